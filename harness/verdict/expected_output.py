@@ -32,7 +32,7 @@ from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sql.safe_sql import safe_query
 from streamquake.harness.reconcile.upserts import deletes_without_key
 from streamquake.harness.reconcile.values.promised import comparable
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 
 STATUS = "status"
 STAMP = "_timestamp_ms"
@@ -78,14 +78,13 @@ def given(case: JudgedRun) -> DataFrame:
 
 
 def sends(case: JudgedRun, status: str) -> int:
-    """How many sends the history says ended so."""
-    noted = (event.value for event in case.history.of(Action.SENT))
-    return sum(value["count"] for value in noted if value["status"] == status)
+    """How many sends are recorded to have ended so."""
+    return sum(sent.count for sent in case.history.of(RecordsSent) if sent.status == status)
 
 
 def unsettled(case: JudgedRun) -> bool:
     """Whether nobody knows of some sends if the job was given them."""
-    cut_off = case.history.first(Action.WORKLOAD_DONE) is None
+    cut_off = case.history.first(WorkloadDone) is None
     settled = StoredOutput(path=case.data / INPUT_FOLDER).complete
     return not settled and (cut_off or sends(case, "unknown") > 0)
 

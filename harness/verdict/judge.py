@@ -18,24 +18,36 @@ from streamquake.harness.experiment.check import (
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.verdict.evidence.recovery import recoveries_of
-from streamquake.harness.verdict.evidence.step_attempts import last_try
-from streamquake.reports.record.event import Action
+from streamquake.harness.verdict.evidence.step_attempts import last_attempt
+from streamquake.reports.record.fault_events import (
+    FailedFaultEvent,
+    FaultCalled,
+    FaultEndedEarly,
+    FaultHealed,
+    FaultInEffect,
+    FaultMissedWindow,
+    FaultNotHealed,
+    FaultNotInEffect,
+    FaultNotVerified,
+    FaultSkipped,
+)
 from streamquake.reports.record.history import History, read_so_far
 from streamquake.reports.record.metrics import read_metrics
 from streamquake.reports.record.outcome import CheckResult, Outcome, worst
 from streamquake.reports.record.results import Ended, FaultRecord, FaultRecovery, Results
+from streamquake.reports.record.run_events import NodeRevived
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.errors import ErrorKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FAILURES = (
-    Action.FAULT_NOT_IN_EFFECT,
-    Action.FAULT_MISSED_WINDOW,
-    Action.FAULT_SKIPPED,
-    Action.FAULT_NOT_HEALED,
-    Action.FAULT_NOT_VERIFIED,
+FAILURES: tuple[type[FailedFaultEvent], ...] = (
+    FaultNotInEffect,
+    FaultMissedWindow,
+    FaultSkipped,
+    FaultNotHealed,
+    FaultNotVerified,
 )
 NO_METRICS = "no metrics"
 """A file that no run has; read as one without samples."""
@@ -193,9 +205,9 @@ def _recoveries(
 def _revivals(history: History) -> tuple[str, ...]:
     """Nodes that ended by themselves: survived, and worth a look."""
     return tuple(
-        f"{event.value['node']} ended by itself with exit code {event.value['exit_code']} at "
+        f"{event.node} ended by itself with exit code {event.exit_code} at "
         f"{event.at_s:.1f} s and was started again"
-        for event in history.of(Action.NODE_REVIVED)
+        for event in history.of(NodeRevived)
     )
 
 
@@ -212,20 +224,20 @@ def fault_records(experiment: Experiment, history: History) -> tuple[FaultRecord
 
 def _fault_record(experiment: Experiment, history: History, number: int) -> FaultRecord:
     step = experiment.faults[number]
-    tried = last_try(history, number)
-    took_effect = tried.get(Action.FAULT_IN_EFFECT)
-    failed = next((tried[action] for action in FAILURES if action in tried), None)
-    called, ended = tried.get(Action.FAULT_CALLED), tried.get(Action.FAULT_ENDED_EARLY)
+    attempt = last_attempt(history, number)
+    took_effect = attempt.get(FaultInEffect)
+    failed = next((attempt[kind] for kind in FAILURES if kind in attempt), None)
+    called, ended = attempt.get(FaultCalled), attempt.get(FaultEndedEarly)
     return FaultRecord(
         fault=step.fault,
         target=step.target,
-        nodes=tuple(called.value["nodes"]) if called else (),
-        injected_s=took_effect.value["seen_ns"] / 1e9 if took_effect else None,
+        nodes=tuple(called.nodes or ()) if called else (),
+        injected_s=took_effect.seen_ns / 1e9 if took_effect else None,
         in_effect=took_effect is not None,
-        evidence=took_effect.value["evidence"] if took_effect else {},
-        healed=Action.FAULT_HEALED in tried,
-        reason=str(failed.value["reason"]) if failed else "",
-        lateness_ms=took_effect.value.get("lateness_ms") if took_effect else None,
-        missed_window=Action.FAULT_MISSED_WINDOW in tried,
-        ended_early_s=ended.value["seen_ns"] / 1e9 if ended else None,
+        evidence=(took_effect.evidence or {}) if took_effect else {},
+        healed=FaultHealed in attempt,
+        reason=failed.reason if failed else "",
+        lateness_ms=took_effect.lateness_ms if took_effect else None,
+        missed_window=FaultMissedWindow in attempt,
+        ended_early_s=ended.seen_ns / 1e9 if ended else None,
     )

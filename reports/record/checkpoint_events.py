@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamquake.reports.record.event import MICRO_BATCH, Action
+from streamquake.reports.record.event import MICRO_BATCH, Action, Event
 from streamquake.reports.record.event_field import EventField
 from streamquake.reports.record.job_events import JobEvent
 
@@ -70,11 +70,11 @@ class CheckpointEnd(StampedCheckpointEvent):
 class CheckpointCompleted(CheckpointEnd, action=Action.CHECKPOINT_COMPLETED):
     """A checkpoint completed; of a query, a batch was committed."""
 
-    state_bytes = EventField[float | None](None)
+    state_bytes = EventField[int | None](None)
     """The size of the state, in bytes."""
-    checkpointed_bytes = EventField[float | None](None)
+    checkpointed_bytes = EventField[int | None](None)
     """How much of it was written anew, in bytes."""
-    persisted_bytes = EventField[float | None](None)
+    persisted_bytes = EventField[int | None](None)
     """The size of the records in flight, in bytes."""
     path = EventField[str | None](None)
     """The folder of the checkpoint."""
@@ -86,7 +86,7 @@ class CheckpointCompleted(CheckpointEnd, action=Action.CHECKPOINT_COMPLETED):
     """The longest synchronous part, in milliseconds."""
     async_ms = EventField[float | None](None)
     """The longest asynchronous part, in milliseconds."""
-    processed_bytes = EventField[float | None](None)
+    processed_bytes = EventField[int | None](None)
     """What was processed during alignment, in bytes."""
     unaligned_subtasks = EventField[int | None](None)
     """How many subtasks took it unaligned."""
@@ -150,3 +150,10 @@ class CheckpointFiles(CheckpointEvent, action=Action.CHECKPOINT_FILES):
     """The name of a file -> its size in bytes."""
     shared = EventField[Mapping[str, int] | None](None)
     """The same of the files that checkpoints share; missing in old records."""
+
+
+def checkpoint_number(event: Event) -> int | None:
+    """The number of the checkpoint that an event of any class is about; None where it is about
+    none."""
+    number: int | None = event.value.get("checkpoint")
+    return number

@@ -22,6 +22,13 @@ class FaultEvent(Event):
     """The nodes or pairs of nodes that were chosen; missing in old records."""
 
 
+class FailedFaultEvent(FaultEvent):
+    """An event that says what of a fault was not as planned."""
+
+    reason = EventField[str]()
+    """What was seen instead, or why."""
+
+
 class FaultCalled(FaultEvent, action=Action.FAULT_CALLED):
     """An injection was begun."""
 
@@ -56,12 +63,15 @@ class FaultInEffect(SeenFaultEvent, action=Action.FAULT_IN_EFFECT):
     lateness_ms = EventField[float | None](None)
     """From the moment that the trigger meant to the effect, in milliseconds."""
 
+    @property
+    def start_ns(self) -> int:
+        """When the injection was called, or, in a record that does not hold that, when its effect
+        was seen, in nanoseconds of the run's clock."""
+        return self.seen_ns if self.called_ns is None else self.called_ns
 
-class FaultNotInEffect(FaultEvent, action=Action.FAULT_NOT_IN_EFFECT):
+
+class FaultNotInEffect(FailedFaultEvent, action=Action.FAULT_NOT_IN_EFFECT):
     """The effect was not seen within its limit."""
-
-    reason = EventField[str]()
-    """What was seen instead."""
 
 
 class FaultStillInEffect(SeenFaultEvent, action=Action.FAULT_STILL_IN_EFFECT):
@@ -77,13 +87,11 @@ class FaultEndedEarly(SeenFaultEvent, action=Action.FAULT_ENDED_EARLY):
     """On which targets it ended."""
 
 
-class FaultNotVerified(SeenFaultEvent, action=Action.FAULT_NOT_VERIFIED):
+class FaultNotVerified(FailedFaultEvent, SeenFaultEvent, action=Action.FAULT_NOT_VERIFIED):
     """A fault that lasts was healed, and its effect had not been verified for long before."""
 
     last_seen_ns = EventField[int | None](None)
     """When the effect was verified last, in nanoseconds of the run's clock."""
-    reason = EventField[str]("")
-    """For how long it was not verified."""
 
 
 class HealCalled(FaultEvent, action=Action.HEAL_CALLED):
@@ -103,24 +111,16 @@ class FaultHealed(SeenFaultEvent, action=Action.FAULT_HEALED):
     """The targets that no longer exist."""
 
 
-class FaultNotHealed(FaultEvent, action=Action.FAULT_NOT_HEALED):
+class FaultNotHealed(FailedFaultEvent, action=Action.FAULT_NOT_HEALED):
     """The removal was not seen within its limit."""
 
-    reason = EventField[str]()
-    """What was seen instead."""
 
-
-class FaultSkipped(FaultEvent, action=Action.FAULT_SKIPPED):
+class FaultSkipped(FailedFaultEvent, action=Action.FAULT_SKIPPED):
     """The trigger was never set off, or the target was disturbed by another fault."""
 
-    reason = EventField[str]()
-    """Which of both."""
 
-
-class FaultMissedWindow(FaultEvent, action=Action.FAULT_MISSED_WINDOW):
+class FaultMissedWindow(FailedFaultEvent, action=Action.FAULT_MISSED_WINDOW):
     """The fault took effect only after the second of the two events between which it was meant."""
 
     seen_ns = EventField[int | None](None)
     """When the effect was seen, in nanoseconds of the run's clock."""
-    reason = EventField[str]()
-    """The event that was before it."""

@@ -27,8 +27,9 @@ class JobSubmitted(JobEvent, action=Action.JOB_SUBMITTED):
     """Each {from, to, ...}: ids of vertices; missing in old records."""
     config = EventField[Mapping[str, Any] | None](None)
     """The checkpoint settings that the engine reports."""
-    regions = EventField[Sequence[Sequence[str]] | None](None)
-    """The ids of the vertices of each pipelined region; missing in old records."""
+    regions = EventField[Sequence[Sequence[tuple[str, int]]] | None](None)
+    """The subtasks of each pipelined region, as pairs of a vertex's id and the subtask's index;
+    missing in old records."""
     submitted_ms = EventField[float | None](None)
     """When, in milliseconds since the epoch."""
 
@@ -103,6 +104,11 @@ class TaskChanged(JobEvent, action=Action.TASK_CHANGED):
     """When the attempt started, in milliseconds since the epoch; missing in old records."""
     initializing_ms = EventField[int | None](None)
     """How long it restored its state, in milliseconds, once it runs."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The id of the vertex and the index of the subtask."""
+        return self.vertex, self.subtask
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.event_field import EventField
@@ -151,7 +151,7 @@ class SinkCommitted(Event, action=Action.SINK_COMMITTED):
 class TransactionsSeen(Event, action=Action.TRANSACTIONS_SEEN):
     """What the coordinators answered about the transactional ids of the run."""
 
-    after = EventField[str]()
+    after = EventField[Literal["recovery", "drain"]]()
     """What the run had done before: `recovery` or `drain`."""
     asked_ms = EventField[float | None](None)
     """When they were asked, in milliseconds since the epoch."""

@@ -39,11 +39,13 @@ from streamquake.harness.verdict.evidence.slowdown_cause import (
     slowed_as_injected,
     slowed_by,
 )
-from streamquake.harness.verdict.evidence.step_attempts import last_try
-from streamquake.reports.record.event import Action, Event
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
+from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect, HealCalled
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobSubmitted
 from streamquake.reports.record.metrics import by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.run_events import PhaseBegan, WorkloadDone
 
 LEAST_SAMPLES = 5
 SETTLE_S = 8.0
@@ -59,12 +61,12 @@ class JudgedWindow:
 
     injected_at_s: float
     end_s: float
-    tried: Mapping[Action, Event]
+    attempt: StepAttempt | None = None
 
     @property
     def start_s(self) -> float:
-        """When what was struck shows in samples."""
-        return self.injected_at_s + (SETTLE_S if self.tried else 0.0)
+        """When the effect shows in samples."""
+        return self.injected_at_s + (SETTLE_S if self.attempt else 0.0)
 
 
 @checks.register
@@ -86,8 +88,8 @@ class BackpressureRoot(Check):
     fell behind the load is needed."""
 
     def check(self, case: JudgedRun) -> CheckResult:
-        submitted = case.history.of(Action.JOB_SUBMITTED)
-        graph = JobGraph.of(submitted[-1].value) if submitted else JobGraph(names={}, edges=())
+        submitted = case.history.of(JobSubmitted)
+        graph = JobGraph.of(submitted[-1]) if submitted else JobGraph(names={}, edges=())
         batches = batches_of(case.history)
         if not graph.names and not batches:
             return self.undecided("the job's graph was not seen")
@@ -201,7 +203,9 @@ class BackpressureRoot(Check):
             f"{part}.longer_ms": round(spent) for part, spent in found.longer.items()
         }
         named = f"the root is the part {found.part}"
-        word = self.expect or (part_slowed(window.tried, case.experiment) if window.tried else None)
+        word = self.expect or (
+            part_slowed(window.attempt, case.experiment) if window.attempt else None
+        )
         slow = [part for part in found.longer if word is not None and word in part]
         if not 0 < len(slow) < len(found.longer):
             return self.undecided(f"{named}; {self._unknown('part')}", **counts, **longer)
@@ -218,7 +222,7 @@ class BackpressureRoot(Check):
     ) -> SlowdownCause | None:
         if self.expect is not None:
             return slowed_as_injected(self.expect, graph)
-        return slowed_by(window.tried, case.experiment, graph) if window.tried else None
+        return slowed_by(window.attempt, case.experiment, graph) if window.attempt else None
 
     def _unknown(self, kind: str) -> str:
         if self.expect is not None:
@@ -228,31 +232,29 @@ class BackpressureRoot(Check):
 
 def _window(history: History, fault: str | None) -> JudgedWindow | str:
     """The time to judge, or why there is none."""
-    injected = history.of(Action.FAULT_IN_EFFECT)
+    injected = history.of(FaultInEffect)
     names = SLOWING if fault is None else (fault,)
-    first = next((event for event in injected if event.value.get("fault") in names), None)
+    first = next((event for event in injected if event.fault in names), None)
     if first is None and fault is not None:
         return f"{fault} was not in effect"
     if first is None:
         return _undisturbed(history, injected[0].at_s if injected else None)
-    tried = last_try(history, first.value["step"])
-    if Action.FAULT_IN_EFFECT not in tried:
-        return f"the last try of {first.value['fault']} was not in effect"
-    ended = tried.get(Action.HEAL_CALLED) or tried.get(Action.FAULT_HEALED) or history[-1]
-    start_s = tried[Action.FAULT_IN_EFFECT].value["seen_ns"] / 1e9
-    return JudgedWindow(injected_at_s=start_s, end_s=ended.at_s, tried=tried)
+    attempt = last_attempt(history, first.step)
+    if (effect := attempt.get(FaultInEffect)) is None:
+        return f"the last try of {first.fault} was not in effect"
+    ended = attempt.get(HealCalled) or attempt.get(FaultHealed) or history[-1]
+    return JudgedWindow(injected_at_s=effect.seen_ns / 1e9, end_s=ended.at_s, attempt=attempt)
 
 
 def _undisturbed(history: History, injected_at_s: float | None) -> JudgedWindow | str:
     """From steady state on, to the end of the load or to the first fault."""
-    phases = {event.value["phase"]: event.at_s for event in history.of(Action.PHASE)}
+    phases = {event.phase: event.at_s for event in history.of(PhaseBegan)}
     if "disturb" not in phases:
         return "the run did not come to its steady state"
-    ended = history.first(Action.WORKLOAD_DONE) or history[-1]
+    ended = history.first(WorkloadDone) or history[-1]
     return JudgedWindow(
         injected_at_s=phases["disturb"],
         end_s=min(injected_at_s or ended.at_s, ended.at_s),
-        tried={},
     )
 
 

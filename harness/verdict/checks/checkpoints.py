@@ -32,8 +32,8 @@ from streamquake.harness.verdict.evidence.checkpoint_figures import (
 from streamquake.harness.verdict.evidence.checkpoint_loop import loops_of, tolerable_restarts
 from streamquake.harness.verdict.evidence.checkpoints import COUNTED, Checkpoint, checkpoints_of
 from streamquake.harness.verdict.evidence.pressure import worst_at_most, worst_vertex
-from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows
+from streamquake.reports.record.job_events import JobSubmitted
 from streamquake.reports.record.metrics import by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import LONGEST_S, Share
@@ -356,8 +356,8 @@ def _taken_in(taken: PressedCheckpoint, windows: Iterable[FaultWindow]) -> bool:
 def _aligned_timeouts(case: JudgedRun) -> dict[Any, int]:
     """Job -> how long its checkpoints stay aligned before they are switched, in milliseconds."""
     recorded = {
-        event.value.get("job"): event.value.get("config", {}).get("aligned_checkpoint_timeout")
-        for event in case.history.of(Action.JOB_SUBMITTED)
+        event.job: (event.config or {}).get("aligned_checkpoint_timeout")
+        for event in case.history.of(JobSubmitted)
     }
     return {job: int(timeout_ms) for job, timeout_ms in recorded.items() if timeout_ms is not None}
 

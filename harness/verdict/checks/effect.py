@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from streamquake.faults.schedule.step import Step
@@ -15,9 +15,20 @@ from streamquake.harness.verdict.evidence.heal_evidence import (
     not_healed,
 )
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
-from streamquake.harness.verdict.evidence.step_attempts import last_try
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
 from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.fault_events import (
+    FaultCalled,
+    FaultEndedEarly,
+    FaultHealed,
+    FaultInEffect,
+    FaultMissedWindow,
+    FaultNotInEffect,
+    FaultNotVerified,
+    FaultSkipped,
+    FaultStillInEffect,
+    HealCalled,
+)
 from streamquake.reports.record.fault_windows import (
     FaultWindow,
     acted_windows,
@@ -32,9 +43,10 @@ from streamquake.topologies.model import Topology
 @checks.register
 class Effect(Check):
     """Undecided when a planned fault was not injected, had no verified effect, disturbed nothing
-    but the harness's own probe, struck other targets or at another time than planned, ended or was
-    healed too early, was not verified again until its heal, or its removal was not verified, and
-    when a fault is recorded that was not planned. Says which faults overlapped."""
+    but the harness's own probe, was injected on other targets or at another time than planned,
+    ended or was healed too early, was not verified again until its heal, or its removal was not
+    verified, and when a fault is recorded that was not planned. Names the faults that overlapped.
+    """
 
     name: ClassVar[str] = "effect"
 
@@ -45,7 +57,7 @@ class Effect(Check):
 
     def check(self, case: JudgedRun) -> CheckResult:
         planned = len(case.experiment.faults)
-        tries = [last_try(case.history, step) for step in range(planned)]
+        attempts = [last_attempt(case.history, step) for step in range(planned)]
         idle = {
             step: _idle(seen)
             for step in range(planned)
@@ -54,14 +66,14 @@ class Effect(Check):
         counted = idle if not self.idle_allowed or len(idle) == planned else {}
         missing = [
             Finding(what=what, where=f"faults[{step}]", detail={"reason": why})
-            for step, tried in enumerate(tries)
-            for what, why in _missing(tried, step, case, counted.get(step, ""))
+            for step, attempt in enumerate(attempts)
+            for what, why in _missing(attempt, step, case, counted.get(step, ""))
         ]
         missing += _unplanned(fault_windows(case.history), planned)
         counts = {
             "planned": planned,
-            "in_effect": sum(Action.FAULT_IN_EFFECT in tried for tried in tries),
-            "healed": sum(Action.FAULT_HEALED in tried for tried in tries),
+            "in_effect": sum(FaultInEffect in attempt for attempt in attempts),
+            "healed": sum(FaultHealed in attempt for attempt in attempts),
         }
         if idle:
             counts["idle"] = len(idle)
@@ -92,76 +104,75 @@ def _named(window: FaultWindow) -> str:
 
 
 def _missing(
-    tried: Mapping[Action, Event], number: int, case: JudgedRun, idle: str
+    attempt: StepAttempt, number: int, case: JudgedRun, idle: str
 ) -> list[tuple[str, str]]:
     step, history = case.experiment.faults[number], case.history
-    if Action.FAULT_IN_EFFECT not in tried:
-        untried = tried.get(Action.FAULT_SKIPPED) or tried.get(Action.FAULT_NOT_IN_EFFECT)
-        return [("not in effect", untried.value["reason"] if untried else "it was never tried")]
-    found = [*_astray(step, tried, case.experiment.topology)]
-    if other := _other_injection(step, tried):
+    if FaultInEffect not in attempt:
+        skipped = attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)
+        return [("not in effect", skipped.reason if skipped else "it was never tried")]
+    found = [*_astray(step, attempt, case.experiment.topology)]
+    if other := _other_injection(step, attempt):
         found.append(("another injection", other))
-    if early := _seen_early(tried):
+    if early := _seen_early(attempt):
         found.append(("without evidence", early))
-    if (late := tried.get(Action.FAULT_MISSED_WINDOW)) is not None:
-        found.append(("not in its window", late.value["reason"]))
+    if (late := attempt.get(FaultMissedWindow)) is not None:
+        found.append(("not in its window", late.reason))
     if idle:
         found.append(("without effect on the system", idle))
-    called, before = tried.get(Action.FAULT_CALLED), case.experiment.faults[:number]
+    called, before = attempt.get(FaultCalled), case.experiment.faults[:number]
     if untimely := not_set_off(step.when, called, history, before):
         found.append(("not by its trigger", untimely))
-    elif outside := outside_window(step.when, tried, history):
+    elif outside := outside_window(step.when, attempt, history):
         found.append(("not in its window", outside))
-    if (ended := tried.get(Action.FAULT_ENDED_EARLY)) is not None:
-        found.append(("ended early", _early_end(tried[Action.FAULT_IN_EFFECT], ended, step.for_s)))
-    elif healed := _early_heal(step, tried):
+    if (ended := attempt.get(FaultEndedEarly)) is not None:
+        found.append(("ended early", _early_end(attempt[FaultInEffect], ended, step.for_s)))
+    elif healed := _early_heal(step, attempt):
         found.append(("healed early", healed))
-    if (unverified := tried.get(Action.FAULT_NOT_VERIFIED)) is not None:
-        found.append(("not verified again", str(unverified.value.get("reason", ""))))
-    elif unreported := _unrecorded_verification(tried):
+    if (unverified := attempt.get(FaultNotVerified)) is not None:
+        found.append(("not verified again", unverified.reason))
+    elif unreported := _unrecorded_verification(attempt):
         found.append(("not verified again", unreported))
-    if unhealed := not_healed(tried) or left_by_earlier_try(fault_windows(history), number):
+    if unhealed := not_healed(attempt) or left_by_earlier_try(fault_windows(history), number):
         found.append(("not healed", unhealed))
     return found
 
 
-def _seen_early(tried: Mapping[Action, Event]) -> str:
+def _seen_early(attempt: StepAttempt) -> str:
     """That the effect was seen before the injection was called: whatever was seen then, it was not
     this fault's, nor does it say for how long that acted."""
-    seen, called = tried[Action.FAULT_IN_EFFECT], tried.get(Action.FAULT_CALLED)
-    called_ns = seen.value.get("called_ns", seen.at_ns if called is None else called.at_ns)
-    before_s = (called_ns - seen.value.get("seen_ns", seen.at_ns)) / 1e9
+    seen, called = attempt[FaultInEffect], attempt.get(FaultCalled)
+    called_ns = seen.called_ns
+    if called_ns is None:
+        called_ns = seen.at_ns if called is None else called.at_ns
+    before_s = (called_ns - seen.moment_ns) / 1e9
     if before_s <= CLOCK_S:
         return ""
     return f"its effect was seen {before_s:.1f} s before its injection was called"
 
 
-def _unrecorded_verification(tried: Mapping[Action, Event]) -> str:
+def _unrecorded_verification(attempt: StepAttempt) -> str:
     """That the heal was called with an effect verified last at a moment of which the record has no
     evidence. Records of older versions do not say when that was."""
-    called = tried.get(Action.HEAL_CALLED)
-    last_ns = called.value.get("last_seen_ns") if called is not None else None
-    began = tried[Action.FAULT_IN_EFFECT]
-    newest = tried.get(Action.FAULT_STILL_IN_EFFECT, began)
-    if last_ns is None or last_ns == newest.value.get("seen_ns"):
+    called = attempt.get(HealCalled)
+    last_ns = called.last_seen_ns if called is not None else None
+    began = attempt[FaultInEffect]
+    newest = attempt.get(FaultStillInEffect) or began
+    if last_ns is None or last_ns == newest.seen_ns:
         return ""
-    after_s = (last_ns - began.value.get("seen_ns", began.at_ns)) / 1e9
+    after_s = (last_ns - began.moment_ns) / 1e9
     return f"the record has no evidence of its last look, {after_s:.1f} s after it took effect"
 
 
-def _astray(
-    step: Step, tried: Mapping[Action, Event], topology: Topology
-) -> Iterator[tuple[str, str]]:
+def _astray(step: Step, attempt: StepAttempt, topology: Topology) -> Iterator[tuple[str, str]]:
     """What speaks against an effect that the record claims: another fault or other targets than
     were planned, or targets on which nothing was seen. Records of older versions may name
     neither."""
-    seen, called = tried[Action.FAULT_IN_EFFECT], tried.get(Action.FAULT_CALLED)
-    fault, targets = seen.value.get("fault", step.fault), seen.value.get("nodes")
-    evidence = seen.value.get("evidence")
+    seen, called = attempt[FaultInEffect], attempt.get(FaultCalled)
+    fault, targets, evidence = seen.fault or step.fault, seen.nodes, seen.evidence
     if fault != step.fault:
         yield "another fault", f"{step.fault} was planned, and {fault} is recorded"
     if targets is None and evidence is not None and called is not None:
-        targets = called.value.get("nodes")
+        targets = called.nodes
     if targets is None:
         return
     if others := outside_target(parse_target(step.target), targets, topology):
@@ -172,14 +183,15 @@ def _astray(
         yield "without evidence", "it was injected on no target"
 
 
-def _other_injection(step: Step, tried: Mapping[Action, Event]) -> str:
+def _other_injection(step: Step, attempt: StepAttempt) -> str:
     """That what was called has another target or other parameters than were planned. Secrets stand
     in no history."""
-    called = tried.get(Action.FAULT_CALLED)
+    called = attempt.get(FaultCalled)
     if called is None:
         return ""
     planned = {"target": step.target, "params": hidden({"params": dict(step.params)})["params"]}
-    seen = {name: called.value.get(name, value) for name, value in planned.items()}
+    params = planned["params"] if called.params is None else called.params
+    seen = {"target": called.target or step.target, "params": params}
     return next(
         (
             f"{name}: {planned[name]} was planned, and {seen[name]} is recorded"
@@ -198,19 +210,19 @@ def _unplanned(windows: Sequence[FaultWindow], planned: int) -> Iterator[Finding
             yield Finding(what="not planned", where=f"faults[{window.step}]", detail=detail)
 
 
-def _early_heal(step: Step, tried: Mapping[Action, Event]) -> str:
+def _early_heal(step: Step, attempt: StepAttempt) -> str:
     """That the heal was called before the fault had lasted as long as planned. One that missed its
     window is healed at once."""
-    began, called = tried[Action.FAULT_IN_EFFECT], tried.get(Action.HEAL_CALLED)
-    if step.for_s is None or Action.FAULT_MISSED_WINDOW in tried:
+    began, called = attempt[FaultInEffect], attempt.get(HealCalled)
+    if step.for_s is None or FaultMissedWindow in attempt:
         return ""
     if called is not None:
         ended_ns = called.at_ns
-    elif (healed := tried.get(Action.FAULT_HEALED)) is not None:
-        ended_ns = healed.value.get("called_ns") or healed.at_ns
+    elif (healed := attempt.get(FaultHealed)) is not None:
+        ended_ns = healed.called_ns or healed.at_ns
     else:
         return ""
-    lasted_s = (ended_ns - began.value["seen_ns"]) / 1e9
+    lasted_s = (ended_ns - began.seen_ns) / 1e9
     if lasted_s >= step.for_s - CLOCK_S:
         return ""
     planned = f"it should have lasted for {step.for_s:g} s"
@@ -224,13 +236,14 @@ def _idle(targets: Sequence[str]) -> str:
     )
 
 
-def _early_end(began: Event, ended: Event, for_s: float | None) -> str:
+def _early_end(began: FaultInEffect, ended: FaultEndedEarly, for_s: float | None) -> str:
     """When the effect ended, of how long it should have lasted, and where."""
-    began_ns = began.value["seen_ns"]
-    last_s = (ended.value.get("last_seen_ns", began_ns) - began_ns) / 1e9
-    gone_s = (ended.value["seen_ns"] - began_ns) / 1e9
+    began_ns = began.seen_ns
+    last_ns = began_ns if ended.last_seen_ns is None else ended.last_seen_ns
+    last_s = (last_ns - began_ns) / 1e9
+    gone_s = (ended.seen_ns - began_ns) / 1e9
     planned = "until the end of the schedule" if for_s is None else f"for {for_s:g} s"
     return (
         f"it should have lasted {planned}, was verified last after {last_s:.1f} s and found gone "
-        f"after {gone_s:.1f} s: {ended.value.get('reason', '')}"
+        f"after {gone_s:.1f} s: {ended.reason}"
     )

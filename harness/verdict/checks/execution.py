@@ -8,10 +8,18 @@ from typing import ClassVar
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.waits import failed_waits
-from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.run_events import (
+    ContainerDied,
+    ContainerStarted,
+    Drained,
+    HarnessError,
+    NodeGivenUp,
+    PhaseBegan,
+    WorkloadDone,
+)
 
 LAST_PHASE = "tear down"
 """A run that enters it has read its outputs."""
@@ -41,26 +49,26 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
     waits = failed_waits(history)
     for wait in waits:
         yield _finding("not met", wait.reason, wait.at_s)
-    for event in history.of(Action.HARNESS_ERROR):
-        reason = f"{event.value.get('part')}: {event.value.get('error_text') or event.error}"
-        yield _finding("a part of the harness failed", reason, event.at_s)
-    for event in history.of(Action.NODE_GIVEN_UP):
-        reason = f"{event.value.get('node')} ended by itself {event.value.get('times')} times"
-        yield _finding("node given up", reason, event.at_s)
+    for failed in history.of(HarnessError):
+        reason = f"{failed.part}: {failed.error_text or failed.error}"
+        yield _finding("a part of the harness failed", reason, failed.at_s)
+    for given_up in history.of(NodeGivenUp):
+        reason = f"{given_up.node} ended by itself {given_up.times} times"
+        yield _finding("node given up", reason, given_up.at_s)
     for event in _ended_nodes(history):
-        code = event.value.get("exit_code")
+        code = event.exit_code
         known = "an exit code that is not known" if code is None else f"exit code {code}"
-        reason = f"{event.value['node']} ended by itself with {known}"
+        reason = f"{event.node} ended by itself with {known}"
         yield _finding("node not started again", reason, event.at_s)
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
-    drained, loaded = history.first(Action.DRAINED), history.first(Action.WORKLOAD_DONE)
+    drained, loaded = history.first(Drained), history.first(WorkloadDone)
     if not waits and drained is None:
         yield Finding(what="incomplete", detail={"reason": "nothing says that it was drained"})
     if drained is not None and loaded is not None and drained.at_ns < loaded.at_ns:
         reason = "it was drained before the load had ended"
         yield Finding(what="incomplete", detail={"reason": reason})
-    phases = [event.value.get("phase") for event in history.of(Action.PHASE)]
+    phases = [event.phase for event in history.of(PhaseBegan)]
     if LAST_PHASE not in phases:
         last = phases[-1] if phases else "none"
         yield Finding(what="incomplete", detail={"reason": f"the last phase recorded is {last}"})
@@ -70,21 +78,18 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
             yield Finding(what="incomplete", where=name, detail={"reason": reason})
 
 
-def _ended_nodes(history: History) -> Iterator[Event]:
+def _ended_nodes(history: History) -> Iterator[ContainerDied]:
     """The ends of nodes that no fault was to end at that time and that were not started again. One
     with exit code 0 had done its work; one without any may have failed."""
     windows = fault_windows(history)
-    down: dict[str, Event] = {}
-    for event in history.of(Action.CONTAINER_DIED, Action.CONTAINER_STARTED):
-        node = str(event.value.get("node"))
-        down.pop(node, None)
-        if event.action == Action.CONTAINER_DIED and not _by_a_fault(node, event.at_s, windows):
-            down[node] = event
-    given_up = {event.value.get("node") for event in history.of(Action.NODE_GIVEN_UP)}
+    down: dict[str, ContainerDied] = {}
+    for event in history.of(ContainerDied, ContainerStarted):
+        down.pop(event.node, None)
+        if isinstance(event, ContainerDied) and not _by_a_fault(event.node, event.at_s, windows):
+            down[event.node] = event
+    given_up = {event.node for event in history.of(NodeGivenUp)}
     yield from (
-        event
-        for node, event in down.items()
-        if event.value.get("exit_code") != 0 and node not in given_up
+        event for node, event in down.items() if event.exit_code != 0 and node not in given_up
     )
 
 

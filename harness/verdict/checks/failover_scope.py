@@ -34,12 +34,20 @@ from streamquake.harness.verdict.evidence.task_restarts import (
     SubtaskHistory,
     watch_ended,
 )
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import (
+    JobFailing,
+    JobRestarting,
+    JobRunning,
+    JobSubmitted,
+    TaskAttempt,
+    TaskChanged,
+)
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 
-LOOKS = (Action.TASK_CHANGED, Action.JOB_RUNNING, Action.JOB_RESTARTING, Action.JOB_FAILING)
+LOOKS = (TaskChanged, JobRunning, JobRestarting, JobFailing)
 """What only somebody tells who looks at the job's tasks."""
 
 
@@ -67,13 +75,13 @@ class FailoverScope(Check):
     """How far a failure may spread: the failed subtasks, their regions, or the whole job."""
 
     def check(self, case: JudgedRun) -> CheckResult:
-        injected = case.history.of(Action.FAULT_IN_EFFECT)
-        if injected and case.history.of(Action.TASK_ATTEMPT):
+        injected = case.history.of(FaultInEffect)
+        if injected and case.history.first(TaskAttempt) is not None:
             batches = tuple(failovers(case.history, batches_are_over))
             busy = [each for each in batches if self.expect == "job" or _repeats(each).kind]
             return self._together(batches, busy, self._judged_by_attempts)
-        graphs = case.history.of(Action.JOB_SUBMITTED)
-        if not injected or not graphs or any("regions" not in graph.value for graph in graphs):
+        graphs = case.history.of(JobSubmitted)
+        if not injected or not graphs or any(graph.regions is None for graph in graphs):
             return self.undecided("no fault took effect, or the job's graph was not seen")
         running = by_series(read_metrics(case.metrics)).get(RUNNING, {})
         found = tuple(failovers(case.history, partial(tasks_are_over, running=running)))
@@ -120,7 +128,7 @@ class FailoverScope(Check):
     def _judged_by_attempts(self, failover: Failover) -> CheckResult:
         """The same of tasks that live for one batch: their attempts tell."""
         found = _repeats(failover)
-        if failover.history.first(Action.TASK_ATTEMPT, after_ns=failover.last_ns + 1) is None:
+        if failover.history.first(TaskAttempt, after_ns=failover.last_ns + 1) is None:
             return self.undecided("no task was seen to end after the fault took effect")
         if found.kind is None:
             return self.undecided(
@@ -161,13 +169,13 @@ class FailoverScope(Check):
         if found.unfinished:
             return self.undecided(
                 f"{message}; {len(found.unfinished)} lost tasks were not seen to succeed, nor "
-                f"their batch to complete, the first: {_where(found.unfinished[0].value)}",
+                f"their batch to complete, the first: {_where(found.unfinished[0])}",
                 **counts,
             )
         if found.unheard:
             return self.undecided(
                 f"{message}; of {len(found.unheard)} repeated attempts the earlier ones of the "
-                f"same task were not seen, the first: {_where(found.unheard[0].value)}",
+                f"same task were not seen, the first: {_where(found.unheard[0])}",
                 **counts,
             )
         return self.held(message, **counts)
@@ -178,7 +186,7 @@ class FailoverScope(Check):
         """What the attempts of its subtasks say of a failover."""
         if (submitted := failover.submitted) is None:
             return self.undecided("the job's graph was not seen before the next fault")
-        found, graph = failover.restarts_of_subtasks(running), RegionGraph(submitted.value)
+        found, graph = failover.restarts_of_subtasks(running), RegionGraph.of(submitted)
         if not failover.ending and not any(life.restarted for life in found.values()):
             return self.undecided("nothing restarted, and no fault was one that ends tasks")
         victims = failover.victims()
@@ -190,7 +198,7 @@ class FailoverScope(Check):
         if unlike is not None:
             if self.expect != "job" or not all(life.restarted for life in found.values()):
                 return self.undecided(f"the job was rescaled since its graph was seen: {unlike}")
-            graph = RegionGraph({"regions": [list(found)]})
+            graph = RegionGraph([found])
         result = self._judged(failover, graph, found, victims)
         reason = self._not_known(failover, graph, found, running)
         if result.outcome != Outcome.HELD or reason is None:
@@ -237,9 +245,9 @@ class FailoverScope(Check):
         # An earlier fault that still acts may end what runs on its nodes at any time.
         allowed = graph.reach(self.expect, victims | failover.endangered())
         causes = [
-            str(event.value.get("cause"))
-            for event in history.of(Action.JOB_FAILING)
-            if event.at_ns >= effect_ns and event.value.get("task", "") is None
+            str(event.cause)
+            for event in history.of(JobFailing)
+            if event.at_ns >= effect_ns and event.task is None
         ]
         wrong = (
             *_findings(restarted - allowed, found, "restarted, not predicted"),
@@ -285,12 +293,12 @@ def _repeats(failover: Failover) -> RepeatedTasks:
     return repeats_after(failover.history, failover.start_ns, nodes)
 
 
-def _attempt(what: str, event: Event) -> Finding:
-    return Finding(what=what, where=_where(event.value), detail=event.value)
+def _attempt(what: str, attempt: TaskAttempt) -> Finding:
+    return Finding(what=what, where=_where(attempt), detail=attempt.value)
 
 
-def _where(attempt: Mapping[str, Any]) -> str:
-    return f"batch {attempt['batch']}, stage {attempt['stage']}, task {attempt['task']}"
+def _where(attempt: TaskAttempt) -> str:
+    return f"batch {attempt.batch}, stage {attempt.stage}, task {attempt.task}"
 
 
 def _counts(
@@ -325,7 +333,7 @@ def _not_detected(history: History, effect_ns: int) -> str | None:
     """That the engine never noticed, where it did not; and how soon the fault was gone."""
     if history.first(*FAILURES, after_ns=effect_ns) is not None:
         return None
-    healed = history.first(Action.FAULT_HEALED, after_ns=effect_ns)
+    healed = history.first(FaultHealed, after_ns=effect_ns)
     if healed is None:
         return "the failure was never detected"
     gone_s = (healed.at_ns - effect_ns) / 1e9
@@ -348,4 +356,4 @@ def _findings(
 
 
 def _nodes(failover: Failover) -> str:
-    return ", ".join(node for fault in failover.faults for node in fault.value.get("nodes") or ())
+    return ", ".join(node for fault in failover.faults for node in fault.nodes or ())

@@ -28,10 +28,10 @@ from streamquake.harness.verdict.evidence.latency import (
 from streamquake.harness.verdict.evidence.observation_window import injected_ns
 from streamquake.harness.verdict.evidence.sent_times import SentRange, sent_ranges_of
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
-from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.run_events import PhaseBegan
 from streamquake.topologies.limits import Limit
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _unseen(found: Latencies) -> str:
 
 def _notes_when_steady(history: History) -> list[SentRange]:
     """The load from when the harness called the system steady; all of it where that is not told."""
-    phases = {event.value["phase"]: event.at_ns for event in history.of(Action.PHASE)}
+    phases = {event.phase: event.at_ns for event in history.of(PhaseBegan)}
     steady_ns = phases.get(DISTURB, 0)
     return [note for note in sent_ranges_of(history) if note.at_ns >= steady_ns]
 

@@ -7,15 +7,16 @@ after it prove nothing, so only those count whose whole note lies behind the eff
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.sent_times import SentRange, sent_ranges_of
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows
 from streamquake.reports.record.outcome import CheckResult
+from streamquake.reports.record.run_events import RecordsSent
 
 LEAST = 100
 
@@ -31,12 +32,12 @@ class Progress(Check):
     as nobody can ask less of a run than this check does by itself."""
 
     def check(self, case: JudgedRun) -> CheckResult:
-        sent = [e for e in case.history.of(Action.SENT) if e.value["status"] == "acknowledged"]
-        acknowledged = sum(e.value["count"] for e in sent)
+        sent = [e for e in case.history.of(RecordsSent) if e.status == "acknowledged"]
+        acknowledged = sum(e.count for e in sent)
         notes = sent_ranges_of(case.history)
         since = {window: _since(notes, window) for window in acted_windows(case.history)}
-        checkpoints = len(case.history.of(Action.CHECKPOINT_COMPLETED))
-        counts = {
+        checkpoints = len(case.history.of(CheckpointCompleted))
+        counts: dict[str, Any] = {
             "acknowledged": acknowledged,
             "acknowledged_since_first_fault": next(iter(since.values()), 0),
             "acknowledged_since_last_fault": next(reversed(since.values()), 0),

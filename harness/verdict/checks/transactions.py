@@ -23,9 +23,9 @@ from streamquake.harness.verdict.evidence.transaction_samples import (
     timed_out,
 )
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
-from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.run_events import Drained
 from streamquake.topologies.limits import Limit
 
 Seconds = Limit
@@ -66,7 +66,7 @@ class Transactions(Check):
             return self.undecided(
                 "no coordinator told its transactions, and the ends of the outputs were not sampled"
             )
-        drained = case.history.first(Action.DRAINED)
+        drained = case.history.first(Drained)
         last = next((poll for poll in looks if poll.after == "drain"), None)
         left = _left_behind(held_back, drained)
         stalls = longest_stalls(series)
@@ -159,7 +159,7 @@ class Transactions(Check):
             yield from (each.uncertainty for each in unread)
 
     def _unsampled(
-        self, series: Sampled, left: Mapping[str, int], drained: Event | None
+        self, series: Sampled, left: Mapping[str, int], drained: Drained | None
     ) -> Iterator[str]:
         """What of the partitions was to be judged and was not seen. Those of a run are sampled
         together."""
@@ -198,7 +198,7 @@ class Transactions(Check):
         return ", ".join(message)
 
 
-def _left_behind(held_back: Mapping[str, Samples], drained: Event | None) -> dict[str, int]:
+def _left_behind(held_back: Mapping[str, Samples], drained: Drained | None) -> dict[str, int]:
     """Partition -> offsets held back at its last sample after the drain, when nobody writes."""
     if drained is None:
         return {}

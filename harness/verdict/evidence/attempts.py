@@ -1,6 +1,6 @@
 """Which tasks of micro-batches were run again after a failure, and why.
 
-Tasks of a batch live for a moment, so a failure shows in their attempts: one whose executor was
+Tasks of a batch are short, so a failure shows in their attempts: one whose executor was
 lost is repeated; one that had finished is repeated only where its shuffle output was lost with the
 executor (its stage gets another attempt); a batch whose driver or query ended runs again whole.
 """
@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.checkpoint_events import (
+    CheckpointCompleted,
+    CheckpointFailed,
+    CheckpointTriggered,
+)
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import TaskAttempt
 
-Task = tuple[int, int, int]
+Task = tuple[int | None, int, int]
 """Batch, stage and the number of a task in it."""
 LOST = "ExecutorLostFailure"
 UNFETCHED = ("FetchFailed", "Resubmitted")
@@ -29,20 +33,20 @@ KINDS = ("task", "region", "job")
 class RepeatedTasks:
     """What was repeated after a moment."""
 
-    hit: Mapping[Task, Event]
-    """Attempts that were lost with an executor of the nodes that were struck."""
-    shuffle: Mapping[Task, Event]
+    hit: Mapping[Task, TaskAttempt]
+    """Attempts that were lost with an executor of the affected nodes."""
+    shuffle: Mapping[Task, TaskAttempt]
     """Repeated only since shuffle output was lost."""
-    unexplained: Mapping[Task, Event]
+    unexplained: Mapping[Task, TaskAttempt]
     """Attempts that failed in another way, on whichever node."""
     batches: tuple[int, ...]
     """Those that ran again whole."""
     tasks: int
     """All tasks of the batches that were touched."""
-    unfinished: tuple[Event, ...]
+    unfinished: tuple[TaskAttempt, ...]
     """Attempts of `hit` whose task was not seen to succeed, nor their batch to complete or to run
     again whole."""
-    unheard: tuple[Event, ...]
+    unheard: tuple[TaskAttempt, ...]
     """Attempts that were not the first of their task, of which no earlier one was seen."""
 
     @property
@@ -62,19 +66,19 @@ class RepeatedTasks:
 
 
 def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> RepeatedTasks:
-    """What of the batches was repeated since a moment at which these nodes were struck."""
-    attempts = [e for e in history.of(Action.TASK_ATTEMPT) if "batch" in e.value]
+    """What of the batches was repeated since the moment of a fault on these nodes."""
+    attempts = [e for e in history.of(TaskAttempt) if e.batch is not None]
     ended = [event for event in attempts if event.at_ns >= after_ns]
-    affected: dict[Task, Event] = {}
-    shuffle: dict[Task, Event] = {}
-    unexplained: dict[Task, Event] = {}
+    affected: dict[Task, TaskAttempt] = {}
+    shuffle: dict[Task, TaskAttempt] = {}
+    unexplained: dict[Task, TaskAttempt] = {}
     for event in ended:
-        place, kind = _task(event.value), event.value.get("kind")
-        if kind == LOST and event.value["node"] in nodes:
+        place, kind = _task(event), event.ended_by
+        if kind == LOST and event.node in nodes:
             affected.setdefault(place, event)
-        elif kind in UNFETCHED or event.value["stage_attempt"] > 0:
+        elif kind in UNFETCHED or event.stage_attempt > 0:
             shuffle.setdefault(place, event)
-        elif event.value["state"] == "FAILED" or kind == LOST:
+        elif event.state == "FAILED" or kind == LOST:
             unexplained.setdefault(place, event)
     shuffle = {place: event for place, event in shuffle.items() if place not in affected}
     batches = _run_again(history, after_ns)
@@ -84,11 +88,11 @@ def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> Re
         shuffle=shuffle,
         unexplained=unexplained,
         batches=batches,
-        tasks=len({_task(e.value) for e in ended if e.value["batch"] in touched}),
+        tasks=len({_task(e) for e in ended if e.batch in touched}),
         unfinished=tuple(
             event
             for event in affected.values()
-            if event.value["batch"] not in {*batches, *_completed(history, event.at_ns)}
+            if event.batch not in {*batches, *_completed(history, event.at_ns)}
             and not _done(event, attempts)
         ),
         unheard=tuple(event for event in ended if not _follows(event, attempts)),
@@ -97,61 +101,59 @@ def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> Re
 
 def _completed(history: History, after_ns: int) -> set[int]:
     """The batches that were complete after a moment."""
-    completed = history.of(Action.CHECKPOINT_COMPLETED)
-    return {event.value["checkpoint"] for event in completed if event.at_ns >= after_ns}
+    completed = history.of(CheckpointCompleted)
+    return {event.checkpoint for event in completed if event.at_ns >= after_ns}
 
 
-def _done(lost: Event, attempts: Collection[Event]) -> bool:
+def _done(lost: TaskAttempt, attempts: Collection[TaskAttempt]) -> bool:
     """Whether another attempt did what a lost one had to, after it was lost: also one in another
     attempt of its stage, where tasks are numbered anew. Of two of which one is speculative the
     other may have been faster."""
 
-    def may_count(event: Event) -> bool:
-        speculative = event.value.get("speculative") or lost.value.get("speculative")
+    def may_count(event: TaskAttempt) -> bool:
+        speculative = event.speculative or lost.speculative
         return event.at_ns >= lost.at_ns or bool(speculative)
 
     return any(
-        event.value["state"] == DONE
-        and _part(event.value) == _part(lost.value)
-        and may_count(event)
+        event.state == DONE and _part(event) == _part(lost) and may_count(event)
         for event in attempts
     )
 
 
-def _follows(event: Event, attempts: Collection[Event]) -> bool:
+def _follows(event: TaskAttempt, attempts: Collection[TaskAttempt]) -> bool:
     """Whether an earlier attempt of its task was seen, where there must have been one: a
     speculative one may end before the first does."""
-    value = event.value
-    if not value.get("attempt") or value.get("speculative"):
+    if not event.attempt or event.speculative:
         return True
-    earlier = (e.value for e in attempts if e.value.get("attempt", 0) < value["attempt"])
-    return any(_numbered(each) == _numbered(value) for each in earlier)
+    earlier = (each for each in attempts if each.attempt < event.attempt)
+    return any(_numbered(each) == _numbered(event) for each in earlier)
 
 
 def _run_again(history: History, after_ns: int) -> tuple[int, ...]:
     """Batches that failed and were triggered once more."""
     failed: set[int] = set()
     again: list[int] = []
-    for event in history.of(Action.CHECKPOINT_FAILED, Action.CHECKPOINT_TRIGGERED):
-        number = event.value["checkpoint"]
+    for event in history.of(CheckpointFailed, CheckpointTriggered):
+        number = event.checkpoint
         if event.at_ns < after_ns:
             continue
-        if event.action == Action.CHECKPOINT_FAILED:
+        if isinstance(event, CheckpointFailed):
             failed.add(number)
         elif number in failed:
             again.append(number)
     return tuple(again)
 
 
-def _task(value: Mapping[str, Any]) -> Task:
-    return (value["batch"], value["stage"], value["task"])
+def _task(attempt: TaskAttempt) -> Task:
+    return (attempt.batch, attempt.stage, attempt.task)
 
 
-def _part(value: Mapping[str, Any]) -> Task:
-    """A task by the partition that it makes."""
-    return (value["batch"], value["stage"], value.get("partition", value["task"]))
+def _part(attempt: TaskAttempt) -> Task:
+    """A task by the partition that it makes; by its own number in records without partitions."""
+    partition = attempt.task if attempt.partition is None else attempt.partition
+    return (attempt.batch, attempt.stage, partition)
 
 
-def _numbered(value: Mapping[str, Any]) -> tuple[int, ...]:
+def _numbered(attempt: TaskAttempt) -> tuple[int | None, ...]:
     """A task in the one attempt of its stage that counts its attempts."""
-    return (*_task(value), value["stage_attempt"])
+    return (*_task(attempt), attempt.stage_attempt)

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from streamquake.harness.verdict.evidence.batches import Batch, behind, settled
-from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import TaskAttempt
 
 SOURCE, SINK, STORE, DRIVER = "source", "operators and sink", "checkpoint store", "driver"
 ALL_IN_ONE = f"{SOURCE}, {SINK}"
@@ -45,7 +45,7 @@ class BatchWindow:
 
     @property
     def uncertainty(self) -> str:
-        """Why nothing can be told from them; nothing where it can."""
+        """Why they prove nothing; empty where they do."""
         if len(self.usual) < LEAST_USUAL:
             return (
                 f"{len(self.usual)} batches had ended before it, without the first one, and at "
@@ -77,12 +77,11 @@ class SlowestPart:
         return self.share > LEAST_SHARE
 
 
-def parts_of(batch: Batch, attempts: Iterable[Event]) -> Parts:
+def parts_of(batch: Batch, attempts: Iterable[TaskAttempt]) -> Parts:
     """How long each part of a batch took; `attempts` are the ends of its own task attempts."""
     stages: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for attempt in attempts:
-        recorded = attempt.value
-        stages[recorded["stage"]].append((recorded["start_ms"], recorded["end_ms"]))
+        stages[attempt.stage].append((attempt.start_ms, attempt.end_ms))
     walls = [_wall(times) for _, times in sorted(stages.items())]
     first, rest = (walls[0], walls[1:]) if walls else (0, [])
     at_work = sum(end - start for start, end in stages[max(stages)]) if stages else 0
@@ -97,18 +96,17 @@ def parts_of(batch: Batch, attempts: Iterable[Event]) -> Parts:
     return {**(stage if rest else one), STORE: store, DRIVER: max(0.0, batch.took_ms - known)}
 
 
-def attempts_of(batch: Batch, history: History) -> list[Event]:
-    """The ends of the task attempts that ran while it did, those of an earlier life left out."""
+def attempts_of(batch: Batch, history: History) -> list[TaskAttempt]:
+    """The ends of the task attempts that ran while it did, without those of an earlier driver."""
     return [
         event
-        for event in history.of(Action.TASK_ATTEMPT)
-        if event.value.get("batch") == batch.number
-        and batch.began_ms <= event.value["start_ms"] <= batch.ended_ms
+        for event in history.of(TaskAttempt)
+        if event.batch == batch.number and batch.began_ms <= event.start_ms <= batch.ended_ms
     ]
 
 
 def seen(batches: Sequence[Batch], start_s: float, end_s: float) -> BatchWindow:
-    """The batches of a run around a stretch of it."""
+    """The batches of a run around an interval of it."""
     known, late = settled(batches), behind(batches)
     during = tuple(
         each

@@ -23,7 +23,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
 
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.history import History
 
 GROWN = 2.0
@@ -66,9 +66,10 @@ class Batch:
         return self.ended_s - self.took_ms / 1000
 
 
-def batch_of(reported: Mapping[str, Any], *, life: int, ended_s: float) -> Batch | None:
-    """From the value of `checkpoint completed`; None where a batch was not reported, since its
-    driver ended in that moment."""
+def batch_of(completed: CheckpointCompleted, *, life: int) -> Batch | None:
+    """The batch of a checkpoint; None where it was not reported, since its driver ended in that
+    moment. Raises KeyError for a damaged record."""
+    reported = completed.value
     if "durations_ms" not in reported:
         return None
     whole_ms = int(reported["durations_ms"][WHOLE])
@@ -84,7 +85,7 @@ def batch_of(reported: Mapping[str, Any], *, life: int, ended_s: float) -> Batch
         life=life,
         began_ms=began_ms,
         ended_ms=began_ms + whole_ms,
-        ended_s=ended_s,
+        ended_s=completed.at_s,
         rows=reported["input_rows"],
         waiting=sum(_waiting(source) for source in reported["offsets"]) or reported["input_rows"],
         durations_ms=durations,
@@ -97,9 +98,7 @@ def batch_of(reported: Mapping[str, Any], *, life: int, ended_s: float) -> Batch
 
 def longest_s(history: History) -> float:
     """How long the longest batch so far took, in seconds; 0 where there was none."""
-    recorded = (
-        event.value.get("durations_ms", {}) for event in history.of(Action.CHECKPOINT_COMPLETED)
-    )
+    recorded = (event.durations_ms for event in history.of(CheckpointCompleted))
     return max((durations.get(WHOLE, 0) / 1000 for durations in recorded), default=0.0)
 
 

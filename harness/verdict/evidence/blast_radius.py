@@ -8,22 +8,33 @@ the approximate exchange every subtask is one), `job` everything.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from streamquake.cluster.engines.flink.plan import POINTWISE, pairs
+from streamquake.reports.record.job_events import JobSubmitted
 
 Subtask = tuple[str, int]
 KINDS = ("task", "downstream", "region", "job")
 
 
 class RegionGraph:
-    """The graph of a job, from the value of its `job submitted`."""
+    """The pipelined regions of a job, with the edges and vertices of its `job submitted`."""
 
-    def __init__(self, submitted: Mapping[str, Any]) -> None:
-        self._regions = [{(v, int(n)) for v, n in region} for region in submitted["regions"]]
-        self._edges = submitted.get("edges") or ()
-        self._width = {v["id"]: int(v["parallelism"]) for v in submitted.get("vertices") or ()}
+    def __init__(
+        self,
+        regions: Iterable[Iterable[Subtask]],
+        edges: Sequence[Mapping[str, Any]] = (),
+        vertices: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
+        self._regions = [{(vertex, int(n)) for vertex, n in region} for region in regions]
+        self._edges = edges
+        self._width = {vertex["id"]: int(vertex["parallelism"]) for vertex in vertices}
+
+    @classmethod
+    def of(cls, submitted: JobSubmitted) -> RegionGraph:
+        """The graph of a job; without regions in records that do not hold them."""
+        return cls(submitted.regions or (), submitted.edges or (), submitted.vertices)
 
     @property
     def all(self) -> set[Subtask]:

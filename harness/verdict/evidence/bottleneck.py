@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from streamquake.harness.verdict.evidence.pressure import PressureLevel, Ratios, Series, ratios
+from streamquake.reports.record.job_events import JobSubmitted
 
 BUSY = "busy_ms_per_s"
 POOL = "input_pool_usage_max"
@@ -33,11 +33,11 @@ class JobGraph:
     edges: tuple[tuple[str, str, str], ...]
 
     @classmethod
-    def of(cls, submitted: Mapping[str, Any]) -> JobGraph:
-        """From the value of the event `job submitted`."""
+    def of(cls, submitted: JobSubmitted) -> JobGraph:
+        """The graph of a job; without edges in records that do not hold them."""
         return cls(
-            names={vertex["id"]: vertex["name"] for vertex in submitted.get("vertices", ())},
-            edges=tuple((e["from"], e["to"], e["ship"]) for e in submitted.get("edges", ())),
+            names={vertex["id"]: vertex["name"] for vertex in submitted.vertices},
+            edges=tuple((e["from"], e["to"], e["ship"]) for e in submitted.edges or ()),
         )
 
     def consumers(self, vertex: str) -> list[str]:

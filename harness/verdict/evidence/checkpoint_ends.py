@@ -10,6 +10,7 @@ from typing import Any
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobSubmitted
 
 GRACE_S = 10.0
 """One that was triggered so shortly before a restart, or the end of the record, may have been in
@@ -40,8 +41,7 @@ def without_end(history: History, checkpoints: Iterable[Checkpoint]) -> list[Che
 def at_a_time(history: History) -> dict[Any, int]:
     """Job -> how many checkpoints it takes at the same time, where that is told."""
     recorded = {
-        event.value.get("job"): (event.value.get("config") or {}).get("max_concurrent")
-        for event in history.of(Action.JOB_SUBMITTED)
+        event.job: (event.config or {}).get("max_concurrent") for event in history.of(JobSubmitted)
     }
     return {
         job: several for job, several in recorded.items() if type(several) is int and several > 0

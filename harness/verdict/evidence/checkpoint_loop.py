@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock
-from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobFailing, JobRestarting, JobRestored
 
 EXCEEDED = "Exceeded checkpoint tolerable failure threshold"
 """Flink's `CheckpointFailureManager.EXCEEDED_CHECKPOINT_TOLERABLE_FAILURE_MESSAGE`."""
@@ -39,16 +38,16 @@ class RestartLoop:
 def loops_of(history: History) -> tuple[RestartLoop, ...]:
     """The loops of a run: at least `RESTARTS` restarts over failed checkpoints set the job back
     to the same one."""
-    restarts: dict[tuple[Any, int | None], list[tuple[float, Event]]] = defaultdict(list)
+    restarts: dict[tuple[Any, int | None], list[tuple[float, JobFailing]]] = defaultdict(list)
     for failed, at_s, restored in _restarts(history):
-        restarts[failed.value.get("job"), restored].append((at_s, failed))
+        restarts[failed.job, restored].append((at_s, failed))
     return tuple(
         RestartLoop(
             job=job,
             checkpoint=back_to,
             failed_s=tuple(at_s for at_s, _ in times),
-            cause=str(times[0][1].value["cause"]),
-            over_batch=bool(times[0][1].value.get("own")),
+            cause=times[0][1].cause or "",
+            over_batch=bool(times[0][1].own),
         )
         for (job, back_to), times in restarts.items()
         if len(times) >= RESTARTS
@@ -60,23 +59,24 @@ def tolerable_restarts(history: History) -> int:
     return sum(1 for _ in _restarts(history))
 
 
-def _over_checkpoints(failed: Event) -> bool:
+def _over_checkpoints(failed: JobFailing) -> bool:
     """Whether a job failed because its checkpoints did: too many of them, or the one batch over
     which a query ends."""
-    return EXCEEDED in str(failed.value.get("cause", "")) or bool(failed.value.get("own"))
+    return EXCEEDED in (failed.cause or "") or bool(failed.own)
 
 
-def _restarts(history: History) -> Iterator[tuple[Event, float, int | None]]:
+def _restarts(history: History) -> Iterator[tuple[JobFailing, float, int | None]]:
     """(failure, its moment in seconds, the checkpoint restored after it); a failure that was not
     followed by a restart is none."""
     clock = EngineClock(history)
-    recorded = history.of(Action.JOB_FAILING, Action.JOB_RESTORED, Action.JOB_RESTARTING)
-    for job in dict.fromkeys(event.value.get("job") for event in recorded):
-        own = sorted((e for e in recorded if e.value.get("job") == job), key=clock.moment_ns)
-        failures = [at for at, event in enumerate(own) if event.action == Action.JOB_FAILING]
-        for begin, end in pairwise([*failures, len(own)]):
-            failed, after = own[begin], own[begin + 1 : end]
+    recorded = history.of(JobFailing, JobRestored, JobRestarting)
+    for job in dict.fromkeys(event.job for event in recorded):
+        own = sorted((e for e in recorded if e.job == job), key=clock.moment_ns)
+        failures = [(at, each) for at, each in enumerate(own) if isinstance(each, JobFailing)]
+        ends = [*(at for at, _ in failures[1:]), len(own)]
+        for (begin, failed), end in zip(failures, ends, strict=False):
+            after = own[begin + 1 : end]
             if _over_checkpoints(failed) and after:
-                restored = [e for e in after if e.action == Action.JOB_RESTORED]
-                back_to = restored[-1].value["checkpoint"] if restored else None
+                restored = [each for each in after if isinstance(each, JobRestored)]
+                back_to = restored[-1].checkpoint if restored else None
                 yield failed, clock.moment_ns(failed) / 1e9, back_to

@@ -1,7 +1,7 @@
-"""Checkpoints as a history tells them: one value for each, from its trigger to its end.
+"""Checkpoints as a history records them: one value for each, from its trigger to its end.
 
-Savepoints are told by the same events; `Checkpoint.savepoint` says which they are. What an older
-history does not tell is None or empty, never zero.
+Savepoints are recorded by the same events; `Checkpoint.savepoint` says which they are. What an
+older history does not hold is None or empty, never zero.
 """
 
 from __future__ import annotations
@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from streamquake.cluster.engines.flink.checkpoints import NO_REASON
 from streamquake.harness.verdict.evidence.batches import Batch, batch_of
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
-from streamquake.reports.record.event import MICRO_BATCH, Action, Event
+from streamquake.reports.record.checkpoint_events import (
+    CheckpointAcknowledged,
+    CheckpointCompleted,
+    CheckpointEnd,
+    CheckpointEvent,
+    CheckpointFailed,
+    CheckpointFiles,
+    CheckpointTriggered,
+)
+from streamquake.reports.record.event import MICRO_BATCH
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobRestored, JobSubmitted
 
 PHASES = ("start_delay_ms", "alignment_ms", "sync_ms", "async_ms")
 """The parts of a subtask's checkpoint, in their order: until its first barrier came, until its last
@@ -30,7 +40,8 @@ COUNTED: Mapping[str, str] = {
 """Reason as in Flink's `CheckpointFailureReason` -> a word for it: the failures that are the
 checkpoint's own and count as such (`CheckpointFailureManager.checkFailureCounter`). All others come
 from tasks that were not running yet or any more."""
-Key = tuple[Any, int, int]
+E = TypeVar("E", bound=CheckpointEvent)
+Key = tuple[str | None, int, int]
 """Job, number, and how often a micro-batch of that number had been begun."""
 
 
@@ -164,14 +175,13 @@ class Checkpoint:
 def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
     """Every checkpoint and savepoint of a run, in order of their triggers."""
     keyed = _keyed(history)
-    started = _last(keyed, Action.CHECKPOINT_TRIGGERED)
-    acknowledged = _last(keyed, Action.CHECKPOINT_ACKNOWLEDGED)
-    completed = _last(keyed, Action.CHECKPOINT_COMPLETED)
-    failed = _last(keyed, Action.CHECKPOINT_FAILED)
-    ended = _last(keyed, Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED)
-    files = _last(keyed, Action.CHECKPOINT_FILES)
-    graphs = {graph.value.get("job"): graph for graph in history.of(Action.JOB_SUBMITTED)}
-    restored = [event.index for event in history.of(Action.JOB_RESTORED)]
+    started = _last(keyed, CheckpointTriggered)
+    acknowledged = _last(keyed, CheckpointAcknowledged)
+    completed, failed = _last(keyed, CheckpointCompleted), _last(keyed, CheckpointFailed)
+    ended = _last(keyed, CheckpointEnd)
+    files = _last(keyed, CheckpointFiles)
+    graphs = {graph.job: graph for graph in history.of(JobSubmitted)}
+    restored = [event.index for event in history.of(JobRestored)]
     clock = None if clock_moved(history) else EngineClock(history)
     found = (
         _checkpoint(
@@ -195,35 +205,35 @@ def batches_of(history: History) -> tuple[Batch, ...]:
     return tuple(batch for batch in found if batch is not None)
 
 
-def _keyed(history: History) -> list[tuple[Key, Event]]:
+def _keyed(history: History) -> list[tuple[Key, CheckpointEvent]]:
     """The events about checkpoints. A batch that was begun again has the number it had before, and
     is another one nevertheless."""
-    found, started = [], Counter[tuple[Any, int]]()
+    found: list[tuple[Key, CheckpointEvent]] = []
+    started = Counter[tuple[str | None, int]]()
     for event in history.of(
-        Action.CHECKPOINT_TRIGGERED,
-        Action.CHECKPOINT_ACKNOWLEDGED,
-        Action.CHECKPOINT_COMPLETED,
-        Action.CHECKPOINT_FAILED,
-        Action.CHECKPOINT_FILES,
+        CheckpointTriggered,
+        CheckpointAcknowledged,
+        CheckpointCompleted,
+        CheckpointFailed,
+        CheckpointFiles,
     ):
-        name = (event.value.get("job"), event.value["checkpoint"])
-        again = event.action == Action.CHECKPOINT_TRIGGERED
-        started[name] += again and event.value.get("type") == MICRO_BATCH
+        name = (event.job, event.checkpoint)
+        started[name] += isinstance(event, CheckpointTriggered) and event.is_micro_batch
         found.append(((*name, started[name]), event))
     return found
 
 
-def _last(keyed: Iterable[tuple[Key, Event]], *actions: Action) -> dict[Key, Event]:
-    """Key -> the last of its events with one of these actions."""
-    return {key: event for key, event in keyed if event.action in actions}
+def _last(keyed: Iterable[tuple[Key, CheckpointEvent]], kind: type[E]) -> dict[Key, E]:
+    """Key -> the last of its events of a class."""
+    return {key: event for key, event in keyed if isinstance(event, kind)}
 
 
 def _checkpoint(
-    started: Event | None,
-    acknowledged: Event | None,
-    ended: Event | None,
-    files: Event | None,
-    graph: Event | None,
+    started: CheckpointTriggered | None,
+    acknowledged: CheckpointAcknowledged | None,
+    ended: CheckpointEnd | None,
+    files: CheckpointFiles | None,
+    graph: JobSubmitted | None,
     restored: Sequence[int],
     clock: EngineClock | None,
     *,
@@ -231,65 +241,66 @@ def _checkpoint(
 ) -> Checkpoint:
     first = started or ended
     assert first is not None, "a checkpoint is known by its trigger or its end"
-    about = ended.value if ended else first.value
-    duration_ms = about.get("duration_ms")
+    about = ended or first
+    completed = ended if isinstance(ended, CheckpointCompleted) else None
+    failed = ended if isinstance(ended, CheckpointFailed) else None
+    duration_ms = ended.duration_ms if ended else None
     if duration_ms is not None and duration_ms < 0:
         duration_ms = None  # no time is negative, so it was not measured
     back_s = 0.0 if started else (duration_ms or 0) / 1000
-    parts = _parts(about, graph)
-    progress = acknowledged.value if acknowledged else {}
+    parts = _parts(ended, graph)
+    done = max(len(parts or ()), (acknowledged.acknowledged or 0) if acknowledged else 0)
+    expected = acknowledged.subtasks if acknowledged else None
     return Checkpoint(
-        job=about.get("job"),
-        number=about["checkpoint"],
+        job=about.job,
+        number=about.checkpoint,
         triggered_s=first.at_s - back_s,
         ended_s=ended.at_s if ended else None,
         acknowledged_s=_acknowledged_s(ended, clock),
-        completed=ended is not None and ended.action == Action.CHECKPOINT_COMPLETED,
-        kind=about.get("type"),
-        reason=str(about.get("reason") or "").strip(),
+        completed=completed is not None,
+        kind=about.type,
+        reason=(failed.reason or "").strip() if failed else "",
         duration_ms=duration_ms,
-        state_bytes=about.get("state_bytes"),
-        checkpointed_bytes=about.get("checkpointed_bytes"),
-        persisted_bytes=about.get("persisted_bytes"),
+        state_bytes=completed.state_bytes if completed else None,
+        checkpointed_bytes=completed.checkpointed_bytes if completed else None,
+        persisted_bytes=completed.persisted_bytes if completed else None,
         parts=parts,
-        acknowledged=max(len(parts or ()), progress.get("acknowledged", 0)),
-        subtasks=progress.get("subtasks") or len(_subtasks(graph)) or None,
-        unacknowledged=_unacknowledged(parts, progress, graph),
-        missing=_missing(parts, progress.get("subtasks"), graph),
-        path=str(about.get("path") or ""),
-        files=files.value["files"] if files else None,
-        shared=files.value.get("shared") if files else None,
-        batch=_batch(ended, restored),
-        ended_query=about.get("own"),
+        acknowledged=done,
+        subtasks=expected or len(_subtasks(graph)) or None,
+        unacknowledged=_unacknowledged(parts, acknowledged, graph),
+        missing=_missing(parts, expected, graph),
+        path=(completed.path or "") if completed else "",
+        files=files.files if files else None,
+        shared=files.shared if files else None,
+        batch=_batch(completed, restored),
+        ended_query=failed.own if failed else None,
         contradicted=contradicted,
     )
 
 
-def _acknowledged_s(ended: Event | None, clock: EngineClock | None) -> float | None:
+def _acknowledged_s(ended: CheckpointEnd | None, clock: EngineClock | None) -> float | None:
     """A checkpoint's own duration is that until its last acknowledgement."""
     if ended is None or clock is None:
         return None
-    duration_ms = ended.value.get("duration_ms")
-    if duration_ms is None or not ended.value.get("trigger_ms"):
+    if ended.duration_ms is None or not ended.trigger_ms:
         return None
-    return clock.stamped_ns(ended, "trigger_ms") / 1e9 + float(duration_ms) / 1000
+    return clock.stamped_ns(ended, "trigger_ms") / 1e9 + ended.duration_ms / 1000
 
 
-def _batch(ended: Event | None, restored: Sequence[int]) -> Batch | None:
-    if ended is None or ended.value.get("type") != MICRO_BATCH:
+def _batch(completed: CheckpointCompleted | None, restored: Sequence[int]) -> Batch | None:
+    if completed is None or not completed.is_micro_batch:
         return None
-    life = sum(index < ended.index for index in restored)
-    return batch_of(ended.value, life=life, ended_s=ended.at_s)
+    return batch_of(completed, life=sum(index < completed.index for index in restored))
 
 
-def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[SubtaskCheckpoint, ...] | None:
-    if "subtasks" not in about:
+def _parts(
+    ended: CheckpointEnd | None, graph: JobSubmitted | None
+) -> tuple[SubtaskCheckpoint, ...] | None:
+    if ended is None or ended.subtasks is None:
         return None
     names = {vertex["id"]: vertex["name"] for vertex in _vertices(graph)}
     # Without the edges nothing is known of who is fed, and no vertex is called a source.
-    fed = (
-        {edge["to"] for edge in graph.value["edges"]} if graph and "edges" in graph.value else names
-    )
+    fed = {edge["to"] for edge in graph.edges} if graph and graph.edges is not None else names
     return tuple(
         SubtaskCheckpoint(
             vertex=names.get(recorded["vertex"], recorded["vertex"]),
@@ -301,23 +312,26 @@ def _parts(about: Mapping[str, Any], graph: Event | None) -> tuple[SubtaskCheckp
             unaligned=recorded["unaligned"],
             source=recorded["vertex"] in names and recorded["vertex"] not in fed,
         )
-        for recorded in about["subtasks"]
+        for recorded in ended.subtasks
     )
 
 
 def _unacknowledged(
-    parts: tuple[SubtaskCheckpoint, ...] | None, progress: Mapping[str, Any], graph: Event | None
+    parts: tuple[SubtaskCheckpoint, ...] | None,
+    acknowledged: CheckpointAcknowledged | None,
+    graph: JobSubmitted | None,
 ) -> int:
-    """How many of those that were to acknowledge are not told of. Without progress it is known only
-    of none at all: tasks that have finished need not."""
-    done = max(len(parts or ()), int(progress.get("acknowledged", 0)))
-    if progress:
-        return max(0, int(progress.get("subtasks", done)) - done)
+    """How many of those that were to acknowledge are not recorded to have. Without progress it is
+    known only of none at all: tasks that have finished need not."""
+    if acknowledged is not None:
+        done = max(len(parts or ()), acknowledged.acknowledged or 0)
+        expected = done if acknowledged.subtasks is None else acknowledged.subtasks
+        return max(0, expected - done)
     return max(1, len(_subtasks(graph))) if parts == () else 0
 
 
 def _missing(
-    parts: tuple[SubtaskCheckpoint, ...] | None, expected: int | None, graph: Event | None
+    parts: tuple[SubtaskCheckpoint, ...] | None, expected: int | None, graph: JobSubmitted | None
 ) -> tuple[str, ...]:
     """Who did not acknowledge; nothing where the graph is not that of this checkpoint."""
     everyone = _subtasks(graph)
@@ -327,12 +341,12 @@ def _missing(
     return tuple(subtask for subtask in everyone if subtask not in there)
 
 
-def _subtasks(graph: Event | None) -> tuple[str, ...]:
+def _subtasks(graph: JobSubmitted | None) -> tuple[str, ...]:
     """Every subtask of the graph, named as `Part.where`."""
     return tuple(
         f"{vertex['name']}/{n}" for vertex in _vertices(graph) for n in range(vertex["parallelism"])
     )
 
 
-def _vertices(graph: Event | None) -> list[Mapping[str, Any]]:
-    return list(graph.value.get("vertices", ())) if graph else []
+def _vertices(graph: JobSubmitted | None) -> list[Mapping[str, Any]]:
+    return list(graph.vertices) if graph else []

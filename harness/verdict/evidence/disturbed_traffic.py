@@ -6,21 +6,29 @@ system left idle they are all that suffered, and what holds then proves nothing.
 
 from __future__ import annotations
 
-from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM, Action
+from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM
+from streamquake.reports.record.fault_events import (
+    FaultCalled,
+    FaultEndedEarly,
+    FaultEvent,
+    FaultInEffect,
+    FaultStillInEffect,
+)
 from streamquake.reports.record.history import History
 
-LOOKS = (Action.FAULT_IN_EFFECT, Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY)
+SHOWING = (FaultInEffect, FaultStillInEffect, FaultEndedEarly)
 
 
 def probe_alone(history: History, step: int) -> tuple[str, ...]:
     """The targets of a step's newest try on which, by every look, only the probe suffered."""
     message: dict[str, set[str]] = {}
-    for event in history.of(Action.FAULT_CALLED, *LOOKS):
-        if event.value.get("step") != step:
+    for event in history.of(FaultEvent):
+        if event.step != step:
             continue
-        if event.action == Action.FAULT_CALLED:
+        if isinstance(event, FaultCalled):
             message = {}
-        for target, seen in (event.value.get("evidence") or {}).items():
+        shown = event.evidence if isinstance(event, SHOWING) else None
+        for target, seen in (shown or {}).items():
             if isinstance(seen, dict) and DISTURBED in seen:
                 message.setdefault(target, set()).add(seen[DISTURBED])
     return tuple(

@@ -10,31 +10,33 @@ from __future__ import annotations
 
 from streamquake.cluster.engines.flink.plan import channels, may_hold_records
 from streamquake.harness.verdict.evidence.waits import failed_waits
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobSubmitted
+from streamquake.reports.record.run_events import Drained
 
 
 def _channels(history: History) -> int:
     """How many channels the job has; 0 where its graph is not recorded."""
-    submitted = history.of(Action.JOB_SUBMITTED)
+    submitted = history.of(JobSubmitted)
     if not submitted:
         return 0
-    graph = submitted[-1].value
-    parallelism = {each["id"]: int(each["parallelism"]) for each in graph.get("vertices") or ()}
-    return channels(parallelism, graph.get("edges") or ())
+    graph = submitted[-1]
+    parallelism = {each["id"]: int(each["parallelism"]) for each in graph.vertices}
+    return channels(parallelism, graph.edges or ())
 
 
 def not_drained(history: History) -> str | None:
     """Why the outputs may still change, or None where the run was drained."""
-    if history.first(Action.DRAINED) is None:
+    if history.first(Drained) is None:
         waits = failed_waits(history)
         return waits[0].reason if waits else "the run ended before it was drained"
-    completed = history.of(Action.CHECKPOINT_COMPLETED)
+    completed = history.of(CheckpointCompleted)
     newest = max(completed, key=lambda event: event.at_ns, default=None)
-    in_flight = 0 if newest is None else int(newest.value.get("persisted_bytes") or 0)
+    in_flight = 0 if newest is None else int(newest.persisted_bytes or 0)
     if newest is not None and may_hold_records(in_flight, _channels(history)):
         return (
-            f"the newest checkpoint, {newest.value.get('checkpoint')}, still held {in_flight:,} "
+            f"the newest checkpoint, {newest.checkpoint}, still held {in_flight:,} "
             "bytes of in-flight data"
         )
     return None

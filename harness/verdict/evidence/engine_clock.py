@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from streamquake.faults.schedule.event_times import LATER_STAMPS, STAMPS
 from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.fault_events import FaultCalled
 from streamquake.reports.record.history import History
 
 CLOCK_FAULT = "clock_skew"
@@ -20,8 +21,8 @@ CLOCK_FAULT = "clock_skew"
 
 def clock_moved(history: History) -> bool:
     """Whether a fault moved the clock of some node."""
-    called = history.of(Action.FAULT_CALLED)
-    return any(event.value.get("fault") == CLOCK_FAULT for event in called)
+    called = history.of(FaultCalled)
+    return any(event.fault == CLOCK_FAULT for event in called)
 
 
 class EngineClock:

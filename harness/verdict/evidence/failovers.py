@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from streamquake.harness.verdict.evidence.affected_subtasks import (
     affected_subtasks_of,
-    called_ns,
     changes_width,
     must_end_tasks,
     orders_restart,
@@ -27,27 +26,47 @@ from streamquake.harness.verdict.evidence.task_restarts import (
     SubtaskHistory,
     restarts_of_subtasks,
 )
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.checkpoint_events import (
+    CheckpointCompleted,
+    CheckpointEvent,
+    CheckpointTriggered,
+)
+from streamquake.reports.record.event import Event
+from streamquake.reports.record.fault_events import (
+    FaultEndedEarly,
+    FaultHealed,
+    FaultInEffect,
+    HealCalled,
+)
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import (
+    JobEnded,
+    JobEvent,
+    JobFailing,
+    JobRestarting,
+    JobRunning,
+    JobSubmitted,
+    TaskChanged,
+)
 from streamquake.reports.record.metrics import Samples
 
-FAILURES = (Action.JOB_FAILING, Action.JOB_RESTARTING)
-"""What an engine tells of a failure that it noticed."""
+FAILURES = (JobFailing, JobRestarting)
+"""What an engine reports of a failure that it noticed."""
 
 
-def failures_of(history: History) -> list[Event]:
-    """The failures that an engine tells of; also by the end of a job that was not asked for, which
+def failures_of(history: History) -> list[JobEvent]:
+    """The failures that an engine reports; also by the end of a job that was not asked for, which
     is all there is of one that the engine no longer knows."""
-    return [event for event in history.of(*FAILURES, Action.JOB_ENDED) if is_failure(event)]
+    return [event for event in history.of(*FAILURES, JobEnded) if is_failure(event)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failover:
     """Faults that are judged together."""
 
-    faults: tuple[Event, ...]
+    faults: tuple[FaultInEffect, ...]
     """Their `fault in effect`, in the order of the calls."""
-    earlier: tuple[Event, ...]
+    earlier: tuple[FaultInEffect, ...]
     """The faults called before these."""
     history: History
     """Until the next fault was called, or to the end; without what was seen of tasks that the job
@@ -59,40 +78,40 @@ class Failover:
 
     @property
     def start_ns(self) -> int:
-        return called_ns(self.faults[0])
+        return self.faults[0].start_ns
 
     @property
     def last_ns(self) -> int:
         """When the last of its faults was called."""
-        return called_ns(self.faults[-1])
+        return self.faults[-1].start_ns
 
     @property
     def named(self) -> str:
         return ", ".join(fault_name(fault) for fault in self.faults)
 
     @property
-    def ending(self) -> tuple[Event, ...]:
+    def ending(self) -> tuple[FaultInEffect, ...]:
         """Those of its faults that leave no task of their nodes as it was."""
         return tuple(fault for fault in self.faults if must_end_tasks(fault))
 
     @property
-    def submitted(self) -> Event | None:
+    def submitted(self) -> JobSubmitted | None:
         """The newest `job submitted` when it began, else the first."""
-        graphs = self.history.of(Action.JOB_SUBMITTED)
+        graphs = self.history.of(JobSubmitted)
         before = [graph for graph in graphs if graph.at_ns <= self.start_ns]
         return next(iter(before[-1:] or graphs), None)
 
     @property
     def as_ordered(self) -> bool:
         """Whether the job was only started again as ordered: nothing failed."""
-        failed = self.history.first(Action.JOB_FAILING, after_ns=self.start_ns)
+        failed = self.history.first(JobFailing, after_ns=self.start_ns)
         return failed is None and all(orders_restart(fault) for fault in self.faults)
 
     @property
     def reordered(self) -> bool:
-        """Whether the job was told within it to start again, with whichever subtasks."""
-        steps = {fault.value["step"] for fault in self.acting if changes_width(fault)}
-        healed = {event.value["step"] for event in self.history.of(Action.HEAL_CALLED)}
+        """Whether the job was ordered within it to start again, with whichever subtasks."""
+        steps = {fault.step for fault in self.acting if changes_width(fault)}
+        healed = {event.step for event in self.history.of(HealCalled)}
         return bool(steps & healed) or any(orders_restart(fault) for fault in self.faults)
 
     def samples(self, running: Mapping[str, Samples]) -> Mapping[str, Samples]:
@@ -102,7 +121,7 @@ class Failover:
         return {place: _until_then(each, self.end_ns) for place, each in running.items()}
 
     def restarts_of_subtasks(self, running: Mapping[str, Samples]) -> dict[Subtask, SubtaskHistory]:
-        """What became of each subtask; `running` as in `lives`."""
+        """What became of each subtask; `running` as in `restarts_of_subtasks`."""
         return restarts_of_subtasks(self.history, self.start_ns, running, self.end_ns)
 
     def victims(self) -> set[Subtask]:
@@ -110,7 +129,7 @@ class Failover:
         return _affected(self.ending or self.faults, self.history)
 
     @property
-    def acting(self) -> tuple[Event, ...]:
+    def acting(self) -> tuple[FaultInEffect, ...]:
         """The earlier faults that were not over when it began."""
         return tuple(f for f in self.earlier if not _over_by(f, self.history, self.start_ns))
 
@@ -123,7 +142,7 @@ class Failover:
             for place in tasks_within_reach(fault, self.history, self.start_ns)
         }
 
-    def unsure(self, places: Set[Subtask]) -> tuple[Event, ...]:
+    def unsure(self, places: Set[Subtask]) -> tuple[FaultInEffect, ...]:
         """The faults beside others of which it is not known which tasks they end, so that they
         may have ended all of these: of its own, and of the earlier ones that were not over."""
         own = self.faults if len(self.faults) > 1 else ()
@@ -132,7 +151,7 @@ class Failover:
             for fault in (*self.acting, *own)
             if places
             and not (must_end_tasks(fault) and affected_subtasks_of(fault, self.history))
-            and not places & self._ended_by(called_ns(fault))
+            and not places & self._ended_by(fault.start_ns)
         )
 
     def _ended_by(self, at_ns: int) -> set[Subtask]:
@@ -141,20 +160,20 @@ class Failover:
         return {place for place, life in found.items() if life.restarted}
 
 
-def fault_name(injected: Event) -> str:
+def fault_name(injected: FaultInEffect) -> str:
     """What a `fault in effect` is called, and its place in the experiment."""
-    return f"{injected.value.get('fault', 'fault')} (faults[{injected.value['step']}])"
+    return f"{injected.fault or 'fault'} (faults[{injected.step}])"
 
 
 def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Failover]:
     """Of all faults that took effect; `over` says whether what is in a failover's history is all
     of it, so that the next fault begins another."""
-    injected = sorted(history.of(Action.FAULT_IN_EFFECT), key=called_ns)
+    injected = sorted(history.of(FaultInEffect), key=lambda fault: fault.start_ns)
     first = 0
     for number in range(1, len(injected) + 1):
-        end_ns = called_ns(injected[number]) if number < len(injected) else None
+        end_ns = injected[number].start_ns if number < len(injected) else None
         part = history if end_ns is None else _until(history, end_ns)
-        now, rescaled = _of_its_tasks(part, injected[:first], called_ns(injected[first]))
+        now, rescaled = _of_its_tasks(part, injected[:first], injected[first].start_ns)
         found = Failover(
             faults=tuple(injected[first:number]),
             earlier=tuple(injected[:first]),
@@ -167,35 +186,40 @@ def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Fa
             first = number
 
 
-def _of_its_tasks(history: History, earlier: Iterable[Event], at_ns: int) -> tuple[History, bool]:
+def _of_its_tasks(
+    history: History, earlier: Iterable[FaultInEffect], at_ns: int
+) -> tuple[History, bool]:
     """The history without what was seen of tasks that the job had no more at a moment, of another
     job or of before it was rescaled; and whether it was rescaled by then."""
-    graphs = [graph for graph in history.of(Action.JOB_SUBMITTED) if graph.at_ns <= at_ns]
-    replaced = {g.value.get("job") for g in graphs} - {g.value.get("job") for g in graphs[-1:]}
-    changed = [event for event in history.of(Action.TASK_CHANGED) if event.at_ns <= at_ns]
-    newest = {(event.value["vertex"], event.value["subtask"]): event for event in changed}
+    graphs = [graph for graph in history.of(JobSubmitted) if graph.at_ns <= at_ns]
+    replaced = {g.job for g in graphs} - {g.job for g in graphs[-1:]}
+    changed = [event for event in history.of(TaskChanged) if event.at_ns <= at_ns]
+    newest = {event.place: event for event in changed}
     seen_ns = max((event.at_ns for event in changed), default=0)
     orders = [at for at in _width_orders(history, earlier, at_ns) if at < seen_ns]
     since_ns = max((at for at in orders if not graphs or at > graphs[-1].at_ns), default=None)
 
     def gone(event: Event) -> bool:
-        if event.action != Action.TASK_CHANGED or event.value.get("job") in replaced:
-            return event.action == Action.TASK_CHANGED
+        if not isinstance(event, TaskChanged):
+            return False
+        if event.job in replaced:
+            return True
         if since_ns is None or event.at_ns > at_ns:
             return False
-        last = newest[event.value["vertex"], event.value["subtask"]]
-        return event.at_ns <= since_ns or last.value.get("state") in (*OVER, "FINISHED")
+        return event.at_ns <= since_ns or newest[event.place].state in (*OVER, "FINISHED")
 
     return History(event for event in history if not gone(event)), since_ns is not None
 
 
-def _width_orders(history: History, earlier: Iterable[Event], until_ns: int) -> Iterator[int]:
-    """When the job was told to have other numbers of subtasks, or those of before again."""
+def _width_orders(
+    history: History, earlier: Iterable[FaultInEffect], until_ns: int
+) -> Iterator[int]:
+    """When the job was ordered to have other numbers of subtasks, or those of before again."""
     changing = [fault for fault in earlier if changes_width(fault)]
-    steps = {fault.value["step"] for fault in changing}
-    yield from (called_ns(fault) for fault in changing)
-    for event in history.of(Action.HEAL_CALLED):
-        if event.value["step"] in steps and event.at_ns <= until_ns:
+    steps = {fault.step for fault in changing}
+    yield from (fault.start_ns for fault in changing)
+    for event in history.of(HealCalled):
+        if event.step in steps and event.at_ns <= until_ns:
             yield event.at_ns
 
 
@@ -216,32 +240,32 @@ def batches_are_over(failover: Failover) -> bool:
     """Whether a micro-batch that was begun when all of its faults were in effect was completed."""
     since_ns = max(fault.at_ns for fault in failover.faults)
 
-    def later(action: Action) -> set[int]:
-        recorded = failover.history.of(action)
-        return {each.value["checkpoint"] for each in recorded if each.at_ns > since_ns}
+    def later(kind: type[CheckpointEvent]) -> set[int]:
+        recorded = failover.history.of(kind)
+        return {each.checkpoint for each in recorded if each.at_ns > since_ns}
 
-    return bool(later(Action.CHECKPOINT_TRIGGERED) & later(Action.CHECKPOINT_COMPLETED))
+    return bool(later(CheckpointTriggered) & later(CheckpointCompleted))
 
 
 def hit_nothing(failover: Failover) -> bool:
-    """Whether none of its faults ends tasks, or none ran where they struck."""
+    """Whether none of its faults ends tasks, or none ran where they were injected."""
     return not any(tasks_on_its_nodes(fault, failover.history) for fault in failover.ending)
 
 
 def ran_whole_again(history: History, effect_ns: int) -> bool:
     """Whether every task was seen to run after the last failure, and after a first restart."""
     failures = [event.at_ns for event in failures_of(in_engine_order(history))]
-    changed = history.first(Action.TASK_CHANGED, after_ns=effect_ns + 1)
+    changed = history.first(TaskChanged, after_ns=effect_ns + 1)
     since_ns = max([effect_ns, *failures, *([changed.at_ns] if changed else [])])
-    return history.first(Action.JOB_RUNNING, after_ns=since_ns) is not None
+    return history.first(JobRunning, after_ns=since_ns) is not None
 
 
-def unnoticed(failover: Failover) -> Event | None:
+def unnoticed(failover: Failover) -> FaultInEffect | None:
     """The first fault of several that was over, and had made nothing fail, when the next was
     called: either may have caused what restarted later."""
     may_end = [fault for fault in failover.faults if _may_end_tasks(fault, failover.history)]
     for fault, following in itertools.pairwise(may_end):
-        start_ns, end_ns = called_ns(fault), called_ns(following)
+        start_ns, end_ns = fault.start_ns, following.start_ns
         seen = _until(failover.history, end_ns)
         affected = must_end_tasks(fault) and affected_subtasks_of(fault, failover.history)
         failed = seen.first(*FAILURES, after_ns=start_ns) is not None
@@ -251,13 +275,13 @@ def unnoticed(failover: Failover) -> Event | None:
     return None
 
 
-def _may_end_tasks(fault: Event, history: History) -> bool:
+def _may_end_tasks(fault: FaultInEffect, history: History) -> bool:
     """Whether it must, orders it, or touches a node on which a task ran."""
     recorded = must_end_tasks(fault) or orders_restart(fault)
-    return recorded or bool(tasks_within_reach(fault, history, called_ns(fault)))
+    return recorded or bool(tasks_within_reach(fault, history, fault.start_ns))
 
 
-def _affected(faults: Iterable[Event], history: History) -> set[Subtask]:
+def _affected(faults: Iterable[FaultInEffect], history: History) -> set[Subtask]:
     return {place for fault in faults for place in affected_subtasks_of(fault, history)}
 
 
@@ -270,9 +294,9 @@ def _until_then(samples: Samples, end_ns: int) -> Samples:
     return Samples(at_s=samples.at_s[kept], value=samples.value[kept])
 
 
-def _over_by(fault: Event, history: History, at_ns: int) -> bool:
+def _over_by(fault: FaultInEffect, history: History, at_ns: int) -> bool:
     """Whether the fault was seen to be over by a moment."""
     return any(
-        event.value["step"] == fault.value["step"] and fault.at_ns <= event.at_ns <= at_ns
-        for event in history.of(Action.FAULT_HEALED, Action.FAULT_ENDED_EARLY)
+        event.step == fault.step and fault.at_ns <= event.at_ns <= at_ns
+        for event in history.of(FaultHealed, FaultEndedEarly)
     )

@@ -11,8 +11,9 @@ from dataclasses import replace
 from streamquake.faults.schedule.event_times import STAMPS
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.restores import BREAKS
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event import Event
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobEvent, JobRunning, TaskChanged
 
 
 def in_engine_order(history: History) -> History:
@@ -20,10 +21,10 @@ def in_engine_order(history: History) -> History:
     if clock_moved(history):
         return history
     clock = EngineClock(history)
-    running, changed = history.of(Action.JOB_RUNNING), history.of(Action.TASK_CHANGED)
+    running, changed = history.of(JobRunning), history.of(TaskChanged)
 
     def placed(event: Event) -> Event:
-        if event.action not in BREAKS:
+        if not isinstance(event, BREAKS):
             return event
         own_ns = clock.moment_ns(event)
         ran = [e for e in running if own_ns <= e.at_ns < event.at_ns and _same_job(e, event)]
@@ -33,16 +34,16 @@ def in_engine_order(history: History) -> History:
     return History(placed(event) for event in history)
 
 
-def _began_between(task: Event, failure: Event, ran: Event) -> bool:
+def _began_between(task: TaskChanged, failure: JobEvent, ran: JobRunning) -> bool:
     """Whether it tells of a task that began after the failure and was seen to run by then. That
     the job was seen to run is no proof: the look may have begun before the failure."""
     return (
         _same_job(task, failure)
         and task.at_ns <= ran.at_ns
-        and task.value.get("state") == "RUNNING"
-        and (task.value.get("start_ms") or 0) >= failure.value[STAMPS[failure.action]]
+        and task.state == "RUNNING"
+        and (task.start_ms or 0) >= failure.value[STAMPS[failure.action]]
     )
 
 
-def _same_job(one: Event, other: Event) -> bool:
-    return bool(one.value.get("job") == other.value.get("job"))
+def _same_job(one: JobEvent, other: JobEvent) -> bool:
+    return one.job == other.job

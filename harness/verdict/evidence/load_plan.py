@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from streamquake.harness.experiment.workload import Workload
-from streamquake.reports.record.event import Action, Kind
+from streamquake.reports.record.event import Kind
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 
 BEHIND_SHARE = 0.5
 """How far a load may end behind its plan, as a share of the planned time: a busy machine slows a
@@ -21,13 +22,13 @@ BEHIND_S = 10.0
 
 def load_problems(workload: Workload, history: History) -> Iterator[str]:
     """What of the load was not as planned."""
-    done = history.first(Action.WORKLOAD_DONE)
+    done = history.first(WorkloadDone)
     if done is None:
         yield "its end is not recorded"
     elif done.kind == Kind.FAIL:
         yield done.error or "its sender failed"
     yield from islice(workload.note_problems(history), MAX_PROBLEMS)
-    settled = sum(event.value["count"] for event in history.of(Action.SENT))
+    settled = sum(event.count for event in history.of(RecordsSent))
     if workload.planned is not None and settled < workload.planned:
         yield f"{settled:,} of {workload.planned:,} planned records were sent"
     elif (behind_s := _behind_s(history, workload.seconds)) is not None:
@@ -40,7 +41,7 @@ def load_problems(workload: Workload, history: History) -> Iterator[str]:
 def _behind_s(history: History, planned_s: float) -> float | None:
     """How long after its planned end the load ended, where that is more than the faults and a busy
     machine explain: a broker that is away holds the load up for as long."""
-    sent, done = history.of(Action.SENT), history.first(Action.WORKLOAD_DONE)
+    sent, done = history.of(RecordsSent), history.first(WorkloadDone)
     if not sent or done is None:
         return None
     behind_s = done.at_s - sent[0].at_s - planned_s

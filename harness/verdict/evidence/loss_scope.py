@@ -4,12 +4,17 @@ were sent between the last checkpoint and the moment they ran again."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_ranges_of
 from streamquake.harness.verdict.evidence.task_restarts import Subtask, restarts_of_subtasks
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.checkpoint_events import (
+    CheckpointCompleted,
+    CheckpointEvent,
+    CheckpointTriggered,
+)
+from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import TaskChanged
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 WRITERS = ("Writer", "Sink")
@@ -48,11 +53,11 @@ def scopes_of(
     One that restarted subtasks, but none of those that write, cannot be attributed: `vertex` may
     name others that share their numbers.
     """
-    injected = history.of(Action.FAULT_IN_EFFECT)
+    injected = history.of(FaultInEffect)
     if not injected:
         raise LossScopeUnknown("no fault took effect, so nothing may be lost")
     writer = _writer(history, vertex)
-    moments = [_injected_ns(event) for event in injected]
+    moments = [event.start_ns for event in injected]
     scopes = []
     for injected_ns, next_ns in zip(moments, [*moments[1:], None], strict=True):
         again = _ran_again_ns(history, injected_ns, next_ns)
@@ -101,13 +106,13 @@ def _ran_again_ns(
     for (vertex, subtask), life in restarts_of_subtasks(seen, after_ns).items():
         if not life.restarts:
             continue
-        last = (vertex, subtask, life.last.value["attempt"])
+        last = (vertex, subtask, life.last.attempt)
         moments = (
             event.at_ns
-            for event in seen.of(Action.TASK_CHANGED)
+            for event in seen.of(TaskChanged)
             if event.at_ns > after_ns
-            and event.value["state"] in RAN
-            and tuple(event.value[name] for name in ("vertex", "subtask", "attempt")) == last
+            and event.state in RAN
+            and (*event.place, event.attempt) == last
         )
         ran[vertex, subtask] = next(moments, None)
     return ran
@@ -116,25 +121,22 @@ def _ran_again_ns(
 def _checkpoint_ns(history: History, injected_ns: int) -> int:
     """When the last checkpoint was triggered that was complete before the fault. Another job, or
     the same one later, may have taken one of the same number. Raises NoScope."""
-    before = [e for e in history if e.at_ns <= injected_ns]
-    triggered = {_named(e): e.at_ns for e in before if e.action == Action.CHECKPOINT_TRIGGERED}
-    done = [_named(e) for e in before if e.action == Action.CHECKPOINT_COMPLETED]
+    before = History(event for event in history if event.at_ns <= injected_ns)
+    triggered = {_named(event): event.at_ns for event in before.of(CheckpointTriggered)}
+    done = [_named(event) for event in before.of(CheckpointCompleted)]
     known = [triggered[each] for each in done if each in triggered]
     if not known:
         raise LossScopeUnknown("no checkpoint was complete before the fault, so all may be lost")
     return known[-1]
 
 
-def _named(event: Event) -> tuple[Any, int]:
-    return event.value.get("job"), event.value["checkpoint"]
+def _named(event: CheckpointEvent) -> tuple[str | None, int]:
+    return event.job, event.checkpoint
 
 
 def _writer(history: History, part: str | None) -> str:
     """The vertex that writes the output. Raises NoScope unless there is one."""
-    names = {
-        e.value["vertex"]: str(e.value.get("vertex_name", e.value["vertex"]))
-        for e in history.of(Action.TASK_CHANGED)
-    }
+    names = {event.vertex: event.name for event in history.of(TaskChanged)}
     if not names:
         raise LossScopeUnknown("nothing is known of the attempts of the job's subtasks")
     fitting: list[str] = []
@@ -146,7 +148,3 @@ def _writer(history: History, part: str | None) -> str:
             f"`vertex` must name the one that writes the output, among {several}"
         )
     return fitting[0]
-
-
-def _injected_ns(event: Event) -> int:
-    return int(event.value.get("called_ns", event.value["seen_ns"]))

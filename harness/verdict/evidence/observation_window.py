@@ -1,17 +1,20 @@
-"""The stretch of a run in which its output is watched: from the first fault's strike until five
+"""The interval of a run in which its output is watched: from the first fault's call until five
 seconds after the last heal or restart, and after the longest pause that is allowed, as far as the
 load went on; to the end of the load where the job failed and was not seen running again. Every
 fault must have been followed for as long as the limit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streamquake.harness.verdict.evidence.failovers import failures_of
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, fault_windows
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobRunning
+from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 AFTERWARDS_NS = 5 * 10**9
@@ -75,7 +78,7 @@ def observation_window_of(
     cut_ns = _other_fault_ns(history, named, after_all=fault is None)
     windows = [each for each in named if cut_ns is None or _ns(each.called_s) < cut_ns]
     over_ns = max(_over_ns(history, window) for window in windows)
-    sent = history.of(Action.WORKLOAD_DONE) or history.of(Action.SENT)
+    sent: Sequence[Event] = history.of(WorkloadDone) or history.of(RecordsSent)
     if not sent:
         raise ObservationWindowUnknown("nothing was sent")
     last_ns = max(_ns(window.called_s) for window in windows)
@@ -103,7 +106,7 @@ def _over_ns(history: History, window: FaultWindow) -> int:
     """When the last of it was seen: its removal, and the job running after its effect. What the
     next fault ended is over with that one."""
     seen_ns = _ns(window.in_effect_s or window.called_s)
-    over = [event.at_ns for event in history.of(Action.JOB_RUNNING) if event.at_ns >= seen_ns]
+    over = [event.at_ns for event in history.of(JobRunning) if event.at_ns >= seen_ns]
     if window.healed_s is not None:
         over.append(_ns(window.healed_s))
     if not over:
@@ -122,7 +125,7 @@ def _not_back_ns(history: History, start_ns: int, until_ns: int, cut_ns: int | N
     failed_ns = max(failures, default=None)
     if failed_ns is None:
         return None
-    again = history.first(Action.JOB_RUNNING, after_ns=failed_ns)
+    again = history.first(JobRunning, after_ns=failed_ns)
     back = again is not None and (cut_ns is None or again.at_ns <= cut_ns)
     return None if back else failed_ns
 

@@ -14,9 +14,10 @@ from operator import itemgetter
 
 from streamquake.harness.verdict.evidence.loss_scope import WRITERS
 from streamquake.harness.verdict.evidence.sent_times import SentRange
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import TaskChanged
 
 Moments = Sequence[tuple[int, int]]
 """Moments of the run's clock, ascending, each with the number of what was done then."""
@@ -85,15 +86,15 @@ def _of_faults(windows: Sequence[FaultWindow], at_s: float) -> str:
 
 def _checkpoints(history: History) -> Moments:
     """Of each completed checkpoint the moment and the number."""
-    completed = history.of(Action.CHECKPOINT_COMPLETED)
-    return sorted((event.at_ns, event.value["checkpoint"]) for event in completed)
+    completed = history.of(CheckpointCompleted)
+    return sorted((event.at_ns, event.checkpoint) for event in completed)
 
 
 def _attempts(history: History) -> Moments:
     """Of each attempt of what writes when it began to run, the first of its subtasks."""
     started: dict[int, int] = {}
-    for event in history.of(Action.TASK_CHANGED):
-        writes = any(word in str(event.value.get("vertex_name", "")) for word in WRITERS)
-        if writes and event.value["state"] == "RUNNING":
-            started.setdefault(event.value["attempt"], event.at_ns)
+    for event in history.of(TaskChanged):
+        writes = any(word in (event.vertex_name or "") for word in WRITERS)
+        if writes and event.state == "RUNNING":
+            started.setdefault(event.attempt, event.at_ns)
     return sorted((at_ns, attempt) for attempt, at_ns in started.items())

@@ -31,7 +31,8 @@ from streamquake.harness.verdict.evidence.lag import lag_normal_s
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.harness.verdict.evidence.restores import is_failure
 from streamquake.harness.verdict.evidence.silent_outputs import grew, silent_outputs
-from streamquake.reports.record.event import MICRO_BATCH, Action, Event
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
+from streamquake.reports.record.event import MICRO_BATCH, Event
 from streamquake.reports.record.fault_windows import (
     FaultWindow,
     acted_windows,
@@ -39,6 +40,17 @@ from streamquake.reports.record.fault_windows import (
     overlapping_groups,
 )
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import (
+    ExecutorLost,
+    JobEnded,
+    JobEvent,
+    JobFailing,
+    JobRestarting,
+    JobRestored,
+    JobRunning,
+    JobSubmitted,
+)
+from streamquake.reports.record.run_events import Drained, OutputSeen, RecordsSent
 
 _NO_PHASES = (
     "fault",
@@ -54,13 +66,8 @@ _NO_PHASES = (
     "unclear",
     "uncertainty",
 )
-_FAILURE_ACTIONS = (
-    Action.JOB_FAILING,
-    Action.JOB_RESTARTING,
-    Action.EXECUTOR_LOST,
-    Action.JOB_ENDED,
-)
-"""What an engine tells when it has noticed a failure; also one that leaves the job as it is, but
+_FAILURES = (JobFailing, JobRestarting, ExecutorLost, JobEnded)
+"""What an engine reports when it has noticed a failure; also one that leaves the job as it is, but
 for the tasks that an executor ran. Of ends, only failed ones count."""
 SETTLED_S = 30.0
 """How long all faults must have been healed and the system have been back before a failure is
@@ -180,8 +187,8 @@ def _drained(history: History, window: FaultWindow) -> bool:
     """Whether nothing was sent after the heal any more and the run drained."""
     if window.healed_s is None:
         return False
-    loaded_s = _last_s(history.of(Action.SENT)) - window.healed_s
-    drained = history.first(Action.DRAINED, after_ns=_ns(window.healed_s))
+    loaded_s = _last_s(history.of(RecordsSent)) - window.healed_s
+    drained = history.first(Drained, after_ns=_ns(window.healed_s))
     return loaded_s <= NOTED_S and drained is not None
 
 
@@ -216,7 +223,7 @@ def _recovery(
         effect_at_s=effect_s,
         until_s=None if until_s == inf else until_s - effect_s,
         watched_s=min(until_s, _last_s(whole)) - effect_s,
-        loaded_s=min(until_s, _last_s(whole.of(Action.SENT))) - effect_s,
+        loaded_s=min(until_s, _last_s(whole.of(RecordsSent))) - effect_s,
         overlaps=tuple(each.fault for each in overlapping(window, windows)),
         detected_s=since(_earliest(arrived.broke[0] if arrived.broke else None, *arrived.restores)),
         restarted_s=since(arrived.running),
@@ -236,12 +243,12 @@ def _recovery(
 class _RecoveryEvents:
     """The events that make up a recovery, None where one did not come."""
 
-    broke: Sequence[Event]
-    """What told of a failure, in order."""
-    restores: Sequence[Event]
-    running: Event | None
-    output: Event | None
-    checkpoint: Event | None
+    broke: Sequence[JobEvent]
+    """What reported a failure, in order."""
+    restores: Sequence[JobRestored]
+    running: JobRunning | None
+    output: OutputSeen | CheckpointCompleted | None
+    checkpoint: CheckpointCompleted | None
 
     @property
     def back_ns(self) -> int | None:
@@ -252,20 +259,21 @@ class _RecoveryEvents:
 
 
 def _moments(
-    history: History, window: FaultWindow, earlier: Event | None, only_files: bool
+    history: History, window: FaultWindow, earlier: JobEvent | None, only_files: bool
 ) -> _RecoveryEvents:
     """What came after a fault; `earlier` as `_under_way` finds it."""
     called_ns = _ns(window.called_s)
     broke = _breaks(history, called_ns)
     running = _running_after(history, broke[-1]) if broke else None
-    restores = [e for e in history.of(Action.JOB_RESTORED) if broke and e.at_ns >= called_ns]
+    restores = [e for e in history.of(JobRestored) if broke and e.at_ns >= called_ns]
     resumed_ns = running.at_ns if running else None
     restored_ns = restores[-1].at_ns if restores else None
     if not broke:
         resumed_ns, restored_ns = _healed(history, window, earlier)
     commits = list(_commits(history, restored_ns, resumed_ns))
+    output: OutputSeen | CheckpointCompleted | None
     if only_files:
-        output = next((e for e in commits if e.value.get("input_rows", 1)), None)
+        output = next((e for e in commits if e.input_rows != 0), None)
     else:
         output = next(iter(_outputs(history, resumed_ns)), None)
     checkpoint = next(iter(commits), None)
@@ -275,7 +283,7 @@ def _moments(
 
 
 def _healed(
-    history: History, window: FaultWindow, earlier: Event | None
+    history: History, window: FaultWindow, earlier: JobEvent | None
 ) -> tuple[int | None, int | None]:
     """When the system resumed from a fault after which nothing failed: with its heal, and no sooner
     than the job ran again of a failure from before; and since when state was restored of that one,
@@ -286,14 +294,14 @@ def _healed(
     running = None if earlier is None else _running_after(history, earlier)
     if earlier is None or running is None:
         return healed_ns, None
-    restored = [e.at_ns for e in history.of(Action.JOB_RESTORED) if e.at_ns >= earlier.at_ns]
+    restored = [e.at_ns for e in history.of(JobRestored) if e.at_ns >= earlier.at_ns]
     return max(healed_ns, running.at_ns), max(healed_ns, restored[-1]) if restored else None
 
 
-def _under_way(history: History, window: FaultWindow) -> Event | None:
+def _under_way(history: History, window: FaultWindow) -> JobEvent | None:
     """The failure from which the job had not come back when the fault was called."""
     called_ns = _ns(window.called_s)
-    breaks = [e for e in _breaks(history, 0) if e.action != Action.EXECUTOR_LOST]
+    breaks = [e for e in _breaks(history, 0) if not isinstance(e, ExecutorLost)]
     earlier = next((event for event in reversed(breaks) if event.at_ns < called_ns), None)
     running = None if earlier is None else _running_after(history, earlier)
     return None if running is not None and running.at_ns < called_ns else earlier
@@ -302,10 +310,10 @@ def _under_way(history: History, window: FaultWindow) -> Event | None:
 def _foreign(
     history: History,
     window: FaultWindow,
-    earlier: Event | None,
+    earlier: JobEvent | None,
     gone_s: float | None,
     only_files: bool,
-) -> Event | None:
+) -> JobEvent | None:
     """The first failure that is no answer to the fault."""
     if gone_s is None:
         return None
@@ -330,12 +338,10 @@ def _before(history: History, end: Event | None) -> History:
 def _contradiction(history: History, arrived: _RecoveryEvents) -> str:
     """That a job which had failed for good is recorded to run again."""
     for end in arrived.broke:
-        job = end.value.get("job")
-        if end.action == Action.JOB_ENDED and any(
-            event.index > end.index and event.value.get("job") == job
-            for event in history.of(Action.JOB_RUNNING)
+        if isinstance(end, JobEnded) and any(
+            event.index > end.index and event.job == end.job for event in history.of(JobRunning)
         ):
-            return f"the job {end.value['state']} at {end.at_s:.1f} s and is recorded to run later"
+            return f"the job {end.state} at {end.at_s:.1f} s and is recorded to run later"
     return ""
 
 
@@ -351,7 +357,7 @@ def _unhealed(
     return "output went on, and the fault was not seen to be healed"
 
 
-def _never_back(watched: History, whole: History, foreign: Event | None) -> str:
+def _never_back(watched: History, whole: History, foreign: JobEvent | None) -> str:
     """That the job neither ran nor took a checkpoint any more, also after the next fault, after
     failures that are no answer to the fault."""
     if foreign is None:
@@ -362,7 +368,7 @@ def _never_back(watched: History, whole: History, foreign: Event | None) -> str:
     return f"the job failed again at {last.at_s:.1f} s and was not seen to run again"
 
 
-def _still_failed(whole: History, earlier: Event | None, arrived: _RecoveryEvents) -> str:
+def _still_failed(whole: History, earlier: JobEvent | None, arrived: _RecoveryEvents) -> str:
     """That the job neither ran nor took a checkpoint any more after a failure from before the
     fault, and that nothing failed again: what came out were others' records, or earlier ones."""
     if arrived.broke or earlier is None or _running_after(whole, earlier):
@@ -398,37 +404,38 @@ def _earliest(*events: Event | None) -> Event | None:
     return min((e for e in events if e is not None), key=lambda e: e.at_ns, default=None)
 
 
-def _breaks(history: History, after_ns: int) -> Sequence[Event]:
-    """What tells of a failure from a moment on, in order."""
-    recorded = history.of(*_FAILURE_ACTIONS)
+def _breaks(history: History, after_ns: int) -> Sequence[JobEvent]:
+    """What reports a failure from a moment on, in order."""
+    recorded = history.of(*_FAILURES)
     found = [event for event in recorded if event.at_ns >= after_ns and is_failure(event)]
     return sorted(found, key=lambda event: event.at_ns)
 
 
-def _running_after(history: History, broke: Event) -> Event | None:
+def _running_after(history: History, broke: JobEvent) -> JobRunning | None:
     """When every task ran of the job that broke, or of one that was submitted in its place. Of a
     job that has failed for good, only the latter."""
-    own = {broke.value.get("job")} if broke.action != Action.JOB_ENDED else set()
-    later = {e.value.get("job") for e in history.of(Action.JOB_SUBMITTED) if e.index > broke.index}
+    own = set() if isinstance(broke, JobEnded) else {broke.job}
+    later = {e.job for e in history.of(JobSubmitted) if e.index > broke.index}
     running = (
         event
-        for event in history.of(Action.JOB_RUNNING)
-        if event.at_ns >= broke.at_ns
-        and (None in own or event.value.get("job") in {None, *own, *later})
+        for event in history.of(JobRunning)
+        if event.at_ns >= broke.at_ns and (None in own or event.job in {None, *own, *later})
     )
     return min(running, key=lambda event: event.at_ns, default=None)
 
 
-def _outputs(history: History, after_ns: int | None) -> Sequence[Event]:
+def _outputs(history: History, after_ns: int | None) -> Sequence[OutputSeen]:
     """The growths of committed output from a moment on, in order; none where it is not known."""
     if after_ns is None:
         return ()
-    seen = history.of(Action.OUTPUT_SEEN)
+    seen = history.of(OutputSeen)
     grown = [event for event in seen if event.at_ns >= after_ns and grew(event)]
     return sorted(grown, key=lambda event: event.at_ns)
 
 
-def _commits(history: History, restored_ns: int | None, resumed_ns: int | None) -> Iterator[Event]:
+def _commits(
+    history: History, restored_ns: int | None, resumed_ns: int | None
+) -> Iterator[CheckpointCompleted]:
     """The completed checkpoints that were also triggered after the system resumed. A micro-batch is
     triggered before its tasks run: of one it is enough that state was restored. A savepoint shows
     that all tasks answer, and not that the job goes on taking checkpoints."""
@@ -436,11 +443,10 @@ def _commits(history: History, restored_ns: int | None, resumed_ns: int | None) 
         return
     begun_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
     triggered = {
-        e.value["checkpoint"]
-        for e in history.of(Action.CHECKPOINT_TRIGGERED)
-        if e.at_ns >= begun_ns.get(e.value.get("type", ""), resumed_ns)
-        and "SAVEPOINT" not in (e.value.get("type") or "")
+        e.checkpoint
+        for e in history.of(CheckpointTriggered)
+        if e.at_ns >= begun_ns.get(e.type or "", resumed_ns) and "SAVEPOINT" not in (e.type or "")
     }
-    for event in history.of(Action.CHECKPOINT_COMPLETED):
-        if event.at_ns >= resumed_ns and event.value["checkpoint"] in triggered:
+    for event in history.of(CheckpointCompleted):
+        if event.at_ns >= resumed_ns and event.checkpoint in triggered:
             yield event

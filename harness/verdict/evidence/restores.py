@@ -1,4 +1,4 @@
-"""Restores as a history tells them: each restart of a job, what it was set back to, and the phases.
+"""Restores as a history records them: each restart of a job, what it was set back to, its phases.
 
 A restart begins with the first failure or restart that the engine reports, and ends when every task
 runs again; a failure after state was handed out begins another one. A job that takes the place of
@@ -15,11 +15,24 @@ from urllib.parse import urlsplit
 
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.waits import failed_waits
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.checkpoint_events import CheckpointTriggered
+from streamquake.reports.record.event import Event
+from streamquake.reports.record.fault_events import FaultCalled, FaultInEffect
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import (
+    JobEnded,
+    JobEvent,
+    JobFailing,
+    JobRestarting,
+    JobRestored,
+    JobRunning,
+    JobSubmitted,
+    TaskChanged,
+)
+from streamquake.reports.record.run_events import OutputSeen
 
-BREAKS = (Action.JOB_FAILING, Action.JOB_RESTARTING)
-STEPS = (*BREAKS, Action.JOB_RESTORED, Action.JOB_RUNNING, Action.JOB_ENDED)
+BREAKS = (JobFailing, JobRestarting)
+STEPS = (*BREAKS, JobRestored, JobRunning, JobEnded)
 FAILED = ("FAILED", "LOST")
 """The ends of a job that nobody asked for."""
 RESTART_JOB = "restart_job"
@@ -27,8 +40,8 @@ RESTART_JOB = "restart_job"
 
 
 def is_failure(event: Event) -> bool:
-    """Whether what an engine tells of a job is a failure; of ends, only those not asked for."""
-    return event.action != Action.JOB_ENDED or event.value.get("state") in FAILED
+    """Whether what an engine reports of a job is a failure; of ends, only those not asked for."""
+    return not isinstance(event, JobEnded) or event.state in FAILED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +73,7 @@ class Restart:
     ordered_s: float | None = None
     """When that job's end was ordered."""
     injected_at_s: float | None = None
-    """When the last fault before it was seen to bite."""
+    """When the last fault before it was seen in effect."""
     restored_s: float | None = None
     checkpoint: int | None = None
     """What it was set back to."""
@@ -115,12 +128,12 @@ class _RestartEvents:
 
     first: bool = False
     """Whether the job did not run whole before."""
-    breaks: list[Event] = field(default_factory=list)
-    restored: Event | None = None
-    restored_first: list[Event] = field(default_factory=list)
+    breaks: list[JobFailing | JobRestarting] = field(default_factory=list)
+    restored: JobRestored | None = None
+    restored_first: list[JobRestored] = field(default_factory=list)
     """Restores that another one followed."""
-    running: Event | None = None
-    ended: Event | None = None
+    running: JobRunning | None = None
+    ended: JobEnded | None = None
     """The end that it came to instead of running."""
 
 
@@ -129,8 +142,8 @@ def restarts_of(history: History) -> tuple[Restart, ...]:
     the place of another job."""
     clock = EngineClock(history)
     found = []
-    for job in dict.fromkeys(event.value.get("job") for event in history.of(*STEPS)):
-        own = [event for event in history.of(*STEPS) if event.value.get("job") == job]
+    for job in dict.fromkeys(event.job for event in history.of(*STEPS)):
+        own = [event for event in history.of(*STEPS) if event.job == job]
         own.sort(key=clock.moment_ns)
         gathered = _gathered(own, anew=_former(history, job) is not None)
         found += [_described(history, clock, job, steps) for steps in gathered]
@@ -138,32 +151,32 @@ def restarts_of(history: History) -> tuple[Restart, ...]:
     return tuple(_never_back(restart, history, restart is found[-1]) for restart in found)
 
 
-def _gathered(steps: Sequence[Event], anew: bool) -> list[_RestartEvents]:
+def _gathered(steps: Sequence[JobEvent], anew: bool) -> list[_RestartEvents]:
     """The steps of each restart of a job, which took another's place where it is `anew`. That all
     tasks run is seen late: a restore that follows it without another break still belongs to the
     restart that has none yet."""
     found: list[_RestartEvents] = []
     under_way, ran = False, False
     for event in steps:
-        if event.action in BREAKS:
+        if isinstance(event, BREAKS):
             if not under_way or found[-1].restored is not None:
                 found.append(_RestartEvents(first=anew and not ran))
             found[-1].breaks.append(event)
             under_way = True
-        elif event.action == Action.JOB_ENDED:
+        elif isinstance(event, JobEnded):
             if is_failure(event):
                 if not under_way:
                     found.append(_RestartEvents(first=anew and not ran))
                 found[-1].ended = event
                 under_way = True
-        elif event.action == Action.JOB_RESTORED:
+        elif isinstance(event, JobRestored):
             if not found or (found[-1].restored is not None and not under_way):
                 found.append(_RestartEvents(first=not ran))
             if (former := found[-1].restored) is not None:
                 found[-1].restored_first.append(former)
             found[-1].restored, found[-1].running = event, None
             under_way = True
-        else:
+        elif isinstance(event, JobRunning):
             if anew and not found:
                 found.append(_RestartEvents(first=True))
             under_way, ran = False, True
@@ -173,7 +186,7 @@ def _gathered(steps: Sequence[Event], anew: bool) -> list[_RestartEvents]:
 
 
 def _described(history: History, clock: EngineClock, job: Any, steps: _RestartEvents) -> Restart:
-    causes = [e.value.get("cause", "") for e in steps.breaks if e.action == Action.JOB_FAILING]
+    causes = [e.cause or "" for e in steps.breaks if isinstance(e, JobFailing)]
     restart = Restart(
         job=job,
         broke_s=(broke_ns := _broke_ns(history, clock, job, steps)) / 1e9,
@@ -181,9 +194,9 @@ def _described(history: History, clock: EngineClock, job: Any, steps: _RestartEv
         submitted=steps.first,
         injected_at_s=_injected_s(history, broke_ns),
         restored_s=clock.moment_ns(steps.restored) / 1e9 if steps.restored else None,
-        checkpoint=steps.restored.value["checkpoint"] if steps.restored else None,
-        path=str(steps.restored.value.get("path") or "") if steps.restored else "",
-        set_back_first=tuple(event.value["checkpoint"] for event in steps.restored_first),
+        checkpoint=steps.restored.checkpoint if steps.restored else None,
+        path=(steps.restored.path or "") if steps.restored else "",
+        set_back_first=tuple(event.checkpoint for event in steps.restored_first),
         triggered_s=_triggered_s(history, clock, steps.restored),
         failed=_end_of(steps, causes),
         parallelism=_widest(_graph(history, job)),
@@ -194,13 +207,15 @@ def _described(history: History, clock: EngineClock, job: Any, steps: _RestartEv
     return _with_attempts(restart, history, broke_ns)
 
 
-def _triggered_s(history: History, clock: EngineClock, restored: Event | None) -> float | None:
+def _triggered_s(
+    history: History, clock: EngineClock, restored: JobRestored | None
+) -> float | None:
     if restored is None or clock_moved(history):
         return None
     moments = [
         clock.moment_ns(event) / 1e9
-        for event in history.of(Action.CHECKPOINT_TRIGGERED)
-        if event.value["checkpoint"] == restored.value["checkpoint"]
+        for event in history.of(CheckpointTriggered)
+        if event.checkpoint == restored.checkpoint
     ]
     return min(moments, default=None)
 
@@ -209,22 +224,20 @@ def _end_of(steps: _RestartEvents, causes: Sequence[str]) -> str:
     """Why the job ended instead of running."""
     if steps.ended is None:
         return ""
-    causes = [str(steps.ended.value.get("cause") or ""), *reversed(causes)]
-    return next(filter(None, causes), f"the job is {steps.ended.value['state']}")
+    causes = [steps.ended.cause or "", *reversed(causes)]
+    return next(filter(None, causes), f"the job is {steps.ended.state}")
 
 
 def _with_former(restart: Restart, history: History, clock: EngineClock) -> Restart:
     """The first start of a job with what is known of the one whose place it took."""
     if (former := _former(history, restart.job)) is None:
         return restart
-    ends = [end for end in history.of(Action.JOB_ENDED) if end.value.get("job") == former]
+    ends = [end for end in history.of(JobEnded) if end.job == former]
     replaced_ns = clock.moment_ns(ends[0]) if ends else None
     orders = [
         order.at_s
-        for order in history.of(Action.FAULT_CALLED)
-        if order.value.get("target") == "the job"
-        and replaced_ns is not None
-        and order.at_ns <= replaced_ns
+        for order in history.of(FaultCalled)
+        if order.target == "the job" and replaced_ns is not None and order.at_ns <= replaced_ns
     ]
     return replace(
         restart,
@@ -240,12 +253,12 @@ def _order(history: History, restart: Restart) -> JobReplacement | None:
     """The newest call of a `restart_job` before a job was submitted, with what it gave that job."""
     calls = [
         call
-        for call in history.of(Action.FAULT_CALLED)
-        if call.value.get("fault") == RESTART_JOB and call.at_s <= restart.broke_s
+        for call in history.of(FaultCalled)
+        if call.fault == RESTART_JOB and call.at_s <= restart.broke_s
     ]
     if not calls:
         return None
-    params = calls[-1].value.get("params")
+    params = calls[-1].params
     keeping = None if params is None else params.get("from", "checkpoint")
     return JobReplacement(at_s=calls[-1].at_s, keeping=keeping, given=_given(history, restart.job))
 
@@ -254,9 +267,9 @@ def _given(history: History, job: Any) -> str:
     """Where the state lies that a job was given and, by the fault's evidence, restored from."""
     seen = (
         each
-        for effect in history.of(Action.FAULT_IN_EFFECT)
-        if effect.value.get("fault") == RESTART_JOB
-        for each in (effect.value.get("evidence") or {}).values()
+        for effect in history.of(FaultInEffect)
+        if effect.fault == RESTART_JOB
+        for each in (effect.evidence or {}).values()
         if isinstance(each, Mapping) and each.get("job") == job and each.get("restored_from")
     )
     return next((str(each["restored_from"]) for each in seen), "")
@@ -269,7 +282,7 @@ def same_place(one: str, other: str) -> bool:
 
 def _former(history: History, job: Any) -> Any:
     """The job whose place another took; None for the first of a run."""
-    jobs = list(dict.fromkeys(graph.value.get("job") for graph in history.of(Action.JOB_SUBMITTED)))
+    jobs = list(dict.fromkeys(graph.job for graph in history.of(JobSubmitted)))
     return jobs[jobs.index(job) - 1] if job in jobs[1:] else None
 
 
@@ -283,18 +296,18 @@ def _never_back(restart: Restart, history: History, last: bool) -> Restart:
         return restart
     graph = _graph(history, restart.job) if restart.submitted else None
     seen_ns = int(restart.broke_s * 1e9) if graph is None else graph.at_ns
-    grown = [e.value.get("grown", 0) for e in history.of(Action.OUTPUT_SEEN) if e.at_ns > seen_ns]
+    grown = [e.grown or 0 for e in history.of(OutputSeen) if e.at_ns > seen_ns]
     return replace(restart, failed=failed, written=sum(grown))
 
 
-def _graph(history: History, job: Any) -> Event | None:
-    """What was told of a job when it was submitted."""
-    graphs = history.of(Action.JOB_SUBMITTED)
-    return next((graph for graph in graphs if graph.value.get("job") == job), None)
+def _graph(history: History, job: Any) -> JobSubmitted | None:
+    """What was recorded of a job when it was submitted."""
+    graphs = history.of(JobSubmitted)
+    return next((graph for graph in graphs if graph.job == job), None)
 
 
-def _widest(graph: Event | None) -> int | None:
-    vertices = graph.value.get("vertices", ()) if graph else ()
+def _widest(graph: JobSubmitted | None) -> int | None:
+    vertices = graph.vertices if graph else ()
     return max((vertex["parallelism"] for vertex in vertices), default=None)
 
 
@@ -309,32 +322,28 @@ def _broke_ns(history: History, clock: EngineClock, job: Any, steps: _RestartEve
 
 
 def _injected_s(history: History, broke_ns: int) -> float | None:
-    """When the last fault before a break was seen to bite; a break that was noticed sooner than
+    """When the last fault before a break was seen in effect; a break that was noticed sooner than
     the fault's effect was seen took no time to notice."""
-    injected = [
-        effect
-        for effect in history.of(Action.FAULT_IN_EFFECT)
-        if effect.value.get("called_ns", effect.value["seen_ns"]) <= broke_ns
-    ]
-    return min(injected[-1].value["seen_ns"], broke_ns) / 1e9 if injected else None
+    injected = [effect for effect in history.of(FaultInEffect) if effect.start_ns <= broke_ns]
+    return min(injected[-1].seen_ns, broke_ns) / 1e9 if injected else None
 
 
 def _with_attempts(restart: Restart, history: History, broke_ns: int) -> Restart:
     """The restart with what its new attempts tell, from the break until all of them run."""
     attempts = [
         event
-        for event in history.of(Action.TASK_CHANGED)
-        if event.value.get("job") == restart.job
-        and event.value.get("state") == "RUNNING"
-        and event.value.get("initializing_ms") is not None
+        for event in history.of(TaskChanged)
+        if event.job == restart.job
+        and event.state == "RUNNING"
+        and event.initializing_ms is not None
         and broke_ns <= event.at_ns
         and (restart.running_s is None or event.at_s <= restart.running_s)
     ]
     if not attempts:
         return restart
-    slowest = max(attempts, key=lambda event: event.value["initializing_ms"])
-    where = f"{slowest.value['vertex_name']}/{slowest.value['subtask']}"
-    return replace(restart, initializing_ms=slowest.value["initializing_ms"], slowest=where)
+    slowest = max(attempts, key=lambda event: event.initializing_ms or 0)
+    where = f"{slowest.name}/{slowest.subtask}"
+    return replace(restart, initializing_ms=slowest.initializing_ms, slowest=where)
 
 
 def _between(begin_s: float | None, end_s: float | None) -> float | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import RecordsSent
 
 
 class SentRange(NamedTuple):
@@ -25,9 +25,9 @@ class SentRange(NamedTuple):
 def sent_ranges_of(history: History) -> list[SentRange]:
     """What was acknowledged, in order of the index."""
     notes = sorted(
-        (event.value["first"], event.value["last"], event.at_ns)
-        for event in history.of(Action.SENT)
-        if event.value["status"] == "acknowledged"
+        (event.first, event.last, event.at_ns)
+        for event in history.of(RecordsSent)
+        if event.status == "acknowledged"
     )
     before = [at_ns for _, _, at_ns in notes[:1] + notes[:-1]]
     return [

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import OutputSeen, RecordsSent
 
 OFTEN = 5
 """An output that grew less often before the fault says nothing about its pauses."""
@@ -18,10 +18,9 @@ PAUSES, LEAST_NS = 3, 10 * 10**9
 """It is silent after so many of its longest pauses from before, and this time at least."""
 
 
-def grew(event: Event) -> bool:
+def grew(event: OutputSeen) -> bool:
     """Whether a sight of an output tells of records; older histories do not say how many."""
-    grown = event.value.get("grown")
-    return grown is None or grown > 0
+    return event.grown is None or event.grown > 0
 
 
 def silent_outputs(history: History, called_ns: int, back_ns: int) -> tuple[str, ...]:
@@ -29,10 +28,10 @@ def silent_outputs(history: History, called_ns: int, back_ns: int) -> tuple[str,
     sent, though they came until the fault was called; moments on the run's clock."""
     if any(window.target == "the workload" for window in fault_windows(history)):
         return ()
-    loaded_ns = max((event.at_ns for event in history.of(Action.SENT)), default=0) - back_ns
+    loaded_ns = max((event.at_ns for event in history.of(RecordsSent)), default=0) - back_ns
     seen: dict[str, list[int]] = {}
-    for event in filter(grew, history.of(Action.OUTPUT_SEEN)):
-        seen.setdefault(str(event.value.get("output")), []).append(event.at_ns)
+    for event in filter(grew, history.of(OutputSeen)):
+        seen.setdefault(event.output, []).append(event.at_ns)
     return tuple(
         name for name, moments in seen.items() if _is_silent(moments, called_ns, back_ns, loaded_ns)
     )

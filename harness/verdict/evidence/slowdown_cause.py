@@ -10,7 +10,8 @@ from typing import Any
 from streamquake.faults.schedule.target import parse_target
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.evidence.bottleneck import BackpressureSource, JobGraph
-from streamquake.reports.record.event import Action, Event
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.reports.record.fault_events import FaultCalled, FaultInEffect
 
 LINK = "link"
 SLOWING = ("slow_operator", "slow_link", "skew")
@@ -44,32 +45,32 @@ def slowed_as_injected(text: str, graph: JobGraph) -> SlowdownCause | None:
 
 
 def slowed_by(
-    tried: Mapping[Action, Event], experiment: Experiment, graph: JobGraph
+    attempt: StepAttempt, experiment: Experiment, graph: JobGraph
 ) -> SlowdownCause | None:
     """Where a step put the slowness, or None where that cannot be told."""
-    injected = tried[Action.FAULT_IN_EFFECT].value
-    match injected.get("fault"):
+    injected = attempt[FaultInEffect]
+    match injected.fault:
         case "slow_operator":
-            called = tried.get(Action.FAULT_CALLED)
-            params = {} if called is None else called.value.get("params", {})
-            return _of(_holding(graph, _operators(params, injected.get("evidence", {}))), graph)
+            called = attempt.get(FaultCalled)
+            params = {} if called is None else called.params or {}
+            return _of(_holding(graph, _operators(params, injected.evidence or {})), graph)
         case "slow_link":
-            return _of_link(str(injected.get("target", "")), experiment, graph)
+            return _of_link(injected.target, experiment, graph)
         case "skew":
             return _of((to for _, to, ship in graph.edges if ship == "HASH"), graph)
         case _:
             return None
 
 
-def part_slowed(tried: Mapping[Action, Event], experiment: Experiment) -> str | None:
+def part_slowed(attempt: StepAttempt, experiment: Experiment) -> str | None:
     """A word in the name of the part of a micro-batch that a step made slow, or None where that
     cannot be told."""
-    injected = tried[Action.FAULT_IN_EFFECT].value
-    if injected.get("fault") == "skew":
+    injected = attempt[FaultInEffect]
+    if injected.fault == "skew":
         return "operators"
-    if injected.get("fault") != "slow_link":
+    if injected.fault != "slow_link":
         return None
-    choice = parse_target(str(injected.get("target", "")))
+    choice = parse_target(injected.target)
     link = experiment.topology.links.get(choice.name) if choice.how == "link" else None
     if link is None:
         return None

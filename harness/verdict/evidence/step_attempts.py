@@ -1,33 +1,41 @@
-"""The newest try of a step: one that missed its window may have been struck again."""
+"""The newest attempt of a step: one that missed its window may have been injected again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from typing import TypeVar
 
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.fault_events import FaultCalled, FaultEvent
 from streamquake.reports.record.history import History
 
-OF_STEPS = (
-    Action.FAULT_CALLED,
-    Action.FAULT_IN_EFFECT,
-    Action.FAULT_NOT_IN_EFFECT,
-    Action.HEAL_CALLED,
-    Action.FAULT_HEALED,
-    Action.FAULT_NOT_HEALED,
-    Action.FAULT_SKIPPED,
-    Action.FAULT_MISSED_WINDOW,
-    Action.FAULT_ENDED_EARLY,
-    Action.FAULT_NOT_VERIFIED,
-    Action.FAULT_STILL_IN_EFFECT,
-)
+E = TypeVar("E", bound=FaultEvent)
 
 
-def last_try(history: History, step: int) -> Mapping[Action, Event]:
-    """What happened to a step since it was called last, the newest event of each kind."""
-    found: dict[Action, Event] = {}
-    for event in history.of(*OF_STEPS):
-        if event.value.get("step") == step:
-            if event.action == Action.FAULT_CALLED:
-                found = {}
-            found[event.action] = event
-    return found
+class StepAttempt:
+    """The events of one attempt of a step, the newest of each class."""
+
+    def __init__(self, events: Iterable[FaultEvent] = ()) -> None:
+        self._newest = {type(event): event for event in events}
+
+    def get(self, kind: type[E]) -> E | None:
+        """The event of a class, or None."""
+        found = self._newest.get(kind)
+        return found if isinstance(found, kind) else None
+
+    def __getitem__(self, kind: type[E]) -> E:
+        """The event of a class. Raises KeyError where there is none."""
+        if (found := self.get(kind)) is None:
+            raise KeyError(kind.__name__)
+        return found
+
+    def __contains__(self, kind: type[FaultEvent]) -> bool:
+        return kind in self._newest
+
+
+def last_attempt(history: History, step: int) -> StepAttempt:
+    """What happened to a step since it was called last."""
+    found: list[FaultEvent] = []
+    for event in history.of(FaultEvent):
+        if event.step == step:
+            found = [event] if isinstance(event, FaultCalled) else [*found, event]
+    return StepAttempt(found)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import TaskChanged
 from streamquake.reports.record.metrics import Samples
 
 Subtask = tuple[str, int]
@@ -40,8 +40,8 @@ class SubtaskHistory:
     its running time was sampled; `unclear` that the samples do not say which of the two it is.
     """
 
-    before: Event
-    last: Event
+    before: TaskChanged
+    last: TaskChanged
     restarts: int
     sign: str | None = None
     watched: bool = False
@@ -55,16 +55,16 @@ class SubtaskHistory:
 
     @property
     def name(self) -> str:
-        return str(self.before.value.get("vertex_name", self.before.value["vertex"]))
+        return self.before.name
 
     @property
     def subtask(self) -> int:
-        return int(self.before.value["subtask"])
+        return self.before.subtask
 
     @property
     def node(self) -> str:
         """Where it ran before."""
-        return str(self.before.value["node"])
+        return str(self.before.node)
 
 
 def restarts_of_subtasks(
@@ -75,9 +75,9 @@ def restarts_of_subtasks(
 ) -> dict[Subtask, SubtaskHistory]:
     """Every subtask seen until the moment; `running` are the samples of RUNNING by place, also
     those of after `until_ns`, at which a history ends that is a part of the run's."""
-    seen: dict[Subtask, list[Event]] = {}
-    for event in history.of(Action.TASK_CHANGED):
-        seen.setdefault((event.value["vertex"], event.value["subtask"]), []).append(event)
+    seen: dict[Subtask, list[TaskChanged]] = {}
+    for event in history.of(TaskChanged):
+        seen.setdefault(event.place, []).append(event)
     found = {
         place: life
         for place, events in seen.items()
@@ -112,35 +112,35 @@ def watch_ended(
     return tuple(life for life in found if not life.restarted and ended(life))
 
 
-def _life(events: Sequence[Event], after_ns: int) -> SubtaskHistory | None:
+def _life(events: Sequence[TaskChanged], after_ns: int) -> SubtaskHistory | None:
     before = [event for event in events if event.at_ns <= after_ns]
     if not before:
         return None
     later = events[len(before) :]
     life = SubtaskHistory(before=before[-1], last=events[-1], restarts=_restarts(before[-1], later))
     # Without a node it has no place yet; null where its place is not known.
-    nodes = {event.value["node"] for event in (before[-1], *later)} - {"", None}
-    if life.restarts or (len(nodes) < 2 and events[-1].value.get("state") not in OVER):
+    nodes = {event.node for event in (before[-1], *later)} - {"", None}
+    if life.restarts or (len(nodes) < 2 and events[-1].state not in OVER):
         return life
     return replace(life, sign="node changed" if len(nodes) > 1 else "ended")
 
 
-def _restarts(before: Event, later: Iterable[Event]) -> int:
+def _restarts(before: TaskChanged, later: Iterable[TaskChanged]) -> int:
     count = 0
-    attempt, start_ms = before.value["attempt"], _start_ms(before)
+    attempt, start_ms = before.attempt, _start_ms(before)
     for event in later:
         now_ms = _start_ms(event)
         begun_anew = now_ms > 0 and start_ms > 0 and now_ms != start_ms
-        if event.value["attempt"] != attempt or begun_anew:
+        if event.attempt != attempt or begun_anew:
             count += 1
             start_ms = now_ms
-        attempt, start_ms = event.value["attempt"], now_ms if now_ms > 0 else start_ms
+        attempt, start_ms = event.attempt, now_ms if now_ms > 0 else start_ms
     return count
 
 
-def _start_ms(event: Event) -> int:
+def _start_ms(event: TaskChanged) -> int:
     """When the attempt was deployed, epoch ms; 0 or less while it was not, or is not known."""
-    return int(event.value.get("start_ms") or 0)
+    return int(event.start_ms or 0)
 
 
 def _with_duration(

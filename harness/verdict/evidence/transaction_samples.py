@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import TransactionsSeen
 
 OPEN = "Ongoing"
 ENDING = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
@@ -107,18 +107,22 @@ class TransactionSample:
 def samples_of(history: History) -> list[TransactionSample]:
     """Every time that at least one coordinator answered."""
     found = []
-    for event in history.of(Action.TRANSACTIONS_SEEN):
-        if "transactions" in event.value:
-            asked_ms = event.value.get("asked_ms")
+    for event in history.of(TransactionsSeen):
+        if event.transactions is not None:
             ids = tuple(
-                TransactionalId(report=each if isinstance(each, Mapping) else {}, asked_ms=asked_ms)
-                for each in event.value["transactions"]
+                TransactionalId(
+                    report=each if isinstance(each, Mapping) else {}, asked_ms=event.asked_ms
+                )
+                for each in event.transactions
             )
-            unanswered = event.value.get("unanswered") or ""
-            poll = TransactionSample(
-                after=event.value["after"], asked_ms=asked_ms, ids=ids, unanswered=unanswered
+            found.append(
+                TransactionSample(
+                    after=event.after,
+                    asked_ms=event.asked_ms,
+                    ids=ids,
+                    unanswered=event.unanswered or "",
+                )
             )
-            found.append(poll)
     return found
 
 

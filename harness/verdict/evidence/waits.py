@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import FailedWaitEvent, NotRecovered
 
 
 class Wait(StrEnum):
@@ -31,7 +32,7 @@ NOT_MET = {
     Wait.OUTPUTS: Action.OUTPUTS_NOT_COMMITTED,
     Wait.QUIET: Action.OUTPUTS_NOT_QUIET,
 }
-"""What the history says of a wait that was not met."""
+"""The event that records that a wait was not met."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +47,13 @@ class FailedWait:
 def failed_waits(history: History) -> tuple[FailedWait, ...]:
     """The waits that were not met, in order."""
     return tuple(
-        FailedWait(wait=_wait(event), reason=str(event.value.get("reason", "")), at_s=event.at_s)
-        for event in history.of(*NOT_MET.values())
+        FailedWait(wait=_wait(event), reason=event.reason or "", at_s=event.at_s)
+        for event in history.of(FailedWaitEvent)
     )
 
 
-def _wait(event: Event) -> Wait:
-    if event.action == Action.NOT_RECOVERED:
-        message = str(event.value.get("reason", ""))
-        return next((wait for wait in Wait if message.startswith(f"{wait}:")), Wait.RECOVERY)
+def _wait(event: FailedWaitEvent) -> Wait:
+    if isinstance(event, NotRecovered):
+        reason = event.reason or ""
+        return next((wait for wait in Wait if reason.startswith(f"{wait}:")), Wait.RECOVERY)
     return next(wait for wait, action in NOT_MET.items() if action == event.action)

@@ -25,9 +25,16 @@ from streamquake.faults.injection.verification import RepeatedVerification
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
-from streamquake.harness.verdict.evidence.step_attempts import last_try
+from streamquake.harness.verdict.evidence.step_attempts import last_attempt
 from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
 from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.fault_events import (
+    FaultCalled,
+    FaultHealed,
+    FaultInEffect,
+    FaultMissedWindow,
+    HealCalled,
+)
 from streamquake.reports.record.history import History, HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from tests.fakes import fake_cluster
@@ -191,8 +198,9 @@ def test_a_missed_window_is_recorded_and_the_fault_healed_as_planned(tmp_path: P
     history = dataset.play()
     (missed,) = history.of(Action.FAULT_MISSED_WINDOW)
     assert "checkpoint acknowledged" in missed.value["reason"]
-    tried = last_try(history, 0)
-    assert {Action.FAULT_MISSED_WINDOW, Action.FAULT_HEALED} <= tried.keys()
+    attempt = last_attempt(history, 0)
+    assert FaultMissedWindow in attempt
+    assert FaultHealed in attempt
 
 
 def test_a_missed_window_is_tried_again_at_the_next_one(tmp_path: Path) -> None:
@@ -205,7 +213,7 @@ def test_a_missed_window_is_tried_again_at_the_next_one(tmp_path: Path) -> None:
     history = dataset.play()
     assert len(history.of(Action.FAULT_CALLED)) == 2
     assert len(history.of(Action.FAULT_MISSED_WINDOW)) == 1
-    assert Action.FAULT_MISSED_WINDOW not in last_try(history, 0)
+    assert FaultMissedWindow not in last_attempt(history, 0)
     assert dataset.intents.open() == ()
 
 
@@ -234,7 +242,7 @@ def test_the_event_that_triggered_an_injection_is_recorded(
         dataset.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=number, trigger_ms=EPOCH_MS)
     history = dataset.play()
     for number, each in enumerate((first, second)):
-        called = last_try(history, number)[Action.FAULT_CALLED]
+        called = last_attempt(history, number)[FaultCalled]
         assert not_set_off(each.when, called, history, (first, second)[:number]) == ""
 
 
@@ -695,11 +703,11 @@ def test_every_missed_window_is_recorded_until_one_is_met(
     assert len(history.of(Action.FAULT_CALLED)) == called
     assert len(history.of(Action.FAULT_HEALED)) == called
     assert len(history.of(Action.FAULT_MISSED_WINDOW)) == missed
-    assert (Action.FAULT_MISSED_WINDOW in last_try(history, 0)) == (called <= 2)
-    newest = last_try(history, 0)
-    effect_ns = newest[Action.FAULT_IN_EFFECT].value["seen_ns"]
+    assert (FaultMissedWindow in last_attempt(history, 0)) == (called <= 2)
+    newest = last_attempt(history, 0)
+    effect_ns = newest[FaultInEffect].seen_ns
     if called > 2:
-        assert newest[Action.HEAL_CALLED].at_ns - effect_ns >= 1e9, "held as long as planned"
+        assert newest[HealCalled].at_ns - effect_ns >= 1e9, "held as long as planned"
 
 
 @pytest.fixture

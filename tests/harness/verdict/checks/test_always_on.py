@@ -437,7 +437,7 @@ def test_what_is_seen_last_of_a_removal_counts(
     tmp_path: Path, later: Action, seen_ns: int, text: str
 ) -> None:
     story = acting(Story()).at(8, Action.FAULT_HEALED, step=0, seen_ns=seen_ns)
-    story.at(9, later, step=0, reason="still there")
+    story.at(9, later, step=0, reason="still there", phase="drain")
 
     result = Effect().check(case(story, tmp_path))
 

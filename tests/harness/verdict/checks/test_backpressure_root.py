@@ -14,7 +14,9 @@ from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.checks.backpressure_root import BackpressureRoot
 from streamquake.harness.verdict.evidence.bottleneck import JobGraph
 from streamquake.harness.verdict.evidence.slowdown_cause import SlowdownCause, slowed_by
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.reports.record.event import Action
+from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.fakes import WIDE
@@ -238,8 +240,8 @@ def test_where_the_fault_put_it(slow: dict[str, Any], tmp_path: Path) -> None:
 def test_who_writes_through_the_link_of_the_sinks(names: tuple[str, ...], writer: int) -> None:
     graph = JobGraph(names={str(place): name for place, name in enumerate(names)}, edges=())
     story = Story().at(1, Action.FAULT_IN_EFFECT, fault="slow_link", target="link sink")
-    tried = {Action.FAULT_IN_EFFECT: story.history()[0]}
-    assert slowed_by(tried, EXPERIMENT, graph) == SlowdownCause(vertices=(str(writer),))
+    attempt = StepAttempt(story.history().of(FaultInEffect))
+    assert slowed_by(attempt, EXPERIMENT, graph) == SlowdownCause(vertices=(str(writer),))
 
 
 def test_skewed_keys_slow_what_reads_by_key(tmp_path: Path) -> None:

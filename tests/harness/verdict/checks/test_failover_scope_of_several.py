@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from streamquake.harness.verdict.checks.failover_scope import FailoverScope
-from streamquake.harness.verdict.evidence.affected_subtasks import called_ns
 from streamquake.harness.verdict.evidence.failovers import failovers
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Metrics
@@ -403,4 +402,4 @@ def test_the_heal_of_an_earlier_try_is_none_of_a_later_one() -> None:
         .injected(30, 1, "tm-1")
     )
     *_, last = failovers(recorded.history(), lambda _: True)
-    assert [called_ns(fault) for fault in last.acting] == [10 * 10**9]
+    assert [fault.start_ns for fault in last.acting] == [10 * 10**9]

@@ -11,6 +11,7 @@ from streamquake.harness.verdict.evidence.affected_subtasks import (
     must_end_tasks,
 )
 from streamquake.reports.record.event import Action
+from streamquake.reports.record.fault_events import FaultInEffect
 from tests.harness.histories import Story
 
 INJECTED_S = 20.0
@@ -39,7 +40,7 @@ def hit(reported: Story, fault: str = "throw_in_task", **value: Any) -> set[tupl
     about = {"step": 0, "fault": fault, "nodes": ["tm-1"], **ns, **value}
     reported.at(22, Action.FAULT_IN_EFFECT, **about)
     history = reported.history()
-    return affected_subtasks_of(history.of(Action.FAULT_IN_EFFECT)[0], history)
+    return affected_subtasks_of(history.of(FaultInEffect)[0], history)
 
 
 COUNTER, SOURCE = "Count -> Sink (1/2) - execution #0", "Source: input (1/1)"
@@ -65,7 +66,7 @@ def test_where_a_call_is_not_told_what_was_seen_counts() -> None:
     about = {"step": 0, "fault": "throw_in_task", "nodes": ["tm-1"], "seen_ns": int(22e9)}
     recorded.at(22, Action.FAULT_IN_EFFECT, **about)
     history = recorded.history()
-    assert affected_subtasks_of(history.of(Action.FAULT_IN_EFFECT)[0], history) == {("c", 0)}
+    assert affected_subtasks_of(history.of(FaultInEffect)[0], history) == {("c", 0)}
 
 
 def test_what_was_placed_after_the_call_was_not_hit() -> None:
@@ -106,7 +107,7 @@ def test_a_vertex_without_a_name_goes_by_its_id() -> None:
 )
 def test_which_faults_leave_no_task_as_it_was(fault: str | None, must: bool) -> None:
     named = {} if fault is None else {"fault": fault}
-    (injected,) = Story().at(2, Action.FAULT_IN_EFFECT, step=0, **named).history()
+    (injected,) = Story().at(2, Action.FAULT_IN_EFFECT, step=0, **named).history().of(FaultInEffect)
     assert must_end_tasks(injected) is must
 
 

@@ -9,7 +9,9 @@ import pytest
 from streamquake.harness.verdict.evidence.batch_figures import batch_figures, batches_text
 from streamquake.harness.verdict.evidence.batch_parts import attempts_of, parts_of, seen, slowest
 from streamquake.harness.verdict.evidence.batches import Batch, batch_of, longest_s
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.job_events import TaskAttempt
 from tests.harness.histories import Story
 from tests.harness.verdict.batch_story import BatchStory
 
@@ -28,7 +30,8 @@ REPORTED: dict[str, Any] = {
 
 
 def batch(**changed: Any) -> Batch:
-    made = batch_of({**REPORTED, **changed}, life=0, ended_s=10.0)
+    story = Story().at(10, Action.CHECKPOINT_COMPLETED, **{**REPORTED, **changed})
+    made = batch_of(story.history().of(CheckpointCompleted)[0], life=0)
     assert made is not None
     return made
 
@@ -37,10 +40,10 @@ def took(**durations_ms: int) -> Batch:
     return batch(durations_ms={"triggerExecution": 1000, **durations_ms})
 
 
-def attempt(stage: int, start_ms: int, end_ms: int, number: int = 7) -> Event:
+def attempt(stage: int, start_ms: int, end_ms: int, number: int = 7) -> TaskAttempt:
     recorded = {"batch": number, "stage": stage, "start_ms": BEGAN_MS + start_ms}
     story = Story().at(9, Action.TASK_ATTEMPT, **recorded, end_ms=BEGAN_MS + end_ms)
-    return story.history()[0]
+    return story.history().of(TaskAttempt)[0]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +124,7 @@ STORE, DRIVER, ONE = "checkpoint store", "driver", "source, operators and sink"
     ],
 )
 def test_the_parts_of_a_batch_by_what_was_measured_and_by_its_tasks(
-    made: Batch, attempts: list[Event], parts: dict[str, float]
+    made: Batch, attempts: list[TaskAttempt], parts: dict[str, float]
 ) -> None:
     assert parts_of(made, attempts) == pytest.approx(parts)
 
@@ -131,15 +134,15 @@ def test_the_attempts_of_a_batch_began_while_it_ran() -> None:
     for number, start_ms in ((7, -1), (7, 0), (7, 1000), (7, 1001), (6, 500)):
         recorded.at(9, Action.TASK_ATTEMPT, batch=number, stage=0, start_ms=BEGAN_MS + start_ms)
     found = attempts_of(batch(), recorded.history())
-    assert [event.value["start_ms"] - BEGAN_MS for event in found] == [0, 1000]
+    assert [event.start_ms - BEGAN_MS for event in found] == [0, 1000]
 
 
-def test_a_batch_of_which_half_lies_in_a_stretch_was_during_it() -> None:
+def test_a_batch_of_which_half_lies_in_an_interval_was_during_it() -> None:
     """The batches end at 2.8 s, 4.6 s and 6.4 s; the first one says nothing."""
     batches = [
         made
-        for event in BatchStory().batches(10, 10, 10).history().of(Action.CHECKPOINT_COMPLETED)
-        if (made := batch_of(event.value, life=0, ended_s=event.at_s)) is not None
+        for event in BatchStory().batches(10, 10, 10).history().of(CheckpointCompleted)
+        if (made := batch_of(event, life=0)) is not None
     ]
     ended = [each.ended_s for each in batches]
     half_s = batches[1].took_ms / 2000

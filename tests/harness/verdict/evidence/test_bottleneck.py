@@ -13,7 +13,10 @@ from streamquake.harness.verdict.evidence.bottleneck import (
     root_of,
 )
 from streamquake.harness.verdict.evidence.pressure import BACK_PRESSURED, Ratios
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.job_events import JobSubmitted
 from streamquake.reports.record.metrics import Samples
+from tests.harness.histories import Story
 
 
 def graph(*edges: str) -> JobGraph:
@@ -59,7 +62,8 @@ def test_a_link_leads_to_those_that_are_not_pressed_themselves() -> None:
 
 
 def test_what_was_not_told_of_a_graph_and_not_sampled_of_a_vertex_is_not_known() -> None:
-    assert JobGraph.of({}) == JobGraph(names={}, edges=())
+    (submitted,) = Story().at(1, Action.JOB_SUBMITTED).history().of(JobSubmitted)
+    assert JobGraph.of(submitted) == JobGraph(names={}, edges=())
     once = {"a": Samples(at_s=np.array([3.0, 5.0]), value=np.array([400.0, 800.0]))}
     pressed = {BACK_PRESSURED: once, f"{BACK_PRESSURED}_max": once}
     assert load_of(pressed, "b", 3, 5) is None

@@ -15,11 +15,12 @@ from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.recovery import RecoveryPhases, recoveries_of
 from streamquake.harness.verdict.evidence.sent_times import SentRange, noted_between, sent_ranges_of
-from streamquake.harness.verdict.evidence.step_attempts import last_try
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
 from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import DISTURBED, MICRO_BATCH, PROBE_ALONE, SYSTEM, Action
+from streamquake.reports.record.fault_events import FaultCalled
 from streamquake.reports.record.history import History
 from tests.harness.histories import Story
 
@@ -77,13 +78,13 @@ def test_what_shows_that_a_window_was_closed(
 ) -> None:
     story = Story().at(0.5, action, **value).at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
     story.at(2, Action.FAULT_CALLED, step=0, trigger_index=1).effect(2)
-    unclosed = outside_window(BETWEEN, last_try(story.history(), 0), story.history())
+    unclosed = outside_window(BETWEEN, last_attempt(story.history(), 0), story.history())
     assert unclosed == (
         'the window was never closed: no "checkpoint all acknowledged" was seen after '
         '"checkpoint triggered"'
     ), "what came before it closes no window"
     history = story.at(3, action, **value).history()
-    assert (outside_window(BETWEEN, last_try(history, 0), history) == "") == closed
+    assert (outside_window(BETWEEN, last_attempt(history, 0), history) == "") == closed
 
 
 @pytest.mark.parametrize(("of", "by", "closed"), [(0, 0, False), (0, 1, True), (1, 0, False)])
@@ -91,7 +92,7 @@ def test_micro_batches_count_from_zero(of: int, by: int, closed: bool) -> None:
     story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=of)
     story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0)
     history = story.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=by).history()
-    assert (outside_window(BETWEEN, last_try(history, 0), history) == "") == closed
+    assert (outside_window(BETWEEN, last_attempt(history, 0), history) == "") == closed
 
 
 def test_a_window_of_no_checkpoint_is_closed_by_its_second_event() -> None:
@@ -101,24 +102,24 @@ def test_a_window_of_no_checkpoint_is_closed_by_its_second_event() -> None:
         .at(2, Action.FAULT_CALLED, step=0, trigger_index=0)
     )
     story.at(3, Action.CHECKPOINT_COMPLETED, checkpoint=5)
-    assert outside_window(BETWEEN, last_try(story.history(), 0), story.history()) != ""
+    assert outside_window(BETWEEN, last_attempt(story.history(), 0), story.history()) != ""
     story.at(4, Action.CHECKPOINT_ALL_ACKNOWLEDGED, checkpoint=5)
-    assert outside_window(BETWEEN, last_try(story.history(), 0), story.history()) == ""
+    assert outside_window(BETWEEN, last_attempt(story.history(), 0), story.history()) == ""
 
 
 def test_a_window_is_judged_by_the_event_that_opened_it() -> None:
     """In a record that does not say which, by the newest before the call."""
     story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=0)
     history = story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0).history()
-    tried = last_try(history, 0)
-    assert outside_window(BETWEEN, tried, history) != ""
-    assert outside_window(TriggerSpec(after_s=1), tried, history) == ""
-    assert outside_window(BETWEEN, {}, history) == ""
-    called = tried[Action.FAULT_CALLED]
-    unnamed = {Action.FAULT_CALLED: replace(called, value={"step": 0})}
+    attempt = last_attempt(history, 0)
+    assert outside_window(BETWEEN, attempt, history) != ""
+    assert outside_window(TriggerSpec(after_s=1), attempt, history) == ""
+    assert outside_window(BETWEEN, StepAttempt(), history) == ""
+    unnamed = StepAttempt([replace(attempt[FaultCalled], value={"step": 0})])
     assert outside_window(BETWEEN, unnamed, history) != ""
     assert outside_window(BETWEEN, unnamed, History(history[1:])) == "", "none is recorded"
-    assert outside_window(BETWEEN, {**tried, Action.FAULT_MISSED_WINDOW: called}, history) == ""
+    missed = story.at(3, Action.FAULT_MISSED_WINDOW, step=0).history()
+    assert outside_window(BETWEEN, last_attempt(missed, 0), missed) == ""
 
 
 EPOCH_MS = 1_700_000_000_000
@@ -142,7 +143,7 @@ def windowed(
     stamps = {"ack_ms": ms["closed"]} if action == Action.CHECKPOINT_ALL_ACKNOWLEDGED else {}
     more = {"checkpoint": 4, **stamps, **more}
     history = story.at(closed_s + 0.5, action, **more).at(9, Action.JOB_FAILING).history()
-    return outside_window(BETWEEN, last_try(history, 0), history)
+    return outside_window(BETWEEN, last_attempt(history, 0), history)
 
 
 def test_a_window_that_was_closed_before_the_strike_was_missed() -> None:
@@ -192,7 +193,7 @@ def test_a_fault_strikes_when_its_trigger_says(
     story = Story().at(2, Action.PHASE, phase="disturb").checkpoint(1, 2.5, 3)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(4, Action.FAULT_CALLED, step=0, **named).checkpoint(2, 5, 6).history()
-    message = not_set_off(when, history[3], history, (KILLED,))
+    message = not_set_off(when, history.of(FaultCalled)[0], history, (KILLED,))
     assert (wrong in message) if wrong else message == ""
     assert not_set_off(when, None, history) == "", "the call was not kept"
 
@@ -228,7 +229,7 @@ def test_occurrences_and_delays_are_counted_from_steady_state_on(
     story.checkpoint(2, 3, 4).checkpoint(3, 5, 6)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(9, Action.FAULT_CALLED, step=0, **named).history()
-    message = not_set_off(when, history[7], history)
+    message = not_set_off(when, history.of(FaultCalled)[0], history)
     assert (wrong in message) if wrong else message == ""
 
 
@@ -238,7 +239,8 @@ def test_a_delay_is_counted_by_the_engines_stamp_where_the_clocks_are_known() ->
         story = Story().at(1, Action.JOB_SUBMITTED, submitted_ms=EPOCH_MS + 1000)
         story.at(5, Action.CHECKPOINT_TRIGGERED, checkpoint=4, trigger_ms=EPOCH_MS + 3000)
         history = story.at(6, Action.FAULT_CALLED, fault=fault, trigger_index=1).history()
-        return not_set_off(TriggerSpec(event=TRIGGERED, delay_s=delay_s), history[2], history)
+        (called,) = history.of(FaultCalled)
+        return not_set_off(TriggerSpec(event=TRIGGERED, delay_s=delay_s), called, history)
 
     assert text("kill", 3) == ""
     assert "was called 3.0 s after that" in text("kill", 4)
@@ -269,7 +271,7 @@ def test_the_effect_of_a_step_is_that_of_the_step_meant(
     story = Story().at(1, Action.PHASE, phase="disturb").effect(2).effect(3, step=1)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(5, Action.FAULT_CALLED, step=2, **named).history()
-    message = not_set_off(when, history[3], history, (KILLED, PAUSED))
+    message = not_set_off(when, history.of(FaultCalled)[0], history, (KILLED, PAUSED))
     assert (wrong in message) if wrong else message == ""
 
 

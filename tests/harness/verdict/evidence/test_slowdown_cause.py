@@ -13,7 +13,9 @@ from streamquake.harness.verdict.evidence.slowdown_cause import (
     part_slowed,
     slowed_by,
 )
-from streamquake.reports.record.event import Action, Event
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.fault_events import FaultEvent
 from tests.fakes import WIDE
 from tests.harness.histories import Story
 
@@ -49,7 +51,7 @@ TOPICS = experiment(copies={"kafka": "copies"}, totals={"kafka": "totals"})
 FILES = experiment(copies={"kafka": "copies"}, files={"hdfs": "/output"})
 
 
-def tried(fault: str | None, **reported: Any) -> dict[Action, Event]:
+def tried(fault: str | None, **reported: Any) -> StepAttempt:
     """A step that was in effect; `params` are told with its call."""
     story = Story()
     named = {} if fault is None else {"fault": fault}
@@ -58,7 +60,7 @@ def tried(fault: str | None, **reported: Any) -> dict[Action, Event]:
     elif reported.pop("called", False):
         story.at(1, Action.FAULT_CALLED, **named)
     story.at(2, Action.FAULT_IN_EFFECT, **named, **reported)
-    return {event.action: event for event in story.history()}
+    return StepAttempt(story.history().of(FaultEvent))
 
 
 AT = {"taskmanager-1": {"at": ["Map subtask 0", "strange"]}, "taskmanager-2": {"hits": 3}}
@@ -85,7 +87,7 @@ AT = {"taskmanager-1": {"at": ["Map subtask 0", "strange"]}, "taskmanager-2": {"
     ],
 )
 def test_the_vertices_that_a_step_made_slow(
-    step: dict[Action, Event], where: tuple[str, ...] | None
+    step: StepAttempt, where: tuple[str, ...] | None
 ) -> None:
     wanted = None if where is None else SlowdownCause(vertices=where)
     assert slowed_by(step, TOPICS, GRAPH) == wanted
@@ -118,7 +120,7 @@ def test_where_no_output_is_named_after_its_writer_any_that_writes_is_slow() -> 
     ],
 )
 def test_the_part_of_a_batch_that_a_step_made_slow(
-    step: dict[Action, Event], topics: str | None, files: str | None
+    step: StepAttempt, topics: str | None, files: str | None
 ) -> None:
     """Files lie where checkpoints do, so that a slow way there may be the one or the other."""
     assert part_slowed(step, TOPICS) == topics
