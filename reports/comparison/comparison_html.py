@@ -20,10 +20,11 @@ from streamquake.reports.comparison.comparison_results import (
     TopologyComparison,
 )
 from streamquake.reports.record import atomic_files
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.history import History, read_history
 from streamquake.reports.record.metrics import by_series, read_metrics
 from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.run_events import Drained
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import palette, run_sentences
 from streamquake.reports.run.html import charting_library, page_environment
@@ -164,9 +165,9 @@ def _moments(folder: RunFolder) -> tuple[float, float]:
     """When the first fault was in effect and when everything had come out, in seconds since the run
     began; the beginning and no end where that was not seen."""
     history = read_history(folder.history) if folder.history.exists() else History()
-    injected, drained = history.first(Action.FAULT_IN_EFFECT), history.first(Action.DRAINED)
+    injected, drained = history.first(FaultInEffect), history.first(Drained)
     return (
-        0.0 if injected is None else injected.value["seen_ns"] / 1e9,
+        0.0 if injected is None else injected.seen_ns / 1e9,
         math.inf if drained is None else drained.at_s,
     )
 

@@ -32,8 +32,10 @@ class EventField(Generic[T]):
     @overload
     def __get__(self, event: Event, owner: type) -> T: ...
     def __get__(self, event: Event | None, owner: type) -> EventField[T] | T:
-        if event is None:
-            return self
+        return self if event is None else self.of(event)
+
+    def of(self, event: Event) -> T:
+        """The field of an event. Raises KeyError, as above."""
         value: T
         if self.default:
             value = event.value.get(self.name, self.default[0])

@@ -25,7 +25,7 @@ class FaultEvent(Event):
 class FailedFaultEvent(FaultEvent):
     """An event that says what of a fault was not as planned."""
 
-    reason = EventField[str]()
+    reason = EventField[str]("")
     """What was seen instead, or why."""
 
 
@@ -50,7 +50,8 @@ class SeenFaultEvent(FaultEvent):
     def moment_ns(self) -> int:
         """When it was seen, or, in a record that does not hold that, when it was recorded, in
         nanoseconds of the run's clock."""
-        return int(self.value.get("seen_ns") or self.at_ns)
+        seen_ns: int | None = self.value.get("seen_ns")
+        return self.at_ns if seen_ns is None else seen_ns
 
 
 class FaultInEffect(SeenFaultEvent, action=Action.FAULT_IN_EFFECT):
@@ -78,13 +79,11 @@ class FaultStillInEffect(SeenFaultEvent, action=Action.FAULT_STILL_IN_EFFECT):
     """The effect was verified again on every target, before the heal."""
 
 
-class FaultEndedEarly(SeenFaultEvent, action=Action.FAULT_ENDED_EARLY):
+class FaultEndedEarly(FailedFaultEvent, SeenFaultEvent, action=Action.FAULT_ENDED_EARLY):
     """The effect was no longer seen on some target before the heal was called."""
 
     last_seen_ns = EventField[int | None](None)
     """When the effect was verified last, in nanoseconds of the run's clock."""
-    reason = EventField[str]("")
-    """On which targets it ended."""
 
 
 class FaultNotVerified(FailedFaultEvent, SeenFaultEvent, action=Action.FAULT_NOT_VERIFIED):

@@ -12,7 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.fault_events import (
+    FaultCalled,
+    FaultEndedEarly,
+    FaultEvent,
+    FaultHealed,
+    FaultInEffect,
+    FaultMissedWindow,
+    FaultNotHealed,
+    FaultNotInEffect,
+    FaultStillInEffect,
+    HealCalled,
+)
 from streamquake.reports.record.history import History
 
 
@@ -62,12 +73,12 @@ def fault_windows(history: History) -> tuple[FaultWindow, ...]:
     """
     windows: list[FaultWindow] = []
     newest: dict[int, int] = {}
-    for event in history.of(Action.FAULT_CALLED, *_CONTINUATIONS):
-        step = event.value["step"]
-        if event.action == Action.FAULT_CALLED:
+    for event in history.of(FaultEvent):
+        step = event.step
+        if isinstance(event, FaultCalled):
             newest[step] = len(windows)
             windows.append(_called(event))
-        elif event.action == Action.FAULT_IN_EFFECT and step not in newest:  # its call was not kept
+        elif isinstance(event, FaultInEffect) and step not in newest:  # its call was not kept
             newest[step] = len(windows)
             windows.append(_continued(_called(event), event))
         elif step in newest:
@@ -107,51 +118,32 @@ def _begins_before_end(one: FaultWindow, other: FaultWindow) -> bool:
     return end_s is None or one.called_s < end_s
 
 
-_CONTINUATIONS = (
-    Action.FAULT_IN_EFFECT,
-    Action.FAULT_NOT_IN_EFFECT,
-    Action.FAULT_STILL_IN_EFFECT,
-    Action.FAULT_ENDED_EARLY,
-    Action.HEAL_CALLED,
-    Action.FAULT_HEALED,
-    Action.FAULT_NOT_HEALED,
-    Action.FAULT_MISSED_WINDOW,
-)
-
-
-def _called(event: Event) -> FaultWindow:
+def _called(event: FaultEvent) -> FaultWindow:
     return FaultWindow(
-        step=event.value["step"],
-        fault=str(event.value.get("fault", "")),
-        target=str(event.value.get("target", "")),
-        nodes=tuple(event.value.get("nodes", ())),
+        step=event.step,
+        fault=event.fault,
+        target=event.target,
+        nodes=tuple(event.nodes or ()),
         called_s=event.at_s,
     )
 
 
-def _continued(window: FaultWindow, event: Event) -> FaultWindow:
-    match event.action:
-        case Action.FAULT_IN_EFFECT:
-            called_s = event.value.get("called_ns", window.called_s * 1e9) / 1e9
-            return replace(window, called_s=called_s, in_effect_s=_seen_s(event))
-        case Action.FAULT_STILL_IN_EFFECT:
-            return replace(window, still_in_effect_s=_seen_s(event))
-        case Action.HEAL_CALLED:
+def _continued(window: FaultWindow, event: FaultEvent) -> FaultWindow:
+    match event:
+        case FaultInEffect():
+            called_s = window.called_s if event.called_ns is None else event.called_ns / 1e9
+            return replace(window, called_s=called_s, in_effect_s=event.moment_ns / 1e9)
+        case FaultStillInEffect():
+            return replace(window, still_in_effect_s=event.moment_ns / 1e9)
+        case HealCalled():
             return replace(window, heal_called_s=event.at_s)
-        case Action.FAULT_HEALED:
-            return replace(window, healed_s=_seen_s(event))
-        case Action.FAULT_MISSED_WINDOW:
-            return replace(window, missed_window=True, reason=_reason(event))
-        case Action.FAULT_ENDED_EARLY:
-            return replace(window, ended_early_s=_seen_s(event), reason=_reason(event))
+        case FaultHealed():
+            return replace(window, healed_s=event.moment_ns / 1e9)
+        case FaultMissedWindow():
+            return replace(window, missed_window=True, reason=event.reason)
+        case FaultEndedEarly():
+            return replace(window, ended_early_s=event.moment_ns / 1e9, reason=event.reason)
+        case FaultNotInEffect() | FaultNotHealed():
+            return replace(window, reason=event.reason)
         case _:
-            return replace(window, reason=_reason(event))
-
-
-def _reason(event: Event) -> str:
-    return str(event.value.get("reason", ""))
-
-
-def _seen_s(event: Event) -> float:
-    seen_ns = event.value.get("seen_ns")
-    return event.at_s if seen_ns is None else float(seen_ns / 1e9)
+            return window

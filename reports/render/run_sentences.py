@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointFailed
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobRestarting
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import FaultRecord, Results
+from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 
 EFFECT_AT = "effect_at_s"
 """The key in `Results.recovery` that is seconds since the run began, not since the fault."""
@@ -133,20 +135,20 @@ def _joined(parts: Sequence[str], most: int | None) -> str:
 
 def key_figures(history: History, results: Results) -> dict[str, str]:
     """What a reader wants to know of the run's size before believing its outcome."""
-    done = history.of(Action.WORKLOAD_DONE)
-    sent = history.of(Action.SENT)
+    done = history.of(WorkloadDone)
+    sent = history.of(RecordsSent)
     acknowledged = (
-        done[-1].value.get("acknowledged")
+        done[-1].acknowledged
         if done
-        else sum(e.value["count"] for e in sent if e.value.get("status") == "acknowledged")
+        else sum(event.count for event in sent if event.status == "acknowledged")
     )
     phases = [phase for _, each in results.titled_recoveries for phase in milestones(each)]
     reached = [at_s for _, at_s in phases if at_s is not None]
     return {
         "records acknowledged": counted(acknowledged),
-        "checkpoints completed": counted(len(history.of(Action.CHECKPOINT_COMPLETED))),
-        "checkpoints failed": counted(len(history.of(Action.CHECKPOINT_FAILED))),
-        "job restarts": counted(len(history.of(Action.JOB_RESTARTING))),
+        "checkpoints completed": counted(len(history.of(CheckpointCompleted))),
+        "checkpoints failed": counted(len(history.of(CheckpointFailed))),
+        "job restarts": counted(len(history.of(JobRestarting))),
         "faults in effect": _in_effect(results),
         "recovered after": f"{max(reached):.1f} s" if reached else "–",
         "run took": f"{max((e.at_s for e in history), default=0.0):.0f} s",

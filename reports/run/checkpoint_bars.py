@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.checkpoint_events import (
+    CheckpointCompleted,
+    CheckpointEnd,
+    CheckpointTriggered,
+)
 from streamquake.reports.record.history import History
 from streamquake.reports.run.timeline import end_s
 
@@ -31,11 +35,8 @@ def checkpoint_bars(history: History) -> tuple[CheckpointBar, ...]:
     The engine's own stamps are used: a poll sees a checkpoint late, its trigger time is exact.
     """
     began_ms = _run_began_ms(history)
-    ends = {
-        event.value["checkpoint"]: event
-        for event in history.of(Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED)
-    }
-    begins = {e.value["checkpoint"]: e for e in history.of(Action.CHECKPOINT_TRIGGERED)}
+    ends = {event.checkpoint: event for event in history.of(CheckpointEnd)}
+    begins = {event.checkpoint: event for event in history.of(CheckpointTriggered)}
     bars = [
         _bar(begins.get(number), ends.get(number), began_ms, end_s(history))
         for number in begins | ends
@@ -49,35 +50,39 @@ def _run_began_ms(history: History) -> float | None:
     Nothing is seen before it happens, so of all events with an engine's stamp the one seen
     soonest after it is nearest the truth.
     """
-    stamped = history.of(
-        Action.CHECKPOINT_TRIGGERED, Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED
-    )
-    return max(
-        (
-            e.value["trigger_ms"] + e.value.get("duration_ms", 0) - e.at_ns / 1e6
-            for e in stamped
-            if e.value.get("trigger_ms")
-        ),
-        default=None,
-    )
+    triggered = [
+        event.trigger_ms - event.at_ns / 1e6
+        for event in history.of(CheckpointTriggered)
+        if event.trigger_ms
+    ]
+    ended = [
+        event.trigger_ms + (event.duration_ms or 0) - event.at_ns / 1e6
+        for event in history.of(CheckpointEnd)
+        if event.trigger_ms
+    ]
+    return max((*triggered, *ended), default=None)
 
 
 def _bar(
-    trigger: Event | None, end: Event | None, began_ms: float | None, last_s: float
+    trigger: CheckpointTriggered | None,
+    end: CheckpointEnd | None,
+    began_ms: float | None,
+    last_s: float,
 ) -> CheckpointBar:
     events = [event for event in (trigger, end) if event is not None]
-    value = {key: item for event in events for key, item in event.value.items()}
-    stamp_ms = value.get("trigger_ms")
+    newest = events[-1]
+    trigger_ms = newest.trigger_ms or events[0].trigger_ms
     begin_s = events[0].at_s
-    if stamp_ms and began_ms is not None:
-        begin_s = (stamp_ms - began_ms) / 1e3
+    if trigger_ms and began_ms is not None:
+        begin_s = (trigger_ms - began_ms) / 1e3
     finish_s = last_s if end is None else end.at_s
-    if value.get("duration_ms") is not None:
-        finish_s = begin_s + value["duration_ms"] / 1e3
-    shown = {k: v for k, v in value.items() if k not in ("checkpoint", "type", "trigger_ms")}
+    if end is not None and end.duration_ms is not None:
+        finish_s = begin_s + end.duration_ms / 1e3
+    recorded = {key: item for event in events for key, item in event.value.items()}
+    shown = {k: v for k, v in recorded.items() if k not in ("checkpoint", "type", "trigger_ms")}
     return CheckpointBar(
-        checkpoint=value["checkpoint"],
-        type=str(value.get("type", "")),
+        checkpoint=newest.checkpoint,
+        type=newest.type or events[0].type or "",
         state=_checkpoint_state(end),
         begin_s=begin_s,
         end_s=max(begin_s, finish_s),
@@ -85,7 +90,7 @@ def _bar(
     )
 
 
-def _checkpoint_state(end: Event | None) -> CheckpointState:
+def _checkpoint_state(end: CheckpointEnd | None) -> CheckpointState:
     if end is None:
         return "open"
-    return "completed" if end.action == Action.CHECKPOINT_COMPLETED else "failed"
+    return "completed" if isinstance(end, CheckpointCompleted) else "failed"

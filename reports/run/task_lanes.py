@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobSubmitted, TaskChanged
 from streamquake.reports.run.timeline import end_s
 
 
@@ -32,12 +32,10 @@ class Lane:
 def lanes(history: History) -> tuple[Lane, ...]:
     """One lane a subtask, in the order of the job's vertices."""
     names = vertex_names(history)
-    changes: dict[tuple[str, int], list[Event]] = {}
-    for event in history.of(Action.TASK_CHANGED):
-        vertex = str(event.value["vertex"])
-        name = names.get(vertex) or str(event.value.get("vertex_name", vertex))
-        key = (name, int(event.value["subtask"]))
-        changes.setdefault(key, []).append(event)
+    changes: dict[tuple[str, int], list[TaskChanged]] = {}
+    for event in history.of(TaskChanged):
+        name = names.get(event.vertex) or event.name
+        changes.setdefault((name, event.subtask), []).append(event)
     order = {name: place for place, name in enumerate(names.values())}
     for vertex, _ in changes:
         order.setdefault(vertex, len(order))
@@ -52,19 +50,19 @@ def vertex_names(history: History) -> dict[str, str]:
     """Vertex id -> name, as the job told when it was submitted."""
     return {
         str(vertex["id"]): str(vertex["name"])
-        for event in history.of(Action.JOB_SUBMITTED)
-        for vertex in event.value.get("vertices", ())
+        for event in history.of(JobSubmitted)
+        for vertex in event.vertices
     }
 
 
-def _spans(changes: list[Event], last_s: float) -> tuple[TaskSpan, ...]:
+def _spans(changes: list[TaskChanged], last_s: float) -> tuple[TaskSpan, ...]:
     ordered = sorted(changes, key=lambda event: event.at_ns)
     ends = [event.at_s for event in ordered[1:]] + [last_s]
     return tuple(
         TaskSpan(
-            state=str(event.value["state"]).upper(),
-            attempt=int(event.value["attempt"]),
-            node=str(event.value.get("node") or ""),
+            state=event.state.upper(),
+            attempt=event.attempt,
+            node=event.node or "",
             begin_s=event.at_s,
             end_s=end,
         )

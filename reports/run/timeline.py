@@ -9,10 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event import Event
+from streamquake.reports.record.event_field import EventField
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import (
+    JobEnded,
+    JobFailing,
+    JobRestarting,
+    JobRestored,
+    JobRunning,
+    JobSubmitted,
+)
+from streamquake.reports.record.run_events import (
+    ContainerDied,
+    ContainerOom,
+    ContainerStarted,
+    NodeEvent,
+    PhaseBegan,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,26 +55,26 @@ def end_s(history: History) -> float:
 
 def phases(history: History) -> tuple[PhaseSpan, ...]:
     """The phases of the run; each ends where the next begins."""
-    started = history.of(Action.PHASE)
+    started = history.of(PhaseBegan)
     ends_s = [*(event.at_s for event in started[1:]), end_s(history)]
     return tuple(
-        PhaseSpan(phase=str(event.value["phase"]), begin_s=event.at_s, end_s=finish_s)
+        PhaseSpan(phase=event.phase, begin_s=event.at_s, end_s=finish_s)
         for event, finish_s in zip(started, ends_s, strict=False)
     )
 
 
-_MARKED: Mapping[Action, tuple[Literal["job", "nodes"], str, str]] = {
-    Action.JOB_SUBMITTED: ("job", "submitted", "name"),
-    Action.JOB_RUNNING: ("job", "running", ""),
-    Action.JOB_FAILING: ("job", "failing", "cause"),
-    Action.JOB_RESTARTING: ("job", "restarting", "restart"),
-    Action.JOB_RESTORED: ("job", "restored", "checkpoint"),
-    Action.JOB_ENDED: ("job", "ended", "state"),
-    Action.CONTAINER_DIED: ("nodes", "died", "exit_code"),
-    Action.CONTAINER_OOM: ("nodes", "out of memory", ""),
-    Action.CONTAINER_STARTED: ("nodes", "started", ""),
+_MARKED: Mapping[type[Event], tuple[Literal["job", "nodes"], str, EventField[Any] | None]] = {
+    JobSubmitted: ("job", "submitted", JobSubmitted.name),
+    JobRunning: ("job", "running", None),
+    JobFailing: ("job", "failing", JobFailing.cause),
+    JobRestarting: ("job", "restarting", JobRestarting.restart),
+    JobRestored: ("job", "restored", JobRestored.checkpoint),
+    JobEnded: ("job", "ended", JobEnded.state),
+    ContainerDied: ("nodes", "died", ContainerDied.exit_code),
+    ContainerOom: ("nodes", "out of memory", None),
+    ContainerStarted: ("nodes", "started", None),
 }
-"""Event -> row, what it is called there, and which of its values tells more."""
+"""Event -> row, what it is called there, and which of its fields shows more."""
 
 
 def marks(history: History) -> tuple[TimelineMark, ...]:
@@ -67,9 +83,12 @@ def marks(history: History) -> tuple[TimelineMark, ...]:
 
 
 def _mark(event: Event) -> TimelineMark:
-    row, what, key = _MARKED[event.action]
-    more = f"{key.replace('_', ' ')} {event.value[key]}" if event.value.get(key) is not None else ""
-    parts = [str(event.value["node"]) if row == "nodes" else "", more]
+    row, what, field = _MARKED[type(event)]
+    held = field.of(event) if field is not None else None
+    more = (
+        f"{field.name.replace('_', ' ')} {held}" if field is not None and held is not None else ""
+    )
+    parts = [event.node if isinstance(event, NodeEvent) else "", more]
     return TimelineMark(
         row=row, what=what, at_s=event.at_s, detail=", ".join(p for p in parts if p)
     )

@@ -25,7 +25,7 @@ def not_healed(attempt: StepAttempt) -> str:
     """
     healed, failed = attempt.get(FaultHealed), attempt.get(FaultNotHealed)
     if failed is not None and (healed is None or healed.index < failed.index):
-        return failed.reason
+        return failed.reason or "its removal was not seen"
     if healed is None:
         return "no heal was seen"
     began, called = attempt[FaultInEffect], attempt.get(HealCalled)

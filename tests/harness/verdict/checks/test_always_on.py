@@ -445,6 +445,15 @@ def test_what_is_seen_last_of_a_removal_counts(
     assert text in result.summary
 
 
+def test_a_heal_that_failed_is_no_removal_where_the_record_lacks_its_reason(tmp_path: Path) -> None:
+    story = acting(Story()).at(8, Action.FAULT_NOT_HEALED, step=0)
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "faults[0] not healed: its removal was not seen" in result.summary
+
+
 @pytest.mark.parametrize("for_s", [None, 60.0])
 def test_an_early_end_says_how_long_the_effect_should_have_lasted(
     tmp_path: Path, for_s: float | None
