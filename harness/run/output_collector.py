@@ -11,8 +11,8 @@ from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import INPUT_FOLDER
-from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import read_history
+from streamquake.reports.record.run_events import RecordsSent
 from streamquake.reports.record.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -94,5 +94,5 @@ def _service(experiment: Experiment, engine: str) -> str:
 
 
 def _has_unknown_sends(folder: RunFolder) -> bool:
-    sends = read_history(folder.history).of(Action.SENT)
-    return any(event.value["status"] == "unknown" for event in sends)
+    sends = read_history(folder.history).of(RecordsSent)
+    return any(event.status == "unknown" for event in sends)

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from streamquake.harness.experiment.model import Experiment
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointFailed
+from streamquake.reports.record.event import Event
+from streamquake.reports.record.job_events import JobRestarting
+from streamquake.reports.record.run_events import OutputSeen, RecordsSent
 
 RATE_WINDOW_NS = 2 * 10**9
 """Throughput is the mean over this window: steady enough to read, short enough to show a stall."""
@@ -70,18 +73,17 @@ class RunStatus:
     def on_event(self, event: Event) -> None:
         """Take an event of the history into account."""
         now = self._figures
-        match event.action:
-            case Action.SENT if event.value.get("status") == "acknowledged":
-                count = int(event.value["count"])
-                self._sent.append((event.at_ns, count))
-                self._figures = replace(now, acknowledged=now.acknowledged + count)
-            case Action.OUTPUT_SEEN:
+        match event:
+            case RecordsSent(status="acknowledged"):
+                self._sent.append((event.at_ns, event.count))
+                self._figures = replace(now, acknowledged=now.acknowledged + event.count)
+            case OutputSeen():
                 self._count_output(event)
-            case Action.CHECKPOINT_COMPLETED:
+            case CheckpointCompleted():
                 self._figures = replace(now, checkpoints_completed=now.checkpoints_completed + 1)
-            case Action.CHECKPOINT_FAILED:
+            case CheckpointFailed():
                 self._figures = replace(now, checkpoints_failed=now.checkpoints_failed + 1)
-            case Action.JOB_RESTARTING:
+            case JobRestarting():
                 self._figures = replace(now, restarts=now.restarts + 1)
 
     def on_sample(self, series: str, value: float) -> None:
@@ -104,7 +106,7 @@ class RunStatus:
             active=tuple(active),
         )
 
-    def _count_output(self, event: Event) -> None:
-        name, grown = str(event.value["output"]), int(event.value.get("grown", 0))
-        self._outputs[name] = int(event.value.get("end", self._outputs.get(name, 0) + grown))
+    def _count_output(self, event: OutputSeen) -> None:
+        grown_to = self._outputs.get(event.output, 0) + (event.grown or 0)
+        self._outputs[event.output] = grown_to if event.end is None else event.end
         self._figures = replace(self._figures, output=sum(self._outputs.values()))

@@ -43,10 +43,12 @@ from streamquake.harness.verdict.evidence.commits import CommitWatch
 from streamquake.harness.verdict.evidence.waits import NOT_MET, Wait
 from streamquake.harness.verdict.judge import cut_short, judge, unjudged
 from streamquake.reports.junit import write_junit
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.results import Ended, Results
+from streamquake.reports.record.run_events import NotRecovered, OutputSeen, RecordsSent
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from streamquake.reports.run.html import render_report
 from streamquake.topologies.errors import StreamquakeError, kind_of
@@ -243,11 +245,11 @@ class RunInProgress:
             if (failure := load.failure()) is not None:
                 raise NotReadyInTime("steady state", self.experiment.limits.steady_s, failure)
             history = self.loop.history()
-            if not history.of(Action.SENT):
+            if not history.of(RecordsSent):
                 return "nothing was acknowledged yet"
-            if not only_files and not history.of(Action.OUTPUT_SEEN):
+            if not only_files and not history.of(OutputSeen):
                 return "no output was seen yet"
-            if self.experiment.checkpointed and not history.of(Action.CHECKPOINT_COMPLETED):
+            if self.experiment.checkpointed and not history.of(CheckpointCompleted):
                 return "no checkpoint was completed yet"
             return None
 
@@ -287,7 +289,7 @@ class RunInProgress:
         """Let the load end and the job commit all of it."""
         self._enter("drain")
         limit_s = self.experiment.limits.drain_s
-        if self.loop.history().of(Action.NOT_RECOVERED):
+        if self.loop.history().of(NotRecovered):
             load.stop()
             return
         drained = self._await_or_record(load.pending, Wait.WORKLOAD, load.seconds + limit_s)

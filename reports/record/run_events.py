@@ -53,6 +53,15 @@ class WorkloadDone(Event, action=Action.WORKLOAD_DONE):
     unknown = EventField[int | None](None)
     """How many sends may have failed or not."""
 
+    @property
+    def counts(self) -> Mapping[str, int | None]:
+        """Status of a send -> how many sends have it."""
+        return {
+            "acknowledged": self.acknowledged,
+            "failed": self.failed,
+            "unknown": self.unknown,
+        }
+
 
 class FailedWaitEvent(Event):
     """A wait of the run was over before what it waited for."""

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from streamquake.reports.record.event import Action, Event, Kind
+from streamquake.reports.record.event import Kind
 from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 
 
 class SendStatus(StrEnum):
@@ -111,7 +112,7 @@ def sent_ranges(history: History, records: int) -> list[SendRange]:
             known.append(SendRange(beyond, run.first - 1, SendStatus.UNKNOWN))
         if run.last >= beyond:
             known.append(run._replace(first=max(run.first, beyond)))
-    done = history.first(Action.WORKLOAD_DONE)
+    done = history.first(WorkloadDone)
     end = records if done is None else _settled(done) or 0
     if _beyond(known) < end:
         known.append(SendRange(_beyond(known), end - 1, SendStatus.UNKNOWN))
@@ -128,30 +129,30 @@ def note_problems(history: History) -> Iterator[str]:
             end = min(run.last, beyond - 1)
             yield f"the history tells twice of the records {run.first:,} to {end:,}"
         beyond = max(beyond, run.last + 1)
-    done = history.first(Action.WORKLOAD_DONE)
+    done = history.first(WorkloadDone)
     if done is not None and (settled := _settled(done)) not in (None, beyond):
         yield f"{settled:,} records were settled, and the history tells of {beyond:,}"
     elif done is not None:
         yield from _other_results(done, history)
-    for event in history.of(Action.SENT):
-        if event.value["count"] != sum(run.size for run in _runs(event)):
-            yield f"event {event.index} counts {event.value['count']:,} records, and names others"
+    for event in history.of(RecordsSent):
+        if event.count != sum(run.size for run in _runs(event)):
+            yield f"event {event.index} counts {event.count:,} records, and names others"
 
 
-def _other_results(done: Event, history: History) -> Iterator[str]:
+def _other_results(done: WorkloadDone, history: History) -> Iterator[str]:
     """Where the workload counted other results of as many sends as the notes tell of."""
     ranges = _noted(history)
     if sum(run.size for run in ranges) != _settled(done):
         return  # told of as records that are missing, or there twice
     for status in SendStatus:
         noted = sum(run.size for run in ranges if run.status == status)
-        if (counted := done.value[str(status)]) != noted:
+        if (counted := done.counts[status]) != noted:
             yield f"{counted:,} sends were {status}, and the history tells of {noted:,}"
 
 
 def _noted(history: History) -> list[SendRange]:
     """The ranges of all notes of sends, in order of the index."""
-    return sorted(run for event in history.of(Action.SENT) for run in _runs(event))
+    return sorted(run for event in history.of(RecordsSent) for run in _runs(event))
 
 
 def _beyond(known: Sequence[SendRange]) -> int:
@@ -172,15 +173,15 @@ def _joined(ranges: Iterable[SendRange]) -> Iterator[SendRange]:
         yield last
 
 
-def _settled(done: Event) -> int | None:
+def _settled(done: WorkloadDone) -> int | None:
     """How many records the workload had settled at its end; None where that is not told."""
-    counts = [done.value.get(str(status)) for status in SendStatus]
+    counts = list(done.counts.values())
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-def _runs(event: Event) -> Iterator[SendRange]:
+def _runs(event: RecordsSent) -> Iterator[SendRange]:
     """The ranges of a note; one that ends before it begins names no record."""
-    status = SendStatus(event.value["status"])
-    recorded = event.value.get("ranges", [[event.value["first"], event.value["last"]]])
+    status = SendStatus(event.status)
+    recorded = [[event.first, event.last]] if event.ranges is None else event.ranges
     ranges = (SendRange(int(first), int(last), status) for first, last in recorded)
     yield from (run for run in ranges if run.size > 0)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from streamquake.faults.fault import faults
 from streamquake.faults.mechanisms.data import DataFault
 from streamquake.faults.mechanisms.workload_change import WorkloadChange
-from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import WorkloadSteered
 
 
 class ScheduledChange(NamedTuple):
@@ -42,7 +42,10 @@ class ScheduledChange(NamedTuple):
 
 def scheduled_changes_of(history: History) -> tuple[ScheduledChange, ...]:
     """All turns of a run, in order."""
-    return tuple(ScheduledChange(**event.value) for event in history.of(Action.WORKLOAD_STEERED))
+    return tuple(
+        ScheduledChange(event.at_record, event.disturbance, event.parameters)
+        for event in history.of(WorkloadSteered)
+    )
 
 
 def in_force(
