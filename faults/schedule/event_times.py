@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from streamquake.cluster.runtime.clock import Clock, on_run_clock_ns
+from streamquake.reports.record.checkpoint_events import checkpoint_number
 from streamquake.reports.record.event import Action, Event
 
 STAMPS: Mapping[Action, str] = {
@@ -46,7 +47,7 @@ def moment_ns(event: Event, clock: Clock) -> int:
 def closes_window(opened: Event, second: str, action: Action, event: Event) -> bool:
     """Whether one of the things that an event tells about closes the window that another opened:
     the `second` event of the same checkpoint or of none, or that checkpoint's failure."""
-    of, by = (each.value.get("checkpoint") for each in (opened, event))
+    of, by = (checkpoint_number(each) for each in (opened, event))
     if action == Action.CHECKPOINT_FAILED:
         return of is not None and of == by
     return action == second and (of is None or by is None or of == by)

@@ -9,6 +9,7 @@ from streamquake.faults.schedule.event_times import closes_window, moment_ns, mo
 from streamquake.faults.schedule.metric_series import source_of
 from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.fault_events import FaultInEffect, FaultNotInEffect, FaultSkipped
 
 STALE_NS = 10 * 10**9
 """A place that gave no sample for so long counts no more: its task or its topic is gone."""
@@ -186,12 +187,13 @@ class AtEffect(Trigger):
         self._step = step
 
     def see(self, event: Event) -> None:
-        if self.due_ns is not None or event.value.get("step") != self._step:
+        if self.due_ns is not None:
             return
-        if event.action == Action.FAULT_IN_EFFECT:
-            self._come(int(event.value["seen_ns"]), event)
-        elif event.action in (Action.FAULT_SKIPPED, Action.FAULT_NOT_IN_EFFECT):
-            self.hopeless = f"{self.when}: that one never was ({event.value.get('reason')})"
+        match event:
+            case FaultInEffect(step=self._step):
+                self._come(event.seen_ns, event)
+            case FaultSkipped(step=self._step) | FaultNotInEffect(step=self._step):
+                self.hopeless = f"{self.when}: that one never was ({event.reason})"
 
     def missing(self) -> str:
         return f"{self.when}: that one was not in effect yet"
