@@ -101,7 +101,8 @@ class EventDraft:
     kind: Kind
     action: Action
     value: Mapping[str, Any] = field(default_factory=dict)
-    """The fields of the action, as they stand in the record."""
+    """The fields of the action, as they stand in the record. Writers give a mapping, and tests
+    compare its names with the fields of the action's class."""
     error: str | None = None
 
 

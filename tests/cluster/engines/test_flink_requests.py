@@ -16,6 +16,7 @@ from streamquake.cluster.engines.flink.positions import positions
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable, root_cause
 from streamquake.reports.record.event import Action, EventDraft
 from tests.cluster.engines.recorded import JOB, answer
+from tests.event_drafts import undeclared_fields
 from tests.fakes import fake_cluster
 
 
@@ -69,8 +70,12 @@ def follower(
     def measure(series: str, where: str, value: float) -> None:
         samples.append((series, where, value))
 
+    def emit(draft: EventDraft) -> None:
+        assert undeclared_fields([draft]) == []
+        notes.append(draft)
+
     cluster = cluster or fake_cluster()
-    return JobFollower(cluster, "flink", JOB, rest, notes.append, measure)  # type: ignore[arg-type]
+    return JobFollower(cluster, "flink", JOB, rest, emit, measure)  # type: ignore[arg-type]
 
 
 def test_the_first_look_tells_the_job_and_everything_it_finds(recorded: Recorded) -> None:

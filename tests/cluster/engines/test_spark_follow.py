@@ -26,6 +26,7 @@ from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.model import Topology
+from tests.event_drafts import undeclared_fields
 from tests.fakes import fake_cluster
 
 RECORDED = json.loads((Path(__file__).parent / "spark" / "news.json").read_text("utf-8"))
@@ -87,6 +88,7 @@ class Followed:
         """What is told of these entries."""
         before = len(self.notes)
         self.follower.take(DriverEvents(life=life, entries=tuple(entries)))
+        assert undeclared_fields(self.notes) == []
         return self.notes[before:]
 
     def actions(self) -> list[Action]:

@@ -37,6 +37,7 @@ from streamquake.reports.record.fault_events import (
 )
 from streamquake.reports.record.history import History, HistoryWriter
 from streamquake.reports.record.metrics import Metrics
+from tests.event_drafts import undeclared_fields
 from tests.fakes import fake_cluster
 
 EPOCH_MS = FakeClock().epoch_ms()
@@ -88,7 +89,9 @@ class Testbed:
             self.loop.tick()
         self.scheduler.heal_all()
         self.loop.tick()
-        return self.loop.history()
+        history = self.loop.history()
+        assert undeclared_fields(history) == []
+        return history
 
 
 def actions(history: History) -> list[str]:

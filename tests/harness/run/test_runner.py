@@ -31,6 +31,7 @@ from streamquake.reports.record.history import read_history
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
+from tests.event_drafts import undeclared_fields
 
 TOPOLOGY = {
     "name": "echo",
@@ -110,7 +111,7 @@ class Stage:
         document = {"name": "on-fakes", "topology": TOPOLOGY, "faults": (KILL,), **fields}
         load = {"numbered": {"records": 1000, "rate_per_s": 1000}}
         experiment = Experiment.model_validate({**document, "workload": load})
-        return runner.run(
+        results = runner.run(
             experiment,
             out=self.out,
             argv=["streamquake"],
@@ -120,6 +121,8 @@ class Stage:
             clock=self.clock,
             **given,
         )
+        assert undeclared_fields(read_history(self.folder.history)) == []
+        return results
 
     @property
     def folder(self) -> RunFolder:
