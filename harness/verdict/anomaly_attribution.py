@@ -1,9 +1,9 @@
 """Whose doing each anomaly of a run's output was: all of them by their cause, and each example.
 
 An anomaly that is there was written at the moment its broker stamped it with; one that is lost was
-to be written after it was sent. Which stretch of the run that was says what went on then: a fault,
-the interval between two checkpoints, the attempt that wrote. Files have no moments; they are told
-by their names, which hold the subtask that wrote them.
+to be written after it was sent. Which interval of the run that was shows what went on then: a
+fault, the interval between two checkpoints, the attempt that wrote. Files have no moments; they are
+attributed by their names, which hold the subtask that wrote them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def attributed(
     causes = [part.cause for part in parts]
     order = any(finding.what == REORDERED for finding in findings)
     anomalies = _anomalies(case, wrong, order=order)
-    with persisted(anomalies.withColumn("stretch", _interval(case, name, parts))) as rows:
+    with persisted(anomalies.withColumn("interval", _interval(case, name, parts))) as rows:
         return Attribution(
             groups=tuple(_groups(rows, causes, wrong.shape)),
             findings=tuple(_explained(case, rows, causes, wrong.shape, findings)),
@@ -129,7 +129,7 @@ def _sent(case: JudgedRun, shape: Shape) -> DataFrame | None:
 
 
 def _interval(case: JudgedRun, name: str, parts: Sequence[CauseInterval]) -> Column:
-    """Which stretch a record was written in, by its stamp, or if lost was noted as sent in, by its
+    """Which interval a record was written in, by its stamp, or if lost was noted as sent in, by its
     index; null where these say nothing."""
     from pyspark.sql import functions as F
 
@@ -157,10 +157,10 @@ def _turn(value: Column, begins: Sequence[int]) -> Column:
 def _groups(rows: DataFrame, causes: Sequence[str], shape: Shape) -> list[Finding]:
     from pyspark.sql import functions as F
 
-    by_cause = rows.groupBy("what", "stretch").agg(
+    by_cause = rows.groupBy("what", "interval").agg(
         F.count(F.lit(1)).alias("records"), F.sort_array(F.collect_set("lane")).alias("lanes")
     )
-    most = by_cause.orderBy(F.desc("records"), "what", "stretch").take(MAX_GROUPS)
+    most = by_cause.orderBy(F.desc("records"), "what", "interval").take(MAX_GROUPS)
     lane = shape.lane[0].removeprefix("_") + "s"
     return [
         Finding(
@@ -169,7 +169,7 @@ def _groups(rows: DataFrame, causes: Sequence[str], shape: Shape) -> list[Findin
             detail={"records": row.records, **({lane: _few(row.lanes)} if row.lanes else {})},
         )
         for row in most
-        if row.stretch is not None or row.lanes
+        if row.interval is not None or row.lanes
     ]
 
 
@@ -179,9 +179,9 @@ def _few(lanes: Sequence[str]) -> list[str]:
 
 
 def _cause(row: Row, causes: Sequence[str]) -> str:
-    if row.stretch is None:
+    if row.interval is None:
         return "at an unknown moment"
-    return f"{'sent' if row.what == 'lost' else 'written'} {causes[row.stretch]}"
+    return f"{'sent' if row.what == 'lost' else 'written'} {causes[row.interval]}"
 
 
 def _explained(

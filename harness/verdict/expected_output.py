@@ -83,7 +83,7 @@ def sends(case: JudgedRun, status: str) -> int:
 
 
 def unsettled(case: JudgedRun) -> bool:
-    """Whether nobody knows of some sends if the job was given them."""
+    """Whether it is not known of some sends if the job was given them."""
     cut_off = case.history.first(WorkloadDone) is None
     settled = StoredOutput(path=case.data / INPUT_FOLDER).complete
     return not settled and (cut_off or sends(case, "unknown") > 0)
@@ -146,7 +146,7 @@ def reconciled(
 def anomalous(
     case: JudgedRun, name: str, output: Output, expected: DataFrame
 ) -> Iterator[OutputAnomalies]:
-    """All that is wrong with one output, found once for all that is said of it in the block."""
+    """All that is wrong with one output, found once for all that is reported of it in the block."""
     stamped = (STAMP,) if output.kafka else ()
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
     with (

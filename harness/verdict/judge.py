@@ -114,7 +114,7 @@ def judge(
         recovery=recoveries[0].phases if recoveries else {},
         recoveries=recoveries,
         replay=f"streamquake replay {folder.path}",
-        # What was judged before has told of them.
+        # What was judged before has them already.
         warnings=tuple(dict.fromkeys((*warnings, *revivals))),
     )
 

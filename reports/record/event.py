@@ -2,7 +2,7 @@
 
 `action` is a phrase of the vocabulary below, the same words that a trigger in YAML uses
 (`when: {event: checkpoint triggered}`). `kind` says what is known: an *invoke* was begun, *ok* and
-*fail* are certain ends, *info* is everything else, including ends nobody knows. The shape is
+*fail* are certain ends, *info* is everything else, including ends that are not known. The shape is
 Jepsen's history (https://github.com/jepsen-io/jepsen).
 """
 

@@ -30,7 +30,7 @@ WHOLE = (
     "times",
     "trigger_index",
 )
-"""Whole numbers, null where nobody knows."""
+"""Whole numbers, null where they are not known."""
 NUMBERS = (
     "ack_ms",
     "alignment_ms",
@@ -56,11 +56,11 @@ NUMBERS = (
     "trigger_ms",
     "asked_ms",
 )
-"""Numbers, null where nobody knows."""
+"""Numbers, null where they are not known."""
 NAMES = ("fault", "job", "output", "phase", "state", "status", "target", "vertex")
 """Texts that are always known."""
 TEXTS = ("cause", "node", "path", "reason", "task_name", "type", "vertex_name")
-"""Texts, null where nobody knows."""
+"""Texts, null where they are not known."""
 LISTS = ("edges", "nodes", "ranges", "regions", "transactions", "vertices")
 OBJECTS = ("config", "evidence", "files", "params")
 

@@ -2,7 +2,7 @@
 
 A window is one injection of one step. It holds five moments, each None where the record does not
 have it: the injection was called, its effect was verified on every target, the effect was verified
-again, the heal was called, and the removal was verified. An effect that was found gone before its
+again, the heal was called, and the removal was verified. An effect that was found ended before its
 heal was called ended early; the moment then is bounded by the last verification and the discovery.
 Records of older versions have no further verifications: their windows end at the heal.
 """
@@ -43,7 +43,7 @@ class FaultWindow:
     still_in_effect_s: float | None = None
     """When the effect was verified last, after `in_effect_s` and before the heal."""
     ended_early_s: float | None = None
-    """When the effect was found gone before its heal was called."""
+    """When the effect was found ended before its heal was called."""
     heal_called_s: float | None = None
     healed_s: float | None = None
     missed_window: bool = False

@@ -38,13 +38,14 @@ class Finding:
 
 
 def class_of(finding: Finding) -> str:
-    """The class of the anomaly without what is said of the single one behind a comma."""
+    """The class of the anomaly without the detail of the single one behind a comma."""
     return finding.what.partition(",")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What one check says; `counts` holds figures by name, None where a class was not judged."""
+    """The result of one check; `counts` holds figures by name, None where a class was not
+    judged."""
 
     check: str
     outcome: Outcome

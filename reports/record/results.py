@@ -33,9 +33,9 @@ class FaultRecord:
     reason: str = ""
     lateness_ms: float | None = None
     missed_window: bool = False
-    """Whether it bit too late for the two events it was to strike between."""
+    """Whether it took effect too late for the two events it was to be injected between."""
     ended_early_s: float | None = None
-    """When the effect was found gone before its heal was called, seconds since the run began."""
+    """When the effect was found ended before its heal was called, seconds since the run began."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class Results:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Results:
         """Raises ValueError for another schema, for a run that is called like a path, and where
-        what is said of its end is no text. Fields that a later version adds are left out."""
+        the reason of its end is no text. Fields that a later version adds are left out."""
         if not is_schema(document.get("schema"), SCHEMA):
             raise ValueError(f"results of schema {document.get('schema')}, not {SCHEMA}")
         if not RUN_ID.fullmatch(str(document["run_id"])):

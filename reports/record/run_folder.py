@@ -89,7 +89,7 @@ class RunFolder:
 
     def write_manifest(self, document: Mapping[str, Any]) -> None:
         """Write run.json, without secrets; the schema version is added. Only that of a cluster by
-        hand has them, as its nodes may have to be made anew; nobody else may read it."""
+        hand has them, as its nodes may have to be made anew; no other user may read it."""
         by_hand = bool(document.get("by_hand"))
         whole = {"schema": MANIFEST_SCHEMA, **(document if by_hand else hidden(document))}
         text = json.dumps(whole, indent=2, default=str) + "\n"
@@ -122,7 +122,7 @@ class RunFolder:
 
     def _recorded_id(self) -> str | None:
         """What the run was called when it was made: its folder may have got another name since.
-        None where the manifest does not tell."""
+        None where the manifest does not have it."""
         try:
             return str(self.read_manifest()["run_id"])
         except (OSError, ValueError, LookupError):

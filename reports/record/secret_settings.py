@@ -67,7 +67,7 @@ def _untyped(typed: Any) -> Any:
         return typed
     try:
         return shlex.join(map(without_secret, shlex.split(typed)))
-    except ValueError:  # quotes that do not close: nobody knows where the value ends
+    except ValueError:  # quotes that do not close: where the value ends is not known
         return HIDDEN
 
 

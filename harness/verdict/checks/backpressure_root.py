@@ -49,7 +49,7 @@ from streamquake.reports.record.run_events import PhaseBegan, WorkloadDone
 
 LEAST_SAMPLES = 5
 SETTLE_S = 8.0
-"""Buffers fill before anybody waits, and a task's time is told up to five seconds late."""
+"""Buffers fill before any task waits, and a task's time is reported up to five seconds late."""
 NONE = "none"
 LONG = 2.0
 """A batch under way for more than so many times the longest may have fallen behind the load."""
@@ -82,7 +82,7 @@ class BackpressureRoot(Check):
     where the fault put the slowness."""
     fault: str | None = None
     """The fault whose effect is judged. Without it, the first that makes a job slow; in a run
-    without one, all of the run until a fault strikes."""
+    without one, all of the run until a fault is called."""
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = HIGH_ABOVE
     """Share of its time above which a vertex counts as back-pressured. Of micro-batches one that
     fell behind the load is needed."""
@@ -227,7 +227,7 @@ class BackpressureRoot(Check):
     def _unknown(self, kind: str) -> str:
         if self.expect is not None:
             return f"\"{self.expect}\" is in no {kind}'s name, or in every one's"
-        return "where the job was made slow cannot be told; say it with `expect`"
+        return "where the job was made slow is not known; name it with `expect`"
 
 
 def _window(history: History, fault: str | None) -> JudgedWindow | str:

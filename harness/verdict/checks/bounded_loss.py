@@ -2,9 +2,9 @@
 
 For settings that trade records for availability, such as a failover that restarts single tasks
 without rewinding the others. They are judged by what they still promise: that nothing is lost,
-or repeated, elsewhere or at another time, and that nothing comes out that nobody sent.
+or repeated, elsewhere or at another time, and that nothing comes out that was not sent.
 
-Which subtask a record belongs to is told by its partition: with `'sink.partitioner' = 'fixed'`
+Which subtask a record belongs to is shown by its partition: with `'sink.partitioner' = 'fixed'`
 subtask n of Flink's sink writes to partition n, modulo their number (FlinkFixedPartitioner), and
 a key that was routed to it before the fault is routed to it always.
 """
@@ -114,7 +114,7 @@ class BoundedLoss(Check):
                 )
             if not {"key", "seq"} <= {*promised.identity}:
                 return self.undecided(
-                    f"{output.name}: its records are told apart by {', '.join(promised.identity)}, "
+                    f"{output.name}: its records are identified by {', '.join(promised.identity)}, "
                     "and only with key and seq can one be traced to its send"
                 )
             return self._message(output, scopes, found, _attributed(case, output, expected, scopes))
@@ -264,5 +264,5 @@ def _reject_other_partitioners(case: JudgedRun) -> None:
     if "'connector'='kafka'" in sql and "'sink.partitioner'='fixed'" not in sql:
         raise LossScopeUnknown(
             "the job's sinks do not say 'sink.partitioner' = 'fixed', so that a partition does not "
-            "tell which subtask wrote to it"
+            "show which subtask wrote to it"
         )

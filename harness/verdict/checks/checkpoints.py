@@ -52,7 +52,7 @@ class PressedCheckpoint:
     ratio: float
     vertex: str
     timeout_ms: int | None
-    """How long it stays aligned before it is switched; None where that is not told."""
+    """How long it stays aligned before it is switched; None where that is not recorded."""
     at_most: float
     """What its ratio may be, as far as samples are missing."""
     lost: bool
@@ -61,7 +61,7 @@ class PressedCheckpoint:
     @property
     def aligned_in_time(self) -> bool:
         """Whether its last barrier had come before it would have been switched, so that it had no
-        need to be. Where not all parts are told, whether it was over by then: writing the state
+        need to be. Where not all parts are recorded, whether it was over by then: writing the state
         may take longer than the barriers."""
         last, took_ms = self.checkpoint.last_barrier, self.checkpoint.duration_ms
         if last is not None and len(self.checkpoint.parts or ()) == self.checkpoint.subtasks:
@@ -233,13 +233,14 @@ class Checkpoints(Check):
         if self.type is not None and not self._typed(done):
             yield "every checkpoint aligned before the time at which it would have been switched"
         if self.type is not None and any(each.kind is None for each in plain):
-            yield "the type of a completed checkpoint was not told"
+            yield "the type of a completed checkpoint is not recorded"
         if self.persisted is not None and any(each.persisted_bytes is None for each in plain):
-            yield "how many bytes in flight a completed checkpoint holds was not told"
+            yield "how many bytes in flight a completed checkpoint holds is not recorded"
         if self.persisted is not None and (odd := [each for each in plain if each.parts_kept_more]):
-            yield f"{odd[0].where} is told to hold no bytes in flight, and its subtasks hold some"
+            where = odd[0].where
+            yield f"{where} is recorded to hold no bytes in flight, and its subtasks hold some"
         if self.within_ms is not None and any(each.duration_ms is None for each in plain):
-            yield "how long a completed checkpoint took was not told"
+            yield "how long a completed checkpoint took is not recorded"
         if self.switch_within_ms is not None and _switch_ms(done) is None:
             yield "no checkpoint was seen to be switched from aligned to unaligned at a time-out"
         listed = sum(each.files is not None for each in plain)
@@ -316,8 +317,8 @@ def _taken(case: JudgedRun) -> list[PressedCheckpoint]:
         if each.micro_batch:
             if each.batch is not None:
                 fell.append(each.batch in late)
-            # What waited for one that was not committed is not told, so that nothing is known of
-            # the one before it either: the one before that tells.
+            # What waited for one that was not committed is not recorded, so that nothing is known
+            # of the one before it either: the one before that shows it.
             vertex, ratio = "", float(fell[-1] if each.batch is not None else any(fell[-2:]))
             at_most = ratio
         timeout_ms = timeouts.get(each.job)

@@ -4,7 +4,7 @@ Judged from the output itself, for any engine: the topic's records carry the mom
 broker appended them, and between two records of one key lies that key's pause. Of a sink with
 transactions only what was committed counts, by when it was appended: its readers wait for the
 commit besides. Micro-batches write in turns, so that a key usually pauses from batch to batch: a
-limit that is to tell anything must be longer.
+limit that is to prove anything must be longer.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Continuity(Check):
 
     within_s: Annotated[Limit, Field(ge=0.5)]
     """The longest pause that is still no interruption, in seconds. The load notes what it sent a
-    few times a second, so that shorter ones cannot be told from its own."""
+    few times a second, so that shorter ones cannot be distinguished from its own."""
     share: Share = 1.0
     """How much of the keys, or of the partitions, must have gone on."""
     by: Literal["keys", "partitions"] = "keys"
@@ -110,7 +110,7 @@ class Continuity(Check):
         if usual.longest_ms >= self.within_s * 1000:
             return self.undecided(
                 f"{output.name}: before the fault, too, {_too_long(usual)}, so that a limit of "
-                f"{self.within_s:g} s tells nothing; send more often or allow more",
+                f"{self.within_s:g} s proves nothing; send more often or allow more",
                 **figures,
             )
         span = TimeSpan(
@@ -251,9 +251,9 @@ class Continuity(Check):
 
 
 def _restarted(history: History, injected_ns: int) -> int | None:
-    """How many subtasks failed over; None where the engine tells nothing of attempts."""
+    """How many subtasks failed over; None where the engine reports nothing of attempts."""
     found = restarts_of_subtasks(history, injected_ns).values()
-    return sum(life.restarts > 0 for life in found) if found else None
+    return sum(task.restarts > 0 for task in found) if found else None
 
 
 def _too_long(usual: UsualGaps) -> str:

@@ -85,7 +85,7 @@ class Effect(Check):
             return self.undecided(reasons, tuple(missing), **counts)
         if planned == 0:
             return self.held("no fault was planned", **counts)
-        message = f"{planned} of {planned} faults seen to bite and seen gone"
+        message = f"{planned} of {planned} faults seen in effect and seen healed"
         recorded = (f"faults[{step}] {why}" for step, why in idle.items())
         return self.held("; ".join((message, *recorded, *overlaps)), **counts)
 
@@ -232,7 +232,7 @@ def _early_heal(step: Step, attempt: StepAttempt) -> str:
 def _idle(targets: Sequence[str]) -> str:
     return (
         f"on {', '.join(targets)} only the harness's own probe was disturbed: the system sent "
-        "nothing and did nothing there; strike when it does, or for longer"
+        "nothing and did nothing there; inject it when it does, or for longer"
     )
 
 
@@ -244,6 +244,6 @@ def _early_end(began: FaultInEffect, ended: FaultEndedEarly, for_s: float | None
     gone_s = (ended.seen_ns - began_ns) / 1e9
     planned = "until the end of the schedule" if for_s is None else f"for {for_s:g} s"
     return (
-        f"it should have lasted {planned}, was verified last after {last_s:.1f} s and found gone "
+        f"it should have lasted {planned}, was verified last after {last_s:.1f} s and found ended "
         f"after {gone_s:.1f} s: {ended.reason}"
     )

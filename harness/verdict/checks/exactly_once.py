@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputVerdict:
-    """What is said of one output."""
+    """The result for one output."""
 
     outcome: Outcome
     summary: str
@@ -92,7 +92,7 @@ class ExactlyOnce(Check):
 def _judged_safely(
     case: JudgedRun, name: str, output: Output, expected: Mapping[str, DataFrame]
 ) -> OutputVerdict:
-    """What is said of one output; one that cannot be judged hides nothing of the others."""
+    """The result for one output; one that cannot be judged hides nothing of the others."""
     try:
         return _judged(case, name, output, expected.get(name))
     except Exception as error:  # noqa: BLE001 - the guard: a crash is undecided
@@ -146,7 +146,7 @@ def _judged(
             hidden, findings = _with_causes(case, name, output, expected, counts, findings)
             counts |= hidden
         except Exception as error:  # noqa: BLE001 - the guard: wrong it is, whatever caused it
-            unknown = {"cause": f"it cannot be told: {message_of(error)}"}
+            unknown = {"cause": f"it is not known: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
     verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
     return _uncertain(verdict, "; ".join(filter(None, damage)))
@@ -238,8 +238,8 @@ def _figures(facts: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def _late(case: JudgedRun) -> dict[str, int | None]:
-    """Of a job that may leave out what is too late, how much the engine says it did leave out: no
-    violation, and not among the lost."""
+    """Of a job that may leave out what is too late, how much the engine reports it did leave out:
+    no violation, and not among the lost."""
     if case.experiment.promise.lateness_ms is None:
         return {}
     try:

@@ -24,7 +24,7 @@ from streamquake.reports.record.run_events import (
 LAST_PHASE = "tear down"
 """A run that enters it has read its outputs."""
 RECORDED_LATER_S = 2.0
-"""The end of a container is told by the engine's events, which may come behind the heal."""
+"""The end of a container is reported by the engine's events, which may come behind the heal."""
 
 
 @checks.register

@@ -48,7 +48,7 @@ from streamquake.reports.record.metrics import Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 
 LOOKS = (TaskChanged, JobRunning, JobRestarting, JobFailing)
-"""What only somebody tells who looks at the job's tasks."""
+"""What only an observation of the job's tasks shows."""
 
 
 @checks.register
@@ -94,7 +94,7 @@ class FailoverScope(Check):
         conclusive: Sequence[Failover],
         judge: Callable[[Failover], CheckResult],
     ) -> CheckResult:
-        """Of those that tell anything, else of all, the first violated, else the first undecided;
+        """Of those that show anything, else of all, the first violated, else the first undecided;
         held only where all are."""
         results = [(failover, judge(failover)) for failover in conclusive or found]
         if len(found) == 1:
@@ -109,7 +109,7 @@ class FailoverScope(Check):
         widest = max(recorded, key=lambda result: result.counts["blast_radius"] or 0)
         others = [
             f"{each.named}: "
-            + ("the job was told to restart" if each.as_ordered else "it hit no task")
+            + ("the job was ordered to restart" if each.as_ordered else "it hit no task")
             for each in found
             if each not in conclusive
         ]
@@ -118,15 +118,15 @@ class FailoverScope(Check):
     def _inconclusive(self, failover: Failover, running: Mapping[str, Samples]) -> bool:
         """Whether it neither shows nor refutes anything beside other faults: no task ran where it
         struck, and nothing restarted, or the whole job where that is expected; or the job was
-        told to restart."""
+        ordered to restart."""
         if failover.as_ordered:
             return True
-        restarted = {life.restarted for life in failover.restarts_of_subtasks(running).values()}
+        restarted = {task.restarted for task in failover.restarts_of_subtasks(running).values()}
         as_expected = True not in restarted or (self.expect == "job" and False not in restarted)
         return as_expected and hit_nothing(failover)
 
     def _judged_by_attempts(self, failover: Failover) -> CheckResult:
-        """The same of tasks that live for one batch: their attempts tell."""
+        """The same of tasks of one batch: their attempts show it."""
         found = _repeats(failover)
         if failover.history.first(TaskAttempt, after_ns=failover.last_ns + 1) is None:
             return self.undecided("no task was seen to end after the fault took effect")
@@ -183,20 +183,20 @@ class FailoverScope(Check):
     def _judged_by_restarts(
         self, failover: Failover, running: Mapping[str, Samples]
     ) -> CheckResult:
-        """What the attempts of its subtasks say of a failover."""
+        """What the attempts of its subtasks show of a failover."""
         if (submitted := failover.submitted) is None:
             return self.undecided("the job's graph was not seen before the next fault")
         found, graph = failover.restarts_of_subtasks(running), RegionGraph.of(submitted)
-        if not failover.ending and not any(life.restarted for life in found.values()):
+        if not failover.ending and not any(task.restarted for task in found.values()):
             return self.undecided("nothing restarted, and no fault was one that ends tasks")
         victims = failover.victims()
         if not victims & set(found):
             return self.undecided(f"no subtask is known to have been hit on {_nodes(failover)}")
         if not _was_watched(failover.history, failover.start_ns, running):
-            return self.undecided("nobody looked at the job's tasks after the fault took effect")
+            return self.undecided("the job's tasks were not observed after the fault took effect")
         unlike = graph.unlike(found) if failover.rescaled or set(found) - graph.all else None
         if unlike is not None:
-            if self.expect != "job" or not all(life.restarted for life in found.values()):
+            if self.expect != "job" or not all(task.restarted for task in found.values()):
                 return self.undecided(f"the job was rescaled since its graph was seen: {unlike}")
             graph = RegionGraph([found])
         result = self._judged(failover, graph, found, victims)
@@ -240,7 +240,7 @@ class FailoverScope(Check):
         victims: Set[Subtask],
     ) -> CheckResult:
         history, effect_ns = failover.history, failover.start_ns
-        restarted = {place for place, life in found.items() if life.restarted}
+        restarted = {place for place, task in found.items() if task.restarted}
         predicted = graph.reach(self.expect, victims)
         # An earlier fault that still acts may end what runs on its nodes at any time.
         allowed = graph.reach(self.expect, victims | failover.endangered())
@@ -280,7 +280,7 @@ class FailoverScope(Check):
 def _left_open(failover: Failover, more: Set[Subtask], missing: Set[Subtask]) -> str | None:
     """Why it is open whether restarts beside the predicted, or those missing, are wrong."""
     if missing:
-        reordered = "the job was told to restart meanwhile, perhaps with other subtasks"
+        reordered = "the job was ordered to restart meanwhile, perhaps with other subtasks"
         return reordered if failover.reordered else None
     unsure = ", ".join(fault_name(fault) for fault in failover.unsure(more))
     return f"it is not known what of that was because of {unsure}" if unsure else None
@@ -309,7 +309,7 @@ def _counts(
     global_failures: int,
 ) -> dict[str, Any]:
     """A subtask that restarted several times is one of `restarted`; `restarts` has every time."""
-    survivors = [life for life in found.values() if not life.restarted]
+    survivors = [task for task in found.values() if not task.restarted]
     return {
         "restarted": len(restarted),
         "predicted": len(predicted),
@@ -319,7 +319,7 @@ def _counts(
         "restarts": sum(max(1, found[place].restarts) for place in restarted),
         "global_failures": global_failures,
         "survivors": len(survivors),
-        "survivors_watched": sum(life.watched for life in survivors),
+        "survivors_watched": sum(task.watched for task in survivors),
     }
 
 
@@ -330,7 +330,7 @@ def _was_watched(history: History, effect_ns: int, running: Mapping[str, Samples
 
 
 def _not_detected(history: History, effect_ns: int) -> str | None:
-    """That the engine never noticed, where it did not; and how soon the fault was gone."""
+    """That the engine never noticed, where it did not; and how soon the fault was healed."""
     if history.first(*FAILURES, after_ns=effect_ns) is not None:
         return None
     healed = history.first(FaultHealed, after_ns=effect_ns)
@@ -344,15 +344,15 @@ def _findings(
     places: Iterable[Subtask], found: Mapping[Subtask, SubtaskHistory], what: str
 ) -> Iterable[Finding]:
     for vertex, number in sorted(places):
-        life = found.get((vertex, number))
-        if life is None:
+        task = found.get((vertex, number))
+        if task is None:
             yield Finding(what=what, where=f"{vertex} ({number})")
             continue
-        before = {key: life.before.value.get(key) for key in ("attempt", "start_ms", "node")}
-        detail = {**life.last.value, "before": before}
-        if life.watched:
-            detail |= {"running_ms_before": life.before_ms, "running_ms": life.after_ms}
-        yield Finding(what=life.sign or what, where=f"{life.name} ({number})", detail=detail)
+        before = {key: task.before.value.get(key) for key in ("attempt", "start_ms", "node")}
+        detail = {**task.last.value, "before": before}
+        if task.watched:
+            detail |= {"running_ms_before": task.before_ms, "running_ms": task.after_ms}
+        yield Finding(what=task.sign or what, where=f"{task.name} ({number})", detail=detail)
 
 
 def _nodes(failover: Failover) -> str:

@@ -49,7 +49,7 @@ class Latency(Check):
 
     Records count from when the system was steady; those of a start wait for the job itself. One
     that had to come and never did is infinitely late. `failure_cost_ms` is the longest time from
-    send to write, less what 99 of 100 records took at most before the first fault struck.
+    send to write, less what 99 of 100 records took at most before the first fault was injected.
     Undecided where records cannot be traced to their send, where the stable ends of a transactional
     output were not sampled, or where a hole of their samples leaves it open.
     """
@@ -71,13 +71,13 @@ class Latency(Check):
         identity = case.experiment.promise.outputs[output.name].identity
         if not {*IDENTITY} <= {*identity}:
             return self.undecided(
-                f"{output.name}: its records are told apart by {', '.join(identity)}, and only "
+                f"{output.name}: its records are identified by {', '.join(identity)}, and only "
                 "with key and seq can one be traced to its send"
             )
         ends = _stable_ends(case, output)
         if not ends and writes_transactions(case.experiment):
             return self.undecided(
-                f"{output.name}: its stable ends were not sampled, so that nobody knows when "
+                f"{output.name}: its stable ends were not sampled, so that it is not known when "
                 "records could be read as committed"
             )
         if not (notes := _notes_when_steady(case.history)):
@@ -144,13 +144,14 @@ def _took(found: LatencyQuantiles) -> str:
 def _unseen(found: Latencies) -> str:
     """Why they may have been in time for all that was seen."""
     if unseen := found.committed.never - found.at_best.never:
-        return f"of {unseen:,} records nobody knows when they could be read"
+        return f"of {unseen:,} records it is not known when they could be read"
     best_s = (found.at_best.p50_ms or 0) / 1000
     return f"samples of the stable ends are missing, and at best it was {best_s:.1f} s"
 
 
 def _notes_when_steady(history: History) -> list[SentRange]:
-    """The load from when the harness called the system steady; all of it where that is not told."""
+    """The load from when the harness called the system steady; all of it where that is not
+    recorded."""
     phases = {event.phase: event.at_ns for event in history.of(PhaseBegan)}
     steady_ns = phases.get(DISTURB, 0)
     return [note for note in sent_ranges_of(history) if note.at_ns >= steady_ns]

@@ -23,13 +23,13 @@ LEAST = 100
 
 @checks.register
 class Progress(Check):
-    """Undecided when too little was acknowledged, or nothing while or after the faults struck."""
+    """Undecided when too little was acknowledged, or nothing while or after the faults acted."""
 
     name: ClassVar[str] = "progress"
 
     records: Annotated[int, Field(ge=LEAST)] = LEAST
     """How many records must be acknowledged for the run to mean anything; never fewer than these,
-    as nobody can ask less of a run than this check does by itself."""
+    as no experiment can ask less of a run than this check does by itself."""
 
     def check(self, case: JudgedRun) -> CheckResult:
         sent = [e for e in case.history.of(RecordsSent) if e.status == "acknowledged"]
@@ -62,5 +62,5 @@ class Progress(Check):
 
 def _since(notes: Sequence[SentRange], window: FaultWindow) -> int:
     effect_ns = round((window.in_effect_s or 0.0) * 1e9)
-    # Of the first note nobody knows since when its records were sent.
+    # Of the first event it is not known since when its records were sent.
     return sum(note.last - note.first + 1 for note in notes[1:] if note.since_ns >= effect_ns)

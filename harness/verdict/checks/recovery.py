@@ -57,7 +57,7 @@ class Recovery(Check):
         return self.undecided(message, (), **result.counts)
 
     def _asked(self, of: Callable[..., Sequence[Phases]], case: JudgedRun) -> list[Phases]:
-        """What is told of the faults that it judges."""
+        """What is recorded of the faults that it judges."""
         recorded = of(case.history, case.metrics, only_files=case.experiment.only_files)
         return [each for each in recorded if self.fault in (None, each.fault)]
 

@@ -1,10 +1,10 @@
 """`restore`: a job that restarts is set back to its newest checkpoint, and how long that takes.
 
-To be set back further is no loss by itself, but records are worked on again that need not be, and
-a sink's transactions of the newer checkpoint are left open. What Flink restores is told by its own
-statistics; which checkpoint was the newest is known from those that were seen to complete. A job
-that takes the place of another, with that one's state, is judged too; one that does not come back
-is found with Flink's own reason.
+To be set back further is no loss by itself, but records are worked on again that need not be, and a
+sink's transactions of the newer checkpoint are left open. What Flink restores is reported by its
+own statistics; which checkpoint was the newest is known from those that were seen to complete. A
+job that takes the place of another, with that one's state, is judged too; one that does not come
+back is found with Flink's own reason.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Restore(Check):
 
 
 def _contradiction(each: RestoredCheckpoint) -> str:
-    """What the record says of a restore that cannot all be true."""
+    """What the record has of a restore that cannot all be true."""
     restart, taken, newest = each.restart, each.taken, each.newest
     named = f"checkpoint {restart.checkpoint} was restored"
     if restart.triggered_s is not None and restart.restored_s is not None:

@@ -34,9 +34,10 @@ from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit, Share
 
 LEAST_S = 1.0
-"""The load must go on for a whole second at least after the strike."""
+"""The load must go on for a whole second at least after the injection."""
 LEAST_LIMIT_S = 0.5
-"""Shorter outages are not told from what a broker's clock is off by, and none is judged."""
+"""Shorter outages are not distinguished from what a broker's clock is off by, and none is
+judged."""
 UNUSUAL = 2
 """How many times as long as the longest gap before any fault an outage must be to be its doing."""
 
@@ -46,7 +47,7 @@ class Throughput(Check):
     """Held when the output never stopped for longer than the limit, and its worst second had the
     needed share of the usual one.
 
-    From the first fault's strike until five seconds after the last heal or restart, as far as the
+    From the first fault's call until five seconds after the last heal or restart, as far as the
     load went on; `peak_share` looks further, to the last record. A partition that went silent for
     good, although its keys were sent on, is violated too. Undecided where the longest outage is
     not clearly longer than one before any fault, where one was not over when the load ended or
@@ -124,12 +125,12 @@ class Throughput(Check):
         if flow.outage_ms > self._limit_ms:
             return self.undecided(
                 f"{message}; before the fault, too, it stopped for {flow.usual_gap_ms / 1000:.1f} "
-                "s, so that the limit tells nothing",
+                "s, so that the limit proves nothing",
                 **figures,
             )
         if self.least_share is not None and flow.least_share is None:
             return self.undecided(f"{message}, so that there is no share of the usual", **figures)
-        # When another fault is called, or the stretch ends, any usual gap may be under way.
+        # When another fault is called, or the interval ends, any usual gap may be under way.
         started = flow.open_ms > max(UNUSUAL * flow.usual_gap_ms, LEAST_LIMIT_S * 1000)
         if started or (flow.outage_open and watched.cut_ns is None):
             ended = "the load ended" if watched.cut_ns is None else "another fault was called"

@@ -1,7 +1,7 @@
 """Transactions: none left hanging, and what was committed came in sight of readers in time.
 
 A reader of committed records may read up to the *last stable offset*: where the oldest open
-transaction of a partition begins. So a transaction that nobody ends hides everything that others
+transaction of a partition begins. So a transaction that is never ended hides everything that others
 commit behind it, until the coordinator aborts it when its time is over (`transaction.timeout.ms`
 of the producer; Kafka, KIP-98). The job itself runs on as if nothing were.
 """
@@ -64,7 +64,8 @@ class Transactions(Check):
         held_back = series.get("held_back", {})
         if not looks and not held_back:
             return self.undecided(
-                "no coordinator told its transactions, and the ends of the outputs were not sampled"
+                "no coordinator reported its transactions, and the ends of the outputs were not "
+                "sampled"
             )
         drained = case.history.first(Drained)
         last = next((poll for poll in looks if poll.after == "drain"), None)
@@ -154,7 +155,7 @@ class Transactions(Check):
             yield not_reported_again(last, looks)
         if self.timeout_at_least_s is not None:
             if not _timeouts(looks):
-                yield "no coordinator told the time-out of a transaction"
+                yield "no coordinator reported the time-out of a transaction"
             unread = (each for poll in looks for each in poll.ids if each.timeout_ms is None)
             yield from (each.uncertainty for each in unread)
 
@@ -199,7 +200,7 @@ class Transactions(Check):
 
 
 def _left_behind(held_back: Mapping[str, Samples], drained: Drained | None) -> dict[str, int]:
-    """Partition -> offsets held back at its last sample after the drain, when nobody writes."""
+    """Partition -> offsets held back at its last sample after the drain, when nothing writes."""
     if drained is None:
         return {}
     return {
@@ -245,7 +246,7 @@ def _record(finding: Finding) -> str:
         case "hanging transaction":
             return f"{finding.where} was open {detail['open_for_s']} s after it began"
         case "held back after the drain":
-            return f"{finding.where} hides {detail['offsets']:,} offsets though nobody writes"
+            return f"{finding.where} hides {detail['offsets']:,} offsets though nothing writes"
         case "invisible for too long":
             took_s = detail["to_s"] - detail["from_s"]
             return (

@@ -21,7 +21,7 @@ STEP_BACK_MS = 100
 
 
 class AppendTimesUnknown(StreamquakeError, LookupError):
-    """Nothing can be said of when the records of an output came; the message says why."""
+    """It is not known when the records of an output were appended; the message has the reason."""
 
     kind = ErrorKind.UNDECIDED
 

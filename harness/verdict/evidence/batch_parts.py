@@ -5,8 +5,8 @@ Spark's driver measures some parts itself, and the tasks of a stage say when the
 - `source`: asking for the newest offsets, planning what is read, and the first stage, whose tasks
   read it, where others follow;
 - `operators and sink`: the other stages, without the commit of state. Rows go through operators and
-  sink one by one, so that what a task does in the one cannot be told from what it does in the
-  other; in a job without an exchange its one stage is `source, operators and sink`;
+  sink one by one, so that what a task does in the one cannot be distinguished from what it does in
+  the other; in a job without an exchange its one stage is `source, operators and sink`;
 - `checkpoint store`: the logs of offsets and of commits, and the commit of state, by its share of
   the last stage's time;
 - `driver`: all other time of the batch.
@@ -49,7 +49,7 @@ class BatchWindow:
         if len(self.usual) < LEAST_USUAL:
             return (
                 f"{len(self.usual)} batches had ended before it, without the first one, and at "
-                f"least {LEAST_USUAL} are needed to compare with; strike later"
+                f"least {LEAST_USUAL} are needed to compare with; inject it later"
             )
         if not self.during:
             return "no batch ran in that time and was committed"

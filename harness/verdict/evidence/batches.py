@@ -12,7 +12,7 @@ That is the back-pressure of micro-batches, and it counts as proven where
 
 What waits for a batch are the newest offsets that Spark saw when it began (`latestOffset`) without
 those that were done; a limit on the size of batches may leave some of it for later. The first batch
-with records in each life of the driver says nothing: it makes plans and starts processes.
+with records of each driver proves nothing: it makes plans and starts processes.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Batch:
     """One committed batch; moments in epoch ms of the driver's clock."""
 
     number: int
-    life: int
-    """How many drivers had been there before the one that committed it."""
+    driver: int
+    """The number of the driver that committed it, from zero."""
     began_ms: int
     ended_ms: int
     ended_s: float
@@ -53,7 +53,7 @@ class Batch:
     state_commit_ms: int
     """How long tasks took to commit their state, over all tasks."""
     changelog_commit_ms: int | None
-    """The part of it that was spent on changelogs; None with a store that tells nothing of it."""
+    """The part of it that was spent on changelogs; None with a store that reports nothing of it."""
     files_copied: int | None
     """The files of the store that were copied for it; None as before."""
 
@@ -66,14 +66,14 @@ class Batch:
         return self.ended_s - self.took_ms / 1000
 
 
-def batch_of(completed: CheckpointCompleted, *, life: int) -> Batch | None:
+def batch_of(completed: CheckpointCompleted, *, driver: int) -> Batch | None:
     """The batch of a checkpoint; None where it was not reported, since its driver ended in that
     moment. Raises KeyError for a damaged record."""
     reported = completed.value
     if "durations_ms" not in reported:
         return None
     whole_ms = int(reported["durations_ms"][WHOLE])
-    # Older histories do not tell when it began. Its offsets may have been logged later, or, with
+    # Older histories do not record when it began. Its offsets may have been logged later, or, with
     # progress tracked beside the batches, not at all.
     began_ms = reported.get("began_ms", reported["trigger_ms"] + reported["duration_ms"] - whole_ms)
     durations = {
@@ -82,7 +82,7 @@ def batch_of(completed: CheckpointCompleted, *, life: int) -> Batch | None:
     operators = reported["state_operators"]
     return Batch(
         number=reported["checkpoint"],
-        life=life,
+        driver=driver,
         began_ms=began_ms,
         ended_ms=began_ms + whole_ms,
         ended_s=completed.at_s,
@@ -103,8 +103,8 @@ def longest_s(history: History) -> float:
 
 
 def settled(batches: Iterable[Batch]) -> list[Batch]:
-    """Those after the first one with records in the life of their driver."""
-    return [batch for _, life in groupby(batches, lambda b: b.life) for batch in _settled(life)]
+    """Those after the first one with records of their driver."""
+    return [batch for _, own in groupby(batches, lambda b: b.driver) for batch in _settled(own)]
 
 
 def behind(batches: Sequence[Batch]) -> tuple[Batch, ...]:
@@ -113,7 +113,7 @@ def behind(batches: Sequence[Batch]) -> tuple[Batch, ...]:
     interval: tuple[Batch, ...] = ()
     known = settled(batches)
     for at, (one, after) in enumerate(pairwise(known)):
-        at_once = after.life == one.life and after.began_ms - one.ended_ms <= AT_ONCE_MS
+        at_once = after.driver == one.driver and after.began_ms - one.ended_ms <= AT_ONCE_MS
         if not at_once or after.waiting <= one.waiting:
             interval = ()
             continue
@@ -124,9 +124,9 @@ def behind(batches: Sequence[Batch]) -> tuple[Batch, ...]:
     return found
 
 
-def _settled(life: Iterable[Batch]) -> Iterator[Batch]:
+def _settled(batches: Iterable[Batch]) -> Iterator[Batch]:
     warm = False
-    for batch in life:
+    for batch in batches:
         if warm:
             yield batch
         warm = warm or batch.rows > 0

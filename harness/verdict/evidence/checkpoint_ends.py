@@ -39,7 +39,7 @@ def without_end(history: History, checkpoints: Iterable[Checkpoint]) -> list[Che
 
 
 def at_a_time(history: History) -> dict[Any, int]:
-    """Job -> how many checkpoints it takes at the same time, where that is told."""
+    """Job -> how many checkpoints it takes at the same time, where that is recorded."""
     recorded = {
         event.job: (event.config or {}).get("max_concurrent") for event in history.of(JobSubmitted)
     }

@@ -90,7 +90,7 @@ def slowest_of(done: Iterable[Checkpoint]) -> Checkpoint | None:
 
 
 def slowest_part(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Who was slowest in a checkpoint, and in which phase; empty where it is not told."""
+    """Who was slowest in a checkpoint, and in which phase; empty where it is not recorded."""
     part = checkpoint.slowest
     if part is None:
         return {}

@@ -99,12 +99,12 @@ class Checkpoint:
     checkpointed_bytes: int | None = None
     persisted_bytes: int | None = None
     parts: tuple[SubtaskCheckpoint, ...] | None = None
-    """The parts that were acknowledged; None where they are not told."""
+    """The parts that were acknowledged; None where they are not recorded."""
     acknowledged: int = 0
     subtasks: int | None = None
     unacknowledged: int = 0
     """How many subtasks were to acknowledge it and are not recorded to have; 0 where neither the
-    parts nor the progress are told."""
+    parts nor the progress are recorded."""
     missing: tuple[str, ...] = ()
     """The subtasks that had not acknowledged it at its end, as far as they are known."""
     files: Mapping[str, int] | None = None
@@ -116,7 +116,7 @@ class Checkpoint:
     batch: Batch | None = None
     """The committed batch that it is; None for every other checkpoint."""
     ended_query: bool | None = None
-    """Whether it is a batch that its query ended over; None where that is not told."""
+    """Whether it is a batch that its query ended over; None where that is not recorded."""
     contradicted: bool = False
     """Whether it is recorded both to have completed and to have failed."""
 
@@ -140,7 +140,7 @@ class Checkpoint:
 
     @property
     def parts_kept_more(self) -> bool:
-        """Whether its parts hold bytes in flight, and it is told to hold none."""
+        """Whether its parts hold bytes in flight, and it is recorded to hold none."""
         return self.persisted_bytes == 0 and any(p.persisted_bytes > 0 for p in self.parts or ())
 
     @property
@@ -290,7 +290,7 @@ def _acknowledged_s(ended: CheckpointEnd | None, clock: EngineClock | None) -> f
 def _batch(completed: CheckpointCompleted | None, restored: Sequence[int]) -> Batch | None:
     if completed is None or not completed.is_micro_batch:
         return None
-    return batch_of(completed, life=sum(index < completed.index for index in restored))
+    return batch_of(completed, driver=sum(index < completed.index for index in restored))
 
 
 def _parts(

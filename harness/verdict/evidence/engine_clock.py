@@ -26,7 +26,7 @@ def clock_moved(history: History) -> bool:
 
 
 class EngineClock:
-    """Says when the engine did something, on the run's clock: by its stamps, but when it was seen
+    """Gives when the engine did something, on the run's clock: by its stamps, but when it was seen
     where a fault moved the clocks."""
 
     def __init__(self, history: History) -> None:
@@ -41,7 +41,7 @@ class EngineClock:
         return self.stamped_ns(event, STAMPS.get(event.action, ""))
 
     def moments_in(self, event: Event) -> Iterator[tuple[Action, int]]:
-        """Everything an event tells about: (what happened, when)."""
+        """Everything an event reports: (what happened, when)."""
         yield event.action, self.moment_ns(event)
         for key, action in LATER_STAMPS.items():
             if event.value.get(key):

@@ -1,7 +1,7 @@
 """The faults of a run, each with the part of the history that shows its failover.
 
 Each fault is judged by itself, from its call until the next one's. Where its failover was not over
-by then the restarts of the two cannot be told apart: both are judged together.
+by then the restarts of the two cannot be distinguished: both are judged together.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Failover:
     def _ended_by(self, at_ns: int) -> set[Subtask]:
         """The subtasks that were seen to end, or in another attempt, until a moment."""
         found = restarts_of_subtasks(_until(self.history, at_ns), self.start_ns)
-        return {place for place, life in found.items() if life.restarted}
+        return {place for place, task in found.items() if task.restarted}
 
 
 def fault_name(injected: FaultInEffect) -> str:
@@ -199,7 +199,7 @@ def _of_its_tasks(
     orders = [at for at in _width_orders(history, earlier, at_ns) if at < seen_ns]
     since_ns = max((at for at in orders if not graphs or at > graphs[-1].at_ns), default=None)
 
-    def gone(event: Event) -> bool:
+    def obsolete(event: Event) -> bool:
         if not isinstance(event, TaskChanged):
             return False
         if event.job in replaced:
@@ -208,7 +208,7 @@ def _of_its_tasks(
             return False
         return event.at_ns <= since_ns or newest[event.place].state in (*OVER, "FINISHED")
 
-    return History(event for event in history if not gone(event)), since_ns is not None
+    return History(event for event in history if not obsolete(event)), since_ns is not None
 
 
 def _width_orders(
@@ -226,7 +226,7 @@ def _width_orders(
 def tasks_are_over(failover: Failover, running: Mapping[str, Samples]) -> bool:
     """Whether all that was hit restarted and the job ran whole again, or nothing was to restart."""
     restarted = {
-        place for place, life in failover.restarts_of_subtasks(running).items() if life.restarted
+        place for place, task in failover.restarts_of_subtasks(running).items() if task.restarted
     }
     failed = failover.history.first(*FAILURES, after_ns=failover.start_ns)
     if not restarted and failed is None:
@@ -269,7 +269,7 @@ def unnoticed(failover: Failover) -> FaultInEffect | None:
         seen = _until(failover.history, end_ns)
         affected = must_end_tasks(fault) and affected_subtasks_of(fault, failover.history)
         failed = seen.first(*FAILURES, after_ns=start_ns) is not None
-        restarted = any(life.restarted for life in restarts_of_subtasks(seen, start_ns).values())
+        restarted = any(task.restarted for task in restarts_of_subtasks(seen, start_ns).values())
         if affected and not (failed or restarted) and _over_by(fault, seen, end_ns):
             return fault
     return None

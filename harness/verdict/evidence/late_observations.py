@@ -35,7 +35,7 @@ def in_engine_order(history: History) -> History:
 
 
 def _began_between(task: TaskChanged, failure: JobEvent, ran: JobRunning) -> bool:
-    """Whether it tells of a task that began after the failure and was seen to run by then. That
+    """Whether it is of a task that began after the failure and was seen to run by then. That
     the job was seen to run is no proof: the look may have begun before the failure."""
     return (
         _same_job(task, failure)

@@ -1,10 +1,11 @@
 """Records that the engine's windows left out because they came too late, as the engine counts them.
 
-A job that leaves out what is too late loses nothing: it does what it was told. So they are counted
-beside what is lost, and a window whose value is off can be told from one with late records.
+A job that leaves out what is too late loses nothing: it does what it was made for. So they are
+counted beside what is lost, and a window whose value is off can be distinguished from one with late
+records.
 
 Flink counts what comes late to the operator of the windows. Where its SQL aggregates in two phases,
-as it does unless told otherwise, several late records of one key and window may come there as one.
+as it does by default, several late records of one key and window may come there as one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SERIES = "late_records_dropped"
 
 def late_dropped(metrics: Path) -> int | None:
     """How many were left out, as far as was sampled: what an attempt counted after its last sample
-    is not known. None where nobody counted."""
+    is not known. None where they were not counted."""
     counted = by_series(read_metrics(metrics)).get(SERIES)
     if counted is None:
         return None

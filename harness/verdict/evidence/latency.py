@@ -1,13 +1,13 @@
 """How long records took from being sent to being read: by a reader of everything that is written,
 and by one of committed records alone.
 
-When a record was sent is told by the notes of the load: those between two of them are taken as sent
-evenly in that time, as the load does, and a few hundredths of a second late, since they are noted
-when they were acknowledged. When it was written is the broker's own stamp. When it could be read as
-committed shows from the samples of each partition's last stable offset: between the last one that
-still hid it and the first one that did not; the middle of the two counts, as either end would lean
-to one side. Across a hole of the samples the middle says nothing: there both ends count, the one
-for what is late at best, the other for what was seen to be in time.
+When a record was sent is shown by the events of the load: those between two of them are taken as
+sent evenly in that time, as the load does, and a few hundredths of a second late, since they are
+noted when they were acknowledged. When it was written is the broker's own stamp. When it could be
+read as committed shows from the samples of each partition's last stable offset: between the last
+one that still hid it and the first one that did not; the middle of the two counts, as either end
+would lean to one side. Across a hole of the samples the middle says nothing: there both ends count,
+the one for what is late at best, the other for what was seen to be in time.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ BEHIND_SHARE = 0.5
 """How far a load may end behind its plan, as a share of the planned time: a busy machine slows a
 producer, and beyond this the system was under another load than the experiment names."""
 MAX_PROBLEMS = 3
-"""How many problems with the notes of the sends are told."""
+"""How many problems with the records of the sends are reported."""
 BEHIND_S = 10.0
 """A short load may end so much later whatever its share."""
 
@@ -40,7 +40,7 @@ def load_problems(workload: Workload, history: History) -> Iterator[str]:
 
 def _behind_s(history: History, planned_s: float) -> float | None:
     """How long after its planned end the load ended, where that is more than the faults and a busy
-    machine explain: a broker that is away holds the load up for as long."""
+    machine explain: a broker that is unreachable holds the load up for as long."""
     sent, done = history.of(RecordsSent), history.first(WorkloadDone)
     if not sent or done is None:
         return None

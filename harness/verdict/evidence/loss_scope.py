@@ -103,10 +103,10 @@ def _ran_again_ns(
     ran, None where it never did."""
     seen = History(event for event in history if until_ns is None or event.at_ns <= until_ns)
     ran: dict[Subtask, int | None] = {}
-    for (vertex, subtask), life in restarts_of_subtasks(seen, after_ns).items():
-        if not life.restarts:
+    for (vertex, subtask), task in restarts_of_subtasks(seen, after_ns).items():
+        if not task.restarts:
             continue
-        last = (vertex, subtask, life.last.attempt)
+        last = (vertex, subtask, task.last.attempt)
         moments = (
             event.at_ns
             for event in seen.of(TaskChanged)

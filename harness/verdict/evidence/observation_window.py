@@ -22,14 +22,14 @@ AFTERWARDS_NS = 5 * 10**9
 
 
 class ObservationWindowUnknown(StreamquakeError, LookupError):
-    """There is no stretch of time in which to look; the message says why."""
+    """There is no interval to observe; the message has the reason."""
 
     kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObservationWindow:
-    """The stretch in which pauses count, on the run's clock."""
+    """The interval in which pauses count, on the run's clock."""
 
     start_ns: int
     end_ns: int
@@ -39,7 +39,7 @@ class ObservationWindow:
     """When the job failed last, where it was not seen running again; None where it was."""
     unseen: str = ""
     """The last fault of the name that is judged, where it was called after another fault, so that
-    it is not in the stretch."""
+    it is not in the interval."""
 
     @property
     def not_back(self) -> str | None:
@@ -66,7 +66,7 @@ def observation_window_of(
 ) -> ObservationWindow:
     """From when to when pauses count, for a limit of `within_s` seconds.
 
-    With `fault` from the first strike of that name, and until a later fault of another name is
+    With `fault` from the first injection of that name, and until a later fault of another name is
     called; faults of that name that come after that one are not looked at, and nothing is held.
     Raises NoSpan where a pause of that length could not have been seen after each fault.
     """
@@ -90,8 +90,8 @@ def observation_window_of(
     if (left_s := (end_ns - last_ns) / 1e9) < within_s:
         ended = "the load ended" if until_ns == sent[-1].at_ns else "another fault was called"
         raise ObservationWindowUnknown(
-            f"{ended} {max(left_s, 0):.1f} s after {_named(windows)} struck, and a pause of "
-            f"{within_s:g} s could not have been seen; send longer, or strike later"
+            f"{ended} {max(left_s, 0):.1f} s after {_named(windows)} was injected, and a pause of "
+            f"{within_s:g} s could not have been seen; send longer, or inject it later"
         )
     return ObservationWindow(
         start_ns=start_ns,
@@ -118,7 +118,7 @@ def _over_ns(history: History, window: FaultWindow) -> int:
 
 
 def _not_back_ns(history: History, start_ns: int, until_ns: int, cut_ns: int | None) -> int | None:
-    """When the job failed last in the stretch, if it was not seen running again: at all, or before
+    """When the job failed last in the interval, if it was not seen running again: at all, or before
     another fault was called."""
     recorded = failures_of(in_engine_order(history))
     failures = (event.at_ns for event in recorded if start_ns <= event.at_ns <= until_ns)

@@ -37,7 +37,7 @@ class OutputRate:
     usual_gap_ms: int
     """The longest time between two records before the fault."""
     outage_ms: int
-    """The longest time between two records that touches the stretch, as far as no other fault is
+    """The longest time between two records that touches the interval, as far as no other fault is
     the cause."""
     outage_from_ms: int
     """The stamp of the last record before it."""
@@ -45,19 +45,19 @@ class OutputRate:
     """Whether no record came after it, or none before another fault: it lasted at least so long,
     and it is not known how long."""
     open_ms: int
-    """The longest of the gaps that touch the stretch whose end is not known; 0 without one."""
+    """The longest of the gaps that touch the interval whose end is not known; 0 without one."""
     least_share: float | None
-    """The worst whole second of the stretch, as a share of the usual; None of a usual of 0."""
+    """The worst whole second of the interval, as a share of the usual; None of a usual of 0."""
     peak_share: float | None
     """The best whole second since the fault, as a share of the usual; None of a usual of 0."""
     available_share: float
-    """Share of the whole seconds of the stretch in which anything came."""
+    """Share of the whole seconds of the interval in which anything came."""
 
 
 def flow_of(stamps: Stamps, injected_ms: int, end_ms: int, cut_ms: int | None = None) -> OutputRate:
-    """The flow of records that were appended at these moments, in any order, around the stretch
-    from `struck_ms` to `end_ms` (epoch milliseconds); another fault was called at `cut_ms`. Raises
-    NotUsual."""
+    """The flow of records that were appended at these moments, in any order, around the interval
+    from `injected_ms` to `end_ms` (epoch milliseconds); another fault was called at `cut_ms`.
+    Raises NotUsual."""
     stamps = np.sort(stamps)
     before, since = stamps[stamps < injected_ms], stamps[stamps >= injected_ms]
     usual = _usual(before, injected_ms)
@@ -78,13 +78,13 @@ def flow_of(stamps: Stamps, injected_ms: int, end_ms: int, cut_ms: int | None = 
 
 
 def _usual(before: Stamps, injected_ms: int) -> float:
-    """Counted back from the strike; the first second, which is a part of one, is left out."""
+    """Counted back from the injection; the first second, which is a part of one, is left out."""
     back = (injected_ms - before) // BIN_MS
     whole = int(back.max()) if len(before) else 0
     if whole < LEAST_BEFORE:
         raise UsualRateUnknown(
             f"output came for {whole} whole seconds before the fault, and at least {LEAST_BEFORE} "
-            "are needed to say what is usual; strike later"
+            "are needed to know what is usual; inject it later"
         )
     return float(np.median(np.bincount(back, minlength=whole)[:whole]))
 
@@ -92,7 +92,7 @@ def _usual(before: Stamps, injected_ms: int) -> float:
 def _outage(
     stamps: Stamps, injected_ms: int, end_ms: int, cut_ms: int | None
 ) -> tuple[int, int, bool, int]:
-    """The longest gap that touches the stretch, when it began, whether its end is not known, and
+    """The longest gap that touches the interval, when it began, whether its end is not known, and
     the longest of which it is not; one that lasts beyond the end counts until the next record, or
     until the end without one, and until another fault was called at the longest."""
     nexts = np.append(stamps[1:], max(int(stamps[-1]), end_ms))

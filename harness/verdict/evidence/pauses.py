@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TimeSpan(NamedTuple):
-    """A stretch of time in epoch milliseconds."""
+    """An interval of time in epoch milliseconds."""
 
     start_ms: int
     end_ms: int

@@ -1,8 +1,8 @@
-"""What was going on when a record was written or sent: the stretches of a run, each with its cause.
+"""What was going on when a record was written or sent: the intervals of a run, each with its cause.
 
-A stretch ends where something changes that can explain an anomaly: a fault bites or is gone, a
-checkpoint is completed (in Flink each writer's transaction reaches from one to the next), another
-attempt of what writes begins to run.
+An interval ends where something changes that can explain an anomaly: a fault is in effect or
+healed, a checkpoint is completed (in Flink each writer's transaction reaches from one to the next),
+another attempt of what writes begins to run.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Moments = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class CauseInterval:
-    """From a moment of the run's clock until the next stretch."""
+    """From a moment of the run's clock until the next interval."""
 
     from_ns: int
     cause: str
 
 
 def intervals(history: History) -> tuple[CauseInterval, ...]:
-    """The stretches of a run; the first begins with it. One alone explains nothing."""
+    """The intervals of a run; the first begins with it. One alone explains nothing."""
     windows = [window for window in fault_windows(history) if window.in_effect_s is not None]
     checkpoints, attempts = _checkpoints(history), _attempts(history)
     moments = {0, *(at_ns for at_ns, _ in (*checkpoints, *attempts))}
@@ -47,7 +47,7 @@ def intervals(history: History) -> tuple[CauseInterval, ...]:
 
 
 def first_sent(notes: Sequence[SentRange], parts: Sequence[CauseInterval]) -> tuple[int, ...]:
-    """Of each stretch the first record, by index, that was noted as sent in it or later."""
+    """Of each interval the first record, by index, that was recorded as sent in it or later."""
     end = max((note.last for note in notes), default=-1) + 1
     return tuple(
         min((note.first for note in notes if note.at_ns >= part.from_ns), default=end)

@@ -107,7 +107,7 @@ class RecoveryPhases:
     """Whether nothing was sent after the heal any more and the run drained: without a failure
     nothing is left to ask."""
     unclear: str = ""
-    """Why the record does not tell when the system came back."""
+    """Why the record does not show when the system came back."""
     uncertainty: str = ""
     """What speaks against its having come back for good."""
 
@@ -150,7 +150,7 @@ def overtaken_of(
 
 def returns_of(history: History, metrics: Path, *, only_files: bool) -> tuple[RecoveryPhases, ...]:
     """Of each group of faults, the recovery from its last heal, where no recovery above asks what
-    came after it: that was the heal of another fault than the last to strike, or the system was
+    came after it: that was the heal of another fault than the last in effect, or the system was
     back from a failure before it.
 
     A heal after which nothing was sent any more asks for nothing but that the run drained.
@@ -400,7 +400,7 @@ def _last_s(events: Sequence[Event]) -> float:
 
 def _earliest(*events: Event | None) -> Event | None:
     """States and checkpoints are looked at apart, so that a restore may be seen a moment before the
-    failure that it follows; whoever restores has noticed."""
+    failure that it follows; a job that restores has noticed."""
     return min((e for e in events if e is not None), key=lambda e: e.at_ns, default=None)
 
 

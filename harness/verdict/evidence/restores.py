@@ -34,7 +34,7 @@ from streamquake.reports.record.run_events import OutputSeen
 BREAKS = (JobFailing, JobRestarting)
 STEPS = (*BREAKS, JobRestored, JobRunning, JobEnded)
 FAILED = ("FAILED", "LOST")
-"""The ends of a job that nobody asked for."""
+"""The ends of a job that were not asked for."""
 RESTART_JOB = "restart_job"
 """The fault that has one job take another's place."""
 
@@ -50,9 +50,10 @@ class JobReplacement:
 
     at_s: float
     keeping: str | None = None
-    """What the ended job was to leave, as in the fault's `from`; None where that is not told."""
+    """What the ended job was to leave, as in the fault's `from`; None where that is not
+    recorded."""
     given: str = ""
-    """Where that lies, as the fault's evidence has it; empty where it does not tell."""
+    """Where that lies, as the fault's evidence has it; empty where it does not have it."""
 
     @property
     def savepoint(self) -> bool:
@@ -93,7 +94,8 @@ class Restart:
     order: JobReplacement | None = None
     """What had that job replaced; None where that is not recorded."""
     failed: str = ""
-    """Why it never came to run, in the engine's words; nothing where it did, or nobody knows."""
+    """Why it never came to run, in the engine's words; nothing where it did, or where it is not
+    known."""
     written: int = 0
     """Committed records that were seen to come after it began and failed."""
     running_s: float | None = None
@@ -329,7 +331,7 @@ def _injected_s(history: History, broke_ns: int) -> float | None:
 
 
 def _with_attempts(restart: Restart, history: History, broke_ns: int) -> Restart:
-    """The restart with what its new attempts tell, from the break until all of them run."""
+    """The restart with what its new attempts show, from the break until all of them run."""
     attempts = [
         event
         for event in history.of(TaskChanged)

@@ -1,7 +1,8 @@
 """When records were sent, by the notes of the load.
 
-Every note tells of all records that were settled since the one before, in order of the index; so
-a stretch of time is a stretch of indexes. The load sends evenly, many times between two notes.
+Every event of sends has all records that were settled since the one before, in order of the
+index; so an interval of time is an interval of indexes. The load sends evenly, many times between
+two events.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ PAUSES, LEAST_NS = 3, 10 * 10**9
 
 
 def grew(event: OutputSeen) -> bool:
-    """Whether a sight of an output tells of records; older histories do not say how many."""
+    """Whether an observation of an output shows records; older histories do not record how many."""
     return event.grown is None or event.grown > 0
 
 

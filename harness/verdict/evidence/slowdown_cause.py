@@ -47,7 +47,7 @@ def slowed_as_injected(text: str, graph: JobGraph) -> SlowdownCause | None:
 def slowed_by(
     attempt: StepAttempt, experiment: Experiment, graph: JobGraph
 ) -> SlowdownCause | None:
-    """Where a step put the slowness, or None where that cannot be told."""
+    """Where a step put the slowness, or None where that is not known."""
     injected = attempt[FaultInEffect]
     match injected.fault:
         case "slow_operator":
@@ -64,7 +64,7 @@ def slowed_by(
 
 def part_slowed(attempt: StepAttempt, experiment: Experiment) -> str | None:
     """A word in the name of the part of a micro-batch that a step made slow, or None where that
-    cannot be told."""
+    is not known."""
     injected = attempt[FaultInEffect]
     if injected.fault == "skew":
         return "operators"
@@ -88,7 +88,7 @@ def _of(vertices: Iterable[str], graph: JobGraph) -> SlowdownCause | None:
 
 
 def _operators(params: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[str]:
-    """What the slow operators' names hold: as the fault was told, else those seen to be struck."""
+    """What the slow operators' names hold: by the fault's parameter, else those seen affected."""
     if params.get("operator"):
         return [str(params["operator"])]
     places = [str(place) for seen in evidence.values() for place in seen.get("at", ())]

@@ -46,9 +46,10 @@ def stopped(
     limit_ms: float,
     cut_ms: int | None = None,
 ) -> tuple[StoppedPartition, ...]:
-    """The partitions that stopped after `struck_ms` for longer than the limit, and before another
+    """The partitions that stopped after `injected_ms` for longer than the limit, and before another
     fault was called at `cut_ms`; `lanes` are the stamps of all records and their partitions. None
-    are told of a run that was not drained: what is missing there may only not be committed yet."""
+    are reported of a run that was not drained: what is missing there may only not be committed
+    yet."""
     notes = sent_ranges_of(case.history)
     if not notes or not_drained(case.history) is not None:
         return ()

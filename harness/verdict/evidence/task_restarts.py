@@ -27,7 +27,7 @@ OVER = ("CANCELING", "CANCELED", "FAILED")
 LAST = 3
 """So many last samples are looked at; one of them alone may have been answered late."""
 LATE_NS = 2 * 10**9
-"""How much later a sample may be noted than its task was seen in another attempt, and yet tell of
+"""How much later a sample may be recorded than its task was seen in another attempt, and yet be of
 the one before."""
 
 
@@ -35,7 +35,7 @@ the one before."""
 class SubtaskHistory:
     """One subtask around a moment.
 
-    `restarts` counts its later attempts. `sign` says what gives away a survivor that was none:
+    `restarts` counts its later attempts. `sign` is what shows that a survivor is none:
     `node changed`, `duration fell`, or `ended` where it was not started again. `watched` is whether
     its running time was sampled; `unclear` that the samples do not say which of the two it is.
     """
@@ -79,18 +79,18 @@ def restarts_of_subtasks(
     for event in history.of(TaskChanged):
         seen.setdefault(event.place, []).append(event)
     found = {
-        place: life
+        place: task
         for place, events in seen.items()
-        if (life := _life(events, after_ns)) is not None
+        if (task := _subtask_history(events, after_ns)) is not None
     }
-    names = Counter((life.name, life.subtask) for life in found.values())
+    names = Counter((task.name, task.subtask) for task in found.values())
     return {
-        place: _with_duration(life, _reported(samples), after_ns, until_ns)
-        if names[life.name, life.subtask] == 1
-        and not life.restarted
-        and (samples := (running or {}).get(f"{life.name}/{life.subtask}")) is not None
-        else life
-        for place, life in found.items()
+        place: _with_duration(task, _reported(samples), after_ns, until_ns)
+        if names[task.name, task.subtask] == 1
+        and not task.restarted
+        and (samples := (running or {}).get(f"{task.name}/{task.subtask}")) is not None
+        else task
+        for place, task in found.items()
     }
 
 
@@ -100,29 +100,29 @@ def watch_ended(
     """The survivors whose running time was sampled until a moment, and not after it, or does not
     tell what became of them."""
 
-    def ended(life: SubtaskHistory) -> bool:
-        if life.watched or life.unclear:
-            return life.unclear
-        samples = running.get(f"{life.name}/{life.subtask}")
+    def ended(task: SubtaskHistory) -> bool:
+        if task.watched or task.unclear:
+            return task.unclear
+        samples = running.get(f"{task.name}/{task.subtask}")
         if samples is None:
             return False
         at_ns = _reported(samples).at_s * 1e9
         return len(at_ns) > 0 and float(at_ns.max()) <= after_ns
 
-    return tuple(life for life in found if not life.restarted and ended(life))
+    return tuple(task for task in found if not task.restarted and ended(task))
 
 
-def _life(events: Sequence[TaskChanged], after_ns: int) -> SubtaskHistory | None:
+def _subtask_history(events: Sequence[TaskChanged], after_ns: int) -> SubtaskHistory | None:
     before = [event for event in events if event.at_ns <= after_ns]
     if not before:
         return None
     later = events[len(before) :]
-    life = SubtaskHistory(before=before[-1], last=events[-1], restarts=_restarts(before[-1], later))
+    task = SubtaskHistory(before=before[-1], last=events[-1], restarts=_restarts(before[-1], later))
     # Without a node it has no place yet; null where its place is not known.
     nodes = {event.node for event in (before[-1], *later)} - {"", None}
-    if life.restarts or (len(nodes) < 2 and events[-1].state not in OVER):
-        return life
-    return replace(life, sign="node changed" if len(nodes) > 1 else "ended")
+    if task.restarts or (len(nodes) < 2 and events[-1].state not in OVER):
+        return task
+    return replace(task, sign="node changed" if len(nodes) > 1 else "ended")
 
 
 def _restarts(before: TaskChanged, later: Iterable[TaskChanged]) -> int:
@@ -144,34 +144,34 @@ def _start_ms(event: TaskChanged) -> int:
 
 
 def _with_duration(
-    life: SubtaskHistory, samples: Samples, after_ns: int, until_ns: int | None
+    task: SubtaskHistory, samples: Samples, after_ns: int, until_ns: int | None
 ) -> SubtaskHistory:
-    """The life with what the running times say of a survivor.
+    """The subtask with what its running times show of a survivor.
 
     A sample that is noted late makes an attempt look younger than it is, never older: one that
     has been running since before the moment was not started after it.
     """
     at_ns, value = samples.at_s * 1e9, samples.value
     end_ns = np.inf if until_ns is None else until_ns
-    its_own = at_ns > life.before.at_ns + LATE_NS
+    its_own = at_ns > task.before.at_ns + LATE_NS
     before = np.flatnonzero(its_own & (at_ns <= after_ns))[-1:]
     within = np.flatnonzero(its_own & (at_ns > after_ns) & (at_ns <= end_ns))
     begun_ns = at_ns - value * 1e6
     if (begun_ns[at_ns > end_ns] <= after_ns).any():
-        return replace(life, watched=True)
+        return replace(task, watched=True)
     if len(within) == 0:
-        return life
+        return task
     known = np.concatenate([before, within])
     fell = bool((np.diff(value[known]) < 0).any())
     beyond = _going_on(value, int(within[-1]))
     newest_ns = begun_ns[np.concatenate([within, beyond])[-LAST:]].min()
     behind_ms = (newest_ns - begun_ns[known[0]]) / 1e6
     if len(before) == 0 and not fell:
-        return replace(life, unclear=bool(newest_ns > after_ns + LATE_NS))
+        return replace(task, unclear=bool(newest_ns > after_ns + LATE_NS))
     young = bool(newest_ns > after_ns) and behind_ms > SLACK_MS
     cut_off = until_ns is not None and len(beyond) == 0
     return replace(
-        life,
+        task,
         watched=fell or not (young and cut_off),
         unclear=young and cut_off and not fell,
         before_ms=float(value[known[0]]),

@@ -1,5 +1,5 @@
-"""What coordinators said of a run's transactional ids, each read by itself: one that cannot be read
-hides no other.
+"""What coordinators reported of a run's transactional ids, each read by itself: one that cannot be
+read hides no other.
 """
 
 from __future__ import annotations
@@ -127,13 +127,13 @@ def samples_of(history: History) -> list[TransactionSample]:
 
 
 def not_reported_again(last: TransactionSample, looks: Sequence[TransactionSample]) -> str:
-    """That the coordinators said nothing in the last look of ids which they had named before; they
-    forget an id after days (`transactional.id.expiration.ms`). Nothing where they named them all.
-    """
+    """That the coordinators reported nothing in the last look of ids which they had named before;
+    they forget an id after days (`transactional.id.expiration.ms`). Nothing where they named them
+    all."""
     recorded = {each.id for each in last.ids}
     newest = {each.id: each for poll in looks for each in poll.ids}
     if newest and not recorded:
-        return "after the drain no transactional id was told, and before it some were"
+        return "after the drain no transactional id was reported, and before it some were"
     # A coordinator is about to forget one that is dead.
     missing = [
         each for name, each in newest.items() if name not in recorded and each.state != "Dead"
@@ -141,7 +141,7 @@ def not_reported_again(last: TransactionSample, looks: Sequence[TransactionSampl
     if missing:
         first = min(missing, key=lambda each: each.state in OVER)
         was = "over" if first.state in OVER else "not over"
-        return f"after the drain nothing was told of {first.id}, whose transaction was {was}"
+        return f"after the drain nothing was reported of {first.id}, whose transaction was {was}"
     return ""
 
 

@@ -34,7 +34,7 @@ def set_off_by(when: TriggerSpec, called: FaultCalled, history: History) -> Even
 def not_set_off(
     when: TriggerSpec, called: FaultCalled | None, history: History, steps: Sequence[Step] = ()
 ) -> str:
-    """Why the record does not show that the fault struck when its trigger says, or later; empty
+    """Why the record does not show that the fault was injected by its trigger, or later; empty
     where it does, of triggers by a metric, and where the call is not recorded. `steps` are those
     before it in the schedule."""
     if called is None or when.metric is not None:
@@ -44,9 +44,9 @@ def not_set_off(
     try:
         could = _awaited_ones(when, called, history, steps)
     except LookupError as error:
-        return f"it should have struck {when}, and {error}"
+        return f"it should have been injected {when}, and {error}"
     if not could:
-        return f'it should have struck {when}, and no "{_awaited(when)}" set it off'
+        return f'it should have been injected {when}, and no "{_awaited(when)}" set it off'
     return _too_soon(when, could[0], called, history)
 
 
@@ -81,7 +81,7 @@ def _too_soon(when: TriggerSpec, event: Event, called: FaultCalled, history: His
     after_s = (called.at_ns - moment_ns) / 1e9
     if after_s >= when.delay_s - (CLOCK_S if isinstance(event, FaultInEffect) else STAMP_S):
         return ""
-    return f"it should have struck {when}, and was called {after_s:.1f} s after that"
+    return f"it should have been injected {when}, and was called {after_s:.1f} s after that"
 
 
 def _steady(history: History) -> Event | None:
@@ -101,6 +101,5 @@ def _too_early(after_s: float, called: FaultCalled, history: History) -> str:
     came_s = called.at_s - (0.0 if steady is None else steady.at_s)
     if came_s >= after_s - CLOCK_S:
         return ""
-    return (
-        f"it should have struck {after_s:g} s after steady state, and was called at {came_s:.1f} s"
-    )
+    due = f"it should have been injected {after_s:g} s after steady state"
+    return f"{due}, and was called at {came_s:.1f} s"

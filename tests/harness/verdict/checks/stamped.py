@@ -107,7 +107,7 @@ def injected(reported: Story, at_s: float = INJECTED_S) -> Story:
 
 
 def story(*, failed: tuple[tuple[str, int], ...] = (("b", 1),), **parts: Any) -> Story:
-    """The usual run: subtask 1 of the sink's vertex is struck, and runs again."""
+    """The usual run: subtask 1 of the sink's vertex fails, and runs again."""
     recorded = loads(Story(), **parts)
     for vertex in "ab":
         for subtask in range(4):

@@ -25,7 +25,7 @@ def test_effect_is_held_when_every_fault_bit_and_went(tmp_path: Path) -> None:
     assert Effect().check(case(story, tmp_path)).outcome == Outcome.HELD
 
 
-def test_a_fault_that_never_struck_makes_the_run_undecided(tmp_path: Path) -> None:
+def test_a_fault_that_was_never_injected_makes_the_run_undecided(tmp_path: Path) -> None:
     story = Story().at(9, Action.FAULT_SKIPPED, step=0, reason="no checkpoint was triggered")
     result = Effect().check(case(story, tmp_path))
     assert result.outcome == Outcome.UNDECIDED
@@ -143,7 +143,7 @@ def test_a_fault_that_ended_before_its_heal_makes_the_run_undecided(tmp_path: Pa
     (recorded,) = fault_records(judged.experiment, judged.history)
     assert recorded.ended_early_s == 10.0
     assert [(f.what, f.where) for f in result.findings] == [("ended early", "faults[0]")]
-    assert "verified last after 5.0 s and found gone after 9.0 s" in result.summary
+    assert "verified last after 5.0 s and found ended after 9.0 s" in result.summary
     assert "gone on kafka/broker-1" in result.summary
 
 
@@ -467,7 +467,7 @@ def test_an_early_end_says_how_long_the_effect_should_have_lasted(
     planned = "until the end of the schedule" if for_s is None else "for 60 s"
     assert result.summary == (
         f"faults[0] ended early: it should have lasted {planned}, was verified last after 0.0 s "
-        "and found gone after 8.0 s: "
+        "and found ended after 8.0 s: "
     )
 
 

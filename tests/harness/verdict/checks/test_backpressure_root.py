@@ -223,7 +223,7 @@ def test_a_consumer_whose_buffers_are_full_does_not(
 )
 def test_where_the_fault_put_it(slow: dict[str, Any], tmp_path: Path) -> None:
     """A slow way to the topics slows the task that writes; without an operator's name the places
-    tell that were struck."""
+    tell that were affected."""
     run = replace(GOOD, **slow)
     assert run.judged(tmp_path).outcome == Outcome.HELD
     assert run.but(sink=IDLE, files=WORKS).judged(tmp_path).outcome == Outcome.VIOLATED
@@ -296,10 +296,14 @@ def test_a_run_without_a_fault_is_judged_from_its_steady_state_on(tmp_path: Path
         (replace(GOOD, fault=None, samples_until_s=8), {}, "from 5.0 s to 38.0 s"),
         (replace(GOOD, fault=None, samples_until_s=8, loaded=False), {}, "from 5.0 s to 40.0 s"),
         (GOOD, {"fault": "skew"}, "skew was not in effect"),
-        (replace(GOOD, fault=None), {}, "cannot be told"),
-        (replace(GOOD, fault="slow_link", target="link source"), {}, "cannot be told"),
-        (replace(GOOD, params={}, at=("Other[9] subtask 0",)), {}, "cannot be told"),
-        (replace(GOOD, params={}, at=tuple(f"{n} subtask 0" for n in GOOD.did)), {}, "cannot be"),
+        (replace(GOOD, fault=None), {}, "is not known"),
+        (replace(GOOD, fault="slow_link", target="link source"), {}, "is not known"),
+        (replace(GOOD, params={}, at=("Other[9] subtask 0",)), {}, "is not known"),
+        (
+            replace(GOOD, params={}, at=tuple(f"{n} subtask 0" for n in GOOD.did)),
+            {},
+            "is not known",
+        ),
         (GOOD, {"expect": "Window"}, "in no vertex's name"),
         (LINK.but(totals=Did(0.0, 0.05, None)), {}, "input buffers"),
     ],

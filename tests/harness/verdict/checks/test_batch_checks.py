@@ -166,7 +166,7 @@ def test_where_the_batches_are_slow_may_be_said(tmp_path: Path) -> None:
             "no batch ran in that time",
         ),
         (pressed(Took(sink=3000, source=2400)), {}, "no part took most"),
-        (pressed(link="link data"), {}, "cannot be told"),
+        (pressed(link="link data"), {}, "is not known"),
         (pressed(), {"expect": "window"}, "in no part's name"),
     ],
 )

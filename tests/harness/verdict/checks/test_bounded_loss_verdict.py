@@ -236,7 +236,7 @@ NO_WORD = "the job's sinks do not say 'sink.partitioner' = 'fixed', so that a pa
         ({"scopes": "no fault took effect"}, "no fault took effect"),
         (
             {"sql": "CREATE TABLE t WITH ('connector' = 'kafka')"},
-            NO_WORD + "tell which subtask wrote to it",
+            NO_WORD + "show which subtask wrote to it",
         ),
         (
             {"drained": False},
@@ -256,7 +256,7 @@ NO_WORD = "the job's sinks do not say 'sink.partitioner' = 'fixed', so that a pa
                 "counts": {**CLEAN, "lost": 1},
                 "output": TOTALS.model_copy(update={"identity": ("key", "window")}),
             },
-            "totals: its records are told apart by key, window, and only with key and seq can one "
+            "totals: its records are identified by key, window, and only with key and seq can one "
             "be traced to its send",
         ),
     ],

@@ -328,7 +328,7 @@ def test_savepoints_are_no_checkpoints(pressed: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        ("type", "the type of a completed checkpoint was not told"),
+        ("type", "the type of a completed checkpoint is not recorded"),
         ("persisted_bytes", "how many bytes in flight"),
         ("duration_ms", "how long a completed checkpoint took"),
     ],
@@ -724,12 +724,12 @@ def test_what_all_hold_in_flight_is_not_less_than_what_one_does(
     result = check(four(persisted_bytes=0, subtasks=kept), pressed, persisted=wanted)
 
     assert result.outcome == Outcome.UNDECIDED
-    assert "checkpoint 1 is told to hold no bytes in flight, and its subtasks" in result.summary
+    assert "checkpoint 1 is recorded to hold no bytes in flight, and its subtasks" in result.summary
     assert check(four(persisted_bytes=0, subtasks=kept), pressed).outcome == Outcome.HELD
 
 
 def test_a_negative_time_is_none(pressed: Path) -> None:
     result = check(four({"duration_ms": -1}), pressed, within_ms=250)
     assert result.outcome == Outcome.UNDECIDED
-    assert result.summary == "how long a completed checkpoint took was not told"
+    assert result.summary == "how long a completed checkpoint took is not recorded"
     assert check(four({"duration_ms": 0}), pressed, within_ms=250).outcome == Outcome.HELD

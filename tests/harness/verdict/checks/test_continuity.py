@@ -162,7 +162,7 @@ def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_pa
             {},
             "neither the heal of the fault (faults[0]) nor the job running",
         ),
-        (story(), {}, {"within_s": 11}, "the load ended 10.1 s after the fault struck"),
+        (story(), {}, {"within_s": 11}, "the load ended 10.1 s after the fault was injected"),
         (story(), {"stamped": "create"}, {}, "what the producer said"),
         (story(), {"stamped": None}, {}, "are unknown"),
         (story(), {"began_ms": None}, {}, "nothing relates the stamps"),
@@ -208,8 +208,8 @@ def test_a_limit_below_the_usual_gaps_tells_nothing(spark: SparkSession, tmp_pat
 
 def batched(every_s: float, *, lost: bool = False) -> list[Out]:
     """What came in batches, each record as five and all of one at nearly the same moment. With
-    `lost` the batch in which the fault struck was run again, and what was sent meanwhile came with
-    the one after it."""
+    `lost` the batch in which the fault was injected was run again, and what was sent meanwhile came
+    with the one after it."""
 
     def in_turn(out: Out) -> Iterable[Out]:
         at_s = (out.at_s // every_s + 1) * every_s

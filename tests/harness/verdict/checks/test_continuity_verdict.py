@@ -174,7 +174,7 @@ def test_a_limit_no_longer_than_usual_tells_nothing(
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == (
-        f"totals: before the fault, too, {text}, so that a limit of 2 s tells nothing; send more "
+        f"totals: before the fault, too, {text}, so that a limit of 2 s proves nothing; send more "
         "often or allow more"
     )
     assert result.counts["normal_rhythm_ms"] == usual.rhythm_ms

@@ -769,4 +769,4 @@ def test_a_violation_whose_cause_cannot_be_told_is_one(
     result = testbed.topic("copy", list(values(RECORDS[1:]))).judged()
 
     assert result.outcome == Outcome.VIOLATED
-    assert result.findings[0].detail["cause"] == "it cannot be told: KeyError: 'step'"
+    assert result.findings[0].detail["cause"] == "it is not known: KeyError: 'step'"

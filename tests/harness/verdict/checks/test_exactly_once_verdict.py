@@ -431,7 +431,7 @@ def test_where_nobody_can_tell_the_cause_that_is_said_and_it_is_violated(
     assert result.outcome == Outcome.VIOLATED
     (finding,) = result.findings
     assert (finding.what, finding.detail["key"]) == ("duplicated", "k")
-    assert finding.detail["cause"] == "it cannot be told: ValueError: no such column"
+    assert finding.detail["cause"] == "it is not known: ValueError: no such column"
 
 
 def test_an_output_that_cannot_be_judged_hides_nothing_of_another(world: World) -> None:

@@ -479,7 +479,7 @@ def _lost_for_good(failover: Failover) -> None:
     failover.others.append((30, Action.JOB_ENDED, {"job": "j", "state": "LOST"}))
 
 
-def _nobody_looked(failover: Failover) -> None:
+def _not_observed(failover: Failover) -> None:
     failover.tasks.clear()
     failover.running.clear()
     failover.whole_s = None
@@ -495,7 +495,7 @@ def _nobody_looked(failover: Failover) -> None:
         (_a_slow_node, "no fault was one that ends tasks"),
         (_never_whole, "not seen to run whole again"),
         (_lost_for_good, "not seen to run whole again"),
-        (_nobody_looked, "nobody looked"),
+        (_not_observed, "were not observed"),
     ],
 )
 def test_without_evidence_there_is_no_verdict(spoil: Any, why: str, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_a_lost_task_of_a_batch_that_was_completed_was_done(tmp_path: Path) -> N
     assert recorded.judged("task", tmp_path).outcome == Outcome.HELD
 
 
-def test_an_executor_lost_where_nothing_was_struck_was_not_predicted(tmp_path: Path) -> None:
+def test_an_executor_lost_without_a_fault_was_not_predicted(tmp_path: Path) -> None:
     recorded = repeated().attempt(3, 1, **{**LOST, "state": "KILLED"}, node="spark/worker-2")
     assert recorded.judged("task", tmp_path).outcome == Outcome.VIOLATED
 
@@ -172,7 +172,8 @@ def test_an_executor_may_be_lost_by_an_earlier_fault_only_until_it_was_over(
 def injected_again(
     first: str, second: str, *, complete: bool = True, first_node: str = "spark/worker-1"
 ) -> Batches:
-    """Both workers are struck in turn; a batch is begun and completed in between, or not."""
+    """A fault is injected on both workers in turn; a batch is begun and completed in between, or
+    not."""
     recorded = Batches(first_node)
     for number, kind in ((3, first), (13, second)):
         at_s = EFFECT_S + number

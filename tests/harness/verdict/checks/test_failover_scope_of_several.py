@@ -336,7 +336,7 @@ def test_after_a_job_was_replaced_the_graph_and_tasks_of_the_newest_count(
     recorded.injected(30, 1, "tm-0").failed(31).restarted(33, places(width)[but:]).healed(34, 1)
     result = recorded.judged(tmp_path, expect)
     assert str(result.outcome) == outcome, result
-    assert "restart_job (faults[0]): the job was told to restart" in result.summary or but
+    assert "restart_job (faults[0]): the job was ordered to restart" in result.summary or but
 
 
 @pytest.mark.parametrize("healed", [False, True])

@@ -168,7 +168,7 @@ def test_what_may_have_been_read_at_once_is_undecided(world: World) -> None:
     world.found = replace(FOUND, committed=unseen, at_best=replace(READ, never=3))
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
-    assert result.summary.endswith("; of 1,497 records nobody knows when they could be read")
+    assert result.summary.endswith("; of 1,497 records it is not known when they could be read")
     assert result.counts["committed"] == 500
 
 
@@ -263,14 +263,14 @@ def test_what_is_written_without_transactions_needs_no_stable_ends(world: World)
         (
             {"output": TOTALS.model_copy(update={"identity": ("key", "window")})},
             {},
-            "totals: its records are told apart by key, window, and only with key and seq can one "
+            "totals: its records are identified by key, window, and only with key and seq can one "
             "be traced to its send",
         ),
         (
             {"sampled": ("others/1",)},
             {},
-            "totals: its stable ends were not sampled, so that nobody knows when records could be "
-            "read as committed",
+            "totals: its stable ends were not sampled, so that it is not known when records could "
+            "be read as committed",
         ),
         (
             {"expected": ("other",)},

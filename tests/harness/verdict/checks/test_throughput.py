@@ -250,4 +250,4 @@ def test_a_load_that_ended_with_the_strike_is_undecided(
         spark, tmp_path, outs(), injected(loads(Story()), 19.5).at(22, Action.JOB_RUNNING)
     )
     assert result.outcome == Outcome.UNDECIDED
-    assert "the load ended 0.6 s after the fault struck" in result.summary
+    assert "the load ended 0.6 s after the fault was injected" in result.summary

@@ -172,7 +172,7 @@ def test_an_outage_like_those_before_the_fault_tells_nothing(run: Run) -> None:
     result = run.judged()
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith(
-        "; before the fault, too, it stopped for 2.1 s, so that the limit tells nothing"
+        "; before the fault, too, it stopped for 2.1 s, so that the limit proves nothing"
     )
     run.came = came(silent=[(9.95, 12.0), (20.95, 25.3)])
     assert run.judged().outcome == Outcome.VIOLATED, "more than twice as long"

@@ -138,7 +138,7 @@ def test_what_is_hidden_when_nobody_writes_any_more_is_violated(tmp_path: Path) 
     hidden = replace(GOOD, ends=(*GOOD.ends[:-1], (597, 600)))
     result = hidden.judged(tmp_path)
     assert result.outcome == Outcome.VIOLATED
-    assert result.summary == "totals/0 hides 3 offsets though nobody writes"
+    assert result.summary == "totals/0 hides 3 offsets though nothing writes"
     # One that may be left open explains it, but nothing else does.
     assert hidden.judged(tmp_path, hanging=1).outcome == Outcome.VIOLATED
     left = replace(hidden, drained=(transaction(), ongoing(since_s=20)))
@@ -266,8 +266,8 @@ NOTHING = replace(GOOD, recovered=None, drained=None, sampled=False)
             {},
             "no exactly-once sink into Kafka",
         ),
-        (NOTHING, {}, "no coordinator told"),
-        (replace(GOOD, unanswered="no broker runs", sampled=False), {}, "no coordinator told"),
+        (NOTHING, {}, "no coordinator reported"),
+        (replace(GOOD, unanswered="no broker runs", sampled=False), {}, "no coordinator reported"),
         (replace(GOOD, silent="kafka/broker-2", sampled=False), {}, "not every broker answered"),
         (replace(GOOD, drains=False), {}, "the job was not drained"),
         (replace(GOOD, drained=None, ends=GOOD.ends[:20]), {}, "after the drain no coordinator"),
@@ -292,16 +292,16 @@ def test_no_transactional_id_is_no_evidence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("recovered", "drained", "reason"),
     [
-        ((transaction(),), (), "after the drain no transactional id was told"),
+        ((transaction(),), (), "after the drain no transactional id was reported"),
         (
             (ongoing(14), transaction()),
             (transaction(),),
-            "after the drain nothing was told of run-totals-1-1",
+            "after the drain nothing was reported of run-totals-1-1",
         ),
         (
             (ongoing(14), transaction()),
             (transaction("run-totals-1-1"),),
-            "after the drain nothing was told of run-totals-0-1, whose transaction was over",
+            "after the drain nothing was reported of run-totals-0-1, whose transaction was over",
         ),
         ((ongoing(14), transaction("a", "Dead")), (transaction("run-totals-1-1"),), ""),
         ((ongoing(14),), (transaction(), transaction("run-totals-1-1")), ""),

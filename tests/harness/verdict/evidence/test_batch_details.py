@@ -31,7 +31,7 @@ REPORTED: dict[str, Any] = {
 
 def batch(**changed: Any) -> Batch:
     story = Story().at(10, Action.CHECKPOINT_COMPLETED, **{**REPORTED, **changed})
-    made = batch_of(story.history().of(CheckpointCompleted)[0], life=0)
+    made = batch_of(story.history().of(CheckpointCompleted)[0], driver=0)
     assert made is not None
     return made
 
@@ -142,7 +142,7 @@ def test_a_batch_of_which_half_lies_in_an_interval_was_during_it() -> None:
     batches = [
         made
         for event in BatchStory().batches(10, 10, 10).history().of(CheckpointCompleted)
-        if (made := batch_of(event, life=0)) is not None
+        if (made := batch_of(event, driver=0)) is not None
     ]
     ended = [each.ended_s for each in batches]
     half_s = batches[1].took_ms / 2000

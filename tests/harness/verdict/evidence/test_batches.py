@@ -65,7 +65,7 @@ def test_a_batch_that_another_driver_ran_again_is_two_of_one_number() -> None:
     story = BatchStory().batches(10, 10).fails(own=False).batches(10, 80, 10)
     ended = [(c.number, c.completed) for c in checkpoints_of(story.history())]
     assert ended == [(0, True), (1, True), (2, False), (2, True), (3, True), (4, True)]
-    assert [batch.life for batch in batches_of(story.history())] == [0, 0, 1, 1, 1]
+    assert [batch.driver for batch in batches_of(story.history())] == [0, 0, 1, 1, 1]
     assert late(story) == [], "the first batch of a driver says nothing"
 
 

@@ -184,7 +184,11 @@ def test_a_checkpoint_that_fails_once_the_fault_was_called_fails_by_it(
         (TriggerSpec(effect_of="kill"), 2, 'no "fault in effect" set it off'),
         (TriggerSpec(metric="lag", above=1), None, ""),
         (TriggerSpec(after_s=2), None, ""),
-        (TriggerSpec(after_s=2.1), None, "it should have struck 2.1 s after steady state, and was"),
+        (
+            TriggerSpec(after_s=2.1),
+            None,
+            "it should have been injected 2.1 s after steady state, and was",
+        ),
     ],
 )
 def test_a_fault_strikes_when_its_trigger_says(

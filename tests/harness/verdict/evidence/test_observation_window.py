@@ -149,8 +149,8 @@ def test_too_short_a_load_after_the_strike_shows_no_pause(sent_s: float) -> None
     recorded = ended(injected(Story(), 10, healed_s=11), sent_s=sent_s)
     left = "1.9" if sent_s > 9.5 else "0.0"
     assert refused(recorded) == (
-        f"the load ended {left} s after the fault struck, and a pause of 2 s could not have been "
-        "seen; send longer, or strike later"
+        f"the load ended {left} s after the fault was injected, and a pause of 2 s could not have "
+        "been seen; send longer, or inject it later"
     )
 
 
@@ -162,8 +162,8 @@ def test_too_early_another_fault_shows_no_pause_and_the_last_one_judged_is_named
     recorded = injected(injected(Story(), 5, healed_s=6), 10, step=1, healed_s=11)
     injected(recorded, 11.5, step=2, fault="pause", healed_s=12)
     assert refused(ended(recorded), fault="kill") == (
-        "another fault was called 1.5 s after kill (faults[1]) struck, and a pause of 2 s could "
-        "not have been seen; send longer, or strike later"
+        "another fault was called 1.5 s after kill (faults[1]) was injected, and a pause of 2 s "
+        "could not have been seen; send longer, or inject it later"
     )
 
 

@@ -64,8 +64,8 @@ def test_too_little_output_before_a_fault_says_nothing(first_ms: int, whole: int
     with pytest.raises(UsualRateUnknown) as rejected:
         flow_of(there, 10_000, 12_000)
     assert str(rejected.value) == (
-        f"output came for {whole} whole seconds before the fault, and at least 5 are needed to say "
-        "what is usual; strike later"
+        f"output came for {whole} whole seconds before the fault, and at least 5 are needed to "
+        "know what is usual; inject it later"
     )
 
 

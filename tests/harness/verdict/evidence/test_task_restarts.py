@@ -38,7 +38,7 @@ def running(*samples: tuple[float, float]) -> dict[str, Samples]:
     return {"Count/0": Samples(at_s=np.array(at_s), value=np.array(value))}
 
 
-def life(reported: Story, samples: dict[str, Samples] | None = None) -> SubtaskHistory:
+def subtask_history(reported: Story, samples: dict[str, Samples] | None = None) -> SubtaskHistory:
     return restarts_of_subtasks(reported.history(), AFTER_NS, samples)["c", 0]
 
 
@@ -62,16 +62,16 @@ def test_attempts_differ_in_their_number_or_in_when_they_started(
     recorded = changed(Story(), 2)
     for change, value in enumerate(later):
         changed(recorded, 21 + change, **value)
-    found = life(recorded)
+    found = subtask_history(recorded)
     assert (found.restarts, found.restarted) == (restarts, restarts > 0)
 
 
 def test_what_is_seen_at_the_very_moment_was_before_it() -> None:
-    assert life(changed(changed(Story(), 2), 20, attempt=1)).restarts == 0
+    assert subtask_history(changed(changed(Story(), 2), 20, attempt=1)).restarts == 0
 
 
 def test_of_a_start_that_was_not_known_another_is_no_other() -> None:
-    assert life(changed(changed(Story(), 2, start_ms=0), 21)).restarts == 0
+    assert subtask_history(changed(changed(Story(), 2, start_ms=0), 21)).restarts == 0
 
 
 GOES_ON = [(at_s, at_s * 1000.0) for at_s in (18.0, 20.0, 21.0, 22.0, 23.0, 24.0)]
@@ -100,7 +100,7 @@ def test_a_running_time_that_falls_or_stays_behind_shows_another_attempt(
 ) -> None:
     """One sample alone may have been answered late; a time that stands still has not fallen; what
     has been running since before the moment was not started after it."""
-    found = life(changed(Story(), 2), running(*samples))
+    found = subtask_history(changed(Story(), 2), running(*samples))
     assert (found.sign, found.watched) == (sign, True)
     before = [value for at, value in samples if at <= 20][-1]
     assert (found.before_ms, found.after_ms) == (before, samples[-1][1])
@@ -108,11 +108,11 @@ def test_a_running_time_that_falls_or_stays_behind_shows_another_attempt(
 
 @pytest.mark.parametrize("samples", [GOES_ON[:2], GOES_ON[2:]])
 def test_samples_of_one_side_alone_show_nothing(samples: list[tuple[float, float]]) -> None:
-    assert not life(changed(Story(), 2), running(*samples)).watched
+    assert not subtask_history(changed(Story(), 2), running(*samples)).watched
 
 
 def test_one_sample_of_each_side_shows_enough() -> None:
-    assert life(changed(Story(), 2), running(GOES_ON[1], GOES_ON[2])).watched
+    assert subtask_history(changed(Story(), 2), running(GOES_ON[1], GOES_ON[2])).watched
 
 
 UNTIL_NS = 26 * 10**9
@@ -154,7 +154,7 @@ def test_what_ran_beyond_the_part_since_before_it_went_on_without_samples_in_it(
 
 def test_a_sample_of_before_the_attempt_was_seen_is_of_another() -> None:
     recorded = changed(Story(), 19, attempt=1)
-    found = life(
+    found = subtask_history(
         recorded, running((18.0, 17_000.0), (20.0, 18_500.0), (22.0, 3500.0), (23.0, 4500.0))
     )
     assert found.sign is None
@@ -162,4 +162,4 @@ def test_a_sample_of_before_the_attempt_was_seen_is_of_another() -> None:
 
 def test_two_vertices_of_one_name_are_not_told_apart_by_samples() -> None:
     recorded = changed(changed(Story(), 2), 2, vertex="d")
-    assert not life(recorded, running(*GOES_ON)).watched
+    assert not subtask_history(recorded, running(*GOES_ON)).watched
