@@ -110,11 +110,15 @@ def _reordered(wrong: OutputAnomalies) -> DataFrame:
     """The records that came after a later one of their key."""
     from pyspark.sql import functions as F
 
-    from streamquake.harness.reconcile.order import first_copies, out_of_order, without_phantoms
+    from streamquake.harness.reconcile.order import (
+        first_copies,
+        records_out_of_order,
+        without_phantoms,
+    )
 
     shape = wrong.shape
     real = without_phantoms(wrong.actual, wrong.found.where("phantom > 0"), shape)
-    places = out_of_order(first_copies(real, shape), shape).select(*shape.place)
+    places = records_out_of_order(first_copies(real, shape), shape).select(*shape.place)
     return wrong.actual.join(places, list(shape.place), "semi").withColumn("what", F.lit(REORDERED))
 
 
