@@ -18,12 +18,13 @@ FEWEST = 30
 
 
 def error_classes() -> set[type[BaseException]]:
-    """Every class of the five folders that can be raised."""
+    """Every class of the five folders that can be raised; a warning is shown, not raised."""
     for name in FOLDERS:
         folder = importlib.import_module(f"{streamquake.__name__}.{name}")
         for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
             importlib.import_module(module.name)
-    return {each for each in _below(BaseException) if each.__module__.startswith("streamquake.")}
+    ours = (each for each in _below(BaseException) if each.__module__.startswith("streamquake."))
+    return {each for each in ours if not issubclass(each, Warning)}
 
 
 def _below(root: type[BaseException]) -> set[type[BaseException]]:
