@@ -1,1 +1,1 @@
-"""How records stand in files: one file for each format."""
+"""Formats of records: one file for each format."""

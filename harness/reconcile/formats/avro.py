@@ -1,8 +1,8 @@
-"""Avro: files that hold their schema, and values of a topic whose schema is told.
+"""Avro: files that contain their schema, and values of a topic with a given schema.
 
 Values may have the header of Confluent's wire format: a zero, then the number of the schema in four
-bytes. One schema reads all values of a topic, or each number has its own; of several the one with
-the highest number says what the records are, and Avro's rules bring the others to it.
+bytes. One schema reads all values of a topic, or each number has its own. All values become records
+of the schema with the highest number, by the schema resolution of Avro.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 HEADER_BYTES = 5
 DECODED_MARK = "__read"
-"""A field that every schema is given, with a default: what could be decoded has it. Spark makes of
-what could not a record of nulls, which would otherwise be a record like any."""
+"""A field with a default that is added to every schema. A decoded value has it; a value that Spark
+could not decode is a record of nulls without it."""
 _BODY, _NUMBER, _HAS_HEADER = "__body", "__number", "__framed"
 MAX_NUMBERS = 8
 
@@ -60,7 +60,7 @@ class Avro(Format):
         if self.schema is None:
             _reject_several_schemas(spark, paths)
         elif self.schema.header:
-            raise bad_input(self.schema.place, "a file's records have no header; leave it out")
+            raise bad_input(self.schema.place, "records in files have no header; remove it")
         else:
             reader = reader.option("avroSchema", json.dumps(_newest(self._records())))
         rows = reader.load(list(paths))
@@ -88,9 +88,9 @@ class Avro(Format):
             self._reject_other_numbers(framed, records)
         read = framed.withColumn("it", _decoded(records))
         # A value that is null is a tombstone: a record without fields.
-        broken = F.isnotnull("value") & ~(F.col(_HAS_HEADER) & F.isnotnull(f"it.{DECODED_MARK}"))
+        malformed = F.isnotnull("value") & ~(F.col(_HAS_HEADER) & F.isnotnull(f"it.{DECODED_MARK}"))
         fields = tuple(field["name"] for field in _newest(records)["fields"])
-        marked = read.withColumn(MALFORMED, broken)
+        marked = read.withColumn(MALFORMED, malformed)
         frame = marked.select(
             *(F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(name) for name in fields),
             *place,
@@ -102,14 +102,14 @@ class Avro(Format):
         )
 
     def _records(self) -> dict[str, Any]:
-        """The schemas by their numbers. Raises BadInput for one that is no record's."""
+        """The schemas by their numbers. Raises BadInput for a schema that is not of a record."""
         assert self.schema is not None
         return {
             number: _record(text, self.schema.place) for number, text in self.schema.texts.items()
         }
 
     def _reject_other_numbers(self, framed: DataFrame, records: Mapping[str, Any]) -> None:
-        """Raises BadInput for values that were written with a schema that is not known."""
+        """Raises BadInput for values whose header has an unknown number of a schema."""
         from pyspark.sql import functions as F
 
         assert self.schema is not None
@@ -121,10 +121,10 @@ class Avro(Format):
         shown = ", ".join(
             f"{number} ({found[number]:,} values)" for number in unknown[:MAX_NUMBERS]
         )
-        message = f"the headers name schemas that are not told: {shown}"
+        message = f"the headers have unknown numbers of schemas: {shown}"
         raise bad_input(
             self.schema.place,
-            f"{message}; tell each by its number, as `schema: {{{unknown[0]}: FILE}}`",
+            f"{message}; name the schema of each number: `schema: {{{unknown[0]}: FILE}}`",
         )
 
 
@@ -132,9 +132,9 @@ def _record(text: str, place: str) -> Any:
     try:
         schema = json.loads(text)
     except ValueError as error:
-        raise bad_input(place, f"expected a schema as Avro writes it in JSON: {error}") from error
+        raise bad_input(place, f"expected an Avro schema in JSON: {error}") from error
     if not isinstance(schema, dict) or schema.get("type") != "record" or "fields" not in schema:
-        raise bad_input(place, "expected the schema of a record, got another")
+        raise bad_input(place, "expected the schema of a record, got something else")
     return schema
 
 
@@ -143,7 +143,8 @@ def _newest(records: Mapping[str, Any]) -> Any:
 
 
 def _frame_columns(header: bool) -> list[Column]:
-    """The value without its header, the number in it, and whether it is one."""
+    """The columns of a value: its bytes without the header, the number in the header, and whether
+    it has a header."""
     from pyspark.sql import functions as F
 
     if not header:
@@ -153,17 +154,17 @@ def _frame_columns(header: bool) -> list[Column]:
             F.lit(True).alias(_HAS_HEADER),
         ]
     number = F.conv(F.hex(F.expr("substring(value, 2, 4)")), 16, 10).cast("long")
-    right = (F.length("value") >= HEADER_BYTES) & F.startswith(F.hex("value"), F.lit("00"))
+    has_header = (F.length("value") >= HEADER_BYTES) & F.startswith(F.hex("value"), F.lit("00"))
     body = F.expr(f"substring(value, {HEADER_BYTES + 1})")
     return [
         body.alias(_BODY),
         number.alias(_NUMBER),
-        F.coalesce(right, F.lit(False)).alias(_HAS_HEADER),
+        F.coalesce(has_header, F.lit(False)).alias(_HAS_HEADER),
     ]
 
 
 def _decoded(records: Mapping[str, Any]) -> Column:
-    """A value as a record of the newest schema, read by the one it was written with."""
+    """A value as a record of the newest schema, decoded by the schema of its number."""
     from pyspark.sql import functions as F
 
     newest = _newest(records)
@@ -182,12 +183,12 @@ def _decoded(records: Mapping[str, Any]) -> Column:
 
 
 def _literal(text: str) -> str:
-    """A text within Spark SQL."""
+    """A text as a literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _add_jars(spark: SparkSession) -> None:
-    """Bring Spark what it needs for Avro, once it is needed: jars that are there already stay."""
+    """Add Spark's jars for Avro to the session, unless it has them already."""
     from streamquake.cluster.images.build import host_jars
 
     for jar in host_jars("spark-avro"):
@@ -195,16 +196,17 @@ def _add_jars(spark: SparkSession) -> None:
 
 
 def _reject_several_schemas(spark: SparkSession, paths: Sequence[str]) -> None:
-    """Spark reads all files by one file's schema; what others have beside that would be lost."""
+    """Raises BadInput for files with different schemas: Spark reads all files by the schema of one
+    file, and would drop further fields of the others."""
     first = None
     for path in paths if len(paths) > 1 else ():
         schema = spark.read.format("avro").option("ignoreExtension", True).load(path).schema
         first = first or schema
         if schema != first:
-            raise _several(path, paths[0])
+            raise _different_schema(path, paths[0])
 
 
-def _several(path: str, first: str) -> BadInput:
-    message = f"its schema is not that of {first}; say by which all are to be read, as"
+def _different_schema(path: str, first: str) -> BadInput:
+    message = f"its schema differs from that of {first}; name the schema to read all files by,"
     where = "at the job's output or in the file of --actual-map or --expected-map"
     return bad_input(path, f"{message} `format: avro` and `schema: FILE` {where}")

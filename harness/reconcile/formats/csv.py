@@ -1,4 +1,4 @@
-"""CSV with a header: fields are text, and say nothing of types.
+"""CSV with a header: all fields are text.
 
 Quotes are doubled inside quotes (RFC 4180). An unquoted empty field is null, a quoted one is empty
 text. A row with too few or too many fields is malformed; blank lines are no records.
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 NO_CHARACTER = "\uffff"
-"""What Unicode promises to be no sign."""
+"""A code point that Unicode never assigns to a character."""
 CONTROL_LINE = r"\A[\x00-\x20]*[\x00-\x08\x0b-\x1f&&[^\r]][\x00-\x20]*\z"
-"""A line that Spark takes for a blank one though it says something."""
+"""A line of control characters, which Spark reads as a blank line."""
 BLANKS = r"\A[\x00-\x20]+"
-"""Of what stands behind a closing quote, what Spark leaves out before a comma or the end."""
+"""Blanks after a closing quote, which Spark drops before a comma or the end of the line."""
 
 
 @formats.register
@@ -68,14 +68,14 @@ class Csv(Format):
             "escape": '"',
             "columnNameOfCorruptRecord": RAW,
             "columnPruning": False,
-            # By default a NUL before a doubled quote would be taken for a sign that escapes it.
+            # By default Spark reads a NUL before a doubled quote as an escape character.
             "charToEscapeQuoteEscaping": NO_CHARACTER,
             # An unquoted empty field becomes this and then null; by default a quoted one would too.
             "nullValue": f"null {uuid.uuid4()}",
-            # Only whole files can be read where a quoted field goes over lines.
+            # Spark must read whole files where a quoted field spans lines.
             "multiLine": _has_multiline_fields(spark, paths),
         }
-        # Spark takes a field out of the files' schema that a folder gives, and CSV goes by place.
+        # Spark would remove the field of a partition folder; CSV fields are read by position.
         folders = partitions.without(fields)
         reader = spark.read.options(**options, **folders.options)
         rows = reader.schema(schema).csv(list(paths))
@@ -85,7 +85,7 @@ class Csv(Format):
 
 
 def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
-    """The fields of the first file; Spark holds the other files against them."""
+    """The fields of the first file; Spark compares the headers of the other files with them."""
     first = spark.read.text(list(paths[:1])).where("trim(value) != ''").first()
     fields = tuple(next(csv.reader([first.value]))) if first else ()
     if not fields or len(set(fields)) < len(fields):
@@ -99,8 +99,8 @@ def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _has_multiline_fields(spark: SparkSession, paths: Sequence[str]) -> bool:
-    """Whether quoted fields go over lines. Raises BadInput for what would be read as another text:
-    all that is not UTF-8 as one sign, and blanks behind a closing quote as nothing."""
+    """Whether quoted fields span lines. Raises BadInput for text that Spark would change: bytes
+    that are not UTF-8, lines of control characters, and blanks after a closing quote."""
     from pyspark.sql import functions as F
 
     path = F.col("_metadata.file_path")
@@ -114,33 +114,35 @@ def _has_multiline_fields(spark: SparkSession, paths: Sequence[str]) -> bool:
         F.min(F.when(_has_trimmed_blanks(within=False), path)).alias("trimmed"),
         F.min(F.when(_has_trimmed_blanks(within=True), path)).alias("trimmed_within"),
     )
-    seen = row.first()
-    assert seen is not None
-    if seen.other is not None:
-        message = "expected text in UTF-8, got something else; write it anew, or try iconv -t UTF-8"
-        raise bad_input(seen.other, message)
-    if seen.blank is not None:
+    files = row.first()
+    assert files is not None
+    if files.other is not None:
+        message = (
+            "expected text in UTF-8, got something else; convert it, such as with iconv -t UTF-8"
+        )
+        raise bad_input(files.other, message)
+    if files.blank is not None:
         message = "a line of control characters alone would be read as a blank one; quote them"
-        raise bad_input(seen.blank, message)
-    # Where quotes go over lines, a line may begin within them, and it is not known which do.
-    if trimmed := seen.trimmed or (seen.odd and seen.trimmed_within):
-        message = "blanks between a closing quote and the next comma would be left out; remove them"
+        raise bad_input(files.blank, message)
+    # Where quotes span lines, any line may begin within quotes.
+    if trimmed := files.trimmed or (files.odd and files.trimmed_within):
+        message = "blanks between a closing quote and the next comma would be dropped; remove them"
         raise bad_input(trimmed, message)
-    return bool(seen.odd)
+    return bool(files.odd)
 
 
 def _has_trimmed_blanks(*, within: bool) -> Column:
-    """Whether a line, which begins `within` quotes, has blanks behind a closing quote and then a
-    comma or its end."""
+    """Whether a line has blanks between a closing quote and the next comma or its end. `within`:
+    the line begins within quotes."""
     from pyspark.sql import functions as F
 
-    parts = F.split("value", '"')  # every other one stands behind a closing quote
+    parts = F.split("value", '"')  # every other part follows a closing quote
     first = 1 if within else 2
 
-    def left_out(part: Column, at: Column) -> Column:
+    def is_dropped(part: Column, at: Column) -> Column:
         ends = part.rlike(BLANKS + r"\z") & (at == F.size(parts) - 1)
         return (at >= first) & (at % 2 == first % 2) & (part.rlike(f"{BLANKS},") | ends)
 
-    # Most lines have nothing of the kind, and need not be taken apart.
+    # Most lines have no such blanks and need no split.
     suspect = F.col("value").rlike(r'"[\x00-\x20]+(?:,|\z)')
-    return F.when(suspect, F.size(F.filter(parts, left_out)) > 0).otherwise(F.lit(False))
+    return F.when(suspect, F.size(F.filter(parts, is_dropped)) > 0).otherwise(F.lit(False))

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line. Lines of white space alone hold no record."""
+"""JSON lines: one object per line. Lines of white space are no records."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Parquet: typed columns. Files that were written with different columns are merged by name.
 
-Timestamps of nanoseconds do not go into Spark's type, which counts microseconds. Where no value of
-a column has a part of a microsecond it is a timestamp all the same (pandas writes all its times
-so); otherwise it is the whole number that stands in the file.
+Spark's timestamps have microseconds. A column of timestamps in nanoseconds becomes a timestamp
+where all its values are whole microseconds (pandas writes all times in nanoseconds); otherwise it
+is the whole number in the file.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from streamquake.harness.reconcile.reading.table import Table
 
 NANOSECONDS = "TIMESTAMP(NANOS"
-"""What Parquet calls them (LogicalTypeAnnotation)."""
+"""Parquet's name of timestamps in nanoseconds (LogicalTypeAnnotation)."""
 OTHER_TYPES = "Failed to merge incompatible data types"
-"""What Spark says where files have one column with several types."""
+"""Spark's message where files have one column with several types."""
 
 
 @formats.register
@@ -54,9 +54,12 @@ class Parquet(Format):
         fields = tuple(name for name in rows.columns if name not in FILE_PLACE)
         whole = with_place(rows.select(*map(_quoted, fields)), numbered=True)
         whole_numbers = {each.name for each in whole.schema if each.dataType == LongType()}
-        nanos = sorted(_of_nanoseconds(spark, paths, names & whole_numbers))
+        nanos = sorted(_nanosecond_columns(spark, paths, names & whole_numbers))
         whole = whole.withColumns(
-            {n: F.timestamp_micros(F.expr(f"{_quoted(n)} div 1000")) for n in _whole(whole, nanos)}
+            {
+                n: F.timestamp_micros(F.expr(f"{_quoted(n)} div 1000"))
+                for n in _whole_microseconds(whole, nanos)
+            }
         )
         return Table(frame=all_readable(whole), columns=fields, place=FILE_PLACE)
 
@@ -76,7 +79,7 @@ def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> 
 
     reader = spark.read.options(**partitions.options)
     try:
-        # Without the merge one file's columns are taken for all files' columns.
+        # Without the merge, Spark reads all files by the columns of one file.
         return read_without_metadata(reader.option("mergeSchema", "true"), paths)
     except (PySparkException, Py4JJavaError) as error:
         if OTHER_TYPES not in str(error):
@@ -84,9 +87,9 @@ def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> 
         return reader.schema(widened_schema(spark, paths)).parquet(*paths)
 
 
-def _of_nanoseconds(spark: SparkSession, paths: Sequence[str], names: Set[str]) -> set[str]:
-    """Those of some columns that hold timestamps of nanoseconds, by the footers. Raises BadInput
-    where one file has them and another has numbers, as Spark reads both as numbers."""
+def _nanosecond_columns(spark: SparkSession, paths: Sequence[str], names: Set[str]) -> set[str]:
+    """Those of `names` that are timestamps in nanoseconds, by the footers. Raises BadInput where
+    one file has timestamps and another has numbers, since Spark reads both as numbers."""
     from streamquake.harness.reconcile.reading.parquet_schema import footer
 
     found: dict[str, bool] = {}
@@ -106,8 +109,8 @@ def _of_nanoseconds(spark: SparkSession, paths: Sequence[str], names: Set[str]) 
     return {name for name, nanos in found.items() if nanos}
 
 
-def _whole(frame: DataFrame, names: Iterable[str]) -> list[str]:
-    """Those of some columns in which every value is a whole number of microseconds."""
+def _whole_microseconds(frame: DataFrame, names: Iterable[str]) -> list[str]:
+    """Those of `names` whose values are all whole microseconds."""
     from pyspark.sql import functions as F
 
     parts = [F.count_if(F.expr(f"{_quoted(name)} % 1000 != 0")).alias(name) for name in names]

@@ -1,14 +1,14 @@
-"""Protobuf: values of a topic, whose message is told by the descriptors that `protoc` writes.
+"""Protobuf: values of a topic, decoded by the descriptors that `protoc` writes.
 
     protoc --include_imports --descriptor_set_out=order.desc order.proto
 
-Spark's own connector for Protobuf is a jar apart; protarrow makes of each message what Arrow and
-Spark can hold, in Python. With a header (Confluent's wire format) a zero, the schema's number in
-four bytes and the message's place in its file come first; Protobuf's own rules let one schema read
-what another has written.
+Spark's connector for Protobuf is a separate jar, so protarrow decodes messages to Arrow in Python.
+The header of Confluent's wire format is a zero, the number of the schema in four bytes, and the
+path of the message in its file. One schema reads the values of all numbers, by the compatibility
+rules of Protobuf.
 
-An enum is its number, uint64 a decimal, a Timestamp its fields as any message is. A field without
-presence that is not there is its default; one that is optional is null.
+An enum is its number, uint64 a decimal, a Timestamp a struct like any message. A missing field
+without presence is its default; a missing optional field is null.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Protobuf(Format):
         message = self._message()
         kind = from_arrow_type(message.arrow_type).simpleString()
         framed = bool(self.needed_schema().header)
-        # The stubs want the kind of function said, which Spark takes from its annotations.
+        # The stubs require the kind of function, which Spark derives from its annotations.
         decode = arrow_udf(decoder(message, framed=framed), kind)  # type: ignore[call-overload]
         read = raw.select("value", *place, decode("value").alias("it"))
         marked = read.withColumn(MALFORMED, F.isnotnull("value") & F.isnull("it"))
@@ -92,11 +92,11 @@ class Protobuf(Format):
         )
 
     def _message(self) -> ProtobufMessage:
-        """What is told of the message. Raises BadInput."""
+        """The message of the schema. Raises BadInput for descriptors that cannot be used."""
         from streamquake.harness.reconcile.reading.protobuf_message import protobuf_message
 
-        recorded = self.needed_schema()
+        schema = self.needed_schema()
         try:
-            return protobuf_message(base64.b64decode(recorded.texts[""]), recorded.message)
+            return protobuf_message(base64.b64decode(schema.texts[""]), schema.message)
         except ValueError as error:
-            raise bad_input(recorded.place, str(error)) from error
+            raise bad_input(schema.place, str(error)) from error

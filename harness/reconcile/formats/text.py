@@ -1,7 +1,7 @@
-"""Plain text: each line of a file, each value of a topic is a record whose one field is `value`.
+"""Plain text: each line of a file, and each value of a topic, is a record with one field, `value`.
 
-So Kafka's own VerifiableProducer writes: a number, or a prefix, a dot and a number. As in CSV
-nothing says what a text stands for, so beside numbers it is the number that JSON would write so.
+Kafka's VerifiableProducer writes this format: a number, or a prefix, a dot and a number. As in CSV
+text has no type; compared with numbers it is read as a JSON number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @formats.register
 class Text(Format):
-    """Text that is nothing else; only the user can say so."""
+    """Plain text; it cannot be detected, so the user must name it."""
 
     name: ClassVar[str] = "text"
     extensions: ClassVar[tuple[str, ...]] = ()

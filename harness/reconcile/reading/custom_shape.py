@@ -1,8 +1,8 @@
-"""Records in a shape of their job's own: which JSON fields to read, and what to make of them.
+"""Records in the shape of their job: which JSON fields to read, and how to compute the columns.
 
-Each column of the expectation may have an expression over the record's fields. A field that is only
-named has its column's type exactly, as if it were called so; a field that is computed with is text,
-of any value, as nothing says what else it should be, and the expression casts it.
+Each column of the expected output may have an expression over the fields of a record. A field that
+is only named must have exactly the type of its column. A field within a computation is read as
+text, whatever its value, since its type is unknown; the expression casts it.
 """
 
 from __future__ import annotations
@@ -26,25 +26,24 @@ from streamquake.harness.reconcile.values.promised import NESTED, whole
 from streamquake.topologies.problems import bad_input
 
 Tree = dict[str, "DataType | Tree | None"]
-"""Fields by their names: the type of each, None for any value as text, or an object's parts."""
+"""Name of a field -> its type, None for any value as text, or the fields of an object."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CustomShape:
-    """`tree` has the fields that are read of each record; `values` says what each column is of
-    them."""
+    """`tree` has the fields to read of each record; `values` has the expression of each column."""
 
     tree: Tree
     values: Mapping[str, Expression | None]
-    """None: the field that is called like the column."""
+    """Column -> its expression; None for the field of the same name."""
     place: Collection[str]
-    """What expressions may name beside fields."""
+    """The columns that expressions may read beside fields."""
 
     def columns(
         self, frame: DataFrame, like: DataFrame, within: str | None = None
     ) -> dict[str, Column]:
-        """The columns, over a frame that has the fields; those that are only named stand `within`
-        a struct, where there is one. Raises BadInput for one of another type than it has in
+        """The columns, over a frame that has the fields. Fields that are only named are `within` a
+        struct, where one is given. Raises BadInput for a column whose type differs from that in
         `like`."""
         found = {}
         for name, expression in self.values.items():
@@ -64,8 +63,8 @@ class CustomShape:
 def custom_shape(
     like: DataFrame, columns: Sequence[str], how: Mapping[str, str], place: Collection[str]
 ) -> CustomShape:
-    """The shape of records from which `columns` are made, those of `how` by its expressions.
-    `place` names what expressions may name beside fields. Raises BadInput."""
+    """The shape of records for `columns`. `how` has the expression of some columns; `place` has the
+    columns that expressions may read beside fields. Raises BadInput for a conflict of fields."""
     values = {name: _expression(like, name, how[name]) if name in how else None for name in columns}
     tree: Tree = {}
     for name, expression in values.items():
@@ -79,12 +78,12 @@ def custom_shape(
 
 
 def _is_field(expression: Expression, place: Collection[str]) -> bool:
-    """Whether it only names a field of the record."""
+    """Whether the expression only names a field of the record."""
     return bool(expression.path) and expression.names.isdisjoint(place)
 
 
 def _path(name: str, expression: Expression | None) -> tuple[str, ...]:
-    """Where a column's field stands in a record, level by level."""
+    """The path of a column's field in a record, level by level."""
     return (expression.path if expression else None) or (name,)
 
 
@@ -100,7 +99,7 @@ def _expression(like: DataFrame, name: str, text: str) -> Expression:
 def _add_field(
     tree: Tree, path: tuple[str, ...], kind: DataType | None, expression: Expression | None
 ) -> None:
-    """Note the type of a field; None is any value as text, unless a type is noted already."""
+    """Add the type of a field to the tree; None means text, unless the field has a type already."""
     *above, last = path
     for name in above:
         below = tree.setdefault(name, {})
@@ -120,7 +119,7 @@ def _conflict(path: tuple[str, ...], expression: Expression | None) -> Exception
 
 def _reject_other_type(kind: DataType, name: str, expression: Expression, like: DataFrame) -> None:
     wanted = like.schema[name].dataType
-    # Whether its parts may be null is no matter of a type: no CAST changes that.
+    # Compared without nullability, which no CAST changes.
     if kind.simpleString() != wanted.simpleString():
         raise bad_input(
             expression.option,

@@ -1,4 +1,4 @@
-"""What the sources of files share: list, find the format, read."""
+"""The base of all sources of files: list the files, detect their format, read them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class FileSource(Source):
-    """Files on a file system that Hadoop's client knows."""
+    """Files on a file system that Hadoop's client can read."""
 
     def paths(self) -> Sequence[str]:
-        """The URIs as Hadoop takes them."""
+        """The URIs in the form that Hadoop expects."""
         return self.uris
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Table:
@@ -39,30 +39,30 @@ class FileSource(Source):
         message = f"{len(listing.files)} {kind.name} files, {size / 1e6:,.1f} MB"
         request.show_message(f"{', '.join(self.uris)}: {message}")
         # An empty file has no header, no footer and no records.
-        full = [file.for_spark for file in listing.files if file.size]
-        paths = full or [listing.files[0].for_spark]
-        if not full:
+        nonempty = [file.for_spark for file in listing.files if file.size]
+        paths = nonempty or [listing.files[0].for_spark]
+        if not nonempty:
             kind = formats["json"]
         partitions = partitions_of((file.path, file.base) for file in listing.files if file.size)
         table = kind(request.schema).read(spark, paths, request.names, partitions)
-        left_out = {
-            "pending or in-progress files were left out": listing.pending,
-            "files that the sink's log has not committed were left out": listing.uncommitted,
+        ignored = {
+            "pending or in-progress files were ignored": listing.pending,
+            "files that the sink's log has not committed were ignored": listing.uncommitted,
         }
-        notes = [f"{n} {what}" for what, n in left_out.items() if n]
+        notes = [f"{n} {what}" for what, n in ignored.items() if n]
         notes += [partitions.note] if partitions.note else []
-        recorded = (f"{', '.join(self.uris)}: {note}" for note in notes)
-        return replace(table, notes=(*table.notes, *recorded), about=size // kind.bytes_each)
+        with_place = (f"{', '.join(self.uris)}: {note}" for note in notes)
+        return replace(table, notes=(*table.notes, *with_place), about=size // kind.bytes_each)
 
 
 def format_of(files: Sequence[ListedFile]) -> type[Format]:
-    """The one format of some files, by what they begin with and, failing that, by their names.
+    """The format of some files, by their first bytes or else by their names.
 
-    Raises BadInput where it cannot be told or the files differ.
+    Raises BadInput where it cannot be detected or the files differ.
     """
-    full = [file for file in files if file.size] or list(files)
+    nonempty = [file for file in files if file.size] or list(files)
     found: dict[str, str] = {}
-    for file in full:
+    for file in nonempty:
         found.setdefault(_format_name(file), file.path)
     reject_several(found, "input", "side")
     return formats[next(iter(found))]
@@ -80,6 +80,6 @@ def _format_name(file: ListedFile) -> str:
     known = ", ".join(formats)
     raise bad_input(
         file.path,
-        f"neither its content nor its name says of which format it is ({known}); say it with "
+        f"neither its content nor its name shows its format ({known}); set it with "
         "--expected-format or --actual-format",
     )

@@ -1,10 +1,10 @@
-"""Reading a folder of JSON lines, of Parquet or of Avro files into Parquet.
+"""Reads a folder of JSON lines, of Parquet or of Avro files, and stores its records as Parquet.
 
-Files whose names begin with a dot or an underscore are left out: that is how Flink marks what is
-in progress or pending, and Spark what is no data. Where Spark's file sink has a log of its own,
-only the files that it names are read. Columns: value (the line; of other files the record
-as JSON, and record as `declared.py` has it), file (relative to the folder), position (grows with
-the place in the file); of lines folders too, where folders name values (`partitions.py`).
+Files whose names begin with a dot or an underscore are ignored: Flink marks in-progress and pending
+files so, and Spark files without data. Where Spark's file sink has a log, only the files in the log
+are read. Columns: value (the line, or the record as JSON), record (except for lines; see
+`declared.py`), file (relative to the folder), position (ascending within the file), and, for lines
+in partition folders, folders (`partitions.py`).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from streamquake.harness.reconcile.values.declared import FOLDERS, stored_column
 FILE_PLACE = ("_file", "_position")
 HIDDEN_PREFIXES = (".", "_")
 COPYING_SUFFIX = "._COPYING_"
-"""How the name of a file ends that Hadoop's client has not copied whole yet."""
+"""Suffix of a file that Hadoop's client is still copying."""
 LINES = "json"
 HEAD_BYTES = 4
 BLOCK_BITS = 28
-"""Spark reads a file in blocks of less than 2**28 bytes, so fewer lines than that in each."""
+"""Spark reads a file in blocks of less than 2**28 bytes, so each has fewer lines than that."""
 
 
 def read_files(
@@ -48,17 +48,17 @@ def read_files(
     source: str,
     reported: Format | None = None,
 ) -> None:
-    """Read what stands in a folder of this host; `source` says where it was copied from, `told`
-    what is known of its records. Raises BadInput for files that cannot be read together."""
+    """Read the files of a folder of this host. `source` is where they were copied from, `reported`
+    the format from the experiment. Raises BadInput for files that cannot be read together."""
     folder = folder.resolve()
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {path: path.relative_to(folder).as_posix() for path in found}
     written = [path for path in found if FOLDER not in path.relative_to(folder).parts]
-    left_out = uncommitted_files(folder, names.values())
+    uncommitted = uncommitted_files(folder, names.values())
     visible = [
         path
         for path in written
-        if not is_hidden(path.relative_to(folder)) and names[path] not in left_out
+        if not is_hidden(path.relative_to(folder)) and names[path] not in uncommitted
     ]
     name = _format_of(visible, folder, source)
     if name == LINES:
@@ -81,14 +81,14 @@ def read_files(
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a file is left out by its name or that of a folder, as Spark leaves it out."""
+    """Whether Spark ignores a file by its name or by that of a folder."""
     return any(part.startswith(HIDDEN_PREFIXES) for part in path.parts) or path.name.endswith(
         COPYING_SUFFIX
     )
 
 
 def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
-    """The one format of some files, by what they begin with. Raises BadInput where they differ."""
+    """The format of some files, by their first bytes. Raises BadInput where they differ."""
     found: dict[str, Path] = {}
     for path in paths:
         with path.open("rb") as file:
@@ -103,18 +103,20 @@ def _lines(spark: SparkSession, paths: Sequence[Path], folder: Path) -> DataFram
     names = [literal_path(path) for path in paths]
     if not names:
         return spark.createDataFrame([], "value string, file string, position bigint")
-    named = _folders(paths, folder).without(("value",))
-    lines = with_place(spark.read.options(**named.options).text(names))
-    folders = [F.struct(*map(quote_name, named.names)).alias(FOLDERS)] if named.names else []
+    partitions = _folders(paths, folder).without(("value",))
+    lines = with_place(spark.read.options(**partitions.options).text(names))
+    folders = (
+        [F.struct(*map(quote_name, partitions.names)).alias(FOLDERS)] if partitions.names else []
+    )
     return lines.select("value", *_place(folder), *folders)
 
 
 def _rows(spark: SparkSession, kind: Format, paths: Sequence[Path], folder: Path) -> DataFrame:
     names = [literal_path(path) for path in paths]
-    named = _folders(paths, folder)
-    fields = kind.read(spark, names, frozenset(), named).columns
-    # What a field is may rest on all its values, and is found out for those that are asked for.
-    table = kind.read(spark, names, frozenset(fields), named)
+    partitions = _folders(paths, folder)
+    fields = kind.read(spark, names, frozenset(), partitions).columns
+    # The type of a field may depend on all its values, so it is detected for requested fields only.
+    table = kind.read(spark, names, frozenset(fields), partitions)
     columns = stored_columns(table, as_json(table), F.lit(True))
     return table.frame.select(*columns, *_place(folder))
 
@@ -124,20 +126,20 @@ def _folders(paths: Iterable[Path], folder: Path) -> Partitions:
 
 
 def _place(folder: Path) -> tuple[Column, Column]:
-    """Of a frame that is `placed`: `file`, as it is called within the folder, and `position`."""
+    """The columns `file`, relative to the folder, and `position`, of a frame `with_place`."""
     file = F.substring("_file", len(f"{folder}/") + 1, 1 << 30)
     return file.alias("file"), F.col("_position").alias("position")
 
 
 def with_place(frame: DataFrame, *, numbered: bool = False) -> DataFrame:
-    """A frame read from files with `FILE_PLACE`: the file's path, and a number that grows with the
-    place in it: the row's, where the format is `numbered` as Parquet is, or else the block's first
-    byte and then the record's turn within the task."""
-    place = frame.metadataColumn("_metadata")  # not a field of the records that is called so
+    """A frame of files with the columns `FILE_PLACE`: the path of the file, and an ascending number
+    of the record: that of the row, where the format has `numbered` rows (Parquet), else the first
+    byte of the block and the number of the record within the task."""
+    place = frame.metadataColumn("_metadata")  # not a field of the records with this name
     file = F.regexp_replace(place["file_path"], "^file:/+", "/")
     if numbered:
-        # A function of the row alone, which is made for those rows only that are looked at.
+        # A function of the row alone, so Spark computes it only for the rows that are used.
         return frame.withColumns({"_file": file, "_position": place["row_index"]})
-    change = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << BLOCK_BITS) - 1))
+    number = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << BLOCK_BITS) - 1))
     block = F.shiftleft(place["file_block_start"], BLOCK_BITS)
-    return frame.withColumns({"_file": file, "_position": block + change})
+    return frame.withColumns({"_file": file, "_position": block + number})

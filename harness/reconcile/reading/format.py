@@ -1,4 +1,4 @@
-"""Formats: how records stand in files. One file each in `formats/`."""
+"""Formats of records in files and topics. One file each in `formats/`."""
 
 from __future__ import annotations
 
@@ -21,58 +21,59 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """What was told of the records of a side. `texts` are schemas by their numbers, or one without
-    (""); `header` says what stands before each value of a topic; `place` where it was told."""
+    """The schema of a side as it was given. `texts` has schemas by their numbers, or one schema
+    without a number (""). `header` is the header before each value of a topic. `place` is where
+    the schema was given, for messages."""
 
     texts: Mapping[str, str]
     place: str
     header: str | None = None
     message: str | None = None
-    """Which of the messages that the schema describes."""
+    """The name of the message, where the schema describes several."""
 
 
 class Format(ABC):
-    """A way to write records into files, by `name`."""
+    """The base class of all formats of records, by `name`."""
 
     name: ClassVar[str]
     extensions: ClassVar[tuple[str, ...]]
     bytes_each: ClassVar[int] = 80
-    """What a record takes, roughly."""
+    """Rough size of a record in bytes."""
     in_topics: ClassVar[bool] = False
-    """Whether the values of a topic may be of it: `values` reads them."""
+    """Whether the values of a topic can have this format; `values` reads them."""
     takes_schema: ClassVar[bool] = False
-    """Whether it may be told what its records look like."""
+    """Whether the user can give a schema."""
     numbers_schemas: ClassVar[bool] = False
     """Whether each value may have a schema of its own, by the number in its header."""
     takes_message: ClassVar[bool] = False
-    """Whether a schema describes several messages, of which one is named."""
+    """Whether a schema can describe several messages, so that the user names one."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema
 
     @classmethod
     def schema_text(cls, file: Path) -> str:
-        """A schema's file as a text of several lines. Raises OSError."""
+        """The content of a schema file as text of several lines. Raises OSError."""
         return read_text(file).rstrip("\n") + "\n"
 
     def needed_schema(self) -> Schema:
-        """What was told, of formats whose values in topics need it. Raises BadInput where nothing
-        was."""
+        """The schema, for formats whose values in topics need one. Raises BadInput where none was
+        given."""
         if self.schema is None:
-            message = f"values in {self.name} do not hold their schema; say it in the file of"
+            message = f"values in {self.name} do not contain their schema; name it in the file of"
             raise bad_input(
                 self.name, f"{message} --expected-map or --actual-map, as `schema: FILE`"
             )
         return self.schema
 
     def check_schema(self) -> None:
-        """Of formats that take schemas. Raises BadInput for a schema that is none."""
+        """Check the schema, for formats that take one. Raises BadInput for an invalid schema."""
         raise NotImplementedError
 
     @classmethod
     @abstractmethod
     def fits(cls, head: bytes) -> bool:
-        """Whether a file that begins so is certainly of this format."""
+        """Whether a file with these first bytes is certainly of this format."""
 
     @abstractmethod
     def read(
@@ -82,8 +83,8 @@ class Format(ABC):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        """The records of files, given as Spark takes them. `names` are the fields that are asked
-        for, `partitions` the columns that the files' folders give. Raises BadInput."""
+        """Read the records of files, whose paths are escaped for Spark. `names` are the requested
+        fields, `partitions` the columns of the folders. Raises BadInput for unreadable files."""
 
     def values(
         self,
@@ -94,7 +95,8 @@ class Format(ABC):
         lane: tuple[str, ...],
         position: str,
     ) -> Table:
-        """The records of a topic, whose bytes are in `value` beside `place`. Raises BadInput."""
+        """Parse the records of a topic, whose bytes are in `value` beside the columns `place`.
+        Raises BadInput where the format needs a schema that was not given."""
         raise NotImplementedError
 
 
@@ -102,12 +104,12 @@ formats: Registry[Format] = Registry("format", "streamquake.harness.reconcile.fo
 
 
 def format_by_head(head: bytes) -> str | None:
-    """The format that a file is certainly of, by what it begins with."""
+    """The format of a file by its first bytes; None where they are not conclusive."""
     return next((name for name, kind in formats.items() if kind.fits(head)), None)
 
 
 def reject_several(found: Mapping[str, object], place: str, whole: str) -> None:
-    """Raise BadInput where the files of one `whole`, a side or an output, are of several formats;
+    """Raise BadInput where the files of one `whole` (a side or an output) have several formats;
     `found` has a file of each."""
     if len(found) > 1:
         each = ", ".join(f"{file} is {name}" for name, file in found.items())
@@ -115,12 +117,12 @@ def reject_several(found: Mapping[str, object], place: str, whole: str) -> None:
 
 
 def formats_where(holds: Callable[[type[Format]], bool]) -> str:
-    """The names of the formats for which something holds, as a sentence has them."""
+    """The names of the formats for which `holds` is true, joined for a message."""
     return " or ".join(name for name, kind in formats.items() if holds(kind))
 
 
 def not_in_topics(kind: type[Format]) -> str | None:
-    """Why the values of a topic cannot be read as this format, or None."""
+    """A message why the values of a topic cannot have this format; None where they can."""
     if kind.in_topics:
         return None
     known = formats_where(lambda each: each.in_topics)

@@ -1,10 +1,10 @@
-"""Reading a topic into Parquet, once as a reader of committed records and once as any reader.
+"""Reads a topic and stores its records as Parquet: first the committed records, then all others.
 
-Bounded by end offsets that were recorded before, so that a job that still writes is no problem.
-Columns: topic, partition, offset, timestamp_ms, key and value (text), committed (whether a reader
-of committed records sees it), appended (whether the broker stamped it when it appended it; else the
-stamp is its producer's). Values of another format than JSON become JSON, and stand in record too,
-as `declared.py` has it.
+The read is bounded by end offsets that were recorded before, so that a job may still write.
+Columns: topic, partition, offset, timestamp_ms, key and value (text), committed (whether a
+`read_committed` consumer reads the record), appended (whether the timestamp is the broker's append
+time; else it is the producer's). Values of formats other than JSON become JSON, and are in the
+column record too (`declared.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TASKS_PER_CORE = 2
 NO_STARTS: Mapping[int, int] = {}
 _NO_VALUE = "_no_value"
 POLL_LIMIT_MS = 60_000
-"""How long Spark waits for a range that does not come, before the reading fails."""
+"""How long Spark waits for a range of offsets before the read fails, in milliseconds."""
 
 
 def read_topic(
@@ -41,25 +41,25 @@ def read_topic(
     starts: Mapping[int, int] = NO_STARTS,
     reported: Format | None = None,
 ) -> None:
-    """Read a topic up to its ends: `stable_ends` bound the committed reading (the last stable
-    offsets), `ends` the other; from its beginning, or where `starts` says. `began_ms` is when the
-    run's clock stood at zero, epoch milliseconds: with it, stamps can be set beside the history.
-    `told` is the format of the values where they are not JSON. Raises pyspark's errors when Kafka
-    does not answer, BadInput for values that `told` says nothing of."""
-    # A transaction that was open before holds the stable end back behind where the reading begins.
+    """Read a topic from its beginning, or from `starts`, up to its end offsets. `stable_ends` (the
+    last stable offsets) bound the committed records, `ends` the others. `began_ms` is the time of
+    the run's clock at zero, in epoch milliseconds; it relates timestamps to the history. `reported`
+    is the format of the values where they are not JSON. Raises pyspark's errors where Kafka is
+    unreachable, BadInput for values whose schema `reported` lacks."""
+    # A transaction from before can hold the stable end back before the start of the read.
     stable_ends = {n: max(end, starts.get(n, 0)) for n, end in stable_ends.items()}
     committed = records(spark, bootstrap, topic, stable_ends, committed=True, starts=starts)
     _as_text(committed, reported).write.parquet(str(into.part("committed")))
-    seen = spark.read.parquet(literal_path(into.part("committed")))
-    visible = seen.count()
+    committed_rows = spark.read.parquet(literal_path(into.part("committed")))
+    visible = committed_rows.count()
     hidden = 0
-    # Without transactions every offset holds a record that all readers see.
+    # Without transactions every offset is a committed record.
     if visible != sum(end - starts.get(partition, 0) for partition, end in ends.items()):
-        everything = records(spark, bootstrap, topic, ends, committed=False, starts=starts)
-        others = everything.join(
-            seen.select("partition", "offset"), ["partition", "offset"], "anti"
+        all_records = records(spark, bootstrap, topic, ends, committed=False, starts=starts)
+        others = all_records.join(
+            committed_rows.select("partition", "offset"), ["partition", "offset"], "anti"
         )
-        _as_text(others, reported).select(*seen.columns).write.parquet(
+        _as_text(others, reported).select(*committed_rows.columns).write.parquet(
             str(into.part("uncommitted"))
         )
         hidden = spark.read.parquet(literal_path(into.part("uncommitted"))).count()
@@ -69,7 +69,7 @@ def read_topic(
             "topic": topic,
             "records": visible,
             "uncommitted": hidden,
-            "stamped": _stamped(seen),
+            "stamped": _timestamp_source(committed_rows),
             "began_ms": began_ms,
             "ends": {str(partition): end for partition, end in ends.items()},
             "stable_ends": {str(partition): end for partition, end in stable_ends.items()},
@@ -87,8 +87,8 @@ def records(
     committed: bool,
     starts: Mapping[int, int] = NO_STARTS,
 ) -> DataFrame:
-    """The records of a topic from `starts`, else from the beginning, to before `ends`; `value` is
-    bytes still."""
+    """The records of a topic from `starts`, or from the beginning, to before `ends`; `value` is in
+    bytes."""
     tasks = max(len(ends), spark.sparkContext.defaultParallelism * TASKS_PER_CORE)
     first = {str(partition): starts.get(partition, EARLIEST) for partition in ends}
     last = {str(partition): end for partition, end in ends.items()}
@@ -115,37 +115,39 @@ def records(
     )
 
 
-def _as_text(records: DataFrame, recorded: Format | None) -> DataFrame:
-    """With values as JSON; those that cannot be read become a text that is none, and no value is
-    none."""
-    if recorded is None:
+def _as_text(records: DataFrame, format_: Format | None) -> DataFrame:
+    """The records with their values as JSON. A malformed value becomes text that is no JSON; a
+    missing value stays null."""
+    if format_ is None:
         return records.withColumn("value", F.col("value").cast("string"))
-    around = [name for name in records.columns if name != "value"]
-    place = tuple(f"_{name}" for name in around)  # a field may be called `key`
+    columns = [name for name in records.columns if name != "value"]
+    place = tuple(f"_{name}" for name in columns)  # a field may be called `key`
     deleted = F.isnull("value").alias(_NO_VALUE)
-    raw = records.select("value", deleted, *map(_renamed, around, place))
-    table = recorded.values(
+    raw = records.select("value", deleted, *map(_renamed, columns, place))
+    table = format_.values(
         raw, (*place, _NO_VALUE), frozenset(), lane=KAFKA_LANE, position=KAFKA_POSITION
     )
-    there = ~F.col(MALFORMED) & ~F.col(_NO_VALUE)
-    value = F.when(F.col(MALFORMED), F.col(RAW)).when(there, as_json(table))
-    return table.frame.select(*map(_renamed, place, around), *stored_columns(table, value, there))
+    readable = ~F.col(MALFORMED) & ~F.col(_NO_VALUE)
+    value = F.when(F.col(MALFORMED), F.col(RAW)).when(readable, as_json(table))
+    return table.frame.select(
+        *map(_renamed, place, columns), *stored_columns(table, value, readable)
+    )
 
 
 def _renamed(old: str, new: str) -> Column:
     return F.col(old).alias(new)
 
 
-def _stamped(seen: DataFrame) -> str | None:
-    """What the stamps of the records are, by what Kafka says of each: the moment of `append`, what
-    the producer said (`create`), or `mixed`; None without records."""
-    kinds = {row.appended for row in seen.select("appended").distinct().collect()}
+def _timestamp_source(records: DataFrame) -> str | None:
+    """The source of the records' timestamps: `append` (the broker), `create` (the producer) or
+    `mixed`; None without records."""
+    kinds = {row.appended for row in records.select("appended").distinct().collect()}
     if len(kinds) != 1:
         return "mixed" if kinds else None
     return "append" if kinds.pop() else "create"
 
 
 LOG_APPEND_TIME = 1
-"""Kafka's number for it (org.apache.kafka.common.record.TimestampType)."""
+"""Kafka's number for append time (org.apache.kafka.common.record.TimestampType)."""
 EARLIEST = -2
-"""Spark's number for the first offset there is."""
+"""Spark's number for the first available offset."""

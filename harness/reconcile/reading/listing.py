@@ -1,8 +1,8 @@
-"""Which files make up a side: through Hadoop's client, so that a disk and HDFS are listed alike.
+"""Lists the files of a side with Hadoop's client, for local disks and HDFS alike.
 
-Names that begin with a dot or an underscore are left out: Flink marks so what is pending or in
-progress, and Spark what is no data. Where a Spark sink keeps a log (`_spark_metadata`), what it has
-committed decides, and other files are left out too.
+Files whose names begin with a dot or an underscore are ignored: Flink marks pending and in-progress
+files so, and Spark files without data. Where a Spark sink has a log (`_spark_metadata`), files that
+it has not committed are ignored too.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class ListedFile:
     size: int
     head: bytes
     base: str = ""
-    """The folder that was asked for, with a slash at its end; none for a file by name."""
+    """The requested folder, with a slash at its end; empty for a file by name."""
 
     @property
     def for_spark(self) -> str:
-        """The path as Spark takes it: it would read these signs as a pattern."""
+        """The path, escaped for Spark, which would read some characters as a pattern."""
         return literal_path(self.path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """What was found: `files` to read, and how many were left out."""
+    """The `files` to read, and the numbers of ignored files."""
 
     files: tuple[ListedFile, ...]
     pending: int
@@ -57,26 +57,26 @@ class Listing:
 
 
 def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
-    """The files of some files, folders or patterns.
+    """List the files of some files, folders or patterns.
 
-    Raises BadInput for what is not there, ConnectionError for a file system that does not answer.
+    Raises BadInput for a missing path, ConnectionError for an unreachable file system.
     """
     files: list[ListedFile] = []
-    left_out = {"pending": 0, "uncommitted": 0}
+    ignored = {"pending": 0, "uncommitted": 0}
     for uri in uris:
         try:
-            files += _files_under(_Hadoop(spark, uri), uri, left_out)
+            files += _files_under(_Hadoop(spark, uri), uri, ignored)
         except Py4JJavaError as error:
             raise ConnectionError(f"{uri} could not be listed: {_message(error)}") from error
     unique = {file.path: file for file in files}
     if not unique:
         raise bad_input(
-            ", ".join(uris), f"expected files with records, found none{_left_out_text(left_out)}"
+            ", ".join(uris), f"expected files with records, found none{_ignored_text(ignored)}"
         )
-    return Listing(files=tuple(unique.values()), **left_out)
+    return Listing(files=tuple(unique.values()), **ignored)
 
 
-def _files_under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterator[ListedFile]:
+def _files_under(hadoop: _Hadoop, uri: str, ignored: dict[str, int]) -> Iterator[ListedFile]:
     roots = hadoop.matches(uri)
     if not roots:
         raise bad_input(uri, NOT_FOUND)
@@ -86,7 +86,7 @@ def _files_under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterato
             hidden = is_hidden(PurePosixPath(root.getPath().getName()))
             if hidden and not above:
                 raise bad_input(uri, HIDDEN_FILE)
-            left_out["pending"] += hidden
+            ignored["pending"] += hidden
             if not hidden:
                 yield hadoop.listed(root, above)
             continue
@@ -98,24 +98,24 @@ def _files_under(hadoop: _Hadoop, uri: str, left_out: dict[str, int]) -> Iterato
                 last = PurePosixPath(name).name
                 marked = last.startswith(".") and not last.endswith(".crc")
                 marked |= last.endswith(COPYING_SUFFIX)
-                left_out["pending"] += marked and not name.startswith(SINK_LOG)
+                ignored["pending"] += marked and not name.startswith(SINK_LOG)
             elif committed is not None and name not in committed:
-                left_out["uncommitted"] += 1
+                ignored["uncommitted"] += 1
             else:
                 yield hadoop.listed(found[name], above or base)
 
 
 def _above_pattern(uri: str) -> str:
-    """The folder above the first part of a path that is a pattern; nothing for a plain path."""
+    """The folder above the first pattern in a path; empty for a plain path."""
     plain = re.split(r"[*?\[{]", uri, maxsplit=1)
     return plain[0].rpartition("/")[0] + "/" if len(plain) > 1 else ""
 
 
 def _committed(hadoop: _Hadoop, base: str, names: Sequence[str]) -> frozenset[str] | None:
-    """The files that the sink's log names, None where there is no log.
+    """The files that the sink's log has committed; None where there is no log.
 
-    The log keeps whole paths of the time it was written; a folder may have been moved since, so a
-    file is known by the end of its path.
+    The log has absolute paths. The folder may have been moved since, so a file is identified by the
+    end of its path.
     """
     paths = committed_paths(names, lambda name: hadoop.text(base + name))
     if paths is None:
@@ -130,14 +130,14 @@ def _names_by_path_end(paths: Sequence[str], base: str, names: Sequence[str]) ->
         name = by_end.get(PurePosixPath(path).name)
         if name is None or not path.endswith("/" + name):
             raise bad_input(
-                base, f"the log {SINK_LOG} names a committed file that is not there: {path}"
+                base, f"the log {SINK_LOG} names a committed file that does not exist: {path}"
             )
         found.add(name)
     return frozenset(found)
 
 
 class _Hadoop:
-    """The few calls of org.apache.hadoop.fs.FileSystem that listing takes."""
+    """The calls of org.apache.hadoop.fs.FileSystem that listing needs."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
         context: Any = spark.sparkContext
@@ -146,7 +146,7 @@ class _Hadoop:
         self._system = path.getFileSystem(context._jsc.hadoopConfiguration())
 
     def matches(self, uri: str) -> list[Any]:
-        """What a path names: itself, or else what fits it as a pattern."""
+        """The path itself if it exists, else the paths that match it as a pattern."""
         path = self._jvm.org.apache.hadoop.fs.Path(uri)
         if self._system.exists(path):
             return [self._system.getFileStatus(path)]
@@ -177,9 +177,9 @@ class _Hadoop:
             stream.close()
 
 
-def _left_out_text(left_out: dict[str, int]) -> str:
-    parts = [f"{count} {kind}" for kind, count in left_out.items() if count]
-    return f" ({', '.join(parts)} left out)" if parts else ""
+def _ignored_text(ignored: dict[str, int]) -> str:
+    parts = [f"{count} {kind}" for kind, count in ignored.items() if count]
+    return f" ({', '.join(parts)} ignored)" if parts else ""
 
 
 def _message(error: Py4JJavaError) -> str:

@@ -1,4 +1,4 @@
-"""Paths as Spark takes them for reading: it would read some of their signs as a pattern."""
+"""Paths escaped for Spark, which reads some of their characters as a pattern."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from pathlib import Path
 
 
 def literal_path(path: Path | str) -> str:
-    """The path, meaning itself: `out[1]` is that folder, and not `out1`."""
+    """The path with its pattern characters escaped: `out[1]` is this folder, and not `out1`."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))

@@ -1,12 +1,12 @@
-"""The schema by which Parquet files are read: of several one, and nothing that Spark adds to it.
+"""The schema to read Parquet files by: one for all files, and without Spark's own metadata.
 
-Spark writes into a file's footer what it knows of its columns beside their types, and takes it for
-theirs when it reads: a collation by which `a` equals `A`, a length up to which text is padded, a
-default for a field that is not there, a class of Python to be imported. None of it is in the data.
+Spark writes metadata of columns into the footer of a file, and applies it when it reads: a
+collation by which `a` equals `A`, a length up to which text is padded, a default for a missing
+field, a class of Python to import. None of it is in the data.
 
-Spark merges files with different columns, but refuses a column that is a 32-bit whole number in one
-file and a 64-bit one in another, though it reads both as the wider. Such files come from writers
-that choose a type by the values of each file, as pandas does.
+Spark merges files with different columns, but rejects a column that is a 32-bit whole number in one
+file and a 64-bit one in another, although it can read both as the wider type. Writers that choose a
+type by the values of each file, such as pandas, write such files.
 """
 
 from __future__ import annotations
@@ -40,40 +40,44 @@ NARROW_TO_WIDE: Sequence[Sequence[type[DataType]]] = (
 
 
 OTHER_TEXT = re.compile(r"(?:var)?char\([0-9]+\)|string collate .*")
-"""How Spark's schemas name text that is compared or padded in a way of its own."""
+"""Types of text that Spark compares or pads in a special way."""
 
 
 def read_without_metadata(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """Parquet files by the types of their columns alone."""
+    """Read Parquet files by the types of their columns alone."""
     found = reader.parquet(*paths)
-    # In Python the schema would already import the classes that it names.
-    recorded = json.loads(found._jdf.schema().json())
-    plain = _plain(recorded)
-    return found if plain == recorded else reader.schema(StructType.fromJson(plain)).parquet(*paths)
+    # JSON, since a schema in Python would import the classes that it names.
+    schema = json.loads(found._jdf.schema().json())
+    plain = _without_metadata(schema)
+    return found if plain == schema else reader.schema(StructType.fromJson(plain)).parquet(*paths)
 
 
-def _plain(kind: Any) -> Any:
-    """A type of Spark's, as JSON has it, without what is no type."""
+def _without_metadata(kind: Any) -> Any:
+    """A type of Spark, as JSON, without its metadata."""
     if isinstance(kind, str):
         return "string" if OTHER_TEXT.fullmatch(kind) else kind
     if kind["type"] == "udt":
-        return _plain(kind["sqlType"])
+        return _without_metadata(kind["sqlType"])
     if kind["type"] == "struct":
-        fields = [{**each, "type": _plain(each["type"]), "metadata": {}} for each in kind["fields"]]
+        fields = [
+            {**each, "type": _without_metadata(each["type"]), "metadata": {}}
+            for each in kind["fields"]
+        ]
         return {**kind, "fields": fields}
     parts = ("elementType", "keyType", "valueType")
-    return {name: _plain(each) if name in parts else each for name, each in kind.items()}
+    return {name: _without_metadata(each) if name in parts else each for name, each in kind.items()}
 
 
 class IncompatibleTypes(StreamquakeError):
-    """Two types that have no type in common which holds both."""
+    """Two types without a common wider type."""
 
     kind = ErrorKind.BAD_INPUT
 
 
 @contextmanager
 def footer(spark: SparkSession, path: str) -> Iterator[Any]:
-    """The message type (org.apache.parquet.schema.MessageType) of a file, as Spark takes paths."""
+    """The schema of a file, an org.apache.parquet.schema.MessageType. Its path is escaped for
+    Spark."""
     context: Any = spark.sparkContext
     jvm, settings = context._jvm, context._jsc.hadoopConfiguration()
     plain = jvm.org.apache.hadoop.fs.Path(re.sub(r"\\(.)", r"\1", path))
@@ -86,24 +90,24 @@ def footer(spark: SparkSession, path: str) -> Iterator[Any]:
 
 
 def widened_schema(spark: SparkSession, paths: Iterable[str]) -> StructType:
-    """A schema by which all of some files can be read. Raises BadInput where there is none."""
-    whole = StructType()
+    """A schema that can read all these files. Raises BadInput where there is none."""
+    merged = StructType()
     seen: set[str] = set()
     for path in paths:
         with footer(spark, path) as message:
             if str(message) in seen:
                 continue
             seen.add(str(message))
-            schema = _of_spark(spark, message)
+            schema = _spark_schema(spark, message)
         try:
-            whole = _merge(whole, schema)
+            merged = _merge(merged, schema)
         except IncompatibleTypes as error:
             message = f"the Parquet files of one side have {error}; write it with one type"
             raise BadInput([Problem(file=path, message=message)]) from error
-    return whole
+    return merged
 
 
-def _of_spark(spark: SparkSession, message: Any) -> StructType:
+def _spark_schema(spark: SparkSession, message: Any) -> StructType:
     jvm: Any = spark.sparkContext._jvm
     parquet = jvm.org.apache.spark.sql.execution.datasources.parquet
     converter = parquet.ParquetToSparkSchemaConverter(spark._jsparkSession.sessionState().conf())
@@ -111,7 +115,7 @@ def _of_spark(spark: SparkSession, message: Any) -> StructType:
 
 
 def _merge(one: StructType, other: StructType) -> StructType:
-    """The fields of both, by name. Raises Unlike."""
+    """The fields of both, by name. Raises IncompatibleTypes."""
     fields = {field.name: field.dataType for field in one}
     for field in other:
         before = fields.get(field.name)

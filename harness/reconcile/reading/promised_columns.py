@@ -1,10 +1,10 @@
-"""Raw records brought to the columns of the expected side.
+"""Parses raw records into the columns of the expected side.
 
-Values are records of JSON as every reader has them (`json_record.py`), in a shape of their own
-where that is told (`custom_shape.py`), or records of declared types. A field must be exactly of its
-column's type (`promised.py`, `declared.py`). A record that is none, or has a field of another type,
-is marked and has only nulls: it is counted and shown, and as nobody sent it, it is a phantom.
-Places keep a leading underscore, apart from the job's own names.
+Values are JSON records (`json_record.py`) in the shape of the job (`custom_shape.py`), or records
+of declared types. A field must have exactly the type of its column (`promised.py`, `declared.py`).
+A record that cannot be parsed, or has a field of another type, is malformed: its columns are null,
+and it counts as a phantom. Names of places have a leading underscore, apart from the names of the
+job.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FILE_LANE, FILE_POSITION = ("_file",), "_position"
 MALFORMED, RAW = "_malformed", "_value"
 _PROMISED = "__promised"
 _CORRUPT, _PLAIN, _QUICK, _EXACT = "_corrupt", "_plain", "_quick", "_exact"
-PLAIN: Mapping[str, str] = {}
+FIELDS_BY_NAME: Mapping[str, str] = {}
 """Each column is the field of its name."""
 
 
@@ -49,15 +49,15 @@ def parse_records(
     like: DataFrame,
     columns: Sequence[str],
     place: Sequence[str],
-    how: Mapping[str, str] = PLAIN,
+    how: Mapping[str, str] = FIELDS_BY_NAME,
     *,
     deletes: str | None = None,
 ) -> DataFrame:
-    """`columns` of the values with the types they have in `like`, and `place`, `MALFORMED`,
-    `RAW`; arrays, structs and maps as `promised.comparable` has them. `how` has an expression for
-    each column that is not a field of its name; these may name what `raw` says of the record's
-    place too. Lines of white space alone hold no record. With `deletes`, a record without a value
-    is one whose identity stands in its key; the column of this name marks it. Raises BadInput."""
+    """The `columns` of the values with their types in `like`, and `place`, `MALFORMED` and `RAW`.
+    Arrays, structs and maps are text (`promised.py`). `how` has the expression of each column that
+    is not the field of its name; expressions may also read the columns of `raw`. Lines of white
+    space are no records. With `deletes`, a record without a value deletes the identity in its key;
+    the column of this name marks it. Raises BadInput for an expression that does not fit."""
     around = {f"_{name}": F.col(name) for name in raw.columns if name not in ("value", RECORD)}
     shape = custom_shape(like, columns, how, around)
     if RECORD in raw.columns:
@@ -75,50 +75,50 @@ def parse_records(
 
 @dataclass(frozen=True, kw_only=True)
 class _Field:
-    """A field of the records, and whether its value is of its type."""
+    """The value of a field, and whether it has the promised type."""
 
     value: Column
     fits: Column
 
 
-def _named(columns: Mapping[str, Column]) -> list[Column]:
+def _aliased(columns: Mapping[str, Column]) -> list[Column]:
     return [column.alias(name) for name, column in columns.items()]
 
 
 def _declared(raw: DataFrame, shape: CustomShape, around: Mapping[str, Column]) -> DataFrame:
-    """The fields of the shape of records of declared types, in `_PROMISED` as what is promised, and
-    in `_CORRUPT` as below."""
+    """Read the fields of the shape from records of declared types: with the promised types in
+    `_PROMISED`, and with their own types beside it. `_CORRUPT` is as in `_read`."""
     kind = raw.schema[RECORD].dataType
     fields, fits = declared_fields(F.col(RECORD), kind, shape.tree)
     recorded, _ = declared_fields(F.col(RECORD), kind, without_types(shape.tree))
-    promised_fields = [F.struct(*_named(fields)).alias(_PROMISED)] if fields else []
+    promised_fields = [F.struct(*_aliased(fields)).alias(_PROMISED)] if fields else []
     corrupt = F.isnull(RECORD) | ~F.coalesce(fits, F.lit(False))
     return raw.select(
         *promised_fields,
-        *_named(recorded),
+        *_aliased(recorded),
         F.col("value").alias(RAW),
-        *_named(around),
+        *_aliased(around),
         corrupt.alias(_CORRUPT),
     )
 
 
 def _of_lines(raw: DataFrame, shape: CustomShape, around: Mapping[str, Column]) -> DataFrame:
-    """The fields of the shape of lines of JSON. What a folder names goes before a field."""
+    """Read the fields of the shape from lines of JSON. A partition folder overrides a field."""
     lines = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
-    recorded = lines.select(F.col("value").alias(RAW), *_named(around))
+    recorded = lines.select(F.col("value").alias(RAW), *_aliased(around))
     kind = raw.schema[FOLDERS].dataType if FOLDERS in raw.columns else StructType()
-    named = kind.names if isinstance(kind, StructType) else []
-    of_lines = {name: each for name, each in shape.tree.items() if name not in named}
+    folder_names = kind.names if isinstance(kind, StructType) else []
+    of_lines = {name: each for name, each in shape.tree.items() if name not in folder_names}
     read = _read(recorded, replace(shape, tree=of_lines), tuple(around))
-    of_folders = {name: each for name, each in shape.tree.items() if name in named}
+    of_folders = {name: each for name, each in shape.tree.items() if name in folder_names}
     fields, fits = declared_fields(F.col(f"_{FOLDERS}"), kind, of_folders)
     corrupt = F.col(_CORRUPT) | ~F.coalesce(fits, F.lit(False))
     return read.withColumns({**fields, _CORRUPT: corrupt}) if fields else read
 
 
 def _read(lines: DataFrame, shape: CustomShape, around: tuple[str, ...]) -> DataFrame:
-    """The fields of the shape, and in `_CORRUPT` whether a line is no record that has them."""
-    written = sample_lines(lines.withColumnRenamed(RAW, "value"))
+    """Parse the fields of the shape. `_CORRUPT` is true for a line that is no record with them."""
+    sample = sample_lines(lines.withColumnRenamed(RAW, "value"))
     kinds = {
         name: kind.simpleString()
         for name, kind in shape.tree.items()
@@ -128,8 +128,8 @@ def _read(lines: DataFrame, shape: CustomShape, around: tuple[str, ...]) -> Data
     plain = F.col(_PLAIN)
     names = tuple(shape.tree)
     quick = _parsed(F.when(plain, line), {name: kinds.get(name, "variant") for name in names})
-    exact = record_of(F.when(~plain, line), written, names)
-    marked = lines.withColumn(_PLAIN, written.plain(line, kinds))
+    exact = record_of(F.when(~plain, line), sample, names)
+    marked = lines.withColumn(_PLAIN, sample.plain(line, kinds))
     parsed = marked.select(
         RAW,
         *around,
@@ -156,7 +156,7 @@ def _parsed(record: Column, kinds: Mapping[str, str]) -> Column:
 
 
 def _field(name: str, kind: DataType | Tree | None, kinds: Mapping[str, str]) -> _Field:
-    """A field at the first level, of a line of either sort."""
+    """A field of the first level, from the quick or the exact parse of a line."""
     quick, exact = (F.col(each).getField(name) for each in (_QUICK, _EXACT))
     if name not in kinds:
         return _of_variant(F.coalesce(quick, exact), kind)

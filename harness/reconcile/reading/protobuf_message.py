@@ -1,6 +1,7 @@
-"""A message of Protobuf by its descriptors: its type in Arrow, and values decoded to it.
+"""Protobuf messages by their descriptors: the type of a message in Arrow, and its decoder.
 
-protarrow makes Arrow of messages; Arrow's unsigned numbers, which Spark has not, become wider ones.
+protarrow converts messages to Arrow. Arrow's unsigned numbers become wider
+signed ones, since Spark has none.
 """
 
 from __future__ import annotations
@@ -19,47 +20,50 @@ from google.protobuf.message_factory import GetMessageClass
 
 from streamquake.topologies.problems import did_you_mean
 
-HOW = "`protoc --include_imports --descriptor_set_out=FILE`"
+PROTOC_COMMAND = "`protoc --include_imports --descriptor_set_out=FILE`"
 NUMBER_BYTES = 5
-"""A zero, and the number of the schema."""
+"""Bytes of the header: a zero, and the number of the schema."""
 UINT64_DIGITS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProtobufMessage:
-    """A message: the descriptors of its file and of what that imports, and its full name."""
+    """A message: its full name, and the descriptors of its file and of the imported files."""
 
     descriptors: bytes
     name: str
 
     @property
     def kind(self) -> type[Message]:
-        """Its class. Raises TypeError for a file that lacks one that it imports, KeyError."""
+        """The class of the message. Raises TypeError where an imported file is missing, KeyError
+        where the message is unknown."""
         return _kind(self.descriptors, self.name)
 
     @property
     def arrow_type(self) -> Any:
-        """A struct that Spark can hold. Raises TypeError for a message that holds itself."""
+        """The type of the message, a struct for Spark. Raises TypeError for a recursive message."""
         return _signed(pa.struct(list(protarrow.message_type_to_schema(self.kind))))
 
 
 def protobuf_message(descriptors: bytes, name: str | None) -> ProtobufMessage:
-    """The message of that name, or the only one of the last file, which is the one that `protoc`
-    was given. Raises ValueError with what to do."""
+    """The message of that name, or the only one of the last file (the argument of `protoc`). Raises
+    ValueError with advice."""
     try:
         known = _names(descriptors)
         if name is None and len(known) == 1:
             (name,) = known
         if name is None:
-            text = "it describes not one message; say which is meant, as `message: NAME`"
+            text = "it does not describe exactly one message; name one, such as `message: NAME`"
             raise ValueError(f"{text}{did_you_mean('', known)}")
         found = ProtobufMessage(descriptors=descriptors, name=name)
         if not found.arrow_type.num_fields:
             raise ValueError(f"{name} has no fields")
     except DecodeError as error:
-        raise ValueError(f"expected what {HOW} writes: {error}") from error
+        raise ValueError(f"expected what {PROTOC_COMMAND} writes: {error}") from error
     except TypeError as error:
-        raise ValueError(f"its descriptors cannot be used: {error}; written by {HOW}?") from error
+        raise ValueError(
+            f"its descriptors cannot be used: {error}; written by {PROTOC_COMMAND}?"
+        ) from error
     except KeyError as error:
         text = f'no message is called "{name}"{did_you_mean(name or "", known)}'
         raise ValueError(text) from error
@@ -67,22 +71,22 @@ def protobuf_message(descriptors: bytes, name: str | None) -> ProtobufMessage:
 
 
 def decoder(message: ProtobufMessage, *, framed: bool) -> Callable[[pa.Array], pa.Array]:
-    """Values -> messages as structs; null for what is null, and for what is no such message.
-    `framed`: each stands behind the header of Confluent's wire format."""
+    """A function that decodes values to structs; null for a null and for a value that is no such
+    message. `framed`: each value has the header of Confluent's wire format."""
 
-    def decoded(values: pa.Array) -> pa.Array:
+    def decode(values: pa.Array) -> pa.Array:
         kind = message.kind
         bodies: Iterable[bytes | None] = values.to_pylist()
-        found = [_decoded(_body(body) if framed else body, kind) for body in bodies]
+        found = [_decode(_body(body) if framed else body, kind) for body in bodies]
         batch = protarrow.messages_to_record_batch([each or kind() for each in found], kind)
         absent = pa.array([each is None for each in found], pa.bool_())
         read = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema), mask=absent)
         return read.cast(message.arrow_type)
 
-    return decoded
+    return decode
 
 
-def _decoded(body: bytes | None, kind: type[Message]) -> Message | None:
+def _decode(body: bytes | None, kind: type[Message]) -> Message | None:
     try:
         return None if body is None else kind.FromString(body)
     except DecodeError:
@@ -90,8 +94,9 @@ def _decoded(body: bytes | None, kind: type[Message]) -> Message | None:
 
 
 def _body(value: bytes | None) -> bytes | None:
-    """What follows the header: a zero, the number, how many steps lead to the message in its file,
-    and each of them, where a zero alone is the first message. None where there is no header."""
+    """The bytes after the header, None where there is no header. The header is a zero, the number
+    of the schema, and the path of the message in its file: the number of steps and each step, or
+    a single zero for the first message."""
     if value is None or value[:1] != b"\0":
         return None
     try:
@@ -104,18 +109,18 @@ def _body(value: bytes | None) -> bytes | None:
 
 
 def _varint(value: bytes) -> tuple[int, bytes]:
-    """The number that some bytes begin with, seven bits in each, and what follows it. Raises
-    EOFError where it does not end."""
+    """The number at the start of some bytes (a varint), and the bytes after it. Raises EOFError
+    where the number does not end."""
     found = 0
-    for change, byte in enumerate(value):
-        found |= (byte & 0x7F) << (7 * change)
+    for index, byte in enumerate(value):
+        found |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
-            return found, value[change + 1 :]
+            return found, value[index + 1 :]
     raise EOFError
 
 
 def _names(descriptors: bytes) -> list[str]:
-    """The messages of the last file."""
+    """The names of the messages of the last file."""
     files = _files(descriptors)
     if not files:
         return []
@@ -129,7 +134,7 @@ def _files(descriptors: bytes) -> Any:
 
 @functools.lru_cache(maxsize=8)
 def _kind(descriptors: bytes, name: str) -> type[Message]:
-    """A message's class, made once in each process that decodes."""
+    """The class of a message, created once in each process."""
     pool = DescriptorPool()
     for file in _files(descriptors):
         pool.AddSerializedFile(file.SerializeToString())
@@ -138,7 +143,7 @@ def _kind(descriptors: bytes, name: str) -> type[Message]:
 
 
 def _signed(kind: Any) -> Any:
-    """The same type without unsigned numbers."""
+    """The type with signed numbers instead of unsigned ones."""
     if pa.types.is_uint64(kind):
         return pa.decimal128(UINT64_DIGITS, 0)
     if pa.types.is_uint32(kind):

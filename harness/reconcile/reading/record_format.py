@@ -1,11 +1,11 @@
-"""How records are written, where they do not say it themselves, as a YAML document tells it.
+"""The format and schema of records that do not contain them, as a YAML document describes them.
 
     format: avro                  # json unless given
     schema: order.avsc            # beside the document; several by number: {3: a.avsc, 5: b.avsc}
-    header: confluent             # what stands before each value of a topic
-    message: shop.Order           # which of the messages that a schema of Protobuf describes
+    header: confluent             # the header before each value of a topic
+    message: shop.Order           # the message, where a schema of Protobuf has several
 
-A schema of several lines is the schema itself: so it stands in the plan of a run.
+A schema of several lines is the schema itself, not a file. The plan of a run has it in this form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ W = TypeVar("W", bound="RecordFormat")
 
 
 class RecordFormat(Model):
-    """What a document tells of how records are written."""
+    """The format and schema of records, as a document describes them."""
 
     format: str | None = None
     """The format of a topic's values, by its name; JSON when left out."""
@@ -39,8 +39,8 @@ class RecordFormat(Model):
     """Which of the messages that a schema of Protobuf describes."""
 
     def reported(self, place: str) -> Format | None:
-        """The format with all that is told of it, once the schemas are texts; None for JSON, which
-        records are unless it is told. `place` is where it was told."""
+        """The format with its schemas, which must be texts by now; None for JSON, the default.
+        `place` is where the format was given, for messages."""
         if self.format in (None, DEFAULT_FORMAT):
             return None
         return formats[self.format](self.schema_given(place))
@@ -57,8 +57,8 @@ class RecordFormat(Model):
 def with_schemas(
     found: W, folder: Path, document: Document, at: Place = ()
 ) -> tuple[W, list[Problem]]:
-    """The same with the schemas' texts for their files, which stand in `folder`, and what is wrong
-    with what is told at that place of the document."""
+    """The format with the texts of its schemas instead of their files in `folder`, and the problems
+    of the format at this place of the document."""
     problems = list(_contradictions(found, document, at))
     if problems or found.schema_ is None or found.format is None:
         return found, problems
@@ -77,11 +77,11 @@ def with_schemas(
 
 
 def _schema_problems(read: RecordFormat, document: Document, place: Place) -> list[Problem]:
-    """What is wrong with the schemas themselves."""
-    recorded = read.reported("")
+    """The problems of the schemas themselves."""
+    format_ = read.reported("")
     try:
-        if recorded is not None:
-            recorded.check_schema()
+        if format_ is not None:
+            format_.check_schema()
     except BadInput as error:
         return [document.problem(place, each.message) for each in error.problems]
     return []
@@ -98,14 +98,17 @@ def _contradictions(found: RecordFormat, document: Document, at: Place) -> Itera
     kind = formats[found.format] if found.format is not None else None
     if found.schema_ is not None and (kind is None or not kind.takes_schema):
         known = formats_where(lambda each: each.takes_schema)
-        yield problem("schema", f"records of format {known} have one; say so, as `format: FORMAT`")
+        yield problem(
+            "schema", f"only records of format {known} have one; name the format: `format: FORMAT`"
+        )
         return
     if found.header is not None and found.schema_ is None:
-        yield problem("header", "it stands before values whose `schema` is told; tell it too")
+        yield problem("header", "it needs a `schema`; name one too")
     if found.message is not None and (kind is None or not kind.takes_message):
         known = formats_where(lambda each: each.takes_message)
         yield problem(
-            "message", f"schemas of format {known} have them; say so, as `format: {known}`"
+            "message",
+            f"only schemas of format {known} have messages; name the format: `format: {known}`",
         )
     if isinstance(found.schema_, Mapping):
         assert kind is not None
@@ -113,7 +116,7 @@ def _contradictions(found: RecordFormat, document: Document, at: Place) -> Itera
             yield problem("schema", f"one schema of format {kind.name} reads all records; name it")
         elif found.header is None:
             yield problem(
-                "schema", "numbers of schemas stand in a header; tell it, as `header: confluent`"
+                "schema", "numbers of schemas need a header; name it: `header: confluent`"
             )
         for number in found.schema_:
             if not number.isdecimal():

@@ -1,7 +1,7 @@
-"""Sources: from where the records of a side can be read. One file each in `sources/`.
+"""Sources: the places that the records of a side can be read from. One file each in `sources/`.
 
-A scheme of a URI names its source. A source looks first (what is there, before Spark has been
-started, so that a wrong path is told at once) and reads later.
+The scheme of a URI names its source. A source is inspected first, before Spark starts, so that a
+wrong path is reported at once. It is read later.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 
 ShowMessage = Callable[[str], None]
 
-NOT_FOUND = "no such file or folder, and no file fits it as a pattern"
+NOT_FOUND = "no such file or folder, and no file matches it as a pattern"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRequest:
-    """What shall be read of a source."""
+    """What to read of a source, and in which format."""
 
     names: frozenset[str]
-    """Fields that the expressions of this side name."""
+    """Fields that the expressions of this side read."""
     format: str | None = None
-    """The format as the user said it; None where it is to be found."""
+    """The format that the user gave; None to detect it."""
     schema: Schema | None = None
-    """What the user said of its records."""
+    """The schema that the user gave."""
     show_message: ShowMessage
+    """Shows progress to the user."""
 
 
 class Source(ABC):
@@ -44,37 +45,37 @@ class Source(ABC):
 
     name: ClassVar[str]
     needs_jars: ClassVar[bool] = False
-    """Whether Spark needs more than it brings to read it."""
+    """Whether Spark needs further jars to read it."""
     keyed: ClassVar[bool] = False
-    """Whether records have keys, and come one after the other, so that one can replace another."""
+    """Whether records have keys and an order, so that one can replace another."""
 
     def __init__(self, uris: Sequence[str]) -> None:
-        """Of several URIs all together make up the side. Raises BadInput for some that cannot."""
+        """The URIs together are one side. Raises BadInput where they cannot be combined."""
         self.uris = tuple(uris)
 
     @abstractmethod
     def inspect(self) -> int | None:
-        """How many bytes there are, None where that is not known without reading.
+        """Check that the source exists. Returns its size in bytes; None where only a read shows it.
 
-        Raises BadInput for what is not there, ConnectionError for a system that does not answer.
+        Raises BadInput for a missing source, ConnectionError for an unreachable system.
         """
 
     @abstractmethod
     def read(self, spark: SparkSession, request: ReadRequest) -> Table:
-        """The records. Raises BadInput for what cannot be read as asked."""
+        """Read the records. Raises BadInput where they cannot be read as requested."""
 
 
 sources: Registry[Source] = Registry("source", "streamquake.harness.reconcile.sources")
 
 
 def source_of(uris: Sequence[str], option: str) -> Source:
-    """The source of a side's URIs. Raises BadInput for an unknown scheme or a mixture."""
+    """The source of the URIs of a side. Raises BadInput for an unknown scheme or a mixture."""
     by_scheme = {urlsplit(uri).scheme if "://" in uri else "file" for uri in uris}
     if unknown := sorted(by_scheme - set(sources)):
         known = did_you_mean(unknown[0], sources)
         raise bad_input(option, f'no source reads "{unknown[0]}://"{known}')
     if len(by_scheme) > 1:
         raise bad_input(
-            option, f"one side is read from one kind of source, got {sorted(by_scheme)}"
+            option, f"one side must be read from one kind of source, got {sorted(by_scheme)}"
         )
     return sources[by_scheme.pop()](uris)

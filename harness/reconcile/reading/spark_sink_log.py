@@ -1,9 +1,9 @@
 """The log of Spark's file sink: which files of a folder its batches have committed.
 
-`_spark_metadata` (FileStreamSinkLog) holds a file for each batch, 0, 1, ..., each tenth of them
-compacted into N.compact, which holds all before it: a line with its version, then a line of JSON
-for each file. A task that was run again, or a batch whose driver was lost, leaves files that the
-log does not name.
+`_spark_metadata` (FileStreamSinkLog) has a file for each batch: 0, 1, and so on. Every tenth one is
+N.compact, which includes all earlier ones. A file has a line with its version, then a line of JSON
+for each committed file. A restarted task, or a batch whose driver died, leaves files that are not
+in the log.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ FOLDER = "_spark_metadata"
 
 
 def committed_paths(names: Iterable[str], text: Callable[[str], str]) -> list[str] | None:
-    """The paths that a log names, as they were when it was written; None where there is no log.
+    """The absolute paths in a log, as they were when it was written; None where there is no log.
 
-    `names` are those of all files below the folder, `text` reads one of them.
+    `names` are the names of all files below the folder; `text` reads one of them.
     """
     batches = [PurePosixPath(n) for n in names if PurePosixPath(n).parent.name == FOLDER]
     batches = [batch for batch in batches if batch.stem.isdigit()]
@@ -39,8 +39,7 @@ def committed_paths(names: Iterable[str], text: Callable[[str], str]) -> list[st
 
 
 def uncommitted_files(folder: Path, names: Iterable[str]) -> frozenset[str]:
-    """Of the files below a folder of this host, those that the log there does not name; none where
-    there is no log."""
+    """The files below a local folder that are not in its log; empty where there is no log."""
     names = list(names)
     paths = committed_paths(names, lambda name: (folder / name).read_text(encoding="utf-8"))
     if paths is None:

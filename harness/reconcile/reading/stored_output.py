@@ -1,9 +1,9 @@
-"""Records as they were read from one output: Parquet files, and the facts about the reading.
+"""The records of one output as they were read: Parquet files, and the facts about the read.
 
     <output>/records/*/*.parquet    the records, see `kafka.py` and `files.py` for the columns
-    <output>/read.json              written last: it is there when everything was read
+    <output>/read.json              written last: it exists where the read is complete
 
-Reading and judging are apart, so that a run can be judged again without its cluster.
+Reading and judging are separate, so that a run can be judged again without its cluster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streamquake.reports.record.record_json import is_schema, loads
 
 SCHEMA = 1
 COMMITTED = "committed"
-"""The column of a topic's records that says whether a reader of committed records sees them."""
+"""The column of a topic's records that is true for committed records."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,19 +34,20 @@ class StoredOutput:
 
     @property
     def complete(self) -> bool:
+        """Whether the read is complete."""
         return self._facts.is_file()
 
     def part(self, name: str) -> Path:
-        """Where one part of the records is to be written."""
+        """The folder to write one part of the records to."""
         return self.path / "records" / name
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """All records that were read."""
+        """All stored records."""
         folder = literal_path(self.path / "records")
         return read_without_metadata(spark.read.option("recursiveFileLookup", "true"), [folder])
 
     def facts(self) -> dict[str, Any]:
-        """What is known about the reading. Raises ValueError for another schema."""
+        """The facts about the read. Raises ValueError for another schema."""
         facts: dict[str, Any] = loads(self._facts.read_text(encoding="utf-8"))
         if not isinstance(facts, dict):
             raise ValueError(f"{self._facts}: expected an object, found {type(facts).__name__}")
@@ -55,34 +56,35 @@ class StoredOutput:
         return facts
 
     def lost_files(self) -> str:
-        """Which files of the reading are gone, where nothing stands in their place: what was in
-        them was read, and nobody can judge it. Nothing of readings that listed no files."""
+        """A message where stored files are missing and no others replace them: their records cannot
+        be judged. Empty where none is missing, and for a read that listed no files."""
         listed = self.facts().get("files")
-        there = self._files()
-        if listed is None or set(there) - set(listed):
+        present = self._files()
+        if listed is None or set(present) - set(listed):
             return ""
-        gone = sorted(set(listed) - set(there))
-        return f"{len(gone)} of {len(listed)} files are gone, such as {gone[0]}" if gone else ""
+        missing = sorted(set(listed) - set(present))
+        if not missing:
+            return ""
+        return f"{len(missing)} of {len(listed)} files are missing, such as {missing[0]}"
 
     def miscount(self, spark: Callable[[], SparkSession]) -> str:
-        """That fewer records stand here than were read, or more; nothing where all are there, and
-        of readings that did not count. Those that only a reader of uncommitted records sees are
-        counted apart."""
+        """A message where the number of stored records differs from that of the read. Empty where
+        it is equal, and for a read that did not count. Uncommitted records count separately."""
         facts = self.facts()
         if (counted := facts.get("records")) is None:
             return ""
         frame = self.frame(spark())
         hidden = ~F.col(COMMITTED) if COMMITTED in frame.columns else F.lit(False)
-        there = frame.agg(F.count_if(~hidden), F.count_if(hidden)).first()
-        assert there is not None
+        stored = frame.agg(F.count_if(~hidden), F.count_if(hidden)).first()
+        assert stored is not None
         read = (counted, facts.get("uncommitted", 0))
-        if tuple(there) == read:
+        if tuple(stored) == read:
             return ""
-        return f"{_counts_text(*read)} were read, and the record holds {_counts_text(*there)}"
+        return f"{_counts_text(*read)} were read, and the record holds {_counts_text(*stored)}"
 
     def repeated(self, spark: Callable[[], SparkSession]) -> int:
-        """How many of the records stand here only since their place does so more than once: there
-        is one record at each, so that they were not read."""
+        """The number of stored records that repeat the place of another one. A place has one
+        record, so these were not read from the output."""
         frame = self.frame(spark())
         is_topic = COMMITTED in frame.columns
         place = ("partition", "offset") if is_topic else ("file", "position")
@@ -96,7 +98,7 @@ class StoredOutput:
         return int(copies[0] or 0) if copies is not None else 0
 
     def finish(self, facts: Mapping[str, Any]) -> None:
-        """Say that everything was read, and what is known about it."""
+        """Mark the read as complete, and store the facts about it."""
         document = json.dumps({"schema": SCHEMA, **facts, "files": self._files()}, indent=2)
         self._facts.write_text(document + "\n", encoding="utf-8")
 
@@ -110,5 +112,5 @@ class StoredOutput:
 
 
 def _counts_text(records: int, uncommitted: int) -> str:
-    recorded = f"{records:,} records"
-    return f"{recorded} and {uncommitted:,} uncommitted ones" if uncommitted else recorded
+    text = f"{records:,} records"
+    return f"{text} and {uncommitted:,} uncommitted ones" if uncommitted else text

@@ -1,4 +1,4 @@
-"""One side as a table: fields that expressions may name, and where each record stands."""
+"""One side as a table: the fields that expressions may read, and the place of each record."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ from streamquake.harness.reconcile.json.json_text import json_text
 from streamquake.topologies.problems import bad_input
 
 Origin = Literal["declared", "json", "csv"]
-"""What a field's type rests on: the file's own schema, each JSON value by itself, or nothing, as
-CSV writes text only."""
+"""The origin of a field's type: the schema of the file, each JSON value, or none (CSV is text
+only)."""
 MALFORMED, RAW = "__malformed", "__raw"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """`frame` has the fields, `place`, `MALFORMED` (could not be read) and `RAW` (what it was
-    instead, where it could not be read)."""
+    """`frame` has the fields, `place`, `MALFORMED` (whether a record is unreadable) and `RAW` (the
+    raw text of an unreadable record)."""
 
     frame: DataFrame
     columns: tuple[str, ...]
-    """What expressions may name, apart from `place`."""
+    """The fields that expressions may read, apart from `place`."""
     place: tuple[str, ...]
     origin: Origin = "declared"
     lane: tuple[str, ...] = ()
-    """Where an order is known without being told, such as a partition; with `position`."""
+    """The unit with an order of its own, such as a partition; `position` is the place in it."""
     position: str | None = None
     partition: str | None = None
-    """The partition of a topic that a record stands in."""
+    """The column with the topic partition of a record."""
     deletes: str | None = None
-    """Of a topic: the column that says whether a record has no value."""
+    """Of a topic: the column that is true for a record without a value."""
     variants: Mapping[str, str] = field(default_factory=dict)
-    """JSON: field -> the column of `frame` that holds its values with their kinds."""
+    """JSON: field -> the column of `frame` with its values as variants."""
     missing: Mapping[str, str] = field(default_factory=dict)
-    """JSON: field without a variant -> the column that says whether a record has no such field."""
+    """JSON: field without a variant -> the column that is true where a record lacks the field."""
     all_unreadable: bool = False
-    """There is no record that could be read, so nothing is known of the fields."""
+    """Whether no record is readable, so that no field is known."""
     about: int = 1_000_000
-    """How many records there are, roughly."""
+    """Rough number of records."""
     costly: bool = False
-    """Reading it takes much more than comparing it, so it is worth keeping what was read."""
+    """Whether a read takes much longer than a comparison, so that it should be persisted."""
     persisted: tuple[DataFrame, ...] = ()
-    """What was kept while it was read, to be let go at the end."""
+    """Frames that the read persisted, to release at the end."""
     notes: tuple[str, ...] = ()
-    """What was left out of the reading on purpose, in words."""
+    """Messages for the user about ignored files and records."""
 
 
 def as_json(table: Table) -> Column:
-    """A record's fields as JSON text, from which they can be read again: floating point as its
-    shortest numerals, which before Java 19 are not what Spark writes."""
-    fields = (_as_written(table.frame, name).alias(name) for name in table.columns)
+    """The fields of a record as JSON text that can be read again. Floating point is written as its
+    shortest numeral, which Spark does not write before Java 19."""
+    fields = (_exact_value(table.frame, name).alias(name) for name in table.columns)
     return exact_json(json_text(F.struct(*fields)))
 
 
-def _as_written(frame: DataFrame, name: str) -> Column:
+def _exact_value(frame: DataFrame, name: str) -> Column:
     value = F.col(quote_name(name))
     if isinstance(frame.schema[name].dataType, FloatType):
         return numeral(value, bits=32).cast("double")
@@ -69,16 +69,16 @@ def _as_written(frame: DataFrame, name: str) -> Column:
 
 
 def reject_reserved(names: Iterable[str]) -> None:
-    """Raise BadInput for fields that are called like columns of a table's own."""
+    """Raise BadInput for fields with the names of internal columns."""
     if own := {MALFORMED, RAW} & set(names):
-        called = " and ".join(f"`{name}`" for name in sorted(own))
-        raise bad_input("input", f"expected fields of other names than {called}; rename them")
+        names_text = " and ".join(f"`{name}`" for name in sorted(own))
+        raise bad_input("input", f"expected fields of other names than {names_text}; rename them")
 
 
 def all_readable(rows: DataFrame) -> DataFrame:
-    """Rows as a table's, of a reader that hands on no record that it could not read.
+    """Rows of a reader that returns no unreadable records, with the internal columns of a table.
 
-    Raises BadInput for columns that are called as a table's own.
+    Raises BadInput for columns with the names of internal ones.
     """
     reject_reserved(rows.columns)
     return rows.withColumns({MALFORMED: F.lit(False), RAW: F.lit(None).cast("string")})

@@ -369,7 +369,7 @@ def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> N
         ("schema: o.avsc", "schema: p.avsc", "o.schema: {}/p.avsc cannot be read: No such file"),
         ("schema: o.avsc", "schema: n.avsc", "o.schema: expected the schema of a record"),
         (", schema: o.avsc", "", "o: values in avro do not hold their schema; say it, as"),
-        ("format: avro, ", "", "o.schema: records of format avro or protobuf have one"),
+        ("format: avro, ", "", "o.schema: only records of format avro or protobuf have"),
         (
             "avro",
             "csv",

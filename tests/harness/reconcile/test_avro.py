@@ -48,7 +48,9 @@ def test_files_of_two_ages_need_a_schema_for_all(spark: SparkSession, tmp_path: 
     container(files / "part-1", WIDER, [order(2, "b", n=8)])
     sent = write(tmp_path / "e.json", [{"id": 1, "n": 7}, {"id": 2, "n": 8}])
 
-    with pytest.raises(BadInput, match=r"part-1: its schema is not that of .*part-0; say by which"):
+    with pytest.raises(
+        BadInput, match=r"part-1: its schema differs from that of .*part-0; name the schema"
+    ):
         compared(spark, sent, files, "id", compare="n")
 
     wider = Schema(texts={"": json.dumps(WIDER)}, place="")
@@ -105,11 +107,11 @@ def test_a_schema_that_is_not_told_is_bad_input(topic: Topic) -> None:
     framing = Schema(texts=ONE.texts, place="m.yaml:2: schema", header="confluent")
 
     message = (
-        r"m\.yaml:2: schema: the headers name schemas that are not told: 3 \(1 values\), 5 \(3 v"
+        r"m\.yaml:2: schema: the headers have unknown numbers of schemas: 3 \(1 values\), 5 \(3 v"
     )
     with pytest.raises(BadInput, match=message):
         topic.compared(values, framing)
-    with pytest.raises(BadInput, match="values in avro do not hold their schema"):
+    with pytest.raises(BadInput, match="values in avro do not contain their schema"):
         topic.compared(values, None)
     with pytest.raises(BadInput, match="expected the schema of a record"):
         topic.compared(values, Schema(texts={"": '"string"'}, place=""))
@@ -131,11 +133,11 @@ def test_a_file_names_schemas_beside_it(tmp_path: Path) -> None:
     [
         ("format: avro\nschema: none.avsc", r":2: schema: .*none\.avsc cannot be read: No such"),
         ("format: avro\nschema: {x: a}\nheader: confluent", r":2: schema\.x: expected the number"),
-        ("format: avro\nschema: {3: a}", ":2: schema: numbers of schemas stand in a header; tell"),
-        ("format: avro\nheader: confluent", ":2: header: it stands before values whose `schema`"),
-        ("format: json\nschema: a", ":2: schema: records of format avro or protobuf have one"),
-        ("format: avro\nschema: a", ":2: schema: expected the schema of a record, got another"),
-        ("format: avro\nschema: a\nmessage: b", ":3: message: schemas of format protobuf have"),
+        ("format: avro\nschema: {3: a}", ":2: schema: numbers of schemas need a header; name"),
+        ("format: avro\nheader: confluent", ":2: header: it needs a `schema`"),
+        ("format: json\nschema: a", ":2: schema: only records of format avro or protobuf have"),
+        ("format: avro\nschema: a", ":2: schema: expected the schema of a record, got something"),
+        ("format: avro\nschema: a\nmessage: b", ":3: message: only schemas of format protobuf"),
         ("format: avro\nheader: confluence", ":2: header: expected 'confluent', got"),
     ],
 )
@@ -155,7 +157,7 @@ def test_files_of_a_job_become_json(spark: SparkSession, tmp_path: Path) -> None
     read_files(spark, folder, into=StoredOutput(path=tmp_path / "own"), source="/o")
     container(folder / "part-1", WIDER, [order(2, "b", n=8)])
 
-    with pytest.raises(BadInput, match=r"its schema is not that of .*at the job's output"):
+    with pytest.raises(BadInput, match=r"its schema differs from that of .*at the job's output"):
         read_files(spark, folder, into=StoredOutput(path=tmp_path / "several"), source="/o")
     avro = formats["avro"](recorded)
     read_files(spark, folder, into=StoredOutput(path=tmp_path / "told"), source="/o", reported=avro)

@@ -19,7 +19,7 @@ from streamquake.harness.reconcile import compare, examples
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.json.json_quick import MIN_SAMPLE
 from streamquake.harness.reconcile.reading.files import read_files
-from streamquake.harness.reconcile.reading.promised_columns import PLAIN
+from streamquake.harness.reconcile.reading.promised_columns import FIELDS_BY_NAME
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.expected_output import reconciled
 from streamquake.reports.record.outcome import Finding
@@ -439,7 +439,7 @@ def both_ways(
     came: bytes,
     kind: str,
     values: Sequence[str],
-    how: Mapping[str, str] = PLAIN,
+    how: Mapping[str, str] = FIELDS_BY_NAME,
 ) -> tuple[set[int], set[int]]:
     """What differs of the values that came in a file, as the command says it, and as a run does."""
     command, run = findings_of_both(spark, folder, reported, came, kind, values, how)
@@ -453,7 +453,7 @@ def findings_of_both(
     came: bytes,
     kind: str,
     values: Sequence[str],
-    how: Mapping[str, str] = PLAIN,
+    how: Mapping[str, str] = FIELDS_BY_NAME,
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     copied = folder / "copied"
     copied.mkdir()
@@ -474,7 +474,7 @@ def run_alone(
     folder: Path,
     reported: Path,
     values: Sequence[str],
-    how: Mapping[str, str] = PLAIN,
+    how: Mapping[str, str] = FIELDS_BY_NAME,
 ) -> set[int]:
     """What differs of what `both_ways` was given, as a run says it."""
     return wrong(findings_of_run(spark, folder, reported, values, how))

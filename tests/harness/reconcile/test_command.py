@@ -109,7 +109,7 @@ def test_what_proves_nothing_exits_with_3(run_command: RunCommand, tmp_path: Pat
         (("--actual", "e.json", "--key", "id", "--actual-compare", "id"), "differs from --compare"),
         (("--actual", "e.json", "--key", "CAST(ack AS INT)"), "failed on a record"),
         (("--actual", "e.json", "--key", "id", "--also", "gpa"), '"gpa"; did you mean "gap"?'),
-        (("--actual", "notes", "--key", "id"), "say it with"),
+        (("--actual", "notes", "--key", "id"), "set it with"),
         (("--actual", "e.json", "--key", "id", "--json", "no/where.json"), "no such folder: no"),
     ],
 )

@@ -35,7 +35,7 @@ def test_a_folder_without_what_flink_has_not_finished(spark: SparkSession, tmp_p
     result = compared(spark, write(tmp_path / "e.parquet", ROWS), folder, "id, text")
 
     assert (result.counts["lost"], result.counts["actual"]) == (0, 6)
-    assert "1 pending or in-progress files were left out" in result.notes[0]
+    assert "1 pending or in-progress files were ignored" in result.notes[0]
 
 
 def test_what_sparks_sink_has_not_committed_is_left_out(
@@ -62,7 +62,7 @@ def test_what_sparks_sink_has_not_committed_is_left_out(
     assert "2 files that the sink's log has not committed" in result.notes[0]
 
     (log / "3").write_text(batch("part-77.json"))
-    with pytest.raises(BadInput, match=r"committed file that is not there: .*part-77"):
+    with pytest.raises(BadInput, match=r"committed file that does not exist: .*part-77"):
         compared(spark, tmp_path / "e.json", folder)
 
 
@@ -172,7 +172,7 @@ def test_folders_that_are_not_the_same_for_all_files_give_no_columns(
     result = compared(spark, expected, tmp_path / "out")
 
     assert (result.counts["actual"], result.counts["lost"]) == (2, 0)
-    assert "not all stand in the same NAME=VALUE folders" in result.notes[0]
+    assert "not all in the same NAME=VALUE folders" in result.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_shards_that_are_no_numbers_are_not_made_the_same(
 
     with pytest.raises(BadInput, match="`k` is not a column of the actual side"):
         compared(spark, expected, tmp_path / "out", "id, k")
-    assert "Spark takes '1d' for a number" in compared(spark, expected, tmp_path / "out").notes[0]
+    assert "Spark reads '1d' as a number" in compared(spark, expected, tmp_path / "out").notes[0]
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,9 @@ def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
         return read_mapping(tmp_path / "m.yaml", "actual").schema
 
     assert schema("message: shop.Order") is not None
-    with pytest.raises(BadInput, match=r":2: schema: it describes not one message; say which"):
+    with pytest.raises(
+        BadInput, match=r":2: schema: it does not describe exactly one message; name"
+    ):
         schema("")
     message = r':2: schema: no message is called "shop\.Oder"; did you mean "shop\.Order"\?'
     with pytest.raises(BadInput, match=message):
@@ -117,7 +119,7 @@ def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
     ("reported", "wording"),
     [
         ("schema: text.desc", r":2: schema: expected what `protoc --include_imports"),
-        ("schema: empty.desc", r":2: schema: it describes not one message"),
+        ("schema: empty.desc", r":2: schema: it does not describe exactly one message"),
         ("schema: bare.desc", r":2: schema: shop\.Bare has no fields"),
         ("schema: self.desc", r":2: schema: its descriptors cannot be used: Recursive structure"),
         ("schema: lacking.desc", r":2: schema: its descriptors cannot be used: .*other\.proto"),
@@ -153,5 +155,5 @@ def test_a_topic_needs_a_schema(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     uri, sent = stub_topic(monkeypatch, [order(ROWS[0])]), write(tmp_path / "e.json", [ROWS[0]])
-    with pytest.raises(BadInput, match="values in protobuf do not hold their schema"):
+    with pytest.raises(BadInput, match="values in protobuf do not contain their schema"):
         compared(spark, sent, uri, "id", actual_format="protobuf")

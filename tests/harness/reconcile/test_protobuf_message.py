@@ -143,7 +143,7 @@ def test_a_message_is_called_with_its_package_where_there_is_one() -> None:
     assert protobuf_message(described("Order"), None).name == "Order"
     assert protobuf_message(described("Order", package="shop"), None).name == "shop.Order"
     message = (
-        "it describes not one message; say which is meant, as `message: NAME`; "
+        "it does not describe exactly one message; name one, such as `message: NAME`; "
         "known: shop.Item, shop.Order"
     )
     with pytest.raises(ValueError) as rejected:

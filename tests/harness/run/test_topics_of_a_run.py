@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.reading.kafka import _stamped
+from streamquake.harness.reconcile.reading.kafka import _timestamp_source
 from streamquake.harness.run import job_preparation
 from streamquake.harness.workloads.numbered import Numbered
 from tests.fakes import TOPOLOGY, fake_cluster
@@ -72,4 +72,4 @@ def test_the_records_show_their_timestamp_type(
 ) -> None:
     seen = spark.createDataFrame([(kind,) for kind in kinds], "appended boolean")
 
-    assert _stamped(seen) == stamped
+    assert _timestamp_source(seen) == stamped

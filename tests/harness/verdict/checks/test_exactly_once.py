@@ -721,7 +721,7 @@ def test_a_file_of_a_reading_that_is_gone_was_not_lost_by_the_job(testbed: Testb
 
     gone = testbed.judged()
     assert gone.outcome == Outcome.UNDECIDED
-    assert "copy: 1 of 2 files are gone, such as committed/part-1.parquet" in gone.summary
+    assert "copy: 1 of 2 files are missing, such as committed/part-1.parquet" in gone.summary
 
     rest = pq.read_table(testbed.data / "kept.parquet").slice(1)
     pq.write_table(rest, file.with_name("rewritten.parquet"))
