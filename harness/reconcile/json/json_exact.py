@@ -1,11 +1,12 @@
-"""One JSON record, read as RFC 8259 has it, and written again so that Spark reads it exactly.
+"""Parses one JSON record by RFC 8259, and writes it again so that Spark reads it exactly.
 
-A variant holds whole numbers and fractions of 38 digits exactly and takes every other numeral for
-floating point, exponents among them. So each numeral is written out where 38 digits are enough,
-and otherwise left as floating point only where that says exactly the same number.
+A variant holds whole numbers and fractions of 38 digits exactly. It reads every other numeral, such
+as one with an exponent, as floating point. So each numeral is written out where 38 digits suffice,
+and otherwise left as floating point only where that is exactly the same number.
 
-What is no single object is no record: two objects, anything but white space behind one, a name
-twice in an object, NaN, comments, single quotes, half of a surrogate pair, bytes that are no UTF-8.
+A line that is not exactly one object is malformed: two objects, anything but white space after one,
+a name twice in an object, NaN, comments, single quotes, half of a surrogate pair, bytes that are no
+UTF-8.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 _FLOATING = re.compile(r'(?<!\\)"([ef]):([^"]*)"')
-"""A floating-point value of 32 or 64 bits in a text of `nested.py`. Nothing within its texts begins
-so: a quote stands behind a backslash there."""
+"""A floating-point value of 32 or 64 bits in a text of `nested.py`. Strings in it cannot match:
+their quotes have a backslash."""
 MAX_DIGITS = 38
-"""Digits that Spark's decimals hold."""
+"""Digits of Spark's largest decimal."""
 FLOATING_DIGITS = 17
-"""More are written of decimals alone."""
+"""Digits of the longest floating-point numeral; only decimals have more."""
 
 
 class WrittenNumber(str):
-    """A number as it was written."""
+    """A number of JSON in its original spelling."""
 
 
 def exact_record(line: bytes, names: Collection[str]) -> str | None:
-    """The fields `names` of a record as JSON text; None for what is no record, and for a number of
-    these fields that cannot be held exactly."""
+    """The fields `names` of a record as JSON text; None for a malformed line, and where a number in
+    these fields has no exact value."""
     try:
         text = line.decode()
         record = _decoder.decode(text.strip(" \t\r\n"))
@@ -50,18 +51,18 @@ def exact_record(line: bytes, names: Collection[str]) -> str | None:
 
 
 def exact_value(text: str) -> str:
-    """JSON that Spark wrote, with its numbers written as `exact_record` writes them."""
+    """JSON that Spark wrote, with its numbers in the form of `exact_record`."""
     return _serialized(_decoder.decode(text), _numeral_of_spark)
 
 
 def record_rewriter(names: Collection[str]) -> Callable[[pa.Array], pa.Array]:
     """`exact_record` for a batch of lines in bytes; null for null."""
 
-    def rewritten(lines: pa.Array) -> pa.Array:
+    def rewrite(lines: pa.Array) -> pa.Array:
         found = (None if line is None else exact_record(line, names) for line in lines.to_pylist())
         return pa.array(found, pa.string())
 
-    return rewritten
+    return rewrite
 
 
 def rewrite_values(texts: pa.Array) -> pa.Array:
@@ -71,7 +72,7 @@ def rewrite_values(texts: pa.Array) -> pa.Array:
 
 
 def rewrite_floating(texts: pa.Array) -> pa.Array:
-    """Texts of `nested.py`, in which each floating-point value is a number as others are there."""
+    """Texts of `nested.py`, with each floating-point value in the form of the other numbers."""
     found = (None if text is None else _FLOATING.sub(_floating, text) for text in texts.to_pylist())
     return pa.array(found, pa.string())
 
@@ -82,7 +83,7 @@ def shortest_numerals(values: pa.Array) -> pa.Array:
 
 
 def shortest_numerals_of_32_bits(values: pa.Array) -> pa.Array:
-    """The shortest numerals that 32 bits tell apart, of values that 32 bits hold."""
+    """The shortest numerals of 32-bit floating-point values; null for null."""
     return pa.array(map(_shortest_of_32_bits, values.to_pylist()), pa.string())
 
 
@@ -96,35 +97,39 @@ def _shortest_of_32_bits(value: float | None) -> str | None:
     if value is None or not isfinite(value):
         return _shortest(value)
     numerals = (f"{value:.{digits}g}" for digits in range(1, 10))
-    return next(text for text in numerals if _of_32_bits(float(text)) == value)
+    return next(text for text in numerals if _round_to_32_bits(float(text)) == value)
 
 
-def _of_32_bits(value: float) -> float | None:
+def _round_to_32_bits(value: float) -> float | None:
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:  # a short form of the largest values is larger than all of them
+    except OverflowError:  # a short numeral of the largest value may be too large
         return None
 
 
 def _floating(found: re.Match[str]) -> str:
     value: float | None = float(found[2])
     if found[1] == "e":
-        value = _of_32_bits(float(found[2]))
+        value = _round_to_32_bits(float(found[2]))
     text = _shortest(value) if found[1] == "f" else _shortest_of_32_bits(value)
     if value is None or not isfinite(value):
         return f'"n:{text}"'
     sign, digits, power = Decimal(str(text)).as_tuple()
     assert isinstance(power, int)
     figures = "".join(map(str, digits)).lstrip("0")
-    kept = figures.rstrip("0")
-    number = f"{'-' * sign}{kept}e{power + len(figures) - len(kept)}" if kept else "0"
+    significant = figures.rstrip("0")
+    number = (
+        f"{'-' * sign}{significant}e{power + len(figures) - len(significant)}"
+        if significant
+        else "0"
+    )
     return f'"n:{number}"'
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name is used twice")
     return record
 
 
@@ -156,19 +161,19 @@ def _text(value: str | bool | None) -> str:
 
 
 def _numeral(text: str) -> str:
-    """A numeral that Spark reads as exactly this number. Raises ValueError where there is none."""
+    """A numeral that Spark reads as exactly this number. Raises ValueError where none exists."""
     number = _decimal(text)
     if (written := _plain_numeral(number)) is not None:
         return written
     near = float(text)
     if isfinite(near) and Decimal(repr(near)) == number:
         return repr(near)
-    raise ValueError(f"{text} is no number that can be held exactly")
+    raise ValueError(f"{text} has no exact value")
 
 
 def _numeral_of_spark(text: str) -> str:
     if "E" in text and len(_decimal(text).as_tuple().digits) <= FLOATING_DIGITS:
-        # Spark leaves this to the JVM, which before Java 19 writes 1e23 as 9.999999999999999E22.
+        # Spark uses the JVM, which before Java 19 writes 1e23 as 9.999999999999999E22.
         text = repr(float(text))
     return _plain_numeral(_decimal(text)) or repr(float(text))
 
@@ -176,19 +181,19 @@ def _numeral_of_spark(text: str) -> str:
 def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
-    except InvalidOperation as error:  # an exponent beyond what Python counts
+    except InvalidOperation as error:  # an exponent too large for Python
         raise ValueError(text) from error
 
 
 def _plain_numeral(number: Decimal) -> str | None:
-    """A number without exponent and without zeros at its end; None where that is too long."""
+    """A number without exponent and trailing zeros; None where it has too many digits."""
     if not number:
         return "0"
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     figures = "".join(map(str, digits)).lstrip("0")
-    kept = figures.rstrip("0")
-    exponent += len(figures) - len(kept)
-    if max(len(kept) + exponent, 0) + max(-exponent, 0) > MAX_DIGITS:
+    significant = figures.rstrip("0")
+    exponent += len(figures) - len(significant)
+    if max(len(significant) + exponent, 0) + max(-exponent, 0) > MAX_DIGITS:
         return None
-    return format(Decimal((sign, tuple(map(int, kept)), exponent)), "f")
+    return format(Decimal((sign, tuple(map(int, significant)), exponent)), "f")

@@ -1,9 +1,9 @@
-"""Lines of JSON read with types that were guessed, wherever that is certain to be exact.
+"""Reads lines of JSON with guessed types, where the result is certain to be exact.
 
-A variant keeps each value's own kind, but making and casting it costs more than all that comes
-after. Most lines are plain: whole numbers, texts, truth values, of one kind each. So the first
-records say what to expect, lines are parsed with those types, and a line is *doubtful* unless it is
-written as the first ones were (`json_record.py`). Doubtful lines are left to `json_table.py`.
+A variant keeps the kind of each value, but building and casting it costs more than the comparison.
+Most lines are plain: each field has whole numbers, texts or booleans only. So the types are guessed
+from the first records, and lines are parsed with these types. A line is *uncertain* unless it has
+the form of the first ones (`json_record.py`). `json_table.py` reads uncertain lines again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.json.json_record import STRICT, JsonLines
 
 MIN_SAMPLE = 1000
-"""Fewer records than this are not worth a guess."""
+"""With fewer records than this no types are guessed."""
 TYPES: Mapping[str, DataType] = {
     "bigint": LongType(),
     "boolean": BooleanType(),
@@ -37,18 +37,18 @@ TYPES: Mapping[str, DataType] = {
     "variant": VariantType(),
 }
 LONG = range(-(2**63), 2**63)
-UNCERTAIN, TEXT = "__doubt", "__text"
+UNCERTAIN, TEXT = "__uncertain", "__text"
 
 
 def guess_types(lines: JsonLines, names: Iterable[str]) -> dict[str, str]:
-    """Field -> the type that all its values will probably have, as far as one was found."""
+    """Field -> the probable type of all its values, for fields whose first values have one type."""
     if len(lines.first) < MIN_SAMPLE:
         return {}
     first = map(_parsed, lines.first[:MIN_SAMPLE])
     records = [each for each in first if each is not None]
-    named = set().union(*lines.variants)
+    known = set().union(*lines.variants)
     kinds = {
-        name: _kind([record.get(name) for record in records]) for name in names if name in named
+        name: _kind([record.get(name) for record in records]) for name in names if name in known
     }
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
@@ -60,8 +60,8 @@ def read_with_types(
     cells: Mapping[str, str],
     kinds: Mapping[str, str],
 ) -> DataFrame:
-    """Each field in its cell, with its type of `kinds` or else as a variant; `place`, `DOUBT`, and
-    in `TEXT` the line where it is in doubt."""
+    """Each field in its cell, with its type in `kinds` or else as a variant; `place`; `UNCERTAIN`;
+    and `TEXT`, the line where it is uncertain."""
     fields = [StructField(name, TYPES[kinds.get(name, "variant")]) for name in cells]
     schema = StructType([*fields, StructField(UNCERTAIN, StringType())])
     options = {"columnNameOfCorruptRecord": UNCERTAIN, **STRICT}
@@ -75,9 +75,9 @@ def read_with_types(
         F.isnull(field(UNCERTAIN)),
         *(F.isnotnull(field(name)) for name in kinds),
     ]
-    problem = ~F.coalesce(reduce(and_, proofs), F.lit(False))
+    uncertain = ~F.coalesce(reduce(and_, proofs), F.lit(False))
     values = (field(name).alias(cell) for name, cell in cells.items())
-    found = parsed.select(*values, *map(quote_name, place), "value", problem.alias(UNCERTAIN))
+    found = parsed.select(*values, *map(quote_name, place), "value", uncertain.alias(UNCERTAIN))
     text = F.when(F.col(UNCERTAIN), F.col("value")).alias(TEXT)
     return found.select(*cells.values(), *map(quote_name, place), UNCERTAIN, text)
 

@@ -1,8 +1,8 @@
-"""What is one record of JSON, for every reader: a run's outputs and the `reconcile` command.
+"""Parses one record of JSON, for the outputs of a run and for the `reconcile` command.
 
-Most lines are written as the first ones were: the same names in the same order, and values that
-Spark's own reader takes exactly. One pattern proves that of a line. Every other line is read by
-`json_exact.py`, which costs more and is as strict as JSON is.
+Most lines have the form of the first ones: the same names in the same order, and values that
+Spark's own reader reads exactly. One pattern proves this for a line. `json_exact.py` reads every
+other line, which costs more and is as strict as RFC 8259.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from streamquake.harness.reconcile.json.json_exact import (
 )
 
 SAMPLE_SIZE = 1000
-"""Records that say how lines are written."""
+"""Number of first lines that show the form of all lines."""
 VARIANTS = 4
-"""Sequences of names that the pattern of a line knows; others are read the long way."""
+"""Sequences of names in the pattern of a line; `json_exact.py` reads lines with others."""
 STRICT: Mapping[str, str] = {
     "mode": "PERMISSIVE",
     "allowSingleQuotes": "false",
     "allowNonNumericNumbers": "false",
 }
 PLAIN_NAME = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*')
-"""Names that stand in a line as they are."""
+"""Names without escapes in a line."""
 BLANK = r"\A[ \t\r\n]*+\z"
-MANY_NAMES = 100
-"""Java matches a pattern as deep in its stack as the pattern is long, so longer ones end it."""
+MAX_NAMES = 100
+"""Java's matcher recurses with the length of a pattern, so a longer one overflows the stack."""
 _SPACE = r"[ \t\r\n]*+"
 _PART = r'[^"\\\x00-\x1f]*+'
 _ESCAPE = r'\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})'
@@ -52,15 +52,15 @@ _OF_KIND = {"string": _TEXT, "bigint": _WHOLE, "boolean": "(?:true|false)"}
 
 @dataclass(frozen=True, kw_only=True)
 class JsonLines:
-    """How the first lines of a data set are written."""
+    """The form of the first lines of a data set."""
 
     first: tuple[str | None, ...]
     variants: tuple[tuple[str, ...], ...]
-    """Names in their order, the most frequent first."""
+    """Sequences of names, the most frequent first."""
 
     def plain(self, value: Column, kinds: Mapping[str, str] | None = None) -> Column:
-        """Whether a line is proven to be one flat record, exact for Spark's reader. Each field of
-        `kinds` (string, bigint, boolean) is there and written as one of its kind."""
+        """Whether a line is certainly one flat record that Spark reads exactly. Each field of
+        `kinds` (string, bigint, boolean) must be present and of its kind."""
         kinds = kinds or {}
         variants = [names for names in self.variants if kinds.keys() <= set(names)]
         if not variants:
@@ -71,49 +71,49 @@ class JsonLines:
 
 
 def sample_lines(lines: DataFrame) -> JsonLines:
-    """The first of some lines, in `value`."""
+    """The form of some lines, whose text is in `value`."""
     first = tuple(row.value for row in lines.select("value").take(SAMPLE_SIZE))
     seen = Counter(names for names in map(_names, first) if names)
     return JsonLines(first=first, variants=tuple(names for names, _ in seen.most_common(VARIANTS)))
 
 
 def record_of(value: Column, lines: JsonLines, names: Iterable[str]) -> Column:
-    """A line as one record that Spark reads exactly, with the fields `names` at least; null for
-    what is no record."""
+    """A line as one record that Spark reads exactly, with at least the fields `names`; null for a
+    malformed line."""
     plain = lines.plain(value)
     rewrite: Any = _evaluated_once(arrow_udf(record_rewriter(frozenset(names)), "string"))  # type: ignore[call-overload]
     return F.when(plain, value).otherwise(rewrite(F.when(~plain, value.cast("binary"))))
 
 
 def exact_json(text: Column) -> Column:
-    """JSON that Spark wrote, its numbers written as those of `record_of` are."""
+    """JSON that Spark wrote, with its numbers in the form of `record_of`."""
     rewrite: Any = arrow_udf(rewrite_values, "string")  # type: ignore[call-overload]
     floating = text.rlike("[0-9][eE.]")
     return F.when(floating, rewrite(F.when(floating, text))).otherwise(text)
 
 
 def exact_floating(text: Column) -> Column:
-    """A text of `nested.py` with its floating-point values as the numbers they are."""
+    """A text of `nested.py`, with its floating-point values in the form of other numbers."""
     rewrite: Any = arrow_udf(rewrite_floating, "string")  # type: ignore[call-overload]
     marked = text.rlike('"[ef]:')
     return F.when(marked, rewrite(F.when(marked, text))).otherwise(text)
 
 
 def numeral(value: Column, *, bits: int = 64) -> Column:
-    """A floating-point value as the shortest numeral that reads as it, in 64 or 32 bits."""
+    """The shortest numeral that reads as the same floating-point value, of 64 or 32 bits."""
     write = arrow_udf(shortest_numerals_of_32_bits if bits == 32 else shortest_numerals, "string")  # type: ignore[call-overload]
     written: Column = write(value.cast("double"))
     return written
 
 
 def not_blank(value: Column) -> Column:
-    """Whether a line holds anything but white space."""
+    """Whether a line has anything but white space."""
     return F.isnull(value) | ~value.rlike(BLANK)
 
 
 def _evaluated_once(function: Any) -> Any:
-    """A function whose result the optimiser copies nowhere: inlined into each use of a field, one
-    reading becomes dozens, and its plan takes seconds to compile and megabytes to keep."""
+    """Mark a function so that the optimiser does not inline it. Inlined into each use of a field,
+    one call becomes dozens, and its plan takes seconds to compile and megabytes to store."""
     return function.asNondeterministic()
 
 
@@ -127,7 +127,7 @@ def _object(names: Sequence[str], kinds: Mapping[str, str]) -> str:
 
 
 def _names(line: str | None) -> tuple[str, ...] | None:
-    """The names of a record in their order; None unless the pattern can say them."""
+    """The names of a record in their order; None where the pattern cannot match them."""
     try:
         pairs: Collection[tuple[str, object]] = json.loads(line or "", object_pairs_hook=tuple)
     except (ValueError, RecursionError):
@@ -136,4 +136,4 @@ def _names(line: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name for name, _ in pairs)
     known = len(set(names)) == len(names) and all(map(PLAIN_NAME.fullmatch, names))
-    return names if known and len(names) <= MANY_NAMES else None
+    return names if known and len(names) <= MAX_NAMES else None

@@ -1,10 +1,10 @@
-"""Lines of JSON as a table, with nothing about a value lost.
+"""Lines of JSON as a table that preserves each value exactly.
 
-A field is parsed as a variant, which keeps whole numbers and decimals of 38 digits exact, text
-apart from numbers, and null apart from a field that is missing; `json_quick.py` reads the same with
-less work where that is certain. Types are inferred over all records, not a sample: a field whose
-values are of one kind gets that type for computing with. What is no record (`json_record.py`) is
-malformed.
+A field is parsed as a variant. It keeps whole numbers and decimals of 38 digits exact, and
+distinguishes text from numbers, and null from a missing field. `json_quick.py` reads the same
+values with less work where that is certain. Types are inferred over all records, not over a sample:
+a field whose values are of one kind has that type in computations. A line that is no record
+(`json_record.py`) is malformed.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from streamquake.harness.reconcile.reading.table import (
 _CORRUPT, _RECORD = "__corrupt", "__record"
 _CELL, _MISSING = "__field_", "_missing"
 MANY_UNCERTAIN = 0.3
-"""Above this share of doubtful lines it is worth keeping what was read of them."""
+"""Above this share of uncertain lines the records should be persisted."""
 FIELDS_SAMPLE = 1000
-"""Records that are looked at for the fields there are, when one was named that is not there."""
+"""Records that are read to list the known fields, for a message about an unknown one."""
 
 
 def json_table(
@@ -55,22 +55,23 @@ def json_table(
     lane: tuple[str, ...] = (),
     position: str | None = None,
 ) -> Table:
-    """`lines` has `value` and `place`. A null value (a tombstone) is a record without fields."""
+    """The table of `lines`, which have the columns `value` and `place`. A null value (a tombstone)
+    is a record without fields."""
     wanted = sorted(set(names) - set(place))
     reject_reserved(wanted)
-    cells = {name: f"{_CELL}{change}" for change, name in enumerate(wanted)}
-    how = sample_lines(lines)
-    kinds = guess_types(how, wanted)
-    rows = _parse_with_guess(lines, how, place, cells, kinds) if kinds else None
+    cells = {name: f"{_CELL}{number}" for number, name in enumerate(wanted)}
+    sample = sample_lines(lines)
+    kinds = guess_types(sample, wanted)
+    rows = _parse_with_guess(lines, sample, place, cells, kinds) if kinds else None
     if rows is None:
         kinds = {}
-        # Kept, because the types must be known before anything can be compared.
-        kept = _parsed(lines, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
-        rows = _Rows(frame=kept, persisted=(kept,), costly=True)
+        # Persisted, since the types must be known before the comparison starts.
+        parsed_rows = _parsed(lines, sample, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+        rows = _Rows(frame=parsed_rows, persisted=(parsed_rows,), costly=True)
     others = {name: cells[name] for name in wanted if name not in kinds}
-    seen = _survey(rows.frame, others) if others or not kinds else _FieldSurvey()
+    survey = _survey(rows.frame, others) if others or not kinds else _FieldSurvey()
     typed = {name: F.col(cells[name]) for name in kinds}
-    typed |= {name: _cast_field(cells[name], kind) for name, kind in seen.kinds.items()}
+    typed |= {name: _cast_field(cells[name], kind) for name, kind in survey.kinds.items()}
     columns = tuple(sorted(typed)) if len(typed) == len(cells) else _fields(lines, place)
     return Table(
         frame=rows.frame.withColumns(typed),
@@ -79,12 +80,12 @@ def json_table(
         origin="json",
         lane=lane,
         position=position,
-        variants={name: cells[name] for name in seen.kinds},
+        variants={name: cells[name] for name in survey.kinds},
         missing={name: cells[name] + _MISSING for name in kinds},
-        all_unreadable=not kinds and not seen.readable,
+        all_unreadable=not kinds and not survey.readable,
         persisted=rows.persisted,
-        # A cast of a variant costs as much as its parsing, and every pass would do it again.
-        costly=rows.costly or bool(seen.kinds),
+        # A cast of a variant costs as much as its parsing, and every pass would repeat it.
+        costly=rows.costly or bool(survey.kinds),
     )
 
 
@@ -99,7 +100,7 @@ class _Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class _FieldSurvey:
-    """What is known of the variants: the fields that are there, and the type of all values."""
+    """The number of readable records, and the common type of all values of each variant field."""
 
     readable: int = 0
     kinds: Mapping[str, str] = field(default_factory=dict)
@@ -118,46 +119,54 @@ def _survey(rows: DataFrame, cells: Mapping[str, str]) -> _FieldSurvey:
 
 def _parse_with_guess(
     lines: DataFrame,
-    how: JsonLines,
+    sample: JsonLines,
     place: tuple[str, ...],
     cells: Mapping[str, str],
     kinds: Mapping[str, str],
 ) -> _Rows | None:
-    """The records by what their types probably are; None where that was wrong."""
-    kept = read_with_types(lines, how, place, cells, kinds).persist(StorageLevel.MEMORY_AND_DISK)
-    count = kept.agg(
+    """The records parsed with the guessed types; None where the guess was wrong."""
+    parsed_rows = read_with_types(lines, sample, place, cells, kinds).persist(
+        StorageLevel.MEMORY_AND_DISK
+    )
+    count = parsed_rows.agg(
         F.count(F.lit(1)).alias("lines"), F.count_if(UNCERTAIN).alias("uncertain")
     ).first()
     assert count is not None
     missing = {cells[name] + _MISSING: F.lit(False) for name in kinds}
-    sure = all_readable(kept.where(~F.col(UNCERTAIN)).drop(UNCERTAIN, TEXT).withColumns(missing))
+    certain = all_readable(
+        parsed_rows.where(~F.col(UNCERTAIN)).drop(UNCERTAIN, TEXT).withColumns(missing)
+    )
     if not count.uncertain:
-        return _Rows(frame=sure, persisted=(kept,), costly=False)
-    uncertain = kept.where(UNCERTAIN).select(F.col(TEXT).alias("value"), *map(quote_name, place))
-    rest = _parsed(uncertain, how, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
-    message = _survey(rest, {name: cells[name] for name in kinds}).kinds
-    if any(kind not in (kinds[name].upper(), "VOID") for name, kind in message.items()):
-        kept.unpersist()
+        return _Rows(frame=certain, persisted=(parsed_rows,), costly=False)
+    uncertain = parsed_rows.where(UNCERTAIN).select(
+        F.col(TEXT).alias("value"), *map(quote_name, place)
+    )
+    rest = _parsed(uncertain, sample, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+    actual_kinds = _survey(rest, {name: cells[name] for name in kinds}).kinds
+    if any(kind not in (kinds[name].upper(), "VOID") for name, kind in actual_kinds.items()):
+        parsed_rows.unpersist()
         rest.unpersist()
         return None
     typed = {cells[name] + _MISSING: F.isnull(cells[name]) for name in kinds}
     typed |= {cells[name]: F.col(cells[name]).cast(kind) for name, kind in kinds.items()}
-    whole = sure.unionByName(rest.withColumns(typed))
+    whole = certain.unionByName(rest.withColumns(typed))
     return _Rows(
-        frame=whole, persisted=(kept, rest), costly=count.uncertain > count.lines * MANY_UNCERTAIN
+        frame=whole,
+        persisted=(parsed_rows, rest),
+        costly=count.uncertain > count.lines * MANY_UNCERTAIN,
     )
 
 
 def _parsed(
-    lines: DataFrame, how: JsonLines, place: tuple[str, ...], cells: Mapping[str, str]
+    lines: DataFrame, sample: JsonLines, place: tuple[str, ...], cells: Mapping[str, str]
 ) -> DataFrame:
     fields = [StructField(name, VariantType()) for name in cells]
     schema = StructType([*fields, StructField(_CORRUPT, StringType())])
     options = {"columnNameOfCorruptRecord": _CORRUPT, **STRICT}
-    records = lines.withColumn(_RECORD, record_of(F.col("value"), how, cells))
+    records = lines.withColumn(_RECORD, record_of(F.col("value"), sample, cells))
     parsed = records.withColumn("it", F.from_json(_RECORD, schema, options))
-    broken = F.isnotnull("value") & (F.isnull("it") | F.isnotnull(f"it.{_CORRUPT}"))
-    marked = parsed.withColumn(MALFORMED, broken)
+    malformed = F.isnotnull("value") & (F.isnull("it") | F.isnotnull(f"it.{_CORRUPT}"))
+    marked = parsed.withColumn(MALFORMED, malformed)
     return marked.select(
         *(
             F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(cell)
@@ -170,12 +179,12 @@ def _parsed(
 
 
 def _cast_field(cell: str, kind: str) -> Column:
-    """A field with the type of all its values; still a variant where they are of several kinds."""
+    """A field with the common type of all its values; a variant where they are of several kinds."""
     if kind == "VARIANT":
         return F.col(cell)
     if kind == "VOID":
         return F.lit(None)
-    # What is always null within an object has no type that Spark could cast to.
+    # A field that is always null within an object has no type to cast to.
     typed = re.sub(r"\bVOID(?=[,>])", "STRING", kind.replace("OBJECT<", "STRUCT<"))
     return F.col(cell).cast(typed)
 

@@ -1,4 +1,4 @@
-"""Typed values as JSON text from which they can be read again."""
+"""Typed values as JSON text that can be read again."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _EXACT = {
     "timestampFormat": f"{_MICROSECONDS}XXX",
     "timestampNTZFormat": _MICROSECONDS,
 }
-"""Spark writes milliseconds unless it is told otherwise, and holds microseconds."""
+"""By default Spark writes milliseconds, although its timestamps have microseconds."""
 
 
 def json_text(value: Column) -> Column:
-    """A struct, list or map as JSON: null fields are there, times are in microseconds."""
+    """A struct, list or map as JSON, with null fields and with times in microseconds."""
     return F.to_json(value, _EXACT)
 
 
 def base64_text(value: Column) -> Column:
-    """Bytes as JSON has them: Spark's own function breaks them into lines of 76 characters."""
+    """Bytes as base64 text in one line; Spark's own function breaks lines after 76 characters."""
     return F.replace(F.base64(value), F.lit("\r\n"), F.lit(""))

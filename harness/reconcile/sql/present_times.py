@@ -1,7 +1,7 @@
-"""Constants of SQL that Spark reads as a time of the day on which it reads them.
+"""Finds constants of SQL that depend on the present time.
 
-Where a text becomes a time, Spark takes '12:30' for this time of today and a constant 'today' for
-the day itself. What a constant is, however it is put together, is known once SQL is analysed.
+Where text becomes a time, Spark reads '12:30' as this time of today, and 'today' as the present
+day. The value of a constant expression is known after Spark has analysed the SQL.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ WORD = re.compile(
     r"(?:now|today|tomorrow|yesterday)(?:\s+[a-z]+(?:/[a-z0-9_+-]+)*|\s*[+-][\d:]+)?",
     re.IGNORECASE,
 )
-"""A text that is a time of the present where a date or a time is expected, with its zone."""
+"""Text that Spark reads as the present where it expects a date or a time, with a zone."""
 CLOCK = re.compile(r"T?\d+:\d+(?::\d+(?:\.\d*)?)?\s*(?:[a-z+-][\w/:+-]*)?", re.IGNORECASE)
-"""A text that is one of today where a timestamp is expected, with its zone."""
+"""Text that Spark reads as a time of today where it expects a timestamp, with a zone."""
 BLANK = "".join(map(chr, range(0x21))) + "\x7f"
-"""Signs that Spark takes off both ends of a text that shall be a time."""
+"""Characters that Spark strips from both ends of a text before it parses a time."""
 TIME, TEXT = re.compile("date|timestamp"), re.compile("string|variant")
 SUBQUERIES = ("Exists", "ScalarSubquery", "ListQuery", "LateralSubquery")
 READERS = ("JsonToStructs", "CsvToStructs", "XmlToStructs", "VariantGet")
 
 
 def present_time_message(text: str) -> str:
-    """Why a text is refused."""
+    """The message for text that depends on the present time."""
     return f"'{text}' may be another time whenever it is read; write a date in full"
 
 
 def is_word_of_present(text: str) -> bool:
-    """Whether a text says the present in a word."""
+    """Whether a text is a word for the present, such as 'now'."""
     return WORD.fullmatch(text.strip(BLANK)) is not None
 
 
@@ -44,8 +44,8 @@ def _is_present(text: str) -> bool:
 
 
 def present_within(spark: SparkSession, plan: Any, *, top: bool = False) -> str | None:
-    """A constant that may be another time whenever it is read, of an analysed plan, but for the
-    views in it; or with `top` of the expressions of its last step alone."""
+    """A constant of an analysed plan that depends on the present time, None where there is none.
+    Views in the plan are skipped. With `top` only the expressions of its last step are searched."""
     found = list(_computing_nodes(spark, plan, top=top))
     readers = [node for node in found if _reads_time(node)]
     written = (node.it.child() for node in readers if _reads_nested_text(node))
@@ -55,7 +55,7 @@ def present_within(spark: SparkSession, plan: Any, *, top: bool = False) -> str 
 
 
 def _computing_nodes(spark: SparkSession, plan: Any, *, top: bool = False) -> Iterator[SqlNode]:
-    """The parts of a plan, with what computes a function in the place of its name."""
+    """The parts of a plan, with each function replaced by the expressions that compute it."""
     catalyst: Any = spark._jvm
     replace = getattr(catalyst.org.apache.spark.sql.catalyst.optimizer, "ReplaceExpressions$")
     replaced = getattr(replace, "MODULE$").apply(plan)
@@ -66,20 +66,20 @@ def _computing_nodes(spark: SparkSession, plan: Any, *, top: bool = False) -> It
 
 
 def _reads_time(node: SqlNode) -> bool:
-    """Whether it makes times of texts."""
+    """Whether the part converts text to a date or a time."""
     if node.short not in ("Cast", *READERS):
         return False
-    made, of = (str(it.dataType().catalogString()) for it in (node.it, node.it.child()))
-    return bool(TIME.search(made) and TEXT.search(of))
+    target, source = (str(it.dataType().catalogString()) for it in (node.it, node.it.child()))
+    return bool(TIME.search(target) and TEXT.search(source))
 
 
 def _reads_nested_text(node: SqlNode) -> bool:
-    """Whether the texts stand within another text, such as JSON."""
+    """Whether the part reads texts within another text, such as JSON."""
     return node.short in READERS or "variant" in str(node.it.child().dataType().catalogString())
 
 
 def _constants(found: Iterable[SqlNode]) -> Iterator[str]:
-    """The texts that are known before any record is."""
+    """The constant texts of these parts."""
     for node in found:
         if node.short == "LocalRelation":
             yield from _texts_of_rows(node.it)

@@ -1,4 +1,4 @@
-"""What SQL of documents and options may be made of, as `safe_sql.txt` lists it."""
+"""The allowed parts and functions of SQL in documents and options, from `safe_sql.txt`."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ _NAMES = "names that are functions where no column is called so"
 
 
 def parts_of_expressions() -> frozenset[str]:
-    """The classes of Spark's tree that an expression over one record is made of."""
+    """The classes of Spark's tree that are allowed in an expression over one record."""
     return frozenset(_lists()[_VALUES])
 
 
 def parts_of_queries() -> frozenset[str]:
-    """Those of a query, which reads, groups and joins rows beside."""
+    """The classes of Spark's tree that are allowed in a query."""
     return parts_of_expressions() | frozenset(_lists()[_QUERIES])
 
 
 def generators() -> frozenset[str]:
-    """Functions that may stand where a relation does: they make rows of values."""
+    """Functions that are allowed in the place of a relation: they generate rows from values."""
     return frozenset(_lists()[_GENERATORS])
 
 
 def names_of_functions() -> frozenset[str]:
-    """Names that Spark takes for functions where no column is called so."""
+    """Names that Spark reads as functions where no column has the name."""
     return frozenset(_lists()[_NAMES])
 
 
 @cache
 def functions() -> Mapping[str, str]:
-    """Every function of Spark -> `ALLOWED`, or why it is not."""
+    """Each function of Spark -> `ALLOWED`, or the reason why it is rejected."""
     return {
         name: title.removeprefix(_FUNCTIONS)
         for title, names in _lists().items()

@@ -1,11 +1,11 @@
-"""The SQL of documents and options: it computes values, and can do nothing else.
+"""Rejects SQL of documents and options that does more than compute values.
 
-A text is parsed by Spark's own parser, and every part of the tree must be on a list: one query over
-the relations that are given to it, or one expression over the fields of a record. Commands, other
-relations (files and catalogues are relations to Spark), hints, placeholders and functions that are
-not in `safe_sql.txt` are refused before anything is analysed or executed.
+Spark's own parser parses the text, and every part of the tree must be on a list. The text is one
+query over the given relations, or one expression over the fields of a record. Commands, other
+relations (Spark also reads files and catalogues as relations), hints, placeholders and functions
+that are not in `safe_sql.txt` are rejected before Spark analyses or executes anything.
 
-What a text may use up is bounded by the memory of the session alone; SECURITY.md says more.
+Only the memory of the session bounds the resources that a text uses; see SECURITY.md.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from streamquake.topologies.problems import bad_input, did_you_mean
 
 SENT = frozenset({"sent"})
 MAX_CHARACTERS = 100_000
-"""Characters of one text."""
+"""Longest text, in characters."""
 MAX_COUNT = 1_000_000
-"""The largest number that may be written as a count of what a function makes."""
+"""Largest literal for the number of elements that a function creates."""
 COUNTED = {
     "repeat": 1,
     "space": 0,
@@ -50,19 +50,19 @@ COUNTED = {
     "array_insert": 1,
     "format_number": 1,
 }
-"""Functions that make as much as they are told -> which argument says how much."""
+"""Functions whose result has a requested size -> the index of the argument for the size."""
 MOMENTS = ("date", "timestamp", "timestamp_ntz")
-"""Types whose literals Spark takes for the present, if their text says so or names no day."""
+"""Types whose literals may mean the present time, such as 'today' or a time without a day."""
 _WITH_A_YEAR = re.compile(r"\s*(?:[+-]?\d{4}|epoch\b)", re.IGNORECASE)
 
 
 def safe_query(
     spark: SparkSession, text: str, place: str, relations: frozenset[str] = SENT
 ) -> DataFrame:
-    """The rows of one query over some relations, views of the session.
+    """The rows of one query over some relations, which are views of the session.
 
-    Raises BadInput for a text that is more than such a query, before anything of it is executed;
-    AnalysisException where it does not fit the relations.
+    Raises BadInput for any other text, before Spark executes it; AnalysisException for a query that
+    does not fit the relations.
     """
     reject_unsafe_query(spark, text, place, relations)
     try:
@@ -78,7 +78,7 @@ def safe_query(
 def reject_unsafe_query(
     spark: SparkSession, text: str, place: str, relations: frozenset[str] = SENT
 ) -> None:
-    """Raise BadInput for a text that is not one query over these relations."""
+    """Raise BadInput for a text that is not exactly one query over these relations."""
     _reject_long(text, place)
     try:
         tree = _parsed(_parser(spark).parsePlan, text, place)
@@ -93,7 +93,7 @@ def reject_unsafe_query(
 def safe_expression(spark: SparkSession, text: str, place: str) -> Any:
     """The tree of one expression over the fields of a record.
 
-    Raises BadInput where it does more than compute; ParseException where it is no expression.
+    Raises BadInput where it does more than compute, ParseException where it is no expression.
     """
     _reject_long(text, place)
     tree = _parsed(_parser(spark).parseExpression, text, place)
@@ -106,8 +106,8 @@ def _parser(spark: SparkSession) -> Any:
 
 
 def _parsed(parse: Callable[[str], Any], text: str, place: str) -> Any:
-    """The tree of a text. Raises ParseException, and BadInput where the parser itself gives up,
-    which descends as deep as the text."""
+    """The tree of a text. Raises ParseException, and BadInput where the nesting is too deep for the
+    recursive parser."""
     try:
         return parse(text)
     except Py4JJavaError as error:
@@ -127,7 +127,8 @@ def _reject_long(text: str, place: str) -> None:
 
 
 def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | None) -> None:
-    """Refuse what is on no list; `given` are the relations of a query, None for an expression."""
+    """Reject each part that is on no list. `given` are the relations of a query; None for an
+    expression. Raises BadInput."""
     allowed = parts_of_expressions() if given is None else parts_of_queries()
     try:
         found = list(nodes(spark, tree))
@@ -144,15 +145,15 @@ def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
 
 
 def _own_relations(node: SqlNode) -> frozenset[str]:
-    """The names that a query gives to queries within it."""
+    """The names of the common table expressions of a query."""
     if node.short != "UnresolvedWith":
         return frozenset()
     return frozenset(str(common._1()).lower() for common in elements(node.it.cteRelations()))
 
 
 def _reject_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None:
-    """Refuse to call a query as a relation of the session is called: outside of what the name is
-    given for, it would be that relation."""
+    """Reject a common table expression with the name of a relation of the session: outside of its
+    scope, the name would be that relation."""
     for name in sorted(names):
         if spark.catalog.tableExists("`" + name.replace("`", "``") + "`"):
             raise UnsafeSql(
@@ -199,7 +200,7 @@ def _reject_function(parts: list[Any], function: Any) -> None:
 
 
 def _reject_large(name: str, arguments: list[Any]) -> None:
-    """Refuse what is written as larger than any record; what is computed is not known yet."""
+    """Reject a literal size that is larger than any record; a computed size is not known yet."""
     numbers = [_written_number(each) for each in arguments]
     count = numbers[COUNTED[name]] if COUNTED[name] < len(numbers) else None
     if name == "sequence" and len(numbers) == 2 and count is not None:
@@ -216,8 +217,8 @@ def _written_number(argument: Any) -> float | None:
 
 
 def _reject_present(kind: str, literal: Any) -> None:
-    """Refuse what is another time whenever it is read: `DATE 'today'`, `TIMESTAMP '12:30'`, and
-    'now' as a text, which Spark takes for the time where one is expected."""
+    """Reject a literal of the present time: `DATE 'today'`, `TIMESTAMP '12:30'`, and the text
+    'now', which Spark reads as the time where it expects one."""
     if kind in MOMENTS:
         written = _text_within(str(_source(literal)))
         is_present = not _WITH_A_YEAR.match(written)
@@ -229,7 +230,7 @@ def _reject_present(kind: str, literal: Any) -> None:
 
 
 def _source(literal: Any) -> str:
-    """A literal as it is written; nothing where Spark does not tell."""
+    """The source text of a literal; empty where Spark does not provide it."""
     origin = literal.origin()
     if not (origin.sqlText().isDefined() and origin.stopIndex().isDefined()):
         return ""
@@ -237,7 +238,7 @@ def _source(literal: Any) -> str:
 
 
 def _text_within(written: str) -> str:
-    """What stands between the last quotes of a literal."""
+    """The text between the last quotes of a literal."""
     return written[written.rfind(written[-1], 0, -1) + 1 : -1] if written else ""
 
 

@@ -1,4 +1,4 @@
-"""Spark's trees of SQL, part by part."""
+"""Iterates over the parts of Spark's syntax trees of SQL."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 CATALYST = "org.apache.spark.sql.catalyst."
 MAX_PARTS = 20_000
-"""Parts of one tree."""
+"""Most parts of one tree."""
 
 
 class UnsafeSql(StreamquakeError):
-    """What is wrong with a text."""
+    """The SQL is not allowed; the message names the problem."""
 
     kind = ErrorKind.BAD_INPUT
 
@@ -28,23 +28,24 @@ class SqlNode(NamedTuple):
 
     @property
     def short(self) -> str:
+        """The name of the class without its package."""
         return self.kind.rpartition(".")[2]
 
 
 def nodes(spark: SparkSession, tree: Any, *, but: str | None = None) -> Iterator[SqlNode]:
-    """Every plan and expression within a tree, wherever it is kept: also those of subqueries and
-    common tables, which are no children to Spark. Parts of the kind `but` are left out whole.
-    Raises Unsafe for a tree of too many parts."""
+    """All plans and expressions within a tree, also those of subqueries and common table
+    expressions, which Spark does not list as children. Parts of the class `but` are skipped with
+    all below them. Raises UnsafeSql for a tree of too many parts."""
     from py4j.java_gateway import JavaObject, is_instance_of
 
     gateway = spark.sparkContext._gateway
-    left, seen = [tree], 0
-    while left:
-        it = left.pop()
+    pending, visited = [tree], 0
+    while pending:
+        it = pending.pop()
         if not isinstance(it, JavaObject):
             continue
-        seen += 1
-        if seen > MAX_PARTS:
+        visited += 1
+        if visited > MAX_PARTS:
             raise UnsafeSql(f"expected SQL of at most {MAX_PARTS:,} parts, got more")
         if is_instance_of(gateway, it, CATALYST + "trees.TreeNode"):
             node = SqlNode(it.getClass().getName().removeprefix(CATALYST).rstrip("$"), it)
@@ -52,12 +53,12 @@ def nodes(spark: SparkSession, tree: Any, *, but: str | None = None) -> Iterator
                 continue
             yield node
         elif is_instance_of(gateway, it, "scala.collection.Iterable"):
-            left += elements(it.toSeq())
+            pending += elements(it.toSeq())
             continue
         if is_instance_of(gateway, it, "scala.Product"):
-            left += [it.productElement(change) for change in range(it.productArity())]
+            pending += [it.productElement(index) for index in range(it.productArity())]
 
 
 def elements(sequence: Any) -> list[Any]:
-    """What is in a sequence of Scala."""
-    return [sequence.apply(change) for change in range(sequence.size())]
+    """The elements of a sequence of Scala."""
+    return [sequence.apply(index) for index in range(sequence.size())]

@@ -1,1 +1,1 @@
-"""Values: one canonical form for all types, so that equal means the same."""
+"""Values in one canonical form for all types."""

@@ -1,10 +1,9 @@
-"""Values of different types in one form, so that they are equal exactly when they mean the same.
+"""Values of different types in one canonical form: two are equal exactly when they mean the same.
 
-A value becomes a text that begins with its kind: `n:12e2` is the number 1200 however it was written
-(digits without zeros at either end, and a power of ten, so any number of digits stays exact),
-`s:` text, `b:` true or false, `t:` a moment in microseconds since 1970, `d:` a date, `j:` an object
-or list as JSON, `o:` one of a declared type (`nested.py`). `shown` turns such a text into the value
-again.
+A value becomes text that begins with its kind: `n:12e2` is the number 1200 in any spelling (digits
+without zeros at either end, and a power of ten, so any number of digits is exact), `s:` text, `b:`
+true or false, `t:` a moment in microseconds since 1970, `d:` a date, `j:` an object or list as
+JSON, `o:` an object or list of a declared type (`nested.py`). `display_value` is the inverse.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from streamquake.harness.reconcile.values.scalars import (
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_DIGITS_SHOWN = 60
-"""Digits of a number that are written out."""
+"""Longest number that is written out, in digits."""
 
 
 def canonical_text(side: Operand, other: Operand) -> Column:
-    """The values of one side, to be compared with the other's, as texts with their kinds."""
+    """The values of one side as canonical texts, for the comparison with the other side."""
     if "csv" in (side.origin, other.origin) and SEVERAL in (side.family, other.family):
         return _of_csv_field(side, other)
     if side.variant is not None and side.family in _PER_VALUE:
@@ -60,13 +59,13 @@ def canonical_text(side: Operand, other: Operand) -> Column:
         return F.concat(F.lit("t:"), F.unix_micros(side.value).cast("string"))
     if side.family == SEVERAL:
         return _of_variant(side.value, other)
-    if side.origin == "json":  # computed of fields
+    if side.origin == "json":  # an expression over fields
         return _of_variant(F.parse_json(exact_json(json_text(side.value))), other)
     return nested_text(side.value, side.type)
 
 
 _PER_VALUE = ("floating-point", SEVERAL, WHOLE)
-"""Families of JSON fields whose values say more than their common type keeps."""
+"""Families of JSON fields whose values may be more exact than their common type."""
 
 
 def _of_variant(variant: Column, other: Operand) -> Column:
@@ -82,14 +81,14 @@ def _of_variant(variant: Column, other: Operand) -> Column:
 
 
 def _whole(variant: Column, other: Operand) -> Column:
-    """An object or a list of JSON, beside a declared type read as that has it."""
+    """An object or list of JSON; compared with a declared type it is read by that type."""
     if other.family == WHOLE and other.origin != "json":
         return nested_text_of_json(variant, other.type)
     return F.concat(F.lit("j:"), F.to_json(variant))
 
 
 def _of_csv_field(side: Operand, other: Operand) -> Column:
-    """Values of several kinds beside a CSV field, as which 7 and "7" are written alike."""
+    """Values of several kinds compared with a CSV field, where 7 and "7" have one spelling."""
     if side.family == SEVERAL:
         variant = side.value if side.variant is None else side.variant
         text = F.try_variant_get(variant, "$", "string")
@@ -107,21 +106,21 @@ def _of_csv_text(text: Column) -> Column:
 
 
 def _of_text(side: Operand, other: Operand) -> Column:
-    """Text stays text, but for what CSV writes of numbers and truth, and anyone of time."""
+    """Text stays text, except numbers and booleans of CSV, and dates and times of any format."""
     text = side.value.cast("string")
     if other.family in ("date", "timestamp"):
         return _of_time(text, other)
     plain = F.concat(F.lit("s:"), text)
     if side.origin == "csv" and other.family in ("number", "floating-point"):
-        message = F.concat(F.lit("n:"), canonical_number(text))
-        return F.when(text.rlike(NUMERAL), message).otherwise(plain)
+        number = F.concat(F.lit("n:"), canonical_number(text))
+        return F.when(text.rlike(NUMERAL), number).otherwise(plain)
     if side.origin == "csv" and other.family == "boolean":
         return F.when(text.isin("true", "false"), F.concat(F.lit("b:"), text)).otherwise(plain)
     return plain
 
 
 def _of_time(text: Column, other: Operand) -> Column:
-    """Text, which beside a date or a timestamp may be one."""
+    """Text; compared with a date or a timestamp it is parsed as one."""
     plain = F.concat(F.lit("s:"), text)
     if other.family == "date":
         return F.coalesce(F.concat(F.lit("d:"), parse_date(text).cast("string")), plain)
@@ -132,8 +131,8 @@ def _of_time(text: Column, other: Operand) -> Column:
 
 
 def display_value(text: str | None) -> Any:
-    """A canonical text as the value it was; a fraction that floating-point would round is text.
-    What no canonical text begins with was shown before."""
+    """The value of a canonical text, for display. A fraction that floating point would round stays
+    text. A text that begins with no kind is a displayed value already."""
     if text is None or text.startswith(("{", "[")):
         return text
     kind, _, rest = text.partition(":")
@@ -158,12 +157,12 @@ def _display_nested(value: Any) -> Any:
 def _moment_of(micros: int) -> str:
     try:
         return (EPOCH + timedelta(microseconds=micros)).isoformat()
-    except OverflowError:  # beyond the years that Python knows
+    except OverflowError:  # a year beyond the limits of Python
         return f"{micros} µs since 1970"
 
 
 def _number_of(digits: str) -> Any:
-    """Written out, unless it would be very long."""
+    """A number written out, unless it would be very long."""
     try:
         value = Decimal(digits)
     except ArithmeticError:

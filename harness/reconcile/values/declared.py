@@ -1,10 +1,8 @@
-"""Records whose format declares the types of their fields (Parquet, Avro, Protobuf), brought to the
-types that are promised.
+"""Converts records with declared types (Parquet, Avro, Protobuf) to the promised types.
 
-A value is of its promised type where the comparison of two data sets (`pairing.py`) takes it as
-equal to what the promised type makes of it: 7 of INT is a BIGINT, 0.1 of FLOAT is no DOUBLE. Types
-that cannot be compared there hold no value of each other. A promised text is no timestamp, as one
-moment can be written in many ways.
+A value has its promised type where the comparison of two data sets (`pairing.py`) takes it as equal
+to its cast: 7 of INT is a BIGINT, 0.1 of FLOAT is no DOUBLE. Types that cannot be compared there
+have no values in common. A promised text is no timestamp, since one moment has many texts.
 """
 
 from __future__ import annotations
@@ -36,13 +34,13 @@ from streamquake.topologies.problems import BadInput
 
 TIMES = (TimestampType, TimestampNTZType)
 RECORD = "record"
-"""The column of a reading that holds the records of such formats; null for what is none."""
+"""The stored column with the records of such formats; null for a malformed one."""
 FOLDERS = "folders"
-"""The column of a reading that holds what the folders of lines of JSON name, with its types."""
+"""The stored column with the values of partition folders, for lines of JSON."""
 
 
 def stored_columns(table: Table, value: Column, there: Column) -> list[Column]:
-    """What is kept of the records of a table: `value`, and `RECORD` where one is `there`."""
+    """The columns to store of a table: `value`, and `RECORD` where the record is `there`."""
     fields = [
         F.col(quote_name(name)).cast(_storable(table.frame.schema[name].dataType)).alias(name)
         for name in table.columns
@@ -53,15 +51,15 @@ def stored_columns(table: Table, value: Column, there: Column) -> list[Column]:
 
 
 def declared_fields(record: Column, kind: DataType, tree: Tree) -> tuple[dict[str, Column], Column]:
-    """The fields of `tree` of a record of type `kind`, and whether each is of its type. A field
-    that is missing is null."""
+    """The fields of `tree` of a record of type `kind`, and whether all have their types. A missing
+    field is null."""
     found = {name: _field(*_part(record, kind, name), each) for name, each in tree.items()}
     fits = reduce(and_, (each for _, each in found.values()), F.lit(True))
     return {name: value for name, (value, _) in found.items()}, fits
 
 
 def without_types(tree: Tree) -> Tree:
-    """The same fields, each of any type."""
+    """The fields of the tree, each of any type."""
     return {
         name: without_types(each) if isinstance(each, dict) else None for name, each in tree.items()
     }
@@ -90,31 +88,33 @@ def _part(value: Column, kind: DataType, name: str) -> tuple[Column, DataType]:
 
 
 def _promised_value(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, Column]:
-    """A value as one of the type `wanted`, and whether it is one, or null."""
+    """A value as the type `wanted`, and whether it is of that type or null."""
     none = F.lit(None).cast("string" if isinstance(wanted, NESTED) else wanted)
     if isinstance(kind, NullType):
         return none, F.lit(True)
-    held = _cast(value, wanted)
+    cast_value = _cast(value, wanted)
     try:
-        pair = pair_operands(Operand.declared(held, wanted), Operand.declared(value, kind), "", "")
+        pair = pair_operands(
+            Operand.declared(cast_value, wanted), Operand.declared(value, kind), "", ""
+        )
     except BadInput:
         return none, F.isnull(value)
     if isinstance(wanted, StringType) and isinstance(kind, TIMES):
         return none, F.isnull(value)
     same = F.coalesce(pair.expected == pair.actual, F.lit(False))
-    return held, F.isnull(value) | same
+    return cast_value, F.isnull(value) | same
 
 
 def _cast(value: Column, wanted: DataType) -> Column:
-    """A value as one of the type `wanted`, which null stands for where it cannot be one."""
+    """A value cast to the type `wanted`; null where the cast fails."""
     if isinstance(wanted, TimestampNTZType):
-        # Text with a zone is a moment, of which a time without a zone is what UTC says.
+        # Text with a zone is a moment; a time without a zone is that moment in UTC.
         return value.try_cast(TimestampType()).cast(wanted)
     return value.try_cast(wanted)
 
 
 def _storable(kind: DataType) -> DataType:
-    """The type with text in place of each type of nulls alone, which Parquet does not have."""
+    """The type with text instead of each null type, which Parquet lacks."""
     if isinstance(kind, NullType):
         return StringType()
     if isinstance(kind, ArrayType):

@@ -1,9 +1,10 @@
-"""Structs, lists and maps whole, as JSON texts in which every value stands with its kind.
+"""Structs, lists and maps as JSON texts in which each value has its kind.
 
-`{"s:a":["n:12e2",null]}`: the kinds are those of `canonical.py`, and `x:` bytes in hex, `u:` a text
-that is no UTF-8, in hex too. So values of different kinds differ within each other as they do
-alone: NaN is not the text "NaN", bytes are not the text that JSON has for them. A struct is the map
-of its fields. Values of JSON are read as the type beside them has it: a text where it says time.
+`{"s:a":["n:12e2",null]}`: the kinds are those of `canonical.py`; further ones are `x:` for bytes
+and `u:` for text that is no UTF-8, both in hex. So nested values of different kinds differ as
+single ones do: NaN is not the text "NaN", and bytes are not their text in JSON. A struct is a map
+of its fields. JSON that is compared with a declared type is read by that type: text becomes a
+timestamp.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from streamquake.harness.reconcile.values.scalars import (
 )
 
 NESTED_MARK = "o:"
-"""How such a text begins."""
+"""Prefix of such a text."""
 TIMES = (TimestampType, TimestampNTZType)
 NESTED = (ArrayType, MapType, StructType)
 
@@ -51,14 +52,14 @@ def nested_text(value: Column, kind: DataType) -> Column:
 
 
 def nested_text_of_json(variant: Column, kind: DataType) -> Column:
-    """What JSON has where a struct, list or map of type `kind` is beside it; null for null."""
+    """A JSON value that is compared with a struct, list or map of type `kind`; null for null."""
     if isinstance(kind, VariantType):
         return F.concat(F.lit(NESTED_MARK), F.to_json(variant))
     return F.concat(F.lit(NESTED_MARK), exact_floating(F.to_json(_read(variant, kind))))
 
 
 def _tagged(value: Column, kind: DataType) -> Column:
-    """A value with texts for all that is in it."""
+    """A value whose single values are texts with their kinds."""
     if isinstance(kind, StructType):
         fields = (
             _tagged(value.getField(each.name), each.dataType).alias(f"s:{each.name}")
@@ -69,25 +70,26 @@ def _tagged(value: Column, kind: DataType) -> Column:
         each_kind = kind.elementType
         return F.transform(value, lambda each: _tagged(each, each_kind))
     if isinstance(kind, MapType):
-        name_kind, kept_kind = kind.keyType, kind.valueType
+        name_kind, value_kind = kind.keyType, kind.valueType
         named = F.transform_keys(value, lambda name, _: _name(name, name_kind))
-        return F.transform_values(named, lambda _, each: _tagged(each, kept_kind))
+        return F.transform_values(named, lambda _, each: _tagged(each, value_kind))
     return _text(value, kind)
 
 
 def _name(value: Column, kind: DataType) -> Column:
-    """The name of a value in a map."""
+    """A key of a map."""
     if isinstance(kind, NESTED):
-        # In lists no function of Python can be called, so floating point stays as Java writes it.
+        # Spark calls no Python function within lists, so floating point stays as Java writes it.
         return F.concat(F.lit(NESTED_MARK), F.to_json(_tagged(value, kind), WITH_NULLS))
     return _text(value, kind)
 
 
 def _text(value: Column, kind: DataType) -> Column:
-    """A single value; floating point as Java writes it, to be written anew (`floating_written`)."""
+    """A single value with its kind. Floating point is as Java writes it; `exact_floating` rewrites
+    it."""
     if isinstance(kind, StringType):
-        odd = F.concat(F.lit("u:"), F.hex(value))
-        return F.when(F.is_valid_utf8(value), F.concat(F.lit("s:"), value)).otherwise(odd)
+        invalid = F.concat(F.lit("u:"), F.hex(value))
+        return F.when(F.is_valid_utf8(value), F.concat(F.lit("s:"), value)).otherwise(invalid)
     if isinstance(kind, BinaryType):
         return F.concat(F.lit("x:"), F.hex(value))
     if isinstance(kind, TIMES):
@@ -104,7 +106,7 @@ _MARKS = {"float": "e:", "double": "f:", "boolean": "b:", "date": "d:"}
 
 
 def _read(variant: Column, kind: DataType) -> Column:
-    """A value of JSON, a variant, with texts for all that is in it; a variant too."""
+    """A JSON value whose single values are texts with their kinds, as a variant."""
     if isinstance(kind, ArrayType):
         each_kind = kind.elementType
         found = F.try_variant_get(variant, "$", LIST)
@@ -121,10 +123,10 @@ def _read(variant: Column, kind: DataType) -> Column:
 
 
 def _part_of(kind: MapType | StructType) -> Callable[[Column, Column], Column]:
-    """What becomes of a part of an object, given its name and its value."""
+    """A function from the name and the value of a field of an object to its text."""
     if isinstance(kind, MapType):
-        kept_kind = kind.valueType
-        return lambda _, each: _read(each, kept_kind)
+        value_kind = kind.valueType
+        return lambda _, each: _read(each, value_kind)
 
     def read(name: Column, each: Column) -> Column:
         found = _single(each, StringType())
@@ -136,20 +138,20 @@ def _part_of(kind: MapType | StructType) -> Callable[[Column, Column], Column]:
 
 
 def _single(variant: Column, kind: DataType) -> Column:
-    message, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
-    exact = (message == "BIGINT") | F.startswith(message, F.lit("DECIMAL"))
+    found, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
+    exact = (found == "BIGINT") | F.startswith(found, F.lit("DECIMAL"))
     return (
-        F.when(message == "VOID", F.lit(None).cast("string"))
-        .when(message == "STRING", _of_text(text, kind))
+        F.when(found == "VOID", F.lit(None).cast("string"))
+        .when(found == "STRING", _of_text(text, kind))
         .when(exact, F.concat(F.lit("n:"), canonical_number(text)))
-        .when(message == "DOUBLE", F.concat(F.lit("f:"), text))
-        .when(message == "BOOLEAN", F.concat(F.lit("b:"), text))
+        .when(found == "DOUBLE", F.concat(F.lit("f:"), text))
+        .when(found == "BOOLEAN", F.concat(F.lit("b:"), text))
         .otherwise(F.concat(F.lit("j:"), F.to_json(variant)))
     ).cast("variant")
 
 
 def _of_text(text: Column, kind: DataType) -> Column:
-    """A text, which beside times and bytes may be one."""
+    """A text with its kind; compared with times or bytes it is parsed as such."""
     found = F.lit(None).cast("string")
     if isinstance(kind, DateType):
         found = _text(parse_date(text), kind)
@@ -162,7 +164,8 @@ def _of_text(text: Column, kind: DataType) -> Column:
 
 
 def _read_name(name: Column, kind: DataType) -> Column:
-    """A name of an object as one of a map: only as the type writes it, so that no two are one."""
+    """The name of a field as the key of a map. Only the canonical spelling of a key is parsed, so
+    that two names never become one key."""
     plain = F.concat(F.lit("s:"), name)
     if isinstance(kind, (StringType, *NESTED, VariantType)):
         return plain

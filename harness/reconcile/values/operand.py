@@ -1,4 +1,4 @@
-"""One expression over one side: its value, its type, and what the type rests on."""
+"""One expression over one side: its value, its type, and the origin of the type."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ FAMILIES: tuple[tuple[str, tuple[type[DataType], ...]], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Operand:
-    """`variant` holds a JSON field with each value's own kind; `missing` says whether a record has
-    no such field, where that can be told from null."""
+    """`variant` is a JSON field with the kind of each value. `missing` is whether a record lacks
+    the field, where that differs from null."""
 
     value: Column
     type: DataType
@@ -53,7 +53,7 @@ class Operand:
 
     @classmethod
     def declared(cls, value: Column, kind: DataType) -> Operand:
-        """Values whose type is known; a time without a zone is one of UTC."""
+        """Values of a declared type; a time without a zone is in UTC."""
         if isinstance(kind, TimestampNTZType):
             kind = TimestampType()
             value = value.cast(kind)
@@ -61,6 +61,7 @@ class Operand:
 
     @property
     def family(self) -> str:
+        """The family of the type; types of one family can be compared."""
         for name, kinds in FAMILIES:
             if isinstance(self.type, kinds):
                 return name
@@ -68,7 +69,7 @@ class Operand:
 
 
 def operand(expression: Expression, table: Table, side: str) -> Operand:
-    """An expression over a table. Raises BadInput."""
+    """An expression over a table. Raises BadInput for an expression that does not fit it."""
     if table.all_unreadable:
         return Operand(value=F.lit(None), type=NullType(), origin=table.origin)
     cell = table.variants.get(expression.path[0]) if expression.path else None
@@ -85,7 +86,7 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
     for name in inner:
         variant = part(variant, name)
     if inner and isinstance(table.frame.schema[expression.path[0]].dataType, VariantType):
-        # An object in some records and something else in others, where it has no fields.
+        # An object in some records, and a value without fields in others.
         value, kind = variant, VariantType()
     else:
         value, kind = F.expr(expression.text), type_of(expression, table, side)
@@ -95,14 +96,14 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
 
 
 def part(variant: Column, name: str) -> Column:
-    """A field of an object; null where the variant is none, or has no such field. Of a list it is
-    the list of its objects' fields, as it is of a column of such a type."""
+    """A field of an object; null where the variant is no object or lacks the field. For a list, it
+    is the list of that field of its objects, as for a column of a list type."""
     parts = F.transform(F.try_variant_get(variant, "$", LIST), lambda each: _of_object(each, name))
     return F.coalesce(parts.cast("variant"), _of_object(variant, name))
 
 
 def _of_object(variant: Column, name: str) -> Column:
-    if "'" in name and '"' in name:  # no path of Spark has both
+    if "'" in name and '"' in name:  # no path of Spark can have both
         return F.try_variant_get(variant, "$", OBJECT).getItem(name)
     quote = '"' if "'" in name else "'"
     return F.variant_get(variant, f"$[{quote}{name}{quote}]", "variant")

@@ -1,17 +1,17 @@
-"""What it takes for a value of one side to equal a value of the other.
+"""Pairs the operands of both sides, by the rules of which values are equal.
 
 - Numbers are equal when they are the same number: 1, 1.0, 1e0 and 1.00, exactly and of any size. A
-  floating-point value is the number that its type writes for it, as short as that type allows: 0.1;
-  beside floating point of another width it is its exact value, so 0.1 of 32 bits is not 0.1 of 64.
-- Text is equal to the same text: nothing is trimmed, folded or normalised.
-- A CSV field is text. Beside numbers it is the number that JSON would write so (7, not 007), beside
-  booleans true or false, beside dates and timestamps what ISO 8601 writes so; JSON's and Parquet's
-  texts are read so beside dates and timestamps only. Beside a JSON field with values of several
-  kinds 7 and "7" are the same field of CSV.
-- Null equals null. A field that a JSON object does not have is not null, and equals only another
-  that is not there; beside Parquet and CSV, which cannot say that, it is null.
-- In JSON each value has its own kind, and values of different kinds differ: "7" is not 7. Columns
-  with declared types of different kinds cannot be compared, and that is said.
+  floating-point value is the number of its shortest numeral in its type: 0.1. Compared with
+  floating point of another width it is its exact value, so 0.1 of 32 bits is not 0.1 of 64.
+- Text equals the same text: nothing is trimmed, folded or normalised.
+- A CSV field is text. Compared with numbers it is read as a JSON number (7, not 007), with booleans
+  as true or false, with dates and timestamps as ISO 8601. Texts of JSON and Parquet are parsed only
+  when compared with dates and timestamps. Compared with a JSON field that has values of several
+  kinds, 7 and "7" are the same CSV field.
+- Null equals null. A missing field of a JSON object is not null, and equals only a missing field.
+  Compared with Parquet and CSV, which have no missing fields, it is null.
+- Each JSON value has its own kind, and values of different kinds differ: "7" is not 7. Columns with
+  declared types of different kinds cannot be compared: that is bad input.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ JSON_KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One expression over both sides, as columns of one type. `tagged`: as `canonical` texts."""
+    """One expression over both sides, in columns of one type. `tagged`: as canonical texts."""
 
     expected: Column
     actual: Column
     tagged: bool = False
     missing: tuple[Column, Column] | None = None
     never: str = ""
-    """Why no two values can be equal, where that is so."""
+    """A message why no two values can be equal; empty where they can."""
 
 
 def pair_operands(expected: Operand, actual: Operand, text: str, option: str) -> Pair:
-    """Bring two operands together. Raises BadInput for types that cannot be compared."""
+    """Bring two operands to one type. Raises BadInput for types that cannot be compared."""
     missing = None
     if expected.missing is not None and actual.missing is not None:
         missing = expected.missing, actual.missing
-    kind = _common(expected, actual)
+    kind = _common_type(expected, actual)
     if kind is not None:
         return Pair(
             expected=expected.value.cast(kind), actual=actual.value.cast(kind), missing=missing
@@ -82,8 +82,9 @@ def pair_operands(expected: Operand, actual: Operand, text: str, option: str) ->
     )
 
 
-def _common(one: Operand, other: Operand) -> DataType | None:
-    """A type that holds the values of both exactly, and compares them as they shall be."""
+def _common_type(one: Operand, other: Operand) -> DataType | None:
+    """A type that holds the values of both exactly and compares them by the rules; None if none
+    does."""
     if one.family == other.family == "number":
         return _common_number(one.type, other.type)
     if one.family == other.family == "nothing":
@@ -132,7 +133,7 @@ def _comparable(one: Operand, other: Operand) -> bool:
 
 
 def _never_equal(one: Operand, other: Operand, text: str) -> str:
-    """A hint where two JSON columns hold values of one kind each, and not the same."""
+    """A message where both columns have values of one kind, and of different kinds."""
     families = {one.family, other.family}
     several = {"nothing", SEVERAL, *TIMES}
     read = "csv" in (one.origin, other.origin) or families <= set(NUMBERS)

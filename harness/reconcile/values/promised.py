@@ -1,9 +1,9 @@
-"""Values of JSON as the types that an expectation promises: exactly of that type, or not at all.
+"""Converts JSON values to the promised types: a value has exactly its type, or it is malformed.
 
-A number is the number that is written: 7, 7.0 and 7e0 are one BIGINT and one DECIMAL(10, 2), 7.004
-is neither. DOUBLE and FLOAT hold a number whose shortest form in that type is the same number. Text
-stands in quotes, and so do dates (the day alone) and timestamps (to the second at least and the
-microsecond at most). Arrays, structs and maps are compared whole, as canonical texts.
+A number is its exact value: 7, 7.0 and 7e0 are one BIGINT and one DECIMAL(10, 2), 7.004 is neither.
+A DOUBLE or FLOAT is a number whose shortest numeral in that type is the same number. Text is in
+quotes, and so are dates (the day alone) and timestamps (to the second at least and the microsecond
+at most). Arrays, structs and maps are compared as a whole, as canonical texts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WHOLE = r"^-?[0-9]+\z"
 
 
 def promised_value(cell: Column, kind: DataType) -> tuple[Column, Column]:
-    """A field, a variant, as a value of `kind`; and whether it is one, or null."""
+    """A field (a variant) as a value of `kind`, and whether it is of that type or null."""
     text = F.try_variant_get(cell, "$", "string")
     found = F.schema_of_variant(cell)
     null = F.isnull(cell) | (found == "VOID")

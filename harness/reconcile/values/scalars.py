@@ -1,4 +1,4 @@
-"""Values as they are written: which texts are a number, a date or a moment, and which number."""
+"""Parses single values: texts that are numbers, dates or timestamps."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.json.json_record import numeral
 
 NUMERAL = r"^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?\z"
-"""A number as JSON writes it: 007, +7 and .5 are none. Java's `$` would take an end of line too."""
+"""A JSON number; 007, +7 and .5 are none. Java's `$` would also match before a line end."""
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 MOMENT = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?\z"
 )
-"""ISO 8601, to the microsecond, which is as far as Spark's timestamps go; without a zone, UTC."""
+"""ISO 8601 to the microsecond, the precision of Spark's timestamps; UTC without a zone."""
 
 
 def parse_date(text: Column) -> Column:
-    """The date that a text is; null for none."""
+    """The date in a text; null where it is no date."""
     return F.when(text.rlike(DATE), text.try_cast("date"))
 
 
 def parse_timestamp(text: Column) -> Column:
-    """The timestamp that a text is; null for none."""
+    """The timestamp in a text; null where it is no timestamp."""
     return F.when(text.rlike(MOMENT), text.try_cast("timestamp"))
 
 
 def numeral_of(variant: Column) -> Column:
-    """A number of JSON as a numeral; null for anything else."""
+    """The numeral of a JSON number; null for any other value."""
     kind, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
     exact = (kind == "BIGINT") | F.startswith(kind, F.lit("DECIMAL"))
     floating = F.when(kind == "DOUBLE", F.try_variant_get(variant, "$", "double"))
@@ -36,11 +36,11 @@ def numeral_of(variant: Column) -> Column:
 
 
 def canonical_number(text: Column) -> Column:
-    """A numeral as its digits and a power of ten. Infinities and NaN stay what they are."""
+    """A numeral as its digits and a power of ten. Infinities and NaN are unchanged."""
     sign, whole, fraction, power = (F.regexp_extract(text, NUMERAL, n) for n in (1, 2, 3, 4))
     digits = F.ltrim(F.concat(whole, fraction), F.lit("0"))
-    kept = F.rtrim(digits, F.lit("0"))
+    significant = F.rtrim(digits, F.lit("0"))
     scale = F.coalesce(power.try_cast("bigint"), F.lit(0)) - F.length(fraction)
-    scale = scale + F.length(digits) - F.length(kept)
-    message = F.concat(sign, kept, F.lit("e"), scale.cast("string"))
-    return F.when(~text.rlike(NUMERAL), text).when(kept == "", F.lit("0")).otherwise(message)
+    scale = scale + F.length(digits) - F.length(significant)
+    number = F.concat(sign, significant, F.lit("e"), scale.cast("string"))
+    return F.when(~text.rlike(NUMERAL), text).when(significant == "", F.lit("0")).otherwise(number)
