@@ -60,7 +60,7 @@ def test_each_is_found_by_its_name_and_count(spark: SparkSession) -> None:
     )
 
 
-def test_where_a_key_belongs_is_said_by_the_expected_side_if_that_knows(
+def test_the_home_of_a_key_is_on_the_expected_side_if_that_is_a_topic(
     spark: SparkSession,
 ) -> None:
     """Most of a stand in partition 3, where none of it was sent."""

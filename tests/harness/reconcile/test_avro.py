@@ -82,7 +82,7 @@ class Topic:
         )
 
 
-def test_values_are_read_by_the_schema_that_is_told(topic: Topic) -> None:
+def test_values_are_decoded_by_the_given_schema(topic: Topic) -> None:
     """What the schema does not decode is malformed; a tombstone is a record of nulls."""
     result = topic.compared([*(order(*row) for row in ROWS), b"\x02\x04", b"\xff" * 11, None], ONE)
 
@@ -93,7 +93,7 @@ def test_values_are_read_by_the_schema_that_is_told(topic: Topic) -> None:
     }
 
 
-def test_headers_say_by_which_schema_a_value_is_read(topic: Topic) -> None:
+def test_the_header_selects_the_schema_of_a_value(topic: Topic) -> None:
     two = Schema(texts={"3": json.dumps(ORDER), "258": json.dumps(WIDER)}, place="", header="c")
     values = [framed(3, order(*ROWS[0])), *(framed(258, order(*row, n=1)) for row in ROWS[1:])]
 
@@ -102,7 +102,7 @@ def test_headers_say_by_which_schema_a_value_is_read(topic: Topic) -> None:
     assert found(result) == {"phantom": 2, "malformed": 2, "reordered": None}
 
 
-def test_a_schema_that_is_not_told_is_bad_input(topic: Topic) -> None:
+def test_a_missing_schema_is_bad_input(topic: Topic) -> None:
     values = [framed(3, order(*ROWS[0])), *(framed(5, order(*row, n=1)) for row in ROWS[1:])]
     framing = Schema(texts=ONE.texts, place="m.yaml:2: schema", header="confluent")
 
@@ -141,7 +141,7 @@ def test_a_file_names_schemas_beside_it(tmp_path: Path) -> None:
         ("format: avro\nheader: confluence", ":2: header: expected 'confluent', got"),
     ],
 )
-def test_a_schema_that_means_nothing_is_told(tmp_path: Path, text: str, wording: str) -> None:
+def test_an_invalid_schema_is_reported(tmp_path: Path, text: str, wording: str) -> None:
     (tmp_path / "a").write_text("{}")
     (tmp_path / "m.yaml").write_text(text)
 

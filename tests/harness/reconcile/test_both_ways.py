@@ -93,9 +93,7 @@ def test_both_ways_find_exactly_what_differs(
     assert run == WRONG
 
 
-def test_both_ways_hold_what_came_in_parquet_as_it_was_promised(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_both_ways_hold_promised_values_in_parquet(spark: SparkSession, tmp_path: Path) -> None:
     recorded = promise(spark, tmp_path / "promised.parquet")
     whole = spark.read.parquet(str(recorded)).withColumn(
         "bytes", F.repeat(F.lit("a"), F.col("n").cast("int")).cast("binary")

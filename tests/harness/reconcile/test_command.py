@@ -40,7 +40,7 @@ def run_command(
     return run
 
 
-def test_what_is_held_exits_with_0_and_says_so(run_command: RunCommand) -> None:
+def test_a_held_comparison_exits_with_0(run_command: RunCommand) -> None:
     status, out, err = run_command("--expected", "e.json", "--actual", "e.json", "--key", "id")
 
     assert status == 0
@@ -113,7 +113,7 @@ def test_what_proves_nothing_exits_with_3(run_command: RunCommand, tmp_path: Pat
         (("--actual", "e.json", "--key", "id", "--json", "no/where.json"), "no such folder: no"),
     ],
 )
-def test_bad_input_is_told_with_its_place(
+def test_bad_input_is_reported_with_its_place(
     run_command: RunCommand, tmp_path: Path, argv: tuple[str, ...], expected: str
 ) -> None:
     (tmp_path / "empty").mkdir()
@@ -170,7 +170,7 @@ value: [payload.amount / 100]
 """
 
 
-def test_a_file_says_how_a_side_is_mapped(run_command: RunCommand, tmp_path: Path) -> None:
+def test_a_file_maps_a_side(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("user,n,euro\na,1,2.5\na,2,3\n")
     payloads = [{"user": "a", "turn": str(n), "amount": 250} for n in (1, 2)]
     lines = [json.dumps({"payload": payload}) + "\n" for payload in payloads]
@@ -263,7 +263,7 @@ def test_a_file_says_how_a_side_is_mapped(run_command: RunCommand, tmp_path: Pat
         ),
     ],
 )
-def test_a_mistake_in_a_mapping_is_told_with_its_line(
+def test_a_problem_of_a_mapping_is_reported_with_its_line(
     run_command: RunCommand, tmp_path: Path, text: str, argv: tuple[str, ...], expected: str
 ) -> None:
     (tmp_path / "m.yaml").write_text(text)
@@ -282,9 +282,7 @@ def test_a_failing_expression_names_the_columns_there_are(run_command: RunComman
     assert "`nothing` is not a column of the expected side; known: _file, _position, ack, id" in err
 
 
-def test_texts_are_told_from_numbers_and_from_nulls(
-    run_command: RunCommand, tmp_path: Path
-) -> None:
+def test_texts_differ_from_numbers_and_nulls(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"id": 1, "ack": null}\n{"id": 2, "ack": ""}\n')
 
     _, out, _ = run_command(
@@ -306,9 +304,7 @@ def test_texts_are_told_from_numbers_and_from_nulls(
     assert findings[0]["detail"] == {"id": 1, "sent": [{"ack": "ok"}], "seen": [{"ack": None}]}
 
 
-def test_a_side_of_which_nothing_can_be_read_is_told(
-    run_command: RunCommand, tmp_path: Path
-) -> None:
+def test_an_unreadable_side_is_reported(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('[{"id": 1}]\n')
 
     _, out, _ = run_command("--expected", "e.json", "--actual", "a.json", "--key", "id")

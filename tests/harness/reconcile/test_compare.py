@@ -135,7 +135,7 @@ def test_large_numbers_are_not_the_same_beside_floating_point(
     assert compared(spark, path, path, sequence="seq", order="at").counts["reordered"] == 1
 
 
-def test_text_is_ordered_by_what_it_says(spark: SparkSession, tmp_path: Path) -> None:
+def test_text_sorts_by_its_number_or_time(spark: SparkSession, tmp_path: Path) -> None:
     """Numbers, moments and other texts, of which two are one number and two one moment."""
     second = "2026-01-01T00:00:1"
     texts = [
@@ -358,7 +358,7 @@ def test_a_folder_may_be_called_as_columns_are_within(
 
 
 @pytest.mark.parametrize("name", ["_e.json", ".e.json", "e.json._COPYING_"])
-def test_a_file_that_spark_does_not_read_is_refused_by_name_and_left_out_of_a_folder(
+def test_a_hidden_file_is_rejected_by_name_and_ignored_in_a_folder(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     path = write(tmp_path / "side" / "a.json", [{"id": "a"}])
@@ -381,7 +381,7 @@ def test_a_sign_of_nothing_before_a_doubled_quote_of_csv_is_kept(
     assert found(result) == {"reordered": None, "changed": 1}
 
 
-def test_a_line_of_csv_that_spark_drops_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_csv_line_that_spark_drops_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("id\na\n \x01\n")
     (tmp_path / "a.csv").write_text("id\na\n \t\n")
 
@@ -392,7 +392,7 @@ def test_a_line_of_csv_that_spark_drops_is_refused(spark: SparkSession, tmp_path
 
 @pytest.mark.parametrize("name", ["__malformed", "__raw"])
 @pytest.mark.parametrize("kind", FORMATS)
-def test_fields_that_are_called_as_columns_within_are_refused(
+def test_fields_with_names_of_internal_columns_are_rejected(
     spark: SparkSession, tmp_path: Path, kind: str, name: str
 ) -> None:
     path = write(tmp_path / f"e.{kind}", [{"id": "a", name: 1}])

@@ -87,7 +87,7 @@ def test_files_of_two_formats_are_no_side(spark: SparkSession, tmp_path: Path) -
         compared(spark, tmp_path / "a", tmp_path / "a")
 
 
-def test_a_format_may_be_said(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_format_can_be_given(spark: SparkSession, tmp_path: Path) -> None:
     path = write(tmp_path / "e.csv", ROWS).rename(tmp_path / "data")
 
     assert compared(spark, path, path, format="csv").counts["lost"] == 0
@@ -266,7 +266,7 @@ def test_text_that_is_not_utf_8_is_no_csv(spark: SparkSession, tmp_path: Path) -
         compared(spark, tmp_path / "a.csv", tmp_path / "a.csv")
 
 
-def test_a_type_that_spark_does_not_read_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_unsupported_type_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     table = pyarrow.table({"id": [1], "v": pyarrow.array([1], pyarrow.time32("ms"))})
     pyarrow.parquet.write_table(table, tmp_path / "e.parquet")
 
@@ -274,7 +274,7 @@ def test_a_type_that_spark_does_not_read_is_told(spark: SparkSession, tmp_path: 
         compared(spark, tmp_path / "e.parquet", tmp_path / "e.parquet")
 
 
-def test_parquet_that_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_unreadable_parquet_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     whole = write(tmp_path / "e.parquet", ROWS)
     (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-9])
     twice = pyarrow.Table.from_arrays([pyarrow.array([1])] * 2, names=["id", "id"])

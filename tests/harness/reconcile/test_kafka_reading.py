@@ -56,7 +56,7 @@ def transaction(
     return producer
 
 
-def test_each_kind_of_transaction_is_told_apart(
+def test_kinds_of_transactions_are_distinguished(
     broker: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
     transaction(broker, "first", range(10)).commit_transaction(30)

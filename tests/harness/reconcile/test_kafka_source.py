@@ -62,23 +62,23 @@ def test_brokers_and_topic_of_a_uri(uri: str, brokers: str) -> None:
 @pytest.mark.parametrize(
     ("level", "committed"), [("read_committed", True), ("read_uncommitted", False)]
 )
-def test_a_uri_says_as_what_reader_it_is_read(level: str, committed: bool) -> None:
+def test_a_uri_sets_the_isolation_level(level: str, committed: bool) -> None:
     assert topic_of(f"kafka://b/t?isolation={level}").committed is committed
 
 
 @pytest.mark.parametrize("end", ["?isolation=dirty", "?isolation", "?offset=3", "#0"])
-def test_what_else_stands_behind_a_topic_is_refused(end: str) -> None:
+def test_other_parameters_after_a_topic_are_rejected(end: str) -> None:
     with pytest.raises(BadInput, match=r"only \?isolation=read_committed\|read_uncommitted is"):
         topic_of(f"kafka://b/t{end}")
 
 
 @pytest.mark.parametrize("uri", ["kafka://b", "kafka:///t", "kafka://b/t/u", "kafka://b,/t"])
-def test_a_uri_without_brokers_or_with_no_one_topic_is_refused(uri: str) -> None:
+def test_a_uri_without_brokers_or_without_exactly_one_topic_is_rejected(uri: str) -> None:
     with pytest.raises(BadInput, match="expected kafka://broker"):
         topic_of(uri)
 
 
-def test_topics_of_one_side_can_be_told_apart() -> None:
+def test_topics_of_one_side_have_one_cluster_and_different_names() -> None:
     with pytest.raises(
         BadInput, match="kafka://c/u: the topics of one side must be of one cluster"
     ):

@@ -92,7 +92,9 @@ def test_no_class_that_a_footer_names_is_imported(
     assert "named_by_a_footer" not in sys.modules
 
 
-def test_a_field_called_as_sparks_own_says_no_place(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_field_with_the_name_of_sparks_metadata_is_no_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     its_own = {"file_path": "elsewhere", "row_index": 7}
     table = pyarrow.table({"n": [1], "_metadata": [its_own]})
     pyarrow.parquet.write_table(table, tmp_path / "e.parquet")

@@ -59,11 +59,13 @@ class Topic:
         )
 
 
-def test_values_are_read_by_the_message_that_is_told(topic: Topic) -> None:
+def test_values_are_decoded_by_the_given_message(topic: Topic) -> None:
     assert found(topic.compared([order(row) for row in ROWS])) == {"reordered": None}
 
 
-def test_what_is_no_message_is_malformed_and_a_tombstone_has_no_fields(topic: Topic) -> None:
+def test_a_value_that_is_no_message_is_malformed_and_a_tombstone_has_no_fields(
+    topic: Topic,
+) -> None:
     broken = (b"\xff" * 11, text(2, b"\xff\xfe"))
     result = topic.compared([*map(order, ROWS), *broken, None])
 
@@ -86,7 +88,7 @@ def test_a_value_that_differs_is_changed(topic: Topic) -> None:
     }
 
 
-def test_a_header_stands_before_each_value(topic: Topic) -> None:
+def test_the_header_before_each_value_is_removed(topic: Topic) -> None:
     """It says where in its file the message stands: first, or by some steps."""
     values = [framed(order(row)) for row in ROWS[:3]]
     values.append(framed(order(ROWS[3]), steps=b"\4\0\2"))
@@ -145,7 +147,7 @@ def test_unusable_descriptors_are_rejected(
         read_mapping(Path("m.yaml"), "actual")
 
 
-def test_a_side_of_files_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_side_of_files_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
     side = write(tmp_path / "e.json", [{"id": 1}])
     with pytest.raises(BadInput, match="Protobuf has no files of many records"):
         compared(spark, side, side, "id", actual_format="protobuf")

@@ -151,7 +151,7 @@ def test_a_message_is_called_with_its_package_where_there_is_one() -> None:
     assert str(rejected.value) == message
 
 
-def test_a_name_that_is_none_of_a_message_is_told_with_those_there_are() -> None:
+def test_an_unknown_message_is_reported_with_the_known_ones() -> None:
     with pytest.raises(ValueError) as rejected:
         protobuf_message(described("Order", "Item"), "")
     assert str(rejected.value) == 'no message is called ""; known: Item, Order'

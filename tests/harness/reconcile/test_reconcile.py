@@ -104,14 +104,14 @@ def test_steps_back_count_among_records_sent_twice(spark: SparkSession) -> None:
     assert_only(result, reordered=1)
 
 
-def test_a_phantom_is_what_nobody_sent(spark: SparkSession) -> None:
+def test_a_record_that_was_never_sent_is_a_phantom(spark: SparkSession) -> None:
     result = judged(spark, all_sent(), [BatchWindow("k9", 0, 1, 0, 999), *all_seen()])
 
     assert_only(result, phantom=1)
     assert result.findings[0].where == "partition 0, offset 999"
 
 
-def test_a_refused_send_that_stands_there_is_a_phantom(spark: SparkSession) -> None:
+def test_a_failed_send_that_is_present_is_a_phantom(spark: SparkSession) -> None:
     sent = all_sent()
     sent[4] = sent[4]._replace(status="failed")
 
@@ -121,7 +121,7 @@ def test_a_refused_send_that_stands_there_is_a_phantom(spark: SparkSession) -> N
     assert result.findings[0].what == "phantom, though the send was refused"
 
 
-def test_a_refused_send_that_is_absent_is_no_loss(spark: SparkSession) -> None:
+def test_a_failed_send_that_is_absent_is_not_lost(spark: SparkSession) -> None:
     sent = all_sent()
     sent[4] = sent[4]._replace(status="failed")
 

@@ -34,7 +34,7 @@ DEBEZIUM: dict[str, Any] = {
 }
 
 
-def test_what_stands_is_what_a_count_of_the_records_says(spark: SparkSession) -> None:
+def test_the_final_state_matches_a_count_of_the_records(spark: SparkSession) -> None:
     """Forty changelogs, drawn, of few keys and totals, one of them null, in any order."""
     draw = random.Random(4)
     rows = [
@@ -85,7 +85,7 @@ def expected(tmp_path: Path) -> Path:
     return write(tmp_path / "e.json", [{"key": "a", "total": 3}, {"key": "b", "total": 5}])
 
 
-def test_a_changelog_is_held_by_what_stands_in_the_end(
+def test_a_changelog_is_judged_by_its_final_state(
     spark: SparkSession, tmp_path: Path, expected: Path
 ) -> None:
     changes = [("+", "a", 1), ("+", "b", 5), ("-", "a", 1), ("+", "a", 3)]
@@ -122,7 +122,7 @@ def test_what_a_replay_repeats_is_unmatched_and_there_twice(
 
 
 @pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
-def test_a_field_may_say_it(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_a_field_can_mark_retractions(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     rows = [{"key": "a", "back": False}, {"key": "b", "back": False}, {"key": "b", "back": True}]
     sent = write(tmp_path / "e.json", [{"key": "a"}])
     seen = write(tmp_path / f"a.{kind}", rows)
@@ -132,7 +132,7 @@ def test_a_field_may_say_it(spark: SparkSession, tmp_path: Path, kind: str) -> N
     assert compared(spark, sent, seen, "key", retracts=f"NOT ({says})").counts["phantom"] == 0
 
 
-def test_what_is_no_condition_is_refused(
+def test_an_expression_that_is_no_condition_is_rejected(
     spark: SparkSession, tmp_path: Path, expected: Path
 ) -> None:
     actual = write(tmp_path / "a.json", debezium(("+", "a", 1), ("-", "a", 1)))

@@ -216,7 +216,7 @@ def session(spark: SparkSession) -> SparkSession:
 
 
 @pytest.mark.parametrize("text", [*COMMANDS, *RELATIONS])
-def test_a_query_that_is_more_than_that_is_refused_and_not_executed(
+def test_other_statements_are_rejected_and_not_executed(
     session: SparkSession, tmp_path: Path, text: str
 ) -> None:
     place = tmp_path / "written"
@@ -232,9 +232,7 @@ def test_a_query_that_is_more_than_that_is_refused_and_not_executed(
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_functions_that_do_more_than_compute_are_refused_everywhere(
-    session: SparkSession, call: str
-) -> None:
+def test_functions_that_do_more_than_compute_are_rejected(session: SparkSession, call: str) -> None:
     call = call.format()
 
     for text in (
@@ -251,9 +249,7 @@ def test_functions_that_do_more_than_compute_are_refused_everywhere(
 
 
 @pytest.mark.parametrize("text", PRESENT)
-def test_what_is_another_time_whenever_it_is_read_is_refused(
-    session: SparkSession, text: str
-) -> None:
+def test_a_literal_of_the_present_time_is_rejected(session: SparkSession, text: str) -> None:
     with pytest.raises(BadInput, match="may be another time whenever it is read"):
         safe_query(session, f"SELECT * FROM sent WHERE EXISTS (SELECT {text})", "expected")
     with pytest.raises(BadInput, match="may be another time whenever it is read"):
@@ -261,9 +257,7 @@ def test_what_is_another_time_whenever_it_is_read_is_refused(
 
 
 @pytest.mark.parametrize("text", PUT_TOGETHER)
-def test_a_constant_that_is_another_time_whenever_it_is_read_is_refused(
-    session: SparkSession, text: str
-) -> None:
+def test_a_constant_of_the_present_time_is_rejected(session: SparkSession, text: str) -> None:
     with pytest.raises(BadInput, match="may be another time whenever it is read"):
         safe_query(session, f"SELECT * FROM sent WHERE EXISTS (SELECT {text})", "expected")
     (expression,) = expressions(session, text, "--key")
@@ -272,7 +266,7 @@ def test_a_constant_that_is_another_time_whenever_it_is_read_is_refused(
         type_of(expression, table, "actual")
 
 
-def test_a_time_of_the_day_among_values_is_refused(session: SparkSession) -> None:
+def test_a_time_of_day_among_values_is_rejected(session: SparkSession) -> None:
     query = "SELECT CAST(x AS TIMESTAMP) AS t FROM sent, VALUES ('12:30') AS v(x)"
 
     with pytest.raises(BadInput, match="'12:30' may be another time whenever it is read"):
@@ -306,7 +300,7 @@ def test_an_expression_reads_no_relation(session: SparkSession, text: str) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_is_a_function_is_refused_in_a_query_and_is_a_field_in_an_expression(
+def test_a_name_of_a_function_is_rejected_in_a_query_and_is_a_field_in_an_expression(
     session: SparkSession, name: str
 ) -> None:
     with pytest.raises(BadInput, match="is a function to Spark"):
@@ -334,14 +328,14 @@ def test_the_environment_does_not_get_into_a_text(session: SparkSession) -> None
     ],
     ids=["long", "open", "deep", "not", "case", "commas"],
 )
-def test_a_text_that_is_too_large_is_refused(session: SparkSession, text: str) -> None:
+def test_a_text_that_is_too_large_is_rejected(session: SparkSession, text: str) -> None:
     with pytest.raises(BadInput):
         safe_query(session, f"SELECT {text}", "expected")
     with pytest.raises(BadInput):
         expressions(session, text, "--key")
 
 
-def test_what_spark_itself_trips_over_is_refused(session: SparkSession) -> None:
+def test_sql_that_makes_spark_fail_is_rejected(session: SparkSession) -> None:
     with pytest.raises(BadInput, match="Spark cannot read this query"):
         safe_query(session, "SELECT key:a FROM sent", "expected")
     (odd,) = expressions(session, "x -> x", "--key")

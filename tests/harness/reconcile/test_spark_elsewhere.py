@@ -39,7 +39,7 @@ def test_the_first_executor_is_awaited_beside_the_driver() -> None:
     assert session.asked == 3
 
 
-def test_that_no_executor_comes_is_said_within_a_limit() -> None:
+def test_a_missing_executor_is_reported_within_a_limit() -> None:
     session: Any = Session()
     with pytest.raises(NotReadyInTime, match="no executor has registered"):
         await_executor(session, FakeClock())
@@ -59,7 +59,7 @@ def test_a_master_that_gives_no_executor_is_left_with_what_to_look_at(
     assert stopped == [session]
 
 
-def test_a_master_that_takes_no_application_is_told_apart_from_a_mistake() -> None:
+def test_a_master_that_accepts_no_application_differs_from_a_bug() -> None:
     def refused() -> Any:
         raise Py4JError("Cannot call methods on a stopped SparkContext")
 

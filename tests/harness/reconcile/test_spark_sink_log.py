@@ -70,7 +70,7 @@ def test_a_log_names_what_its_batches_have_committed_from_the_newest_compaction_
     assert committed_paths(names, text) == paths
 
 
-def test_a_compaction_stands_for_the_batches_before_it(tmp_path: Path) -> None:
+def test_a_compaction_replaces_the_earlier_batches(tmp_path: Path) -> None:
     names = written(tmp_path, **{"8": (), "9.compact": NAMES[:1], "10": NAMES[1:2]})
     assert uncommitted_files(tmp_path, names) >= {"part-2.json"}
     assert not uncommitted_files(tmp_path, names) & set(NAMES[:2])

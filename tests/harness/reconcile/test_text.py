@@ -75,7 +75,7 @@ def test_a_number_within_the_text_orders_it(
     assert found(result) == {"reordered": 1}
 
 
-def test_values_that_are_no_json_are_told_with_what_to_do(
+def test_values_that_are_no_json_are_reported_with_advice(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
 ) -> None:
     result = of_topic(spark, monkeypatch, sent, [b"1.0", b"1.1"])

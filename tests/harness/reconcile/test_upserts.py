@@ -109,7 +109,7 @@ def by_case(findings: Iterable[Finding]) -> dict[str, set[str]]:
     return found
 
 
-def test_both_ways_judge_what_stands_last(topic: Topic) -> None:
+def test_both_ways_judge_the_last_record_of_a_key(topic: Topic) -> None:
     message, expected = of_all_cases()
     wrong = {case: classes for case, (_, classes) in CASES.items()}
 
@@ -123,7 +123,7 @@ def test_both_ways_judge_what_stands_last(topic: Topic) -> None:
     assert result.outcome == run.outcome == Outcome.VIOLATED
 
 
-def test_both_ways_hold_what_stands_last_as_expected(topic: Topic) -> None:
+def test_both_ways_hold_an_expected_last_record(topic: Topic) -> None:
     message = [*ON_ITS_WAY, *AT_THE_END]
 
     assert topic.compared(message).outcome == topic.of_a_run(message).outcome == Outcome.HELD
@@ -163,7 +163,9 @@ def test_the_last_of_nothing_proves_nothing(topic: Topic) -> None:
         ({"actual_key": "id"}, "--key: a record without a value must name the key that it deletes"),
     ],
 )
-def test_what_contradicts_it_is_told(topic: Topic, options: dict[str, Any], text: str) -> None:
+def test_options_that_contradict_upsert_are_rejected(
+    topic: Topic, options: dict[str, Any], text: str
+) -> None:
     with pytest.raises(BadInput, match=re.escape(text)):
         topic.compared(AT_THE_END, **options)
 
