@@ -1,7 +1,7 @@
 """When something of the system happened: by its own time stamp where it has one, else when seen.
 
-Events are seen by asking again and again, so their place in the history is later than the thing
-itself; whether a fault struck in time is judged by the system's own clock wherever that is told.
+Events are seen by polling, so their place in the history is later than the thing itself; whether a
+fault was injected in time is judged by the system's own clock wherever that is recorded.
 """
 
 from __future__ import annotations
@@ -9,44 +9,75 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from streamquake.cluster.runtime.clock import Clock, on_run_clock_ns
-from streamquake.reports.record.checkpoint_events import checkpoint_number
+from streamquake.reports.record.checkpoint_events import (
+    BatchRunning,
+    CheckpointAcknowledged,
+    CheckpointAllAcknowledged,
+    CheckpointEnd,
+    CheckpointTriggered,
+    CommitWritten,
+    OffsetWritten,
+    SinkWritten,
+    checkpoint_number,
+)
 from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event_field import EventField
+from streamquake.reports.record.job_events import (
+    ExecutorAdded,
+    ExecutorLost,
+    JobEnded,
+    JobFailing,
+    JobRestarting,
+    JobRestored,
+    JobSubmitted,
+)
 
-STAMPS: Mapping[Action, str] = {
-    Action.CHECKPOINT_TRIGGERED: "trigger_ms",
-    Action.CHECKPOINT_ACKNOWLEDGED: "ack_ms",
-    Action.CHECKPOINT_ALL_ACKNOWLEDGED: "ack_ms",
-    Action.OFFSET_WRITTEN: "step_ms",
-    Action.BATCH_RUNNING: "step_ms",
-    Action.SINK_WRITTEN: "step_ms",
-    Action.COMMIT_WRITTEN: "step_ms",
-    Action.EXECUTOR_ADDED: "added_ms",
-    Action.EXECUTOR_LOST: "lost_ms",
-    Action.JOB_SUBMITTED: "submitted_ms",
-    Action.JOB_FAILING: "failed_ms",
-    Action.JOB_RESTARTING: "restarting_ms",
-    Action.JOB_RESTORED: "restored_at_ms",
-    Action.JOB_ENDED: "ended_ms",
+STAMPS: Mapping[type[Event], EventField[float | None]] = {
+    CheckpointTriggered: CheckpointTriggered.trigger_ms,
+    CheckpointAcknowledged: CheckpointAcknowledged.ack_ms,
+    CheckpointAllAcknowledged: CheckpointAllAcknowledged.ack_ms,
+    OffsetWritten: OffsetWritten.step_ms,
+    BatchRunning: BatchRunning.step_ms,
+    SinkWritten: SinkWritten.step_ms,
+    CommitWritten: CommitWritten.step_ms,
+    ExecutorAdded: ExecutorAdded.added_ms,
+    ExecutorLost: ExecutorLost.lost_ms,
+    JobSubmitted: JobSubmitted.submitted_ms,
+    JobFailing: JobFailing.failed_ms,
+    JobRestarting: JobRestarting.restarting_ms,
+    JobRestored: JobRestored.restored_at_ms,
+    JobEnded: JobEnded.ended_ms,
 }
-"""Event -> the value that holds the engine's own stamp, milliseconds since 1970."""
-LATER_STAMPS: Mapping[str, Action] = {
-    "first_ack_ms": Action.CHECKPOINT_ACKNOWLEDGED,
-    "last_ack_ms": Action.CHECKPOINT_ALL_ACKNOWLEDGED,
-}
-"""What the end of a checkpoint tells of earlier steps of it, more exactly than they could."""
+"""Class of events -> the field that holds the engine's own stamp."""
+
+
+def stamp_ms(event: Event) -> float | None:
+    """The engine's own stamp of an event, in milliseconds since the epoch; None without one."""
+    field = STAMPS.get(type(event))
+    return None if field is None else field.of(event)
+
+
+def later_stamps(event: Event) -> Iterator[tuple[Action, float]]:
+    """What the end of a checkpoint reports of earlier steps of it, more exactly than their own
+    events could: (what happened, its stamp in milliseconds since the epoch)."""
+    if isinstance(event, CheckpointEnd):
+        if event.first_ack_ms:
+            yield Action.CHECKPOINT_ACKNOWLEDGED, event.first_ack_ms
+        if event.last_ack_ms:
+            yield Action.CHECKPOINT_ALL_ACKNOWLEDGED, event.last_ack_ms
 
 
 def moment_ns(event: Event, clock: Clock) -> int:
     """The moment of an event on the run's clock."""
-    stamp_ms = event.value.get(STAMPS.get(event.action, ""))
-    if not stamp_ms or stamp_ms < 0:
+    known_ms = stamp_ms(event)
+    if not known_ms or known_ms < 0:
         return event.at_ns
-    return min(event.at_ns, on_run_clock_ns(clock, int(stamp_ms) * 1_000_000))
+    return min(event.at_ns, on_run_clock_ns(clock, int(known_ms) * 1_000_000))
 
 
 def closes_window(opened: Event, second: str, action: Action, event: Event) -> bool:
-    """Whether one of the things that an event tells about closes the window that another opened:
-    the `second` event of the same checkpoint or of none, or that checkpoint's failure."""
+    """Whether one of the things that an event reports closes the window that another opened: the
+    `second` event of the same checkpoint or of none, or that checkpoint's failure."""
     of, by = (checkpoint_number(each) for each in (opened, event))
     if action == Action.CHECKPOINT_FAILED:
         return of is not None and of == by
@@ -54,8 +85,7 @@ def closes_window(opened: Event, second: str, action: Action, event: Event) -> b
 
 
 def moments_in(event: Event, clock: Clock) -> Iterator[tuple[Action, int]]:
-    """Everything an event tells about: (what happened, when on the run's clock)."""
+    """Everything an event reports: (what happened, when on the run's clock)."""
     yield event.action, moment_ns(event, clock)
-    for key, action in LATER_STAMPS.items():
-        if stamp_ms := event.value.get(key):
-            yield action, on_run_clock_ns(clock, int(stamp_ms) * 1_000_000)
+    for action, later_ms in later_stamps(event):
+        yield action, on_run_clock_ns(clock, int(later_ms) * 1_000_000)

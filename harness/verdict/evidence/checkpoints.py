@@ -284,7 +284,7 @@ def _acknowledged_s(ended: CheckpointEnd | None, clock: EngineClock | None) -> f
         return None
     if ended.duration_ms is None or not ended.trigger_ms:
         return None
-    return clock.stamped_ns(ended, "trigger_ms") / 1e9 + ended.duration_ms / 1000
+    return clock.stamped_ns(ended, ended.trigger_ms) / 1e9 + ended.duration_ms / 1000
 
 
 def _batch(completed: CheckpointCompleted | None, restored: Sequence[int]) -> Batch | None:

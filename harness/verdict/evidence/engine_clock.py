@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamquake.faults.schedule.event_times import LATER_STAMPS, STAMPS
+from streamquake.faults.schedule.event_times import later_stamps, stamp_ms
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import FaultCalled
 from streamquake.reports.record.history import History
@@ -33,29 +33,29 @@ class EngineClock:
         self._offset_ns: int | None = None
         if clock_moved(history):
             return
-        behind = (_behind_ns(event, STAMPS.get(event.action, "")) for event in history)
+        behind = (_behind_ns(event, stamp_ms(event)) for event in history)
         self._offset_ns = min((lag for lag in behind if lag is not None), default=None)
 
     def moment_ns(self, event: Event) -> int:
         """When it happened; when it was seen where it has no stamp. Never later than seen."""
-        return self.stamped_ns(event, STAMPS.get(event.action, ""))
+        return self.stamped_ns(event, stamp_ms(event))
 
     def moments_in(self, event: Event) -> Iterator[tuple[Action, int]]:
         """Everything an event reports: (what happened, when)."""
         yield event.action, self.moment_ns(event)
-        for key, action in LATER_STAMPS.items():
-            if event.value.get(key):
-                yield action, self.stamped_ns(event, key)
+        for action, later_ms in later_stamps(event):
+            yield action, self.stamped_ns(event, later_ms)
 
-    def stamped_ns(self, event: Event, key: str) -> int:
-        """The moment of a stamp of an event, by the key that holds it."""
-        behind_ns = _behind_ns(event, key)
+    def stamped_ns(self, event: Event, recorded_ms: float | None) -> int:
+        """The moment of a stamp that an event holds; when it was seen where that is None."""
+        behind_ns = _behind_ns(event, recorded_ms)
         if behind_ns is None or self._offset_ns is None:
             return event.at_ns
         return event.at_ns - max(0, behind_ns - self._offset_ns)
 
 
-def _behind_ns(event: Event, key: str) -> int | None:
+def _behind_ns(event: Event, recorded_ms: float | None) -> int | None:
     """The run's clock at the sight, less the stamp; only its differences mean anything."""
-    stamp_ms = event.value.get(key)
-    return event.at_ns - int(stamp_ms) * 1_000_000 if stamp_ms and stamp_ms > 0 else None
+    if recorded_ms is None or recorded_ms <= 0:
+        return None
+    return event.at_ns - int(recorded_ms) * 1_000_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamquake.faults.schedule.event_times import STAMPS
+from streamquake.faults.schedule.event_times import stamp_ms
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.restores import BREAKS
 from streamquake.reports.record.event import Event
@@ -41,7 +41,7 @@ def _began_between(task: TaskChanged, failure: JobEvent, ran: JobRunning) -> boo
         _same_job(task, failure)
         and task.at_ns <= ran.at_ns
         and task.state == "RUNNING"
-        and (task.start_ms or 0) >= failure.value[STAMPS[failure.action]]
+        and (task.start_ms or 0) >= (stamp_ms(failure) or 0)
     )
 
 

@@ -6,7 +6,7 @@ cannot come any more: the checkpoint failed or a later one completed, or the job
 
 from __future__ import annotations
 
-from streamquake.faults.schedule.event_times import LATER_STAMPS, closes_window
+from streamquake.faults.schedule.event_times import closes_window, later_stamps
 from streamquake.faults.schedule.step import TriggerSpec
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
@@ -71,5 +71,5 @@ def _closes(event: Event, opened: Event, second: str) -> bool:
     of, by = checkpoint_number(opened), checkpoint_number(event)
     if of is not None and by is not None and isinstance(event, CheckpointCompleted) and by > of:
         return True  # the engine gives up older checkpoints then
-    recorded = (LATER_STAMPS[key] for key in LATER_STAMPS if event.value.get(key))
-    return any(closes_window(opened, second, each, event) for each in (event.action, *recorded))
+    earlier = (action for action, _ in later_stamps(event))
+    return any(closes_window(opened, second, each, event) for each in (event.action, *earlier))
