@@ -19,16 +19,19 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
 
 from streamquake.cluster.images.build import spark_jars
 from streamquake.cluster.runtime.clock import Clock, SystemClock
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
-
-if TYPE_CHECKING:
-    from pyspark import SparkConf
-    from pyspark.sql import SparkSession
 
 SHUFFLE_PARTITIONS = 8
 DRIVER_MEMORY_MB = 2048
@@ -83,8 +86,6 @@ def spark_session(
     settings of Spark that override those of this file.
     """
     _require_java()
-    from pyspark import SparkConf
-
     folder = Path(tempfile.mkdtemp(prefix="streamquake-spark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
@@ -147,8 +148,6 @@ def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -
 
 
 def _start_on_master(master: str, start: Callable[[], SparkSession]) -> SparkSession:
-    from py4j.protocol import Py4JError
-
     try:
         session = start()
         await_executor(session, SystemClock())
@@ -172,12 +171,6 @@ def await_executor(session: SparkSession, clock: Clock) -> None:
 
 
 def _start(conf: SparkConf, folder: Path) -> SparkSession:
-    from pyspark import SparkContext
-    from pyspark.errors import PySparkRuntimeError
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.logger import PySparkLogger
-    from pyspark.sql import SparkSession
-
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         # They also write each raised error to the standard error, as JSON with its stack trace.
         PySparkLogger.getLogger(name).disabled = True
@@ -202,8 +195,6 @@ def _start(conf: SparkConf, folder: Path) -> SparkSession:
 
 def stop_spark(session: SparkSession) -> None:
     """End a session and its virtual machine, so that this process can start another one."""
-    from pyspark import SparkContext
-
     gateway = session.sparkContext._gateway
     session.stop()
     if gateway is not None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DecimalType, IntegralType, StructType
 
 from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
+from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
+from streamquake.harness.reconcile.shape import Shape
 from streamquake.reports.record.outcome import Finding
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row
-    from pyspark.sql.types import DataType
-
-    from streamquake.harness.reconcile.shape import Shape
 
 
 @anomalies.register
@@ -25,11 +25,6 @@ class Gap(Anomaly):
     needs: ClassVar[str] = "a sequence of whole numbers"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
-        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
-
         if shape.sequence is None:
             return None
         number = _whole_numbers(F.col(shape.sequence), actual.schema[shape.sequence].dataType)
@@ -58,9 +53,6 @@ def _with_jump(finding: Finding, row: Row) -> Finding:
 
 def _whole_numbers(sequence: Column, kind: DataType) -> Column | None:
     """The sequence as whole numbers, null where it is none. None where its type has none."""
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import DecimalType, IntegralType, StructType
-
     if isinstance(kind, IntegralType) or (isinstance(kind, DecimalType) and kind.scale == 0):
         return sequence.cast("decimal(38,0)")
     if isinstance(kind, StructType) and "number" in kind.names:

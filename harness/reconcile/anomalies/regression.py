@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from pyspark.sql import DataFrame
 
 from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.examples import reordered_examples
+from streamquake.harness.reconcile.order import records_out_of_order
+from streamquake.harness.reconcile.shape import Shape
 
 
 @anomalies.register
@@ -23,9 +23,6 @@ class Regression(Anomaly):
     needs: ClassVar[str] = "a sequence, and an order of all records (--order, or a topic)"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
-        from streamquake.harness.reconcile.examples import reordered_examples
-        from streamquake.harness.reconcile.order import records_out_of_order
-
         if not shape.judges_order:
             return None
         if shape.unplaced is not None and not actual.where(shape.unplaced).isEmpty():

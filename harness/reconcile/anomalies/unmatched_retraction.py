@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from pyspark.sql import DataFrame
 
 from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.reconcile.shape import UNMATCHED
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
+from streamquake.harness.reconcile.retractions import is_retraction, unmatched_records
+from streamquake.harness.reconcile.shape import UNMATCHED, Shape
 
 
 @anomalies.register
@@ -26,9 +25,6 @@ class UnmatchedRetraction(Anomaly):
     needs: ClassVar[str] = "a condition for retractions (--retracts)"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
-        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
-        from streamquake.harness.reconcile.retractions import is_retraction, unmatched_records
-
         if shape.retracts is None:
             return None
         with persisted(unmatched_records(actual, shape).where(is_retraction(shape))) as rows:

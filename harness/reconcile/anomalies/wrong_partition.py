@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame
-
-    from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
+from streamquake.harness.reconcile.identity_join import same_values
+from streamquake.harness.reconcile.shape import Shape
 
 HOME = "home"
 
@@ -27,11 +27,6 @@ class WrongPartition(Anomaly):
     needs: ClassVar[str] = "a topic as the actual side"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
-        from pyspark.sql import functions as F
-
-        from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
-        from streamquake.harness.reconcile.identity_join import same_values
-
         if shape.partition is None or not shape.key:
             return None
         of_expected = shape.expected_partition
@@ -58,8 +53,6 @@ class WrongPartition(Anomaly):
 
 def _homes(side: DataFrame, key: Sequence[str], partition: str) -> DataFrame:
     """The columns of the key, and `HOME`: the partition with most of the key's records."""
-    from pyspark.sql import functions as F
-
     counts = side.groupBy(*key, partition).agg(F.count(F.lit(1)).alias("records"))
     most = F.max_by(partition, F.struct("records", -F.col(partition)))
     return counts.groupBy(*key).agg(most.alias(HOME))

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.cluster.images.build import host_jars
+from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
 from streamquake.harness.reconcile.reading.format import Format, formats
+from streamquake.harness.reconcile.reading.partitions import Partitions
+from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table, all_readable
 from streamquake.topologies.problems import BadInput, bad_input
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from streamquake.harness.reconcile.reading.partitions import Partitions
-    from streamquake.harness.reconcile.reading.table import Table
 
 HEADER_BYTES = 5
 DECODED_MARK = "__read"
@@ -52,9 +53,6 @@ class Avro(Format):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
-        from streamquake.harness.reconcile.reading.table import Table, all_readable
-
         _add_jars(spark)
         reader = spark.read.format("avro").options(ignoreExtension=True, **partitions.options)
         if self.schema is None:
@@ -76,10 +74,6 @@ class Avro(Format):
         lane: tuple[str, ...],
         position: str,
     ) -> Table:
-        from pyspark.sql import functions as F
-
-        from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
-
         header = self.needed_schema().header
         records = self._records()
         _add_jars(raw.sparkSession)
@@ -110,8 +104,6 @@ class Avro(Format):
 
     def _reject_other_numbers(self, framed: DataFrame, records: Mapping[str, Any]) -> None:
         """Raises BadInput for values whose header has an unknown number of a schema."""
-        from pyspark.sql import functions as F
-
         assert self.schema is not None
         numbers = framed.where(_HAS_HEADER).groupBy(_NUMBER).agg(F.count(F.lit(1)).alias("values"))
         found = {str(row[_NUMBER]): row["values"] for row in numbers.orderBy(_NUMBER).collect()}
@@ -145,8 +137,6 @@ def _newest(records: Mapping[str, Any]) -> Any:
 def _frame_columns(header: bool) -> list[Column]:
     """The columns of a value: its bytes without the header, the number in the header, and whether
     it has a header."""
-    from pyspark.sql import functions as F
-
     if not header:
         return [
             F.col("value").alias(_BODY),
@@ -165,8 +155,6 @@ def _frame_columns(header: bool) -> list[Column]:
 
 def _decoded(records: Mapping[str, Any]) -> Column:
     """A value as a record of the newest schema, decoded by the schema of its number."""
-    from pyspark.sql import functions as F
-
     newest = _newest(records)
     mark = {"name": DECODED_MARK, "type": "boolean", "default": True}
     reader = _literal(json.dumps({**newest, "fields": [*newest["fields"], mark]}))
@@ -189,8 +177,6 @@ def _literal(text: str) -> str:
 
 def _add_jars(spark: SparkSession) -> None:
     """Add Spark's jars for Avro to the session, unless it has them already."""
-    from streamquake.cluster.images.build import host_jars
-
     for jar in host_jars("spark-avro"):
         spark.sql(f"ADD JAR '{jar}'")
 

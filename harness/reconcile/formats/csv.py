@@ -9,17 +9,22 @@ from __future__ import annotations
 import csv
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
 from streamquake.harness.reconcile.reading.format import Format, formats
+from streamquake.harness.reconcile.reading.partitions import Partitions
+from streamquake.harness.reconcile.reading.table import (
+    MALFORMED,
+    RAW,
+    Table,
+    reject_reserved,
+)
 from streamquake.topologies.problems import BadInput, Problem, bad_input
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
-
-    from streamquake.harness.reconcile.reading.partitions import Partitions
-    from streamquake.harness.reconcile.reading.table import Table
-
 
 NO_CHARACTER = "\uffff"
 """A code point that Unicode never assigns to a character."""
@@ -47,17 +52,6 @@ class Csv(Format):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        from pyspark.sql import functions as F
-        from pyspark.sql.types import StringType, StructField, StructType
-
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
-        from streamquake.harness.reconcile.reading.table import (
-            MALFORMED,
-            RAW,
-            Table,
-            reject_reserved,
-        )
-
         fields = _header(spark, paths)
         reject_reserved(fields)
         schema = StructType([StructField(name, StringType()) for name in (*fields, RAW)])
@@ -101,8 +95,6 @@ def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
 def _has_multiline_fields(spark: SparkSession, paths: Sequence[str]) -> bool:
     """Whether quoted fields span lines. Raises BadInput for text that Spark would change: bytes
     that are not UTF-8, lines of control characters, and blanks after a closing quote."""
-    from pyspark.sql import functions as F
-
     path = F.col("_metadata.file_path")
     blank = F.when(F.col("value").rlike(CONTROL_LINE), path)
     odd = F.expr("(length(value) - length(replace(value, '\"', ''))) % 2 = 1")
@@ -134,8 +126,6 @@ def _has_multiline_fields(spark: SparkSession, paths: Sequence[str]) -> bool:
 def _has_trimmed_blanks(*, within: bool) -> Column:
     """Whether a line has blanks between a closing quote and the next comma or its end. `within`:
     the line begins within quotes."""
-    from pyspark.sql import functions as F
-
     parts = F.split("value", '"')  # every other part follows a closing quote
     first = 1 if within else 2
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from pyspark.sql import DataFrame, SparkSession
+
+from streamquake.harness.reconcile.json.json_record import not_blank
+from streamquake.harness.reconcile.json.json_table import json_table
+from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
 from streamquake.harness.reconcile.reading.format import Format, formats
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from streamquake.harness.reconcile.reading.partitions import Partitions
-    from streamquake.harness.reconcile.reading.table import Table
+from streamquake.harness.reconcile.reading.partitions import Partitions
+from streamquake.harness.reconcile.reading.table import Table
 
 
 @formats.register
@@ -33,10 +34,6 @@ class Json(Format):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        from streamquake.harness.reconcile.json.json_record import not_blank
-        from streamquake.harness.reconcile.json.json_table import json_table
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
-
         folders = partitions.without(("value",))
         text = spark.read.options(**folders.options).text(list(paths))
         lines = with_place(text).where(not_blank(text["value"]))
@@ -51,7 +48,5 @@ class Json(Format):
         lane: tuple[str, ...],
         position: str,
     ) -> Table:
-        from streamquake.harness.reconcile.json.json_table import json_table
-
         lines = raw.withColumn("value", raw["value"].cast("string"))
         return json_table(lines, place, names, lane=lane, position=position)

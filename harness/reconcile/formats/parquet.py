@@ -8,16 +8,24 @@ is the whole number in the file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
+
+from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
 from streamquake.harness.reconcile.reading.format import Format, formats
+from streamquake.harness.reconcile.reading.parquet_schema import (
+    footer,
+    read_without_metadata,
+    widened_schema,
+)
+from streamquake.harness.reconcile.reading.partitions import Partitions
+from streamquake.harness.reconcile.reading.table import Table, all_readable
 from streamquake.topologies.problems import BadInput, Problem
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from streamquake.harness.reconcile.reading.partitions import Partitions
-    from streamquake.harness.reconcile.reading.table import Table
 
 NANOSECONDS = "TIMESTAMP(NANOS"
 """Parquet's name of timestamps in nanoseconds (LogicalTypeAnnotation)."""
@@ -44,12 +52,6 @@ class Parquet(Format):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        from pyspark.sql import functions as F
-        from pyspark.sql.types import LongType
-
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
-        from streamquake.harness.reconcile.reading.table import Table, all_readable
-
         rows = _rows(spark, paths, partitions)
         fields = tuple(name for name in rows.columns if name not in FILE_PLACE)
         whole = with_place(rows.select(*map(_quoted, fields)), numbered=True)
@@ -69,14 +71,6 @@ def _quoted(name: str) -> str:
 
 
 def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> DataFrame:
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    from streamquake.harness.reconcile.reading.parquet_schema import (
-        read_without_metadata,
-        widened_schema,
-    )
-
     reader = spark.read.options(**partitions.options)
     try:
         # Without the merge, Spark reads all files by the columns of one file.
@@ -90,8 +84,6 @@ def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> 
 def _nanosecond_columns(spark: SparkSession, paths: Sequence[str], names: Set[str]) -> set[str]:
     """Those of `names` that are timestamps in nanoseconds, by the footers. Raises BadInput where
     one file has timestamps and another has numbers, since Spark reads both as numbers."""
-    from streamquake.harness.reconcile.reading.parquet_schema import footer
-
     found: dict[str, bool] = {}
     seen: set[str] = set()
     for path in paths if names else ():
@@ -111,8 +103,6 @@ def _nanosecond_columns(spark: SparkSession, paths: Sequence[str], names: Set[st
 
 def _whole_microseconds(frame: DataFrame, names: Iterable[str]) -> list[str]:
     """Those of `names` whose values are all whole microseconds."""
-    from pyspark.sql import functions as F
-
     parts = [F.count_if(F.expr(f"{_quoted(name)} % 1000 != 0")).alias(name) for name in names]
     row = frame.agg(*parts).first() if parts else None
     return [name for name, count in row.asDict().items() if not count] if row else []

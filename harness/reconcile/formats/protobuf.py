@@ -16,18 +16,23 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import from_arrow_type
 
 from streamquake.harness.reconcile.reading.format import Format, formats
+from streamquake.harness.reconcile.reading.partitions import Partitions
+from streamquake.harness.reconcile.reading.protobuf_message import (
+    ProtobufMessage,
+    decoder,
+    protobuf_message,
+)
+from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
 from streamquake.topologies.named_files import read_bytes
 from streamquake.topologies.problems import bad_input
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from streamquake.harness.reconcile.reading.partitions import Partitions
-    from streamquake.harness.reconcile.reading.protobuf_message import ProtobufMessage
-    from streamquake.harness.reconcile.reading.table import Table
 
 
 @formats.register
@@ -69,13 +74,6 @@ class Protobuf(Format):
         lane: tuple[str, ...],
         position: str,
     ) -> Table:
-        from pyspark.sql import functions as F
-        from pyspark.sql.pandas.functions import arrow_udf
-        from pyspark.sql.pandas.types import from_arrow_type
-
-        from streamquake.harness.reconcile.reading.protobuf_message import decoder
-        from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
-
         message = self._message()
         kind = from_arrow_type(message.arrow_type).simpleString()
         framed = bool(self.needed_schema().header)
@@ -93,8 +91,6 @@ class Protobuf(Format):
 
     def _message(self) -> ProtobufMessage:
         """The message of the schema. Raises BadInput for descriptors that cannot be used."""
-        from streamquake.harness.reconcile.reading.protobuf_message import protobuf_message
-
         schema = self.needed_schema()
         try:
             return protobuf_message(base64.b64decode(schema.texts[""]), schema.message)

@@ -7,15 +7,15 @@ text has no type; compared with numbers it is read as a JSON number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
 from streamquake.harness.reconcile.reading.format import Format, formats
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from streamquake.harness.reconcile.reading.partitions import Partitions
-    from streamquake.harness.reconcile.reading.table import Table
+from streamquake.harness.reconcile.reading.partitions import Partitions
+from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
 
 
 @formats.register
@@ -38,8 +38,6 @@ class Text(Format):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
-
         folders = partitions.without(("value",))
         text = spark.read.options(**folders.options).text(list(paths))
         return _table(with_place(text).where("value != ''"), (*FILE_PLACE, *folders.names))
@@ -63,10 +61,6 @@ def _table(
     lane: tuple[str, ...] = (),
     position: str | None = None,
 ) -> Table:
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
-
     # A tombstone is a record whose value is null.
     marked = lines.withColumn(MALFORMED, F.isnotnull("value") & ~F.expr("is_valid_utf8(value)"))
     frame = marked.select(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.reading.format import (
     Format,
@@ -12,15 +13,11 @@ from streamquake.harness.reconcile.reading.format import (
     formats,
     reject_several,
 )
+from streamquake.harness.reconcile.reading.listing import ListedFile, list_files
 from streamquake.harness.reconcile.reading.partitions import partitions_of
 from streamquake.harness.reconcile.reading.source import ReadRequest, Source
+from streamquake.harness.reconcile.reading.table import Table
 from streamquake.topologies.problems import bad_input
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from streamquake.harness.reconcile.reading.listing import ListedFile
-    from streamquake.harness.reconcile.reading.table import Table
 
 
 class FileSource(Source):
@@ -31,8 +28,6 @@ class FileSource(Source):
         return self.uris
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Table:
-        from streamquake.harness.reconcile.reading.listing import list_files
-
         listing = list_files(spark, self.paths())
         kind = formats[request.format] if request.format else format_of(listing.files)
         size = sum(file.size for file in listing.files)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.reading.file_source import FileSource
 from streamquake.harness.reconcile.reading.source import ReadRequest, sources
+from streamquake.harness.reconcile.reading.table import Table
 from streamquake.topologies.problems import bad_input
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from streamquake.harness.reconcile.reading.table import Table
 
 RETRY_SETTINGS = {
     "ipc.client.connect.timeout": "5000",

@@ -10,19 +10,24 @@ topics.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
 from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.harness.reconcile.reading.format import formats, not_in_topics
+from streamquake.harness.reconcile.reading.kafka import records
+from streamquake.harness.reconcile.reading.promised_columns import (
+    KAFKA_LANE,
+    KAFKA_POSITION,
+)
 from streamquake.harness.reconcile.reading.source import ReadRequest, Source, sources
+from streamquake.harness.reconcile.reading.table import Table
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from streamquake.harness.reconcile.reading.table import Table
 
 DEFAULT_PORT = 9092
 ISOLATION = "isolation"
@@ -70,15 +75,6 @@ class KafkaTopics(Source):
         return None
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Table:
-        from dataclasses import replace
-
-        from pyspark.sql import DataFrame
-
-        from streamquake.harness.reconcile.reading.format import formats, not_in_topics
-        from streamquake.harness.reconcile.reading.promised_columns import (
-            KAFKA_LANE,
-            KAFKA_POSITION,
-        )
 
         kind = formats[request.format or "json"]
         if why := not_in_topics(kind):
@@ -150,9 +146,6 @@ def _inspect(topic: Topic) -> TopicEnds:
 
 def _records(spark: SparkSession, topic_ends: TopicEnds, place: Sequence[str]) -> DataFrame:
     """The `value` of each record in bytes, `NO_VALUE` (whether it has none), and its place."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.reading.kafka import records
 
     topic = topic_ends.topic
     raw = records(spark, topic.brokers, topic.name, topic_ends.ends, committed=topic.committed)

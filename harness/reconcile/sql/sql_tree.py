@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from py4j.java_gateway import JavaObject, is_instance_of
 from pyspark.sql import SparkSession
 
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
@@ -36,8 +37,6 @@ def nodes(spark: SparkSession, tree: Any, *, but: str | None = None) -> Iterator
     """All plans and expressions within a tree, also those of subqueries and common table
     expressions, which Spark does not list as children. Parts of the class `but` are skipped with
     all below them. Raises UnsafeSql for a tree of too many parts."""
-    from py4j.java_gateway import JavaObject, is_instance_of
-
     gateway = spark.sparkContext._gateway
     pending, visited = [tree], 0
     while pending:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
-from streamquake.harness.reconcile.reading import kafka
+from streamquake.harness.reconcile.sources import kafka
 
 TOPIC = "kafka://b/t"
 COLUMNS = "partition int, offset bigint, timestamp_ms bigint, key string, value binary"

@@ -39,7 +39,7 @@ def brokers_hold(
         rows = [(topic, *row) for row in written[topic]]
         return session.createDataFrame(rows, f"topic string, {COLUMNS}")
 
-    patch.setattr(kafka, "records", records)
+    patch.setattr("streamquake.harness.reconcile.sources.kafka.records", records)
     patch.setattr(kafka_admin, "topics_at", lambda brokers: tuple(written))
     patch.setattr(
         kafka_admin, "ends_at", lambda brokers, topic, *, committed: stable if committed else ends
