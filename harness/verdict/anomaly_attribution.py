@@ -10,21 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import INPUT_FOLDER
 from streamquake.harness.reconcile.caching import persisted
+from streamquake.harness.reconcile.examples import for_python
+from streamquake.harness.reconcile.identity_join import same_values
+from streamquake.harness.reconcile.order import first_copies, records_out_of_order, without_phantoms
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.verdict.evidence.append_times import AppendTimesUnknown, appended
 from streamquake.harness.verdict.evidence.record_causes import CauseInterval, first_sent, intervals
 from streamquake.harness.verdict.evidence.sent_times import sent_ranges_of
+from streamquake.harness.verdict.expected_output import STAMP, OutputAnomalies
 from streamquake.reports.record.outcome import Finding
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row
-
-    from streamquake.harness.reconcile.shape import Shape
-    from streamquake.harness.verdict.expected_output import OutputAnomalies
 
 MAX_GROUPS = 12
 MAX_LANES = 4
@@ -60,10 +63,6 @@ def attributed(
 def _anomalies(case: JudgedRun, wrong: OutputAnomalies, *, order: bool) -> DataFrame:
     """One row for each anomalous record: identity, `what`, `lane`, `STAMP`, and `INDEX` where it is
     known which send it was. Records out of order are among them where `order` asks for them."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.verdict.expected_output import STAMP
-
     found, shape = wrong.found, wrong.shape
     unknown = {name: F.lit(None).cast(kind) for name, kind in (("lane", "string"), (STAMP, "long"))}
     rows = found.where("lost > 0").select(*shape.identity, F.lit("lost").alias("what"))
@@ -82,11 +81,6 @@ def _anomalies(case: JudgedRun, wrong: OutputAnomalies, *, order: bool) -> DataF
 def _there(wrong: OutputAnomalies) -> DataFrame:
     """The records that are there and should not be, or not so: of copies the last ones, of a record
     that was changed the last copy."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.identity_join import same_values
-
     shape = wrong.shape
     alien = wrong.found.where("duplicated > 0 OR phantom > 0 OR changed > 0")
     counts = [F.col(f"f.{name}") for name in ("duplicated", "phantom", "changed")]
@@ -108,13 +102,6 @@ def _there(wrong: OutputAnomalies) -> DataFrame:
 
 def _reordered(wrong: OutputAnomalies) -> DataFrame:
     """The records that came after a later one of their key."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.order import (
-        first_copies,
-        records_out_of_order,
-        without_phantoms,
-    )
 
     shape = wrong.shape
     real = without_phantoms(wrong.actual, wrong.found.where("phantom > 0"), shape)
@@ -124,8 +111,6 @@ def _reordered(wrong: OutputAnomalies) -> DataFrame:
 
 def _sent(case: JudgedRun, shape: Shape) -> DataFrame | None:
     """Identity, `INDEX`: which send a record was, where its identity says so."""
-    from pyspark.sql import functions as F
-
     sent = case.spark().table("sent")
     if set(shape.identity) != {"key", "seq"} or not {"key", "seq", "index"} <= set(sent.columns):
         return None
@@ -135,10 +120,6 @@ def _sent(case: JudgedRun, shape: Shape) -> DataFrame | None:
 def _interval(case: JudgedRun, name: str, parts: Sequence[CauseInterval]) -> Column:
     """Which interval a record was written in, by its stamp, or if lost was noted as sent in, by its
     index; null where these say nothing."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.verdict.expected_output import STAMP
-
     sent = _turn(F.col(INDEX), first_sent(sent_ranges_of(case.history), parts))
     try:
         output = appended(case, name)
@@ -151,16 +132,12 @@ def _interval(case: JudgedRun, name: str, parts: Sequence[CauseInterval]) -> Col
 
 def _turn(value: Column, begins: Sequence[int]) -> Column:
     """The last of some growing numbers that a value is not below; null for null."""
-    from pyspark.sql import functions as F
-
     # One literal: a term for each of thousands of checkpoints is deeper than Spark's stack.
     later = F.from_json(F.lit(str(list(begins[1:]))), "array<bigint>")
     return F.when(value.isNotNull(), F.size(F.filter(later, lambda begin: begin <= value)))
 
 
 def _groups(rows: DataFrame, causes: Sequence[str], shape: Shape) -> list[Finding]:
-    from pyspark.sql import functions as F
-
     by_cause = rows.groupBy("what", "interval").agg(
         F.count(F.lit(1)).alias("records"), F.sort_array(F.collect_set("lane")).alias("lanes")
     )
@@ -196,9 +173,6 @@ def _explained(
     findings: tuple[Finding, ...],
 ) -> list[Finding]:
     """The examples, each with its cause and the place in the input that it came from."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.examples import for_python
 
     def key(what: str, values: Any) -> tuple[str, ...]:
         return (what.partition(",")[0], *(str(values[name]) for name in shape.identity))
@@ -227,10 +201,6 @@ def _explained(
 
 def _sources(case: JudgedRun, indexes: Sequence[int]) -> dict[int, str]:
     """Index -> where the record stands in the input topic, where that was read."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
-
     stored = StoredOutput(path=case.data / INPUT_FOLDER)
     if not indexes or not stored.complete:
         return {}

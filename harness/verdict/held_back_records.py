@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import Output
+from streamquake.harness.reconcile.identity_join import same_values
+from streamquake.harness.verdict.expected_output import OutputAnomalies, held_back_of
 from streamquake.reports.record.outcome import Finding
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from streamquake.harness.verdict.expected_output import OutputAnomalies
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +40,6 @@ def invisible(
 ) -> HeldBackRecords:
     """What of a topic that was read is held back; `facts` are those of the reading, and the lost
     are among what is `wrong`."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.identity_join import same_values
-    from streamquake.harness.verdict.expected_output import held_back_of
-
     behind = {
         int(partition): (stable, facts["ends"][partition])
         for partition, stable in facts["stable_ends"].items()

@@ -13,12 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.reconcile.caching import persisted
+from streamquake.harness.reconcile.reading.promised_columns import parse_records
+from streamquake.harness.reconcile.reconcile import missing_or_repeated
+from streamquake.harness.reconcile.result import ReconciliationResult
+from streamquake.harness.reconcile.values.promised import comparable
 from streamquake.harness.verdict.evidence.append_times import (
     AppendedRecords,
     AppendTimesUnknown,
@@ -26,13 +32,16 @@ from streamquake.harness.verdict.evidence.append_times import (
 )
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown, scopes_of
+from streamquake.harness.verdict.expected_output import (
+    STATUS,
+    actual_of,
+    expectations,
+    reconciled,
+    register_sent,
+    unsettled,
+)
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import AtLeastNone
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
-
-    from streamquake.harness.reconcile.result import ReconciliationResult
 
 IN_SCOPE, UNATTRIBUTED = "in scope", "unattributed"
 OUTSIDE = ("outside the failed subtask", "outside the window")
@@ -90,14 +99,6 @@ class BoundedLoss(Check):
     def _reconciled(
         self, case: JudgedRun, output: AppendedRecords, scopes: tuple[LossScope, ...]
     ) -> CheckResult:
-        from streamquake.harness.verdict.expected_output import (
-            STATUS,
-            expectations,
-            reconciled,
-            register_sent,
-            unsettled,
-        )
-
         promised = case.experiment.promise.outputs[output.name]
         register_sent(case)
         with expectations(case) as all_expected:
@@ -176,12 +177,6 @@ def _attributed(
     case: JudgedRun, output: AppendedRecords, expected: DataFrame, scopes: tuple[LossScope, ...]
 ) -> AttributedRecords:
     """Where all of the lost and the duplicated belong."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.reconcile import missing_or_repeated
-    from streamquake.harness.reconcile.values.promised import comparable
-    from streamquake.harness.verdict.expected_output import actual_of
-
     promised = case.experiment.promise.outputs[output.name]
     actual, shape = actual_of(case, output.name, promised, expected)
     sent = case.spark().table("sent").select("key", "seq", F.col("index").alias("_index"))
@@ -199,10 +194,6 @@ def _attributed(
 
 def _homes(output: AppendedRecords, expected: DataFrame, injected_ns: int) -> DataFrame:
     """key, home: the one partition in which a key's records stood before the fault."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.reading.promised_columns import parse_records
-
     before = output.records.where(F.col("timestamp_ms") < output.ms(injected_ns))
     keys = parse_records(before, expected, ("key",), ("_partition",), output.map)
     keys = keys.where("key IS NOT NULL")

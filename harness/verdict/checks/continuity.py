@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.reconcile.caching import persisted
@@ -38,12 +40,10 @@ from streamquake.harness.verdict.evidence.pauses import (
 )
 from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_ranges_of
 from streamquake.harness.verdict.evidence.task_restarts import restarts_of_subtasks
+from streamquake.harness.verdict.expected_output import register_sent
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit, Share
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 WORST = 6
 PARTITIONS_SHOWN = 16
@@ -132,10 +132,6 @@ class Continuity(Check):
     def _looked(
         self, case: JudgedRun, output: AppendedRecords, span: TimeSpan
     ) -> tuple[GroupPauses, GroupPauses]:
-        from pyspark.sql import functions as F
-
-        from streamquake.harness.verdict.expected_output import register_sent
-
         register_sent(case)
         start_ns, end_ns, cut_ns = _run_clock(output, span)
         recorded = sent_ranges_of(case.history)
@@ -166,8 +162,6 @@ class Continuity(Check):
             return self._keys(keys, output), self._partitions(heard_of, unseen, output)
 
     def _keys(self, keys: DataFrame, output: AppendedRecords) -> GroupPauses:
-        from pyspark.sql import functions as F
-
         gap = F.col("gap_ms")
         found = keys.agg(
             F.count("*").alias("keys"),
@@ -209,8 +203,6 @@ class Continuity(Check):
         )
 
     def _worst(self, groups: DataFrame, what: str, output: AppendedRecords) -> tuple[Finding, ...]:
-        from pyspark.sql import functions as F
-
         long = groups.where(F.col("gap_ms") > self.within_s * 1000)
         rows = long.orderBy(F.desc("gap_ms"), "of").take(WORST)
         return tuple(

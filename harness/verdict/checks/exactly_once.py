@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
+from pyspark.sql import DataFrame
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks, message_of
 from streamquake.harness.experiment.outputs import Output
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.harness.reconcile.result import (
+    VIOLATIONS,
+    open_classes,
+    unjudged_reasons,
+    violated_classes,
+)
+from streamquake.harness.verdict.anomaly_attribution import attributed
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.late_records import late_dropped
+from streamquake.harness.verdict.expected_output import (
+    STATUS,
+    OutputAnomalies,
+    anomalous,
+    expectations,
+    reconciled,
+    register_sent,
+    sends,
+    unsettled,
+)
 from streamquake.harness.verdict.held_back_records import HeldBackRecords, invisible
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of, worst
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from streamquake.harness.verdict.expected_output import OutputAnomalies
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +68,6 @@ class ExactlyOnce(Check):
     """With fewer acknowledged records than this nothing is proven."""
 
     def check(self, case: JudgedRun) -> CheckResult:
-        # pyspark takes a third of a second to import; only a judgement needs it.
-        from streamquake.harness.verdict.expected_output import expectations, register_sent, sends
-
         outputs = case.experiment.promise.outputs
         if not outputs:
             return self.undecided(
@@ -103,10 +114,6 @@ def _judged(
     case: JudgedRun, name: str, output: Output, expected: DataFrame | None
 ) -> OutputVerdict:
     """Reconcile one output with what it should hold, where that can be done."""
-    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
-    from streamquake.harness.reconcile.result import open_classes
-    from streamquake.harness.verdict.expected_output import STATUS, reconciled, unsettled
-
     stored = StoredOutput(path=case.data / name)
     if expected is None:
         return _undecided(name, "nothing says what it should hold (`expected:` in the job's SQL)")
@@ -172,9 +179,6 @@ def _with_causes(
     findings: tuple[Finding, ...],
 ) -> tuple[Mapping[str, int], tuple[Finding, ...]]:
     """What the findings come from: how many of the lost are invisible, and each with its cause."""
-    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
-    from streamquake.harness.verdict.expected_output import anomalous
-
     with anomalous(case, name, output, expected) as wrong:
         if not (output.kafka and counts["lost"]):
             return {}, _explained(case, name, wrong, HeldBackRecords(records=0), findings)
@@ -191,8 +195,6 @@ def _explained(
     findings: tuple[Finding, ...],
 ) -> tuple[Finding, ...]:
     """All anomalies by their causes, what of the lost is hidden where, and the examples."""
-    from streamquake.harness.verdict.anomaly_attribution import attributed
-
     recorded = attributed(case, name, wrong, findings)
     # What is missing of an output that was not drained is no finding, nor is its cause.
     classes = {class_of(finding) for finding in findings}
@@ -204,8 +206,6 @@ def _explained(
 def _verdict(
     where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
 ) -> OutputVerdict:
-    from streamquake.harness.reconcile.result import unjudged_reasons, violated_classes
-
     if wrong := [f"{counts[name]:,} {name}" for name in violated_classes(counts)]:
         outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
     elif counts["lost"] is None:
@@ -220,8 +220,6 @@ def _verdict(
 
 
 def _undecided(name: str, why: str) -> OutputVerdict:
-    from streamquake.harness.reconcile.result import VIOLATIONS
-
     return OutputVerdict(
         outcome=Outcome.UNDECIDED, summary=f"{name}: {why}", counts=dict.fromkeys(VIOLATIONS)
     )

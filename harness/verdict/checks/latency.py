@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isinf
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.append_times import (
@@ -28,14 +31,12 @@ from streamquake.harness.verdict.evidence.latency import (
 from streamquake.harness.verdict.evidence.observation_window import injected_ns
 from streamquake.harness.verdict.evidence.sent_times import SentRange, sent_ranges_of
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
+from streamquake.harness.verdict.expected_output import STATUS, expectations, register_sent
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import PhaseBegan
 from streamquake.topologies.limits import Limit
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 DISTURB = "disturb"
 """The phase of a run that begins when the system is steady, also where nothing is disturbed."""
@@ -91,8 +92,6 @@ class Latency(Check):
         notes: Sequence[SentRange],
         ends: Mapping[int, Samples],
     ) -> CheckResult:
-        from streamquake.harness.verdict.expected_output import expectations, register_sent
-
         register_sent(case)
         with expectations(case) as expected:
             if output.name not in expected:
@@ -166,10 +165,6 @@ def _latencies(
 ) -> Latencies:
     """Without transactions what is written can be read at once. Sends of unknown result need not
     come."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.verdict.expected_output import STATUS
-
     if STATUS in expected.columns:
         expected = expected.where(F.col(STATUS) == "acknowledged")
     records = traced(case.spark(), output, expected, notes)

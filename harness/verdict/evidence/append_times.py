@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 STEP_BACK_MS = 100
 """Stamps of a partition grow; farther back than this a broker's clock was moved, not adjusted."""
@@ -46,8 +47,6 @@ class AppendedRecords:
 
 def appended(case: JudgedRun, output: str | None = None) -> AppendedRecords:
     """An output by its name, or the first that is a topic. Raises NotAppended."""
-    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
-
     topics = {n: o.kafka for n, o in case.experiment.promise.outputs.items() if o.kafka is not None}
     name = output or next(iter(topics), None)
     if name is None or name not in topics:
@@ -87,9 +86,6 @@ def _began_ms(name: str, facts: Mapping[str, Any]) -> int:
 
 
 def _reject_steps_back(found: AppendedRecords) -> None:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     change = Window.partitionBy("partition").orderBy("offset")
     back = F.lag("timestamp_ms").over(change) - F.col("timestamp_ms")
     farthest = found.records.select(back.alias("back")).agg(F.max("back")).first()

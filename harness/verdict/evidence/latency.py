@@ -15,15 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
 
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from streamquake.harness.reconcile.reading.promised_columns import parse_records
+from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.metrics import HOLE_S, Samples
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row, SparkSession
-
-    from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 
 IDENTITY = ("key", "seq")
 """What a record of the output must say for its send to be known."""
@@ -64,10 +63,6 @@ def traced(
     """One row for each record of the view `sent` that had to come out, by the identities in
     `must_come`: sent_ms, partition, offset, written_ms; of copies the first, and nulls where none
     came."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.reconcile.reading.promised_columns import parse_records
-
     wanted = must_come.select(*IDENTITY).distinct()
     sent = spark.table("sent").select(*IDENTITY, "index").join(wanted, [*IDENTITY], "semi")
     place = ("_partition", "_offset", "_timestamp_ms")
@@ -102,8 +97,6 @@ def with_read_ms(
     """The traced records with read_ms, when a reader of committed records could have them, and
     soonest_ms, since when at best; null for those that never came or that no sample shows as
     stable."""
-    from pyspark.sql import functions as F
-
     steps = [
         (partition, *step)
         for partition, samples in stable_ends.items()
@@ -140,7 +133,6 @@ def latencies(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Laten
     A note that is later than the record it tells of makes no time negative. `ended_ms` is when a
     run ended that was not drained: what was missing then might have come a moment later.
     """
-    from pyspark.sql import functions as F
 
     def since_sent(column: str) -> Column:
         took = F.greatest(F.col(column) - F.col("sent_ms"), F.lit(0)).cast("double")

@@ -8,12 +8,12 @@ before the span came, and ended when the first one after it did.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
 
 from streamquake.harness.verdict.evidence.sent_times import SentRange
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 class TimeSpan(NamedTuple):
@@ -42,8 +42,6 @@ class UsualGaps(NamedTuple):
 
 def usual_gaps(records: DataFrame, by: str, until_ms: int) -> UsualGaps | None:
     """The gaps until a moment; None without any."""
-    from pyspark.sql import functions as F
-
     gap = F.col("next_ms") - F.col("timestamp_ms")
     gaps = _with_next(records, by).where(F.col("next_ms") <= until_ms)
     found = gaps.agg(F.percentile(gap, 0.99), F.percentile(gap, 0.5, gap)).first()
@@ -59,8 +57,6 @@ def longest_pauses(records: DataFrame, by: str, span: TimeSpan) -> DataFrame:
     A group whose last record came before the end pauses until the end; one whose first came after
     the start, from the start.
     """
-    from pyspark.sql import functions as F
-
     start, end = F.lit(span.start_ms).cast("bigint"), F.lit(span.end_ms).cast("bigint")
     cut = F.lit(span.cut_ms).cast("bigint")
     stamp = F.col("timestamp_ms")
@@ -92,8 +88,6 @@ def with_endless(pauses: DataFrame, sends: DataFrame, span: TimeSpan) -> DataFra
     """The longest pauses, where a group that came no more from before the end of the span on pauses
     until it was last sent: a pause that began shortly before the end would seem short. `sends`
     has `of` and sent_ms."""
-    from pyspark.sql import functions as F
-
     last = F.col("last_ms")
     endless = F.when(last < span.end_ms, F.col("sent_ms") - last)
     longer = endless > F.col("gap_ms")
@@ -108,8 +102,6 @@ def with_endless(pauses: DataFrame, sends: DataFrame, span: TimeSpan) -> DataFra
 def last_sends(spark: SparkSession, notes: Iterable[SentRange], began_ms: int) -> DataFrame:
     """When each key was last sent, by these notes: `of`, sent_ms (at the latest note before it). It
     reads the view `sent`."""
-    from pyspark.sql import functions as F
-
     sent = _noted(spark, notes, began_ms)
     return sent.groupBy(F.col("key").alias("of")).agg(F.max("since_ms").alias("sent_ms"))
 
@@ -119,9 +111,6 @@ def keys_sent_throughout(
 ) -> DataFrame:
     """The keys of which the load sent all through the span, never pausing as long as the limit
     itself: one column, `key`. It reads the view `sent`."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     times = _noted(spark, notes, began_ms).select("key", "at_ms").distinct()
     start, end = F.lit(span.start_ms).cast("bigint"), F.lit(span.end_ms).cast("bigint")
     change = Window.partitionBy("key").orderBy("at_ms")
@@ -136,8 +125,6 @@ def keys_sent_throughout(
 
 def _noted(spark: SparkSession, notes: Iterable[SentRange], began_ms: int) -> DataFrame:
     """The records of the notes: key, and since_ms and at_ms, between which each was settled."""
-    from pyspark.sql import functions as F
-
     stamps = [
         (n.first, n.last, began_ms + n.since_ns // 1_000_000, began_ms + n.at_ns // 1_000_000)
         for n in notes
@@ -152,9 +139,6 @@ def _noted(spark: SparkSession, notes: Iterable[SentRange], began_ms: int) -> Da
 
 
 def _with_next(records: DataFrame, by: str) -> DataFrame:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     place = ["offset"] if by == "partition" else ["partition", "offset"]
     change = Window.partitionBy(by).orderBy("timestamp_ms", *place)
     return records.withColumn("next_ms", F.lead("timestamp_ms").over(change))

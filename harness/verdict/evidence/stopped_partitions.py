@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.output_rate import Stamps
 from streamquake.harness.verdict.evidence.sent_times import SentRange, noted_between, sent_ranges_of
+from streamquake.harness.verdict.expected_output import register_sent
 
 LEAST_GAPS = 5
 """With fewer gaps before the fault a partition has no usual one, and says nothing."""
@@ -86,10 +88,6 @@ def _with_keys(
     limit_ms: float,
 ) -> StoppedPartition:
     """With the number of its keys that were sent no later than the limit before the load's end."""
-    from pyspark.sql import functions as F
-
-    from streamquake.harness.verdict.expected_output import register_sent
-
     began_ns = (lane.last_ms - output.began_ms) * 1_000_000
     until_ns = began_ns + round((lane.silent_ms - limit_ms) * 1_000_000)
     since_then = [

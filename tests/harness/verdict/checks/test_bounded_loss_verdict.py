@@ -15,7 +15,6 @@ from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
-from streamquake.harness.verdict import expected_output as expected
 from streamquake.harness.verdict.checks import bounded_loss
 from streamquake.harness.verdict.checks.bounded_loss import AttributedRecords, BoundedLoss
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords
@@ -113,10 +112,12 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     for name in ("appended", "scopes_of"):
         monkeypatch.setattr(bounded_loss, name, getattr(made, name))
     monkeypatch.setattr(bounded_loss, "_attributed", made.attributed)
-    monkeypatch.setattr(expected, "register_sent", lambda case: made.asked.append("sent"))
-    monkeypatch.setattr(expected, "unsettled", lambda case: made.unsettled and bool(case.history))
+    monkeypatch.setattr(bounded_loss, "register_sent", lambda case: made.asked.append("sent"))
+    monkeypatch.setattr(
+        bounded_loss, "unsettled", lambda case: made.unsettled and bool(case.history)
+    )
     for name in ("expectations", "reconciled"):
-        monkeypatch.setattr(expected, name, getattr(made, name))
+        monkeypatch.setattr(bounded_loss, name, getattr(made, name))
     return made
 
 

@@ -764,7 +764,7 @@ def test_a_violation_whose_cause_cannot_be_told_is_one(
     def broken(*given: object) -> object:
         raise KeyError("step")
 
-    monkeypatch.setattr("streamquake.harness.verdict.anomaly_attribution.attributed", broken)
+    monkeypatch.setattr("streamquake.harness.verdict.checks.exactly_once.attributed", broken)
 
     result = testbed.topic("copy", list(values(RECORDS[1:]))).judged()
 

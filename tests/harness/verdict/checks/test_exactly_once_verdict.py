@@ -18,9 +18,7 @@ import pytest
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.reading import stored_output
 from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
-from streamquake.harness.verdict import anomaly_attribution, expected_output
 from streamquake.harness.verdict.anomaly_attribution import Attribution
 from streamquake.harness.verdict.checks import exactly_once
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
@@ -134,13 +132,13 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
             repeated=lambda spark: made.repeated,
         )
 
-    monkeypatch.setattr(expected_output, "register_sent", lambda case: made.asked.append("sent"))
+    monkeypatch.setattr(exactly_once, "register_sent", lambda case: made.asked.append("sent"))
     for name in ("expectations", "reconciled", "anomalous"):
-        monkeypatch.setattr(expected_output, name, getattr(made, name))
-    monkeypatch.setattr(expected_output, "unsettled", lambda case: made.unsettled)
-    monkeypatch.setattr(anomaly_attribution, "attributed", made.attributed)
+        monkeypatch.setattr(exactly_once, name, getattr(made, name))
+    monkeypatch.setattr(exactly_once, "unsettled", lambda case: made.unsettled)
+    monkeypatch.setattr(exactly_once, "attributed", made.attributed)
     monkeypatch.setattr(exactly_once, "invisible", made.invisible)
-    monkeypatch.setattr(stored_output, "StoredOutput", lambda path: of_folder(path))
+    monkeypatch.setattr(exactly_once, "StoredOutput", lambda path: of_folder(path))
     return made
 
 
@@ -424,7 +422,7 @@ def test_where_nobody_can_tell_the_cause_that_is_said_and_it_is_violated(
     def fail(*_: Any) -> Any:
         raise ValueError("no such column")
 
-    monkeypatch.setattr(anomaly_attribution, "attributed", fail)
+    monkeypatch.setattr(exactly_once, "attributed", fail)
     world.counts["copy"] = {**CLEAN, "duplicated": 2}
     world.findings["copy"] = (Finding(what="duplicated", detail={"key": "k"}),)
     result = world.judged()

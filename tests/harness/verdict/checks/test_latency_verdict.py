@@ -15,7 +15,6 @@ import pytest
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.verdict import expected_output as expected
 from streamquake.harness.verdict.checks import latency
 from streamquake.harness.verdict.checks.latency import Latency
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords, AppendTimesUnknown
@@ -111,8 +110,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(tmp_path)
     monkeypatch.setattr(latency, "appended", made.appended)
     monkeypatch.setattr(latency, "_latencies", made.latencies)
-    monkeypatch.setattr(expected, "register_sent", lambda case: made.asked.append("sent"))
-    monkeypatch.setattr(expected, "expectations", made.expectations)
+    monkeypatch.setattr(latency, "register_sent", lambda case: made.asked.append("sent"))
+    monkeypatch.setattr(latency, "expectations", made.expectations)
     return made
 
 

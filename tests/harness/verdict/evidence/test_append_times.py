@@ -11,7 +11,6 @@ import pytest
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.reading import stored_output
 from streamquake.harness.verdict.evidence import append_times as evidence
 from streamquake.harness.verdict.evidence.append_times import (
     AppendedRecords,
@@ -60,7 +59,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
         made.path = path
         return made
 
-    monkeypatch.setattr(stored_output, "StoredOutput", of_folder)
+    monkeypatch.setattr(evidence, "StoredOutput", of_folder)
     monkeypatch.setattr(evidence, "_reject_steps_back", lambda found: None)
     return made
 
