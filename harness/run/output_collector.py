@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.hdfs import engine as hdfs
@@ -14,12 +15,6 @@ from streamquake.harness.experiment.outputs import INPUT_FOLDER
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.run_events import RecordsSent
 from streamquake.reports.record.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from streamquake.harness.reconcile.reading.format import Format
-    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 
 
 def collect_outputs(
@@ -31,9 +26,6 @@ def collect_outputs(
     arrived. Raises KafkaUnreachable, HdfsRefused, BadInput for records of an unknown schema, or
     pyspark's errors; outputs that were read before the error are kept.
     """
-    # pyspark takes a third of a second to import; only a run that reads outputs needs it.
-    from streamquake.harness.reconcile.reading.stored_output import StoredOutput
-
     for name, output in experiment.promise.outputs.items():
         into = StoredOutput(path=folder.data / name)
         recorded_format = output.reported(f"outputs.{name}.schema")
@@ -55,8 +47,6 @@ def _read_topic(
     into: StoredOutput,
     recorded_format: Format | None = None,
 ) -> None:
-    from streamquake.harness.reconcile.reading.kafka import read_topic
-
     service = _service(experiment, "kafka")
     read_topic(
         spark,
@@ -79,8 +69,6 @@ def _read_folder(
     into: StoredOutput,
     recorded_format: Format | None,
 ) -> None:
-    from streamquake.harness.reconcile.reading.files import read_files
-
     with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
         fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
         read_files(spark, fetched, into=into, source=path, reported=recorded_format)

@@ -6,6 +6,7 @@ judged; whatever happens, what was injected is healed, logs are saved and contai
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -349,6 +350,4 @@ class RunInProgress:
 
     def save_traceback(self) -> None:
         """Save the traceback of an error of the harness itself beside the logs."""
-        import traceback
-
         (self.folder.logs / "harness-traceback.txt").write_text(traceback.format_exc())

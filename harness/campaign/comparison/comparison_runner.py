@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streamquake.cluster.images.build import spark_jars
+from streamquake.harness.campaign.comparison.output_diff import case_of, differences
 from streamquake.harness.campaign.shared_resources import SharedResources
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible
@@ -90,8 +91,6 @@ def _differences(
     ]
     if len(known) < 2:
         return ()
-    from streamquake.harness.campaign.comparison.output_diff import case_of, differences
-
     means.show_message("comparing the outputs")
     spark = spark_session(means.master, spark_jars())
     try:

@@ -6,15 +6,17 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from confluent_kafka import Producer
 from pydantic import Field, model_validator
+from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.faults.mechanisms.key_shares import Skew
 from streamquake.harness.experiment.workload import Workload, workloads
+from streamquake.harness.workloads.numbered.frame import frame
 from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, KeyDistribution, segments
 from streamquake.harness.workloads.numbered.manner import generation_parameters_of
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
@@ -28,10 +30,6 @@ from streamquake.harness.workloads.numbered.turns import (
 )
 from streamquake.reports.record.history import History
 from streamquake.topologies.model import Topic
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 LONGEST_STEP_US = 3_600_000_000
 """Times of the most records they fit in 64 bits."""
@@ -151,8 +149,5 @@ class Numbered(Workload):
         return note_problems(history)
 
     def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
-        # pyspark takes a third of a second to import; only a judgement needs it.
-        from streamquake.harness.workloads.numbered.frame import frame
-
         recipe = self.recipe(seed, scheduled_changes_of(history))
         return frame(spark, recipe, sent_ranges(history, self.records))
