@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import ClassVar
 
@@ -56,3 +57,12 @@ def kind_of(error: Exception) -> ErrorKind:
     if isinstance(error, ConnectionError | TimeoutError):
         return ErrorKind.CLUSTER_FAILED
     return ErrorKind.MACHINE_UNFIT if isinstance(error, OSError) else ErrorKind.INTERNAL
+
+
+def common_cause(causes: Iterable[str]) -> str:
+    """The one cause that stands for several: the first failure, or `undecided` if nothing failed.
+
+    An empty cause counts as none.
+    """
+    failures = (cause for cause in causes if cause not in ("", ErrorKind.UNDECIDED))
+    return next(failures, ErrorKind.UNDECIDED)

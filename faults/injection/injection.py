@@ -18,7 +18,7 @@ from streamquake.faults.fault import Evidence, Fault, Target
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.mechanisms.parallel import at_once
 from streamquake.faults.schedule.target import find_target
-from streamquake.topologies.errors import ErrorKind, StreamquakeError
+from streamquake.topologies.errors import ErrorKind, StreamquakeError, kind_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,8 @@ class InjectionResult:
     seen_ns: int | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
+    cause: ErrorKind = ErrorKind.UNDECIDED
+    """The kind of error that the reason tells of."""
     gone: tuple[str, ...] = ()
     """The targets of an injection that were no more when it was undone."""
 
@@ -122,7 +124,10 @@ def _act(
         }
     except Exception as error:  # noqa: BLE001 - whatever a fault raises, the run goes on to heal
         return InjectionResult(
-            done=False, called_ns=called_ns, reason=f"{type(error).__name__}: {error}"
+            done=False,
+            called_ns=called_ns,
+            reason=f"{type(error).__name__}: {error}",
+            cause=kind_of(error),
         )
     if not brackets and wanted:
         return InjectionResult(

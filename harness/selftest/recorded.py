@@ -19,6 +19,7 @@ from streamquake.harness.verdict.recorded_run import recorded_experiment
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
+from streamquake.topologies.errors import kind_of
 
 RECORDED = Path(__file__).parent / "record" / "run"
 """The record of one real run of `record/experiment.yaml`."""
@@ -56,6 +57,7 @@ def recorded_cell(
                 planted={},
                 again=again,
                 error=f"{type(error).__name__}: {error}",
+                cause=kind_of(error),
                 seconds=time.perf_counter() - began,
             )
     return CellResult(

@@ -9,6 +9,7 @@ from typing import Any
 
 from streamquake.harness.selftest.cells import Cell
 from streamquake.reports.record.outcome import Outcome, worst
+from streamquake.topologies.errors import common_cause
 
 SCHEMA = 1
 Counts = Mapping[str, int | None]
@@ -27,6 +28,8 @@ class CellResult:
     reported: Counts = field(default_factory=dict)
     differences: tuple[str, ...] = ()
     error: str = ""
+    cause: str = ""
+    """The kind of that error; empty without one."""
     seconds: float
     again: str
     """The command that judges this cell alone."""
@@ -45,6 +48,11 @@ class SelfTest:
     @property
     def outcome(self) -> Outcome:
         return worst(cell.outcome for cell in self.cells)
+
+    @property
+    def cause(self) -> str:
+        """The kind of error that kept cells from a verdict."""
+        return common_cause(cell.cause for cell in self.cells)
 
     @property
     def failed(self) -> tuple[CellResult, ...]:

@@ -30,6 +30,7 @@ from streamquake.harness.selftest.recorded import recorded_cell
 from streamquake.harness.selftest.result import CellResult, SelfTest
 from streamquake.harness.selftest.shapes import data_shapes
 from streamquake.reports.record.outcome import Outcome
+from streamquake.topologies.errors import kind_of
 
 AT_ONCE = 2
 """Cells judged at a time: most of the work on small data is planning, one thread for each."""
@@ -118,6 +119,7 @@ def _result(cell: Cell, planting: PlantingDataset, judge: Judge, plan: Plan) -> 
             planted=planted,
             again=again,
             error=f"{type(error).__name__}: {error}",
+            cause=kind_of(error),
             seconds=time.perf_counter() - began,
         )
     return CellResult(

@@ -13,6 +13,7 @@ from streamquake.reports.record.group_folder import GroupFolder
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.render.run_sentences import EFFECT_AT
+from streamquake.topologies.errors import common_cause
 
 SCHEMA = 1
 RECOVERY = "recovery"
@@ -25,6 +26,8 @@ class ComparedRun:
     topology: str
     results: Results | None
     why: str
+    cause: str = ""
+    """The kind of error that kept it from a verdict (`Results.cause`)."""
 
     @property
     def ended(self) -> Ended:
@@ -90,6 +93,11 @@ class TopologyComparison:
         whole = self.ended == "completed" and all(run.as_expected for run in self.runs)
         return max([Outcome.HELD if whole else Outcome.UNDECIDED, *same])
 
+    @property
+    def cause(self) -> str:
+        """What kept the comparison from a verdict, where it is undecided."""
+        return common_cause(run.cause for run in self.runs)
+
     def checks(self) -> tuple[str, ...]:
         """The checks of any run, in their order."""
         results = [run.results for run in self.runs if run.results is not None]
@@ -153,6 +161,7 @@ def _run_json(run: ComparedRun) -> dict[str, Any]:
         "outcome": str(run.outcome),
         "as_expected": run.as_expected,
         "why": run.why,
+        "cause": run.cause,
         "checks": {check.check: str(check.outcome) for check in run.results.checks}
         if run.results
         else {},

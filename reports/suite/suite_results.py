@@ -16,6 +16,7 @@ from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.group_folder import GroupFolder
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended
+from streamquake.topologies.errors import common_cause
 
 SCHEMA = 1
 NOT_RUN = "not run"
@@ -74,6 +75,8 @@ class SuiteRun:
     ended: Ended
     outcome: Outcome
     why: str
+    cause: str = ""
+    """The kind of error that kept it from a verdict (`Results.cause`)."""
 
     @property
     def as_expected(self) -> bool:
@@ -196,6 +199,11 @@ class SuiteResults:
             if r.unavailable is None
         ]
         return max(verdicts, default=Outcome.UNDECIDED)
+
+    @property
+    def cause(self) -> str:
+        """What kept the suite from a verdict, where it is undecided."""
+        return common_cause(run.cause for row in self.rows for run in row.runs)
 
     @property
     def runs_made(self) -> int:

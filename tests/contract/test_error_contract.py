@@ -10,7 +10,7 @@ import pytest
 
 import streamquake
 from streamquake.harness.interrupts import Interrupted
-from streamquake.topologies.errors import ErrorKind, StreamquakeError, kind_of
+from streamquake.topologies.errors import ErrorKind, StreamquakeError, common_cause, kind_of
 
 FOLDERS = ("topologies", "reports", "cluster", "faults", "harness")
 FEWEST = 30
@@ -85,3 +85,17 @@ def test_an_unknown_error_is_a_mistake_of_ours_unless_the_system_raised_it(
     error: Exception, kind: ErrorKind
 ) -> None:
     assert kind_of(error) == kind
+
+
+@pytest.mark.parametrize(
+    ("causes", "common"),
+    [
+        ((), "undecided"),
+        (("", "undecided"), "undecided"),
+        (("undecided", "", "cluster failed", "image failed"), "cluster failed"),
+    ],
+)
+def test_the_first_failure_stands_for_several_attempts(
+    causes: tuple[str, ...], common: str
+) -> None:
+    assert common_cause(causes) == common

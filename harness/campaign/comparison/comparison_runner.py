@@ -25,6 +25,7 @@ from streamquake.reports.comparison.comparison_results import (
 )
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from streamquake.reports.render import run_sentences
+from streamquake.topologies.errors import kind_of
 
 
 def conduct(
@@ -74,8 +75,9 @@ def _run(experiment: Experiment, means: SharedResources) -> ComparedRun:
         )
     except Exception as error:  # noqa: BLE001 - one run must not end the others
         why = f"harness error: {type(error).__name__}: {error}"
-        return ComparedRun(topology=topology, results=None, why=why)
-    run = ComparedRun(topology=topology, results=results, why=run_sentences.why(results))
+        return ComparedRun(topology=topology, results=None, why=why, cause=kind_of(error))
+    why = run_sentences.why(results)
+    run = ComparedRun(topology=topology, results=results, why=why, cause=results.cause)
     means.show_message(f"{topology}: {run_sentences.headline(results)}; {run.why}")
     return run
 

@@ -26,6 +26,7 @@ from streamquake.reports.render import run_sentences
 from streamquake.reports.suite.suite_html import render_suite
 from streamquake.reports.suite.suite_markdown import write_markdown
 from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults, SuiteRun
+from streamquake.topologies.errors import kind_of
 from streamquake.topologies.model import Topology
 
 
@@ -159,7 +160,7 @@ class SuiteInProgress:
         experiment, means = planned.experiment, self.means
         means.clock.restart()
         results: Results | None = None
-        why = ""
+        why = cause = ""
         try:
             results = runner.run(
                 experiment,
@@ -174,11 +175,14 @@ class SuiteInProgress:
             )
         except Exception as error:  # noqa: BLE001 - one run must not end the others
             why = f"harness error: {type(error).__name__}: {error}"
+            cause = kind_of(error)
         finally:
             self.passed_s += means.clock.now_ns() / 1e9
-        return self._made(planned, results, why)
+        return self._made(planned, results, why, cause)
 
-    def _made(self, planned: PlannedRun, results: Results | None, why: str = "") -> CompletedRun:
+    def _made(
+        self, planned: PlannedRun, results: Results | None, why: str = "", cause: str = ""
+    ) -> CompletedRun:
         experiment = planned.experiment
         self.judged += [results] if results else []
         run = SuiteRun(
@@ -192,6 +196,7 @@ class SuiteInProgress:
             ended=results.ended if results else "failed_to_run",
             outcome=results.outcome if results else Outcome.UNDECIDED,
             why=run_sentences.why_met(results) if results else why,
+            cause=results.cause if results else cause,
         )
         return CompletedRun(run=run, results=results)
 

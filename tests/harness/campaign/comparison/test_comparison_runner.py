@@ -77,7 +77,7 @@ def test_a_run_that_fails_costs_its_column_not_the_other(
     monkeypatch.setattr(theatre, "measured", second_fails)
     comparison, _ = compared(theatre)
     assert [run.ended for run in comparison.runs] == ["failed_to_run", "completed"]
-    assert comparison.verdict == Outcome.UNDECIDED
+    assert (comparison.verdict, comparison.cause) == (Outcome.UNDECIDED, "internal error")
     assert "no room" in comparison.runs[0].why
 
 

@@ -171,7 +171,7 @@ def test_a_run_that_fails_to_run_costs_its_row_only(theatre: Theatre) -> None:
     (works,) = theatre.runtime.on_network_tool
     theatre.runtime.on_network_tool = [die]
     results, folder = theatre.play(plain(experiment("a"), experiment("b")))
-    assert status_of_suite(results) == 3
+    assert (status_of_suite(results), results.cause) == (3, "cluster failed")
     assert outcomes(folder) == ["undecided", "held"]
     assert "exit code 9" in results.rows[0].why
     assert theatre.left() == 0
