@@ -16,7 +16,7 @@ from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.campaign.comparison.comparison_runner import conduct
 from streamquake.harness.campaign.shared_resources import SharedResources
 from streamquake.harness.campaign.suite.suite_progress import CompactView
-from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, hindered
+from streamquake.harness.cli.guard import HELD, hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
 from streamquake.harness.cli.output import echo
@@ -97,7 +97,7 @@ def compare_command(
     else:
         echo()
         print_comparison(comparison, folder)
-    return INTERRUPTED if comparison.ended == "interrupted" else STATUSES[comparison.verdict]
+    return status_of_outcome(comparison.verdict, comparison.ended, comparison.cause)
 
 
 def _experiments(

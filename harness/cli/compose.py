@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from streamquake.cluster.compose import DOCUMENT, compose_document
-from streamquake.harness.cli.guard import HELD, UNDECIDED
+from streamquake.harness.cli.guard import HELD, no_verdict
 from streamquake.harness.cli.output import echo
 from streamquake.harness.experiment.loader import topology_for_use
 
@@ -35,9 +35,8 @@ def compose_command(topology: str, out: Path, printed: bool, check: bool) -> int
     path = out / DOCUMENT
     is_same = path.is_file() and path.read_text(encoding="utf-8") == text
     if check:
-        if not is_same:
-            echo(f"{path}: not as `streamquake compose {topology}` writes it", err=True)
-        return HELD if is_same else UNDECIDED
+        message = f"{path}: not as `streamquake compose {topology}` writes it"
+        return HELD if is_same else no_verdict("file outdated", message)
     if not is_same:
         out.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -12,17 +12,16 @@ from pathlib import Path
 
 import click
 
-from streamquake.harness.cli.machine_check import ENGINE, MachineCheck
+from streamquake.harness.cli.machine_check import MachineCheck, kind_of_problems
 from streamquake.harness.cli.output import echo
 from streamquake.harness.interrupts import Interrupted
 from streamquake.reports.record.outcome import Outcome
-from streamquake.reports.record.results import Results
+from streamquake.reports.record.results import Ended, Results
 from streamquake.topologies.errors import ErrorKind, ExitStatus, kind_of
 from streamquake.topologies.registry import FormerName
 
-HELD, VIOLATED, BAD_INPUT, UNDECIDED, INTERRUPTED = ExitStatus
-STATUSES = {Outcome.HELD: HELD, Outcome.VIOLATED: VIOLATED, Outcome.UNDECIDED: UNDECIDED}
-"""The exit status of an outcome."""
+HELD, VIOLATED, BAD_INPUT, _, INTERRUPTED = ExitStatus
+"""The statuses that commands return by name. Status 3 has none: `no_verdict` returns it."""
 DEBUG = "STREAMQUAKE_DEBUG"
 PYTHON_FORMAT = warnings.formatwarning
 
@@ -61,16 +60,34 @@ def _warning_line(
 
 
 def status_of(results: Results) -> int:
-    """The exit status of a run; of status 3 the last line says what it stands for."""
-    status = INTERRUPTED if results.ended == "interrupted" else STATUSES[results.outcome]
-    return _undecided(results.cause or "failed to run") if status == UNDECIDED else status
+    """The exit status of a run."""
+    return status_of_outcome(results.outcome, results.ended, results.cause or "failed to run")
+
+
+def status_of_outcome(
+    outcome: Outcome, ended: Ended = "completed", cause: str = ErrorKind.UNDECIDED
+) -> int:
+    """The exit status of what was judged. `cause` is why it is undecided, where it is."""
+    if ended == "interrupted":
+        return INTERRUPTED
+    if outcome == Outcome.UNDECIDED:
+        return no_verdict(cause)
+    return VIOLATED if outcome == Outcome.VIOLATED else HELD
 
 
 def hindered(found: Sequence[MachineCheck]) -> int:
     """Say why this machine can run no experiment; the exit status."""
-    missing = any(each.what == ENGINE for each in found)
-    kind = ErrorKind.ENGINE_MISSING if missing else ErrorKind.MACHINE_UNFIT
-    return _undecided(kind, *(f"{each.what}: {each.finding}; {each.next}" for each in found))
+    lines = (f"{each.what}: {each.finding}; {each.next}" for each in found)
+    return no_verdict(kind_of_problems(found), *lines)
+
+
+def no_verdict(cause: str, *lines: str) -> int:
+    """Print the lines, and last what exit status 3 stands for; answer with that status.
+
+    Every command that ends with status 3 ends here. `cause` is a kind of error or two words.
+    """
+    status = ExitStatus.UNDECIDED
+    return _record(status, *lines, f"exit status {status}: {cause}")
 
 
 def _failed(error: Exception) -> int:
@@ -81,12 +98,8 @@ def _failed(error: Exception) -> int:
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     if kind == ErrorKind.INTERNAL:
-        return _undecided(kind, f"streamquake: {type(error).__name__}: {error}", _kept(error))
-    return _undecided(kind, f"streamquake: {error}")
-
-
-def _undecided(cause: str, *lines: str) -> int:
-    return _record(UNDECIDED, *lines, f"exit status {UNDECIDED}: {cause}")
+        return no_verdict(kind, f"streamquake: {type(error).__name__}: {error}", _kept(error))
+    return no_verdict(kind, f"streamquake: {error}")
 
 
 def _record(status: int, *lines: str) -> int:

@@ -13,7 +13,7 @@ import click
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.faults.injection.injection import InjectionResult
-from streamquake.harness.cli.guard import HELD, UNDECIDED
+from streamquake.harness.cli.guard import HELD, no_verdict
 from streamquake.harness.cli.options import json_option, out_option, run_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.cli.status import print_status, status_document
@@ -22,6 +22,7 @@ from streamquake.harness.interactive.injection import heal_some, hold, inject_no
 from streamquake.harness.interactive.session import ClusterSession, attach, remove, start_session
 from streamquake.harness.interrupts import interruptible
 from streamquake.harness.run.image_preparation import ensure_images
+from streamquake.topologies.errors import ErrorKind, common_cause
 from streamquake.topologies.problems import bad_input, did_you_mean
 
 EFFECT_S = 10.0
@@ -103,9 +104,11 @@ def inject_command(
         arrived = inject_now(kept, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
         what = f"{fault} on {', '.join(arrived.intent.names)}"
         if not arrived.injected.done:
-            echo(f"{what} was not seen to bite: {arrived.injected.reason}", err=True)
-            echo("it was undone; see `streamquake status`", err=True)
-            return UNDECIDED
+            return no_verdict(
+                arrived.injected.cause,
+                f"{what} was not seen to bite: {arrived.injected.reason}",
+                "it was undone; see `streamquake status`",
+            )
         echo(f"{fault} is in effect on {', '.join(arrived.intent.names)}")
         echo(json.dumps(arrived.injected.evidence, indent=2, default=str))
         if for_s is None:
@@ -116,7 +119,7 @@ def inject_command(
     if healed is None:
         echo(f"{what}: healed by somebody else")
         return HELD
-    return _record_healed(what, healed)
+    return _status_of_heals([(what, healed)])
 
 
 @click.command("heal")
@@ -127,20 +130,23 @@ def heal_command(which: Sequence[str], run_id: str | None) -> int:
     or by the ID that `status` shows."""
     kept = _attach(run_id)
     healed = heal_some(kept, which, limit_s=EFFECT_S)
-    statuses = [
-        _record_healed(f"{i.fault} on {', '.join(i.names)}", injected) for i, injected in healed
-    ]
     if not healed:
         echo("no disturbance is open")
-    return max(statuses, default=HELD)
+    return _status_of_heals(
+        [(f"{i.fault} on {', '.join(i.names)}", injected) for i, injected in healed]
+    )
 
 
-def _record_healed(what: str, injected: InjectionResult) -> int:
-    if injected.done:
-        echo(f"{what}: healed")
-        return HELD
-    echo(f"{what}: not seen to be gone: {injected.reason}", err=True)
-    return UNDECIDED
+def _status_of_heals(heals: Sequence[tuple[str, InjectionResult]]) -> int:
+    """Print what came of each heal; the exit status of all."""
+    failed = []
+    for what, healed in heals:
+        if healed.done:
+            echo(f"{what}: healed")
+        else:
+            echo(f"{what}: not seen to be gone: {healed.reason}", err=True)
+            failed.append(healed.cause)
+    return no_verdict(common_cause(failed)) if failed else HELD
 
 
 @click.command("logs")
@@ -163,10 +169,8 @@ def down_command(run_id: str | None) -> int:
     """Save the logs of the cluster that is up, and remove it."""
     kept = _attach(run_id)
     failures = remove(kept)
-    for failure in failures:
-        echo(failure, err=True)
     echo(f"{kept.cluster.run_id} is down; logs: {kept.folder.logs}")
-    return UNDECIDED if failures else HELD
+    return no_verdict(ErrorKind.CLUSTER_FAILED, *failures) if failures else HELD
 
 
 def _attach(run_id: str | None) -> ClusterSession:

@@ -13,11 +13,12 @@ from streamquake.cluster.images.build import ensure, host_jars
 from streamquake.cluster.images.recipes import SPARK_SETS, all_recipes
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.sweep import leftovers, sweep
-from streamquake.harness.cli.guard import HELD, UNDECIDED
-from streamquake.harness.cli.machine_check import examine
+from streamquake.harness.cli.guard import HELD, no_verdict
+from streamquake.harness.cli.machine_check import examine, kind_of_problems
 from streamquake.harness.cli.options import json_option
 from streamquake.harness.cli.output import echo
 from streamquake.reports.run.text import make_console
+from streamquake.topologies.errors import ErrorKind
 
 STYLES = {"ok": "green", "note": "yellow", "problem": "red"}
 
@@ -37,7 +38,8 @@ def doctor_command(as_json: bool) -> int:
             verdict = Text(each.verdict, style=STYLES[each.verdict])
             table.add_row(each.what, verdict, Text(each.finding), Text(each.next))
         make_console().print(table)
-    return UNDECIDED if any(each.verdict == "problem" for each in found) else HELD
+    problems = [each for each in found if each.verdict == "problem"]
+    return no_verdict(kind_of_problems(problems)) if problems else HELD
 
 
 @click.command("sweep")
@@ -55,10 +57,8 @@ def sweep_command(everything: bool, dry_run: bool) -> int:
         echo(f"{word} {each.run_id}: {things}" + (" (kept on purpose)" if each.kept else ""))
     if not left:
         echo("nothing is left over")
-    failures = swept.failures if swept else ()
-    for failure in failures:
-        echo(f"not removed: {failure}", err=True)
-    return UNDECIDED if failures else HELD
+    failures = [f"not removed: {failure}" for failure in (swept.failures if swept else ())]
+    return no_verdict(ErrorKind.CLUSTER_FAILED, *failures) if failures else HELD
 
 
 @click.group("images")

@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,7 @@ from streamquake.cluster.images.recipes import ImageRecipe, all_recipes
 from streamquake.cluster.images.store import ImageStore
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
 from streamquake.cluster.runtime.sweep import leftovers
+from streamquake.topologies.errors import ErrorKind
 
 OutputVerdict = Literal["ok", "note", "problem"]
 DISK_GIB = 10
@@ -62,6 +63,12 @@ def hindrances(runtime: ContainerRuntime | None) -> tuple[MachineCheck, ...]:
     engines = () if runtime is None else (_engine(runtime),)
     found = (*engines, _java(), _pyspark(), _disk(DISK_FULL_GIB))
     return tuple(each for each in found if each.verdict == "problem")
+
+
+def kind_of_problems(found: Sequence[MachineCheck]) -> ErrorKind:
+    """The kind of error that these problems would end a run with."""
+    missing = any(each.what == ENGINE for each in found)
+    return ErrorKind.ENGINE_MISSING if missing else ErrorKind.MACHINE_UNFIT
 
 
 def _engine(runtime: ContainerRuntime) -> MachineCheck:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from streamquake.cluster.images.build import spark_jars
-from streamquake.harness.cli.guard import STATUSES
+from streamquake.harness.cli.guard import status_of_outcome
 from streamquake.harness.cli.options import conf_option, json_file_option, master_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.reconcile.anomaly import anomalies, unknown_class
@@ -133,7 +133,7 @@ def reconcile_command(
             json_file, json.dumps(found.to_json(), indent=2, default=str) + "\n"
         )
     print_comparison(found, json_file, shlex.join(["streamquake", *sys.argv[1:]]))
-    return STATUSES[found.outcome]
+    return status_of_outcome(found.outcome)
 
 
 def _classes(also: str | None) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from streamquake.harness.cli.guard import STATUSES
+from streamquake.harness.cli.guard import status_of_outcome
 from streamquake.harness.cli.options import json_file_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.experiment.loader import LARGEST_SEED
@@ -78,7 +78,7 @@ def selftest_command(
     print_table(results)
     if json_file is not None:
         write_text(json_file, json.dumps(results.to_json(), indent=2) + "\n")
-    return STATUSES[results.outcome]
+    return status_of_outcome(results.outcome, cause=results.cause)
 
 
 def _again(seed: int, records: int, large: bool, only: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from streamquake.harness.campaign.suite.loader import load_suite
 from streamquake.harness.campaign.suite.plan import SuitePlan, plan_suite
 from streamquake.harness.campaign.suite.suite_progress import CompactView
 from streamquake.harness.campaign.suite.suite_runner import SuiteResources, conduct
-from streamquake.harness.cli.guard import HELD, INTERRUPTED, STATUSES, hindered
+from streamquake.harness.cli.guard import HELD, hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
 from streamquake.harness.cli.output import echo
@@ -97,7 +97,7 @@ def suite_command(
 
 def status_of_suite(results: SuiteResults) -> int:
     """The exit status of a suite."""
-    return INTERRUPTED if results.ended == "interrupted" else STATUSES[results.verdict]
+    return status_of_outcome(results.verdict, results.ended, results.cause)
 
 
 @contextmanager

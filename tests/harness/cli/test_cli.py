@@ -318,6 +318,7 @@ def test_compose_is_written_checked_and_brought_up_to_date(
     status, _, err = run_command("compose", "kafka-only", "--check")
     assert status == 3
     assert "docker-compose.yml: not as" in err
+    assert err.splitlines()[-1] == "exit status 3: file outdated"
     assert run_command("compose", "kafka-only")[0] == 0
     assert run_command("compose", "kafka-only", "--check")[0] == 0
 

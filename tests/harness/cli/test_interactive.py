@@ -246,7 +246,47 @@ def test_a_fault_that_does_not_bite_is_undone_and_said(
 
     assert status == 3
     assert "was not seen to bite: ContainerError: the freezer is not there" in err
+    assert err.splitlines()[-1] == "exit status 3: cluster failed"
     assert json.loads(up("status", "--json")[1])["faults"] == []
+
+
+def test_an_effect_that_is_not_seen_in_time_is_undecided(
+    up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime, "pause", lambda container: None)
+
+    status, _, err = up("inject", "pause", "echo/server-1")
+
+    assert (status, err.splitlines()[-1]) == (3, "exit status 3: undecided")
+
+
+@pytest.mark.parametrize("argv", [("heal",), ("inject", "pause", "echo/client-1", "--for", "30s")])
+def test_the_last_line_of_a_failed_heal_names_the_cause(
+    up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]
+) -> None:
+    def refused(container: str) -> None:
+        raise ContainerError("the freezer is stuck")
+
+    up("inject", "pause", "echo/server-1")
+    up("inject", "pause", "echo/server-2")
+    monkeypatch.setattr(runtime, "unpause", refused)
+
+    status, _, err = up(*argv)
+
+    *failures, last = err.splitlines()
+    assert (status, last) == (3, "exit status 3: cluster failed")
+    assert all("not seen to be gone: ContainerError: the freezer" in line for line in failures)
+    assert len(failures) == (2 if argv == ("heal",) else 1)
+
+
+def test_what_down_could_not_remove_is_a_failure_of_the_cluster(
+    up: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interactive, "remove", lambda kept: ("echo/server-1: is busy",))
+
+    status, _, err = up("down")
+
+    assert (status, err) == (3, "echo/server-1: is busy\nexit status 3: cluster failed\n")
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,11 @@ def test_what_is_violated_exits_with_1_and_leaves_its_findings(
 def test_what_proves_nothing_exits_with_3(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text("")
 
-    status, out, _ = run_command("--expected", "none.json", "--actual", "none.json", "--key", "id")
+    status, out, err = run_command(
+        "--expected", "none.json", "--actual", "none.json", "--key", "id"
+    )
 
-    assert status == 3
+    assert (status, err.splitlines()[-1]) == (3, "exit status 3: undecided")
     assert out.startswith("UNDECIDED")
 
 

@@ -98,9 +98,9 @@ def test_a_judge_that_gives_no_answer_is_undecided(
 
     monkeypatch.setattr(selftest_runner, "reconcile", broken)
 
-    status, out, _ = run_command(*SMALL)
+    status, out, err = run_command(*SMALL)
 
-    assert status == 3
+    assert (status, err.splitlines()[-1]) == (3, "exit status 3: internal error")
     assert "  RuntimeError: no space left\n" in out
 
 

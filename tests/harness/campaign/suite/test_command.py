@@ -58,6 +58,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             seed=experiment.seed,
             ended=requested.get("ended", "completed"),
             outcome=requested.get(experiment.name, Outcome.HELD),
+            cause=requested.get("cause", ""),
             expected=ExpectedOutcome(outcome=experiment.expected.outcome),
         )
 
@@ -82,6 +83,31 @@ def test_it_exits_by_what_was_expected(
 ) -> None:
     played.update(asked)
     assert run_command("suite", "mine.yaml")[0] == status
+
+
+@pytest.mark.parametrize("cause", ["undecided", "cluster failed"])
+def test_the_last_line_names_what_exit_status_3_stands_for(
+    run_command: RunCommand, played: dict[str, Any], cause: str
+) -> None:
+    played.update(quickstart=Outcome.UNDECIDED, cause=cause)
+
+    status, _, err = run_command("suite", "mine.yaml")
+
+    assert (status, err.splitlines()[-1]) == (3, f"exit status 3: {cause}")
+
+
+def test_a_run_that_could_not_begin_gives_the_suite_its_cause(
+    run_command: RunCommand, played: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(experiment: Experiment, **options: Any) -> Results:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(runner, "run", fail)
+
+    status, out, err = run_command("suite", "mine.yaml", "--json")
+
+    assert (status, err.splitlines()[-1]) == (3, "exit status 3: machine unfit")
+    assert json.loads(out)["rows"][0]["runs"][0]["cause"] == "machine unfit"
 
 
 def test_the_seed_is_printed_first_and_the_command_last(
@@ -127,6 +153,7 @@ def test_what_hinders_runs_is_said_before_anything_starts(
     )
     status, _, err = run_command("suite", "mine.yaml")
     assert (status, "docker: does not answer; start it" in err) == (3, True)
+    assert err.splitlines()[-1] == "exit status 3: machine unfit"
     assert not Path("runs").exists()
 
 
