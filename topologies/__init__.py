@@ -1,1 +1,1 @@
-"""The language: what shall be deployed, and the YAML documents that say so."""
+"""The language of topologies, and the reading of YAML documents."""

@@ -1,11 +1,11 @@
-"""Documents that say only what is different from another: `base: NAME`, and the changed keys.
+"""Documents that build on another one: `base: NAME`, and only the changed keys.
 
     base: uc-slow-operator
     name: ac-slow-operator
     job: {config: {execution.checkpointing.unaligned.enabled: false}}
 
-Mappings are laid over the base's, key by key; anything else, lists too, takes the place of what
-stood there. A base may have a base itself. A name is looked for as in the base's own place.
+Mappings are merged with the base's, key by key; any other value, also a list, replaces the base's
+value. A base may have a base of its own. A name is resolved from the folder of the document.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Find = Callable[[str], Document]
 
 
 def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Document:
-    """The whole document, with what it takes from its base; problems of those parts are shown
-    where they stand. Raises BadInput for a base that is not there, or leads back to itself."""
+    """The complete document, merged with its base; a problem of a base's part is reported with the
+    base's file and line. Raises BadInput for a base that is missing or leads back to itself."""
     if KEY not in document.data:
         return document
     name = document.data[KEY]
@@ -64,7 +64,7 @@ def _over(base: Any, own: Any) -> Any:
 
 
 def _origins(base: Document, own: Document) -> dict[Place, str]:
-    """Where the values stand that only the base has."""
+    """Place -> file and line, of the values that only the base has."""
     taken = {
         place: f"{base.file}:{line}"
         for place, line in base.lines.items()

@@ -14,22 +14,22 @@ class ExitStatus(IntEnum):
     VIOLATED = 1
     BAD_INPUT = 2
     UNDECIDED = 3
-    """Undecided or failed to run: the kind of error says which."""
+    """Undecided or failed to run; the kind of error is printed."""
     INTERRUPTED = 130
 
 
 class ErrorKind(StrEnum):
-    """What stood in the way of a verdict, in two words."""
+    """The cause of a missing verdict, in two words."""
 
     BAD_INPUT = "bad input"
     ENGINE_MISSING = "engine missing"
-    """No container engine answers, or it may not be used."""
+    """No container engine is reachable, or the user has no permission to use it."""
     IMAGE_FAILED = "image failed"
-    """An image is not known, or could not be made."""
+    """An image is not known, or could not be built."""
     MACHINE_UNFIT = "machine unfit"
-    """Java is missing, the disk is full, or the operating system refuses something else."""
+    """Java is missing, the disk is full, or the operating system rejected an operation."""
     CLUSTER_FAILED = "cluster failed"
-    """A container or a system in it did not start, ended, refused a call or did not answer."""
+    """A container or a system in it did not start, ended, rejected a call or was unreachable."""
     UNDECIDED = "undecided"
     """Nothing failed, but nothing could be proven."""
     INTERNAL = "internal error"
@@ -41,17 +41,17 @@ class ErrorKind(StrEnum):
 
 
 class StreamquakeError(Exception):
-    """Every error that Streamquake raises itself; each class says of what kind it is.
+    """Every error that Streamquake raises itself; each class has a kind.
 
-    `Interrupted` alone is none: it is a BaseException, so that no handler of errors swallows it.
+    `Interrupted` is the exception: it is a BaseException, so that no handler of errors swallows it.
     """
 
     kind: ClassVar[ErrorKind] = ErrorKind.INTERNAL
 
 
 def kind_of(error: Exception) -> ErrorKind:
-    """The kind of any error. One that is not ours is a mistake in Streamquake, unless somebody did
-    not answer or the operating system raised it."""
+    """The kind of any error. An error of another library is a mistake in Streamquake, unless a
+    system was unreachable or the operating system raised it."""
     if isinstance(error, StreamquakeError):
         return error.kind
     if isinstance(error, ConnectionError | TimeoutError):

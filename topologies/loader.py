@@ -1,4 +1,4 @@
-"""Loading topologies: the model, and what can be said of links without knowing any engine."""
+"""Loading topologies: the model, and the checks of links that need no engine."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def load_topology(name_or_path: str, beside: Path | None = None) -> Topology:
 def find_topology(
     name_or_path: str, beside: Path | None = None, above: tuple[Path, ...] = ()
 ) -> Document:
-    """The document of a topology, with what it takes from its base; `above` are those that build on
-    it. Raises BadInput."""
+    """The document of a topology, merged with its base; `above` are the files of the documents
+    that build on it. Raises BadInput."""
     try:
         path = find_file("topology", name_or_path, shipped=SHIPPED, suffix=".yaml", beside=beside)
     except LookupError as error:
         raise bad_input(name_or_path, str(error)) from error
     above = (*above, path.resolve())
     if above[-1] in above[:-1]:
-        chain = " -> ".join(each.name for each in above)
+        chain = " -> ".join(ancestor.name for ancestor in above)
         raise bad_input(name_or_path, f"the bases lead in a circle: {chain}")
     if len(above) > MOST_BASES:
         raise bad_input(name_or_path, f"more than {MOST_BASES} documents build on each other")
@@ -67,7 +67,8 @@ def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, li
 
 
 def _has_all_roles(topology: Topology, data: Any) -> bool:
-    """Whether no role was left out for a mistake in it; a link to it would be wrongly blamed."""
+    """Whether no role was left out for a mistake; a link to such a role would be reported
+    wrongly."""
     written = set()
     for name in value_at(data, ("services",)):
         nodes = value_at(data, ("services", name, "nodes"))
@@ -108,7 +109,7 @@ def _deployment_problems(name: str, service: Service) -> list[tuple[Place, str]]
     return [
         (
             ("services", name, key),
-            f"what is there at an endpoint is used as it is; remove `{key}`, or remove `endpoint` "
+            f"a system at an endpoint is used as it is; remove `{key}`, or remove `endpoint` "
             "to have it deployed",
         )
         for key in given

@@ -1,7 +1,7 @@
 """The topology: services, their nodes by role, and the links between them.
 
 A node is named by service, role and number: `flink/taskmanager-2`. A role is named by its first
-two parts: `flink/taskmanager`. Frozen all through: a topology is a value.
+two parts: `flink/taskmanager`. Every part is frozen: a topology is a value.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from streamquake.topologies.limits import LARGEST_MB, Positive
 Scalar = str | int | float | bool
 LONGEST_NAME = 64
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST_NAME)]
-"""What a document calls one of its parts. It becomes part of paths, of names of containers, and of
-rules; so it is never a path, a quotation or a line of something else."""
+"""The name of a part of a document. It becomes part of paths, container names and rules, so it
+holds no path separator, quotation mark or line break."""
 Title = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=LONGEST_NAME)]
-"""What a whole document is called; it becomes part of host names too."""
+"""The name of a document; it becomes part of host names."""
 
 
-def _no_folder(name: str) -> str:
+def _no_dots(name: str) -> str:
     if name in (".", ".."):
         raise ValueError(f'Kafka takes no topic called "{name}"; give it another name')
     return name
 
 
 Topic = Annotated[
-    str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249), AfterValidator(_no_folder)
+    str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=249), AfterValidator(_no_dots)
 ]
-"""What Kafka takes as the name of a topic (org.apache.kafka.common.internals.Topic)."""
+"""A name that Kafka accepts for a topic (org.apache.kafka.common.internals.Topic)."""
 
 
 class Model(BaseModel):
-    """The base of everything read from YAML: frozen, and unknown keys are refused."""
+    """The base of everything read from YAML: frozen, and unknown keys are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, strict=True)
 
@@ -52,7 +52,7 @@ class NodeGroup(Model):
     count: Annotated[int, Field(ge=1, le=64)] = 1
     """How many nodes; `broker: 3` is short for `broker: {count: 3}`."""
     slots: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """How many tasks a node runs at once, of roles that run tasks; 1 when left out."""
+    """How many tasks a node runs at once, for roles that run tasks; 1 when left out."""
     memory_mb: Annotated[int, Field(ge=64, le=LARGEST_MB)] | None = None
     """The memory of a node's container in MiB; the engine's plan for the role when left out."""
     cpus: Positive | None = None
@@ -62,26 +62,26 @@ class NodeGroup(Model):
     env: Mapping[str, str] = {}
     """Environment variables of the container."""
     supervised: bool = True
-    """Whether a node that ends by itself during a run is started again, as production does."""
+    """Whether a node that ends on its own during a run is started again, as in production."""
     disk_mb: Annotated[int, Field(ge=32, le=LARGEST_MB)] | None = None
-    """The size of the disk each node keeps its data on; None leaves it on the engine's own, where
-    it can neither be filled nor slowed."""
+    """The size of the disk each node keeps its data on; None leaves it on the container engine's
+    disk, which faults can neither fill nor slow."""
     clock: Literal["host", "adjustable"] = "host"
-    """`adjustable` lets `clock_skew` move the node's clock; asking for the time then costs more."""
+    """`adjustable` lets `clock_skew` move the node's clock; reading the time then costs more."""
     rules: str | None = None
     """A script for the agent of the node's JVM, in force from the JVM's start: the name of a
-    shipped one or a file, and once loaded its text."""
+    shipped script or a file; after loading its text."""
 
 
 class Service(Model):
     """One system: which engine runs it, in which version, on which nodes, with which settings; or
-    where one is that somebody else runs."""
+    the endpoint of a system that already runs."""
 
     engine: str
     """The kind of system, by the name of its engine."""
     endpoint: str | None = None
-    """Where clients reach a system that is there already, such as the bootstrap servers of a Kafka.
-    It is used as it is: nothing of it is started, set, disturbed or removed."""
+    """Where clients reach a system that already runs, such as the bootstrap servers of a Kafka. The
+    system is used as it is: it is not started, configured, disturbed or removed."""
     version: (
         Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, float) else v)] | None
     ) = None
@@ -106,7 +106,7 @@ class Link(Model):
 
 
 class NodeSpec(Model):
-    """One node that shall exist."""
+    """One node to deploy."""
 
     service: str
     role: str
@@ -128,10 +128,10 @@ class NodeSpec(Model):
 
 
 class Topology(Model):
-    """What shall be deployed."""
+    """The systems to deploy, and the links between them."""
 
     name: Title
-    """What `--topology` and experiments call it."""
+    """The name that `--topology` and experiments use."""
     description: str = ""
     """What `streamquake list topologies` shows."""
     services: Mapping[Name, Service]

@@ -13,19 +13,19 @@ SHIPPED = FOLDER / "clusters"
 JOBS = FOLDER / "jobs"
 RULES = FOLDER / "rules"
 LIBRARY = JOBS / "lib"
-"""Modules that PySpark programs may import; they go with every program, to the workers too. They
-are no jobs themselves."""
+"""Modules that PySpark programs may import; they are shipped with every program, also to the
+workers. They are not jobs."""
 
 LONGEST_SHOWN = 80
 LARGEST_TEXT_BYTES = 4 * 1024 * 1024
-"""Of a program, a schema or a rule script: a document of somebody else may name any file."""
+"""Limit for a program, a schema or a rule script: an untrusted document may name any file."""
 
 
 def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path | None) -> Path:
     """A shipped file by its name (with or without its ending), else a file by its path.
 
-    A path is looked for from the folder `beside`, then from the current one. Raises LookupError,
-    with the shipped names, where there is none.
+    A path is resolved from the folder `beside`, then from the current one. Raises LookupError, with
+    the shipped names, where no file is found.
     """
     if (found := shipped_file(name, shipped, suffix)) is not None:
         return found
@@ -40,25 +40,25 @@ def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path 
 
 
 def shipped_file(name: str, shipped: Path, suffix: str) -> Path | None:
-    """A shipped file by its name (with or without its ending); None where none is called so."""
+    """A shipped file by its name (with or without its ending); None where there is none."""
     return shipped_files(shipped, suffix).get(name.removesuffix(suffix))
 
 
 def shipped_files(folder: Path, suffix: str) -> Mapping[str, Path]:
-    """Name -> file of the shipped files of a kind, in the order of their names. They may stand in
-    folders by topic, which are no part of the names."""
+    """Name -> file of the shipped files of a kind, in the order of their names. They may be in
+    folders by topic, which are not part of the names."""
     paths = (path for path in folder.rglob(f"*{suffix}") if path.parent != LIBRARY)
     return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
 
 
 def is_shipped_job(name: str) -> bool:
-    """Whether a shipped statement file is called so."""
+    """Whether a shipped SQL file has this name."""
     return shipped_file(name, JOBS, ".sql") is not None
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that a document names. Raises OSError, in plain words, for what is no
-    file (a device or a pipe would never end), too large, or no text."""
+    """The text of a file that a document names. Raises OSError, in plain words, for a path
+    that is no regular file (a device or a pipe would never end), too large, or not text."""
     try:
         return read_bytes(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -66,7 +66,7 @@ def read_text(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """What a file holds. Raises OSError, as `read_text`."""
+    """The bytes of a file. Raises OSError, as `read_text`."""
     if not is_file(path):
         raise OSError(errno.ENOENT, "No such file")
     with path.open("rb") as opened:
@@ -77,7 +77,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a path leads to a file; one that no file can have does not."""
+    """Whether a path leads to a file; False for an invalid path."""
     try:
         return path.is_file()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a model asks for, as those know it who write YAML: names, types, defaults."""
+"""The parameters of a model in the terms of YAML: names, types, defaults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _default(field: FieldInfo) -> Any:
 
 
 def _type_text(annotation: Any) -> str:
-    """A parameter's type as YAML's writers know it."""
+    """A parameter's type in the terms of YAML."""
     names = [_one_type(kind) for kind in choices(annotation) if kind is not type(None)]
     return " or ".join(dict.fromkeys(names))
 

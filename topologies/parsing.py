@@ -1,7 +1,7 @@
-"""From a document to a model, with every mistake told in plain words.
+"""From a document to a model, with every mistake reported in plain words.
 
-The model is a pydantic one; what pydantic says of a mistake is turned into place, what was
-expected, and what was seen.
+The model is a pydantic one; each error of pydantic becomes a place, the expected value, and the
+value that was received.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamquake.topologies.yaml_document import Document, Place
 
 M = TypeVar("M", bound=BaseModel)
 SHOWN = 60
-"""Longer values are cut in messages."""
+"""Longer values are shortened in messages."""
 UNITS = (
     ("_per_s", " a second"),
     ("_mb", " of MiB"),
@@ -49,10 +49,10 @@ KINDS = {
 
 
 def parse(model: type[M], document: Document, at: Place = ()) -> tuple[M | None, list[Problem]]:
-    """The model of what stands at a place of the document, and every problem with it.
+    """The model of the data at a place of the document, and every problem with it.
 
-    Where there are problems the model is what is left without the parts they lie in, or None: good
-    enough to look for further problems in, and for nothing else.
+    With problems, the model is built without the invalid parts, or None: fit only to search for
+    further problems.
     """
     return validated(model, value_at(document.data, at), document, at)
 
@@ -60,27 +60,29 @@ def parse(model: type[M], document: Document, at: Place = ()) -> tuple[M | None,
 def validated(
     model: type[M], data: Any, document: Document, at: Place
 ) -> tuple[M | None, list[Problem]]:
-    """As `parse`, of data made from what stands at the place."""
+    """As `parse`, of data derived from the value at the place."""
     try:
         return model.model_validate(data), []
     except ValidationError as error:
         problems = list(_problems(error.errors(), model, data, document, at))
-        return _salvaged(model, data, error), problems
+        return _without_invalid_parts(model, data, error), problems
 
 
-def _salvaged(model: type[M], data: Any, error: ValidationError, rounds: int = 3) -> M | None:
-    """The model without the parts that are wrong; after that many rounds it is given up."""
-    for each in error.errors():
-        place = _real_place(each, data)
-        data = _without(data, place[:-1] if each["type"] == "missing" else place)
+def _without_invalid_parts(
+    model: type[M], data: Any, error: ValidationError, rounds: int = 3
+) -> M | None:
+    """The model without its invalid parts; None when `rounds` more attempts fail."""
+    for detail in error.errors():
+        place = _real_place(detail, data)
+        data = _without(data, place[:-1] if detail["type"] == "missing" else place)
     try:
         return model.model_validate(data)
     except ValidationError as still:
-        return _salvaged(model, data, still, rounds - 1) if rounds else None
+        return _without_invalid_parts(model, data, still, rounds - 1) if rounds else None
 
 
 def _without(data: Any, place: Place) -> Any:
-    """The data without what stands at a place; a list keeps an empty entry in its stead."""
+    """The data without the value at a place; a list keeps an empty entry instead."""
     if not place or value_at(data, place[:-1]) is None:
         return data
     head, rest = place[0], place[1:]
@@ -94,7 +96,7 @@ def _without(data: Any, place: Place) -> Any:
 
 
 def value_at(data: Any, place: Place) -> Any:
-    """What stands at a place; None where there is nothing."""
+    """The value at a place; None where there is none."""
     for part in place:
         data = _below(data, part)
     return data
@@ -111,17 +113,17 @@ def _below(data: Any, part: str | int) -> Any:
 def _problems(
     errors: Iterable[ErrorDetails], model: type[BaseModel], data: Any, document: Document, at: Place
 ) -> Iterable[Problem]:
-    recorded: dict[Place, list[ErrorDetails]] = {}
+    by_place: dict[Place, list[ErrorDetails]] = {}
     for error in errors:
-        recorded.setdefault(_real_place(error, data), []).append(error)
-    for place, here in recorded.items():
+        by_place.setdefault(_real_place(error, data), []).append(error)
+    for place, here in by_place.items():
         names_parent = here[0]["type"] == "missing"
         message = _message(here, place, model, data)
         yield document.problem((*at, *(place[:-1] if names_parent else place)), message)
 
 
 def _real_place(error: ErrorDetails, data: Any) -> Place:
-    """Pydantic's location without the names of union members and keys that it puts in between."""
+    """Pydantic's location without the names of union members and keys that it inserts."""
     place: Place = ()
     for part in error["loc"]:
         exists = (isinstance(data, Mapping) and part in data) or (
@@ -141,7 +143,7 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
     received = shown(place[-1] if of_key else value_at(data, place))
     name = str(place[-1]) if place else ""
     if kind == "missing":
-        return f"expected the key `{name}`, which is not there"
+        return f"expected the key `{name}`, which is missing"
     if kind == "extra_forbidden":
         return f'unknown key "{name}"{did_you_mean(name, fields_at(model, place[:-1]))}'
     if kind == "value_error":
@@ -162,7 +164,7 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
 
 
 def _written(pattern: str) -> str:
-    """What a text must be made of, in words."""
+    """The characters that a pattern allows, in words."""
     letters = "letters" if "A-Z" in pattern else "lower-case letters"
     is_name = pattern.startswith(("^[a-z0-9]", "^[A-Za-z0-9]"))
     return f"{letters}, digits and dashes ({pattern})" if is_name else f"a text like {pattern}"
@@ -194,7 +196,7 @@ def shown(value: Any) -> str:
 
 
 def fields_at(model: type[BaseModel], place: Place) -> tuple[str, ...]:
-    """The keys that a model accepts at a place below it; none where any key is accepted."""
+    """The keys that a model accepts at a place below it; empty where any key is accepted."""
     owner = _as_model(kind_at(model, place))
     if owner is None:
         return ()

@@ -1,4 +1,4 @@
-"""What is wrong with an input, said so that the reader can mend it.
+"""The problems of an input, worded so that the reader can fix them.
 
 Every loader gathers all problems of a document before it gives up, so that one run of `validate`
 shows everything there is to fix.
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 LONGEST_WORD = 100
-"""Of a longer word only so many characters are compared with others, which takes their square."""
+"""Only so many characters of a word are compared, since the time grows with their square."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One mistake in an input: where it stands, and what was expected and seen there."""
+    """One mistake in an input: its place, the expected value, and the value that is there."""
 
     file: str
     message: str
@@ -41,7 +41,7 @@ class BadInput(StreamquakeError):
 
 
 def bad_input(place: str, message: str, line: int | None = None) -> BadInput:
-    """One mistake, to be raised: its place is a file, an option or whatever else was given."""
+    """An error with one problem; `place` is a file, an option or another name of the input."""
     return BadInput([Problem(file=place, line=line, message=message)])
 
 

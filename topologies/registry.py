@@ -21,7 +21,7 @@ C = TypeVar("C", bound=type)
 
 
 class UnknownName(StreamquakeError, KeyError):
-    """No member has this name; the message says which is near and which there are."""
+    """No member has this name; the message has the nearest name and all known names."""
 
     kind = ErrorKind.BAD_INPUT
 

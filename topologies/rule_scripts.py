@@ -1,4 +1,4 @@
-"""The rule scripts that node groups name, read: a topology holds their text and needs no file."""
+"""Reading the rule scripts that node groups name, so that a topology holds their text."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def rule_names(text: str) -> tuple[str, ...]:
 def with_rules(topology: Topology, document: Document, at: Place) -> tuple[Topology, list[Problem]]:
     """The topology of a place of a document with the text of every script, and what is wrong.
 
-    A value of several lines is a text already, as in what a run recorded; a name is looked for
-    among the shipped scripts, and from the document's folder. What cannot be read is left out.
+    A value of several lines is already the text, as in a recorded run; a name is looked up among
+    the shipped scripts, then in the document's folder. A script that cannot be read is left out.
     """
     problems: list[Problem] = []
     services = {}

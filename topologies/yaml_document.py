@@ -1,9 +1,9 @@
-"""A YAML document that remembers its lines, so that every problem can be shown where it stands.
+"""A YAML document that remembers its lines, so that every problem is reported with its line.
 
 YAML is read with the core rules of version 1.2 for plain words: only `true` and `false` are truth
-values (not `on` or `no`), and nothing becomes a date. Sequences become tuples: what is read is a
-value and does not change. A document may be somebody else's, so its size, its depth, and what it
-makes of itself by aliases are bounded.
+values (not `on` or `no`), and nothing becomes a date. Sequences become tuples: a document is
+immutable. It may be untrusted, so its size, its depth and the expansion of its aliases are
+bounded.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from streamquake.topologies.problems import BadInput, Problem, bad_input
 LARGEST_BYTES = 1024 * 1024
 DEEPEST = 100
 MOST_NODES = 100_000
-"""Values of a document, each counted as often as aliases and merge keys repeat it."""
+"""Limit on the values of a document; each counts as often as aliases and merge keys repeat it."""
 MOST_DIGITS = 400
-"""Of a number: 309 digits are the most that a floating-point number has before its point."""
+"""Limit on the digits of a number: a floating-point number has at most 309 before its point."""
 LONGEST_KEY = 256
 TAG = "tag:yaml.org,2002:"
 MERGE = f"{TAG}merge"
 Place = tuple[str | int, ...]
-"""Where a value stands: keys and list positions from the top."""
+"""The place of a value: keys and list positions from the top."""
 
 
 class WrittenFloat(float):
@@ -43,16 +43,16 @@ class WrittenFloat(float):
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A mapping read from a file. `lines` knows where each value begins."""
+    """A mapping read from a file. `lines` holds the first line of each value."""
 
     file: str
     data: Mapping[str, Any]
     lines: Mapping[Place, int] = field(default_factory=dict)
     origins: Mapping[Place, str] = field(default_factory=dict)
-    """Values that did not come from the file, and what to call their source instead."""
+    """Values that did not come from the file, and the name of their source."""
 
     def line(self, place: Place) -> int | None:
-        """The line of a value, or of the nearest thing around it."""
+        """The line of a value, or of the nearest value around it."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place)
@@ -91,7 +91,7 @@ def read_document(path: Path) -> Document:
 
 
 def _short(path: Path) -> str:
-    """A path as messages show it: from the current folder, where it lies below it."""
+    """A path as messages show it: relative to the current folder where it is below it."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
@@ -114,7 +114,7 @@ def parse_document(text: str, file: str, first_line: int = 1) -> Document:
         raise bad_input(file, _syntax_words(error, text), line) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + first_line
-        message = f"the character U+{int(error.character):04X} cannot stand in YAML"
+        message = f"the character U+{int(error.character):04X} is not allowed in YAML"
         raise bad_input(file, message, line) from error
     if not reader.problems and not isinstance(data, dict):
         received = "an empty file" if data is None else f"a {_kind(data)}"
@@ -189,7 +189,7 @@ for _kind_of_word, (_pattern, _first) in _PLAIN.items():
 
 
 class _Reader:
-    """Turns nodes into values, and notes lines and problems on the way."""
+    """Turns nodes into values, and collects lines and problems."""
 
     def __init__(self, file: str, first_line: int) -> None:
         self._file = file
@@ -202,9 +202,9 @@ class _Reader:
     def value(self, node: yaml.Node, place: Place) -> Any:
         self.lines.setdefault(place, self._line(node))
         if any(node is outer for outer in self._open):
-            return self._complain(node, place, "a value cannot contain itself")
+            return self._add_problem(node, place, "a value cannot contain itself")
         if len(self._open) >= DEEPEST:
-            return self._complain(node, place, f"more than {DEEPEST} levels")
+            return self._add_problem(node, place, f"more than {DEEPEST} levels")
         self._count_in(node)
         self._open.append(node)
         try:
@@ -216,13 +216,13 @@ class _Reader:
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, place)
         if node.tag not in (f"{TAG}map", f"{TAG}seq"):
-            return self._complain(node, place, f"the tag {node.tag} is not known here")
+            return self._add_problem(node, place, f"the tag {node.tag} is not known here")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place)
         return tuple(self.value(n, (*place, i)) for i, n in enumerate(node.value))
 
     def _count_in(self, node: yaml.Node) -> None:
-        """Count a value. Raises BadInput for one too many, at once: the rest is not looked at."""
+        """Count a value. Raises BadInput at once for one too many: the rest is not read."""
         self._count += 1
         if self._count > MOST_NODES:
             message = f"more than {MOST_NODES:,} values, as aliases repeat them"
@@ -230,15 +230,15 @@ class _Reader:
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
         for twice, line in self._duplicates(node):
-            self._complain(twice, (*place, twice.value), f"given twice; first in line {line}")
+            self._add_problem(twice, (*place, twice.value), f"given twice; first in line {line}")
         found: dict[str, Any] = {}
         for key, value in self._pairs(node, place):
             if not isinstance(key, yaml.ScalarNode):
-                self._complain(key, place, "expected a word as key")
+                self._add_problem(key, place, "expected a word as key")
                 continue
             if len(key.value) > LONGEST_KEY:
                 message = f"expected a key of at most {LONGEST_KEY} characters, got more"
-                self._complain(key, place, message)
+                self._add_problem(key, place, message)
                 continue
             self.lines[(*place, key.value)] = self._line(key)
             found[key.value] = self.value(value, (*place, key.value))
@@ -247,8 +247,8 @@ class _Reader:
     def _pairs(
         self, node: yaml.MappingNode, place: Place, within: tuple[yaml.Node, ...] = ()
     ) -> list[tuple[yaml.Node, yaml.Node]]:
-        """The keys and values of a mapping, behind those of the mappings that it merges (`<<`): of
-        two of one name the last counts, and of merged ones the first."""
+        """The keys and values of a mapping, after those of the mappings that it merges (`<<`): of
+        two equal keys the last counts, among merged ones the first."""
         merged: list[tuple[yaml.Node, yaml.Node]] = []
         own: list[tuple[yaml.Node, yaml.Node]] = []
         for key, value in node.value:
@@ -259,7 +259,7 @@ class _Reader:
             sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
             for source in reversed(sources):
                 if not isinstance(source, yaml.MappingNode) or source in (*within, node):
-                    self._complain(value, place, "`<<` merges other mappings, and only these")
+                    self._add_problem(value, place, "`<<` merges other mappings, and only these")
                 else:
                     merged += self._pairs(source, place, (*within, node))
         return merged + own
@@ -278,31 +278,31 @@ class _Reader:
         if kind == "str":
             return self._text(node, text, place)
         if kind not in _PLAIN or kind == "merge":
-            return self._complain(node, place, f"the tag {node.tag} is not known here")
+            return self._add_problem(node, place, f"the tag {node.tag} is not known here")
         if not re.fullmatch(_PLAIN[kind][0], text):
-            return self._complain(node, place, f"{node.tag} stands before what is none")
+            return self._add_problem(node, place, f"{node.tag} does not fit this value")
         if kind == "null":
             return None
         if kind == "bool":
             return text.lower() == "true"
         if len(text) > MOST_DIGITS:
             message = f"expected a number of at most {MOST_DIGITS} digits, got {len(text):,}"
-            return self._complain(node, place, message)
+            return self._add_problem(node, place, message)
         if kind == "int":
             digits = text.replace("_", "")
             return int(digits, 16 if "0x" in digits else 10)
         number = _float(text)
         if math.isinf(number) and "inf" not in text:
-            return self._complain(node, place, f"the number {text} is larger than any can be")
+            return self._add_problem(node, place, f"the number {text} is larger than any can be")
         return number
 
     def _text(self, node: yaml.ScalarNode, text: str, place: Place) -> Any:
-        """A text; half a character, as only an escape can write it, can stand in no file."""
+        """A text. Half of a surrogate pair, which only an escape can write, is rejected."""
         if any("\ud800" <= each <= "\udfff" for each in text):
-            return self._complain(node, place, "half of a surrogate pair is no character")
+            return self._add_problem(node, place, "half of a surrogate pair is no character")
         return text
 
-    def _complain(self, node: yaml.Node, place: Place, message: str) -> None:
+    def _add_problem(self, node: yaml.Node, place: Place, message: str) -> None:
         self.problems.append(
             Problem(file=self._file, line=self._line(node), path=path_text(place), message=message)
         )

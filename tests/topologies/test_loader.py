@@ -100,7 +100,7 @@ def test_a_link_is_not_blamed_for_a_role_that_a_mistake_took_away() -> None:
         "links: {a: {from: flink/taskmanager, to: kafka/broker, port: 1}}\n"
     )
 
-    assert found == ["t.yaml:2: services.kafka: expected the key `engine`, which is not there"]
+    assert found == ["t.yaml:2: services.kafka: expected the key `engine`, which is missing"]
 
 
 @pytest.mark.parametrize(

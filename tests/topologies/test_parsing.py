@@ -75,11 +75,11 @@ def test_a_good_document_is_a_model() -> None:
             "t.yaml:1: name: expected lower-case letters, digits "
             'and dashes (^[a-z0-9][a-z0-9-]*$), got "Small One"',
         ),
-        ("name: small\n", "", "t.yaml:1: expected the key `name`, which is not there"),
+        ("name: small\n", "", "t.yaml:1: expected the key `name`, which is missing"),
         (
             "to: kafka/broker, ",
             "",
-            "t.yaml:10: links.sink: expected the key `to`, which is not there",
+            "t.yaml:10: links.sink: expected the key `to`, which is missing",
         ),
         ("to: kafka/broker", "to: [a]", 't.yaml:10: links.sink.to: expected text, got ["a"]'),
         (

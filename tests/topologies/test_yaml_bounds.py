@@ -1,4 +1,4 @@
-"""Documents of somebody else's: every one is read within bounds, or refused at its place."""
+"""Untrusted documents: each is read within bounds, or rejected with a place."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def message(text: str) -> str:
         ("a: &a {<<: *a}", "`<<` merges other mappings"),
         ("a: {<<: 1}", "file.yaml:1: a: `<<` merges other mappings"),
         ("a: {<<: [{b: 1}, 2]}", "`<<` merges other mappings"),
-        ("b: 1\na: !!int abc", "file.yaml:2: a: tag:yaml.org,2002:int stands before what is none"),
-        ("a: !!float x", "float stands before what is none"),
-        ("a: !!bool yes", "bool stands before what is none"),
-        ("a: !!null x", "null stands before what is none"),
+        ("b: 1\na: !!int abc", "file.yaml:2: a: tag:yaml.org,2002:int does not fit this value"),
+        ("a: !!float x", "float does not fit this value"),
+        ("a: !!bool yes", "bool does not fit this value"),
+        ("a: !!null x", "null does not fit this value"),
         ("a: !!binary aGk=", "the tag tag:yaml.org,2002:binary is not known here"),
         ("a: !!timestamp 2026-01-01", "timestamp is not known here"),
         ("a: !!set {b, c}", "set is not known here"),
@@ -64,8 +64,8 @@ def message(text: str) -> str:
         ("a: 1e999", "the number 1e999 is larger than any can be"),
         (f"{'k' * 900}: 1", "a key of at most 256 characters"),
         ("a: 1\nb: 2\na: 3", "file.yaml:3: a: given twice; first in line 1"),
-        ("a: 1\nb: \x00", "file.yaml:2: the character U+0000 cannot stand in YAML"),
-        ("a: \x1b[31m", "the character U+001B cannot stand in YAML"),
+        ("a: 1\nb: \x00", "file.yaml:2: the character U+0000 is not allowed in YAML"),
+        ("a: \x1b[31m", "the character U+001B is not allowed in YAML"),
         ('a: "\\ud800"', "half of a surrogate pair"),
         ("a:\n\t- b", "a tab cannot indent YAML"),
         ("a: *b", "undefined alias"),
