@@ -1,5 +1,5 @@
-"""The pages of reference in `docs/`, made from the classes that they describe.
+"""The reference pages in `docs/`, generated from the classes that they describe.
 
-`python -m streamquake.harness.reference` writes all of them; a test compares them with what is
-shipped.
+`python -m streamquake.harness.reference` writes all of them; a test compares them with the
+shipped pages.
 """

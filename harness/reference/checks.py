@@ -1,22 +1,22 @@
-"""The checks: what each judges, and what it may be asked for."""
+"""The checks: what each judges, and its parameters."""
 
 from __future__ import annotations
 
 from streamquake.harness.experiment.check import ALWAYS_ON, Check, checks
-from streamquake.harness.reference.markdown import MADE, section, wrapped
+from streamquake.harness.reference.markdown import GENERATED, section, wrapped
 
 HEAD = f"""# Checks
 
-A check reads the record of a run and comes out *held*, *violated*, or *undecided* with what is
-missing. {", ".join(f"`{name}`" for name in ALWAYS_ON)} are judged in every run. The others are
-named in an experiment, alone or with parameters:
+A check reads the record of a run and its outcome is *held*, *violated*, or *undecided* with the
+missing evidence. {", ".join(f"`{name}`" for name in ALWAYS_ON)} are judged in every run. The others
+are named in an experiment, alone or with parameters:
 
     checks: [exactly_once, {{recovery: {{within_s: 60}}}}]
 
-*Classes* are what the findings of a violated check can be of; `expect: {{CHECK: CLASS}}` in an
-experiment names one that must be found.
+*Classes* are the possible classes of the findings of a violated check; `expect: {{CHECK: CLASS}}`
+in an experiment names one that must be found.
 
-{MADE}
+{GENERATED}
 """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from streamquake.harness.reference.markdown import MADE, attribute_docs, wrapped
+from streamquake.harness.reference.markdown import GENERATED, attribute_docs, wrapped
 from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, Kind
 from streamquake.reports.record.event_field import EventField
 
@@ -12,16 +12,16 @@ COMMON = attribute_docs(Event)
 """The fields of every event."""
 HEAD = f"""# Events of the history
 
-`history.jsonl` of a run's folder holds everything that happened in one order, one event a line:
-`index`, `at_ns` (nanoseconds since the run began, when it was seen), `process` (who saw it), `kind`
-({", ".join(f"`{kind}`" for kind in Kind)}), `action`, `value` and `error`.
-The first line is the schema's version.
+`history.jsonl` of a run's folder holds all events of the run in one order, one event a line:
+`index`, `at_ns` (nanoseconds since the run began, when it was observed), `process` (which observed
+it), `kind` ({", ".join(f"`{kind}`" for kind in Kind)}), `action`, `value` and `error`. The first
+line is the schema's version.
 
 The names below are those of `action`. A trigger waits for them too:
-`when: {{event: checkpoint triggered, nth: 3}}`. The fields of `value` stand below each; records
-of older versions may lack fields.
+`when: {{event: checkpoint triggered, nth: 3}}`. The fields of `value` are below each; records of
+older versions may lack fields.
 
-{MADE}
+{GENERATED}
 """
 
 

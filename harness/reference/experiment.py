@@ -13,7 +13,7 @@ from streamquake.harness.experiment.document import ExperimentSource, StepSource
 from streamquake.harness.experiment.model import ExistingJob, Job, Limits
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.experiment.workload import workloads
-from streamquake.harness.reference.markdown import MADE, section
+from streamquake.harness.reference.markdown import GENERATED, section
 
 HEAD = f"""# Experiments
 
@@ -27,11 +27,11 @@ An experiment is a YAML file: a topology, a job, a load, a schedule of faults, a
       - {{kill: {{}}, target: one of flink/taskmanager, at_s: 20, for_s: 5}}
     checks: [exactly_once, {{recovery: {{within_s: 60}}}}]
 
-`base: NAME` takes everything from another experiment but what the document says itself. Unknown
-keys are refused, with the nearest known one. `streamquake validate FILE` reads a document and
+`base: NAME` takes every key from another experiment that the document does not give itself. Unknown
+keys are rejected, with the nearest known one. `streamquake validate FILE` reads a document and
 starts nothing.
 
-{MADE}
+{GENERATED}
 """
 
 
@@ -55,7 +55,7 @@ def page() -> str:
     return HEAD + "".join(f"\n{part}" for part in parts)
 
 
-STEP = """One key more names the fault and holds its parameters: `kill: {}`. They stand in
+STEP = """One key more names the fault and holds its parameters: `kill: {}`. They are in
 [faults.md](faults.md). `at_s: 20` is short for `when: {after_s: 20}`."""
 
 

@@ -1,4 +1,4 @@
-"""What the pages have in common: descriptions of models and of their fields, in Markdown."""
+"""Shared parts of the pages: descriptions of models and of their fields, in Markdown."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from streamquake.topologies.parameters import parameters
 from streamquake.topologies.parsing import shown
 
 COMMAND = "python -m streamquake.harness.reference"
-MADE = f"Made from the code by `{COMMAND}`; a test compares."
+GENERATED = f"Generated from the code by `{COMMAND}`; a test compares."
 WIDTH = 100
 
 
 def section(title: str, model: type[BaseModel], *more: str) -> str:
-    """A section on a model: its docstring, its fields, and what else is to be said."""
+    """A section on a model: its docstring, its fields, and further paragraphs."""
     parts = [f"## {title}", inspect.getdoc(model) or "", field_list(model), *more]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def field_list(model: type[BaseModel]) -> str:
-    """The fields of a model, one an entry: name, type, default, and what its docstring says."""
+    """The fields of a model, one entry each: name, type, default, and docstring."""
     docs = attribute_docs(model)
     attributes = {field.alias: name for name, field in model.model_fields.items() if field.alias}
     return "\n".join(
@@ -36,7 +36,7 @@ def field_list(model: type[BaseModel]) -> str:
 
 def _field(parameter: Mapping[str, Any], doc: str) -> str:
     default = parameter["default"]
-    # The default of a part with keys of its own stands where these are described.
+    # The default of a part with keys of its own is in the section of that part.
     has_one = default not in (None, "", (), {}) and not isinstance(default, dict)
     needed = ", needed" if parameter["required"] else ""
     unless = f", {shown(default)} unless given" if has_one else ""
@@ -52,12 +52,12 @@ def wrapped(text: str, indent: str = "") -> str:
 
 
 def attribute_docs(owner: type) -> dict[str, str]:
-    """The docstrings of a class's attributes, inherited ones included: the text that stands below
-    an attribute in the source, which Python itself does not keep."""
-    package = owner.__module__.partition(".")[0]  # what libraries bring is theirs to describe
+    """The docstrings of a class's attributes, inherited ones included: the text below an
+    attribute in the source, which Python does not keep."""
+    package = owner.__module__.partition(".")[0]  # attributes of libraries are left out
     docs: dict[str, str] = {}
     for base in reversed(owner.__mro__):
-        # `Fault[Node]` is a class too, which pydantic makes and no source has: its origin is there.
+        # `Fault[Node]` is a class too, created by pydantic; its origin has the source.
         written = "[" not in base.__name__
         if written and base.__module__.partition(".")[0] == package:
             docs.update(_attribute_docs_of(base))

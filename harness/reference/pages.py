@@ -1,4 +1,4 @@
-"""Which page is made by what."""
+"""The reference pages, and the function that generates each."""
 
 from __future__ import annotations
 

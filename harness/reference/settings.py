@@ -13,7 +13,7 @@ from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine, 
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.flink.options import defaults
 from streamquake.cluster.engines.spark.config import program_file
-from streamquake.harness.reference.markdown import MADE
+from streamquake.harness.reference.markdown import GENERATED
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.model import Topology
 
@@ -27,7 +27,7 @@ Time-outs are short, so that a failure is noticed within the minutes of a run, a
 so that a whole cluster fits on one machine. Figures of recovery depend on both: to compare them
 with those of a production cluster, give its values in `config` and `memory_mb`.
 
-{MADE}
+{GENERATED}
 """
 TOPOLOGIES: Mapping[str, str] = {
     "flink": "flink-kafka-hdfs",
@@ -42,7 +42,7 @@ NOT_SHOWN = re.compile(
     r"|spark\.master|app\.name|process\.size|numberOfTaskSlots|execution\.target|deployMode",
     re.IGNORECASE,
 )
-"""Settings that say where a node is or what it is for, and those that a topology names itself."""
+"""Settings of a node's address or role, and those that a topology gives itself."""
 FLINK, SPARK = "flink", "spark"
 """The engines that run jobs, as their services are called on these topologies."""
 
@@ -82,11 +82,11 @@ def _service(name: str, topology: Topology) -> str:
 
 def _plans(name: str, topology: Topology) -> Mapping[str, NodePlan]:
     """The plan of the first node of each role."""
-    service, made = _service(name, topology), engine(name)
-    nodes = [*topology.nodes(), *made.extra_nodes(topology, service)]
+    service, plan_source = _service(name, topology), engine(name)
+    nodes = [*topology.nodes(), *plan_source.extra_nodes(topology, service)]
     first = {n.role: n for n in reversed(nodes) if n.service == service}
     ports = PortAllocator(host=lambda node, port: port)
-    return {role: made.plan(topology, node, ports) for role, node in reversed(first.items())}
+    return {role: plan_source.plan(topology, node, ports) for role, node in reversed(first.items())}
 
 
 def _settings(path: str, text: str) -> Iterator[tuple[str, str]]:
@@ -95,8 +95,8 @@ def _settings(path: str, text: str) -> Iterator[tuple[str, str]]:
         case ".yaml":
             yield from yaml.safe_load(text).items()
         case ".xml":
-            for each in ElementTree.fromstring(text).iter("property"):
-                yield each.findtext("name", ""), each.findtext("value", "")
+            for element in ElementTree.fromstring(text).iter("property"):
+                yield element.findtext("name", ""), element.findtext("value", "")
         case suffix:
             for line in text.splitlines():
                 key, _, value = line.partition(" " if suffix == ".conf" else "=")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.cluster.engines.engine import KnowsDuties, engine, engines
-from streamquake.harness.reference.markdown import MADE, section
+from streamquake.harness.reference.markdown import GENERATED, section
 from streamquake.topologies.model import Link, Model, NodeGroup, Service, Topology
 
 HEAD = f"""# Topologies
@@ -25,10 +25,10 @@ is called `SERVICE/ROLE-NUMBER`, such as `flink/taskmanager-2`.
     links:
       sink: {{from: flink/taskmanager, to: kafka/broker, port: output}}
 
-`base: NAME` takes everything from another topology but what the document says itself. Unknown keys
-are refused, with the nearest known one.
+`base: NAME` takes every key from another topology that the document does not give itself. Unknown
+keys are rejected, with the nearest known one.
 
-{MADE}
+{GENERATED}
 """
 PARTS: Mapping[str, type[Model]] = {
     "A topology": Topology,
@@ -45,10 +45,10 @@ def page() -> str:
 
 
 def _engine_section(name: str) -> str:
-    made = engine(name)
+    described = engine(name)
     lines = [f"## Engine `{name}`", "", engines[name].__doc__ or "", ""]
-    lines += [f"- role `{role}`: {text}" for role, text in made.roles().items()]
-    lines += [f"- port `{port}`: {number}" for port, number in made.ports().items()]
-    duties = made.duties() if isinstance(made, KnowsDuties) else ()
+    lines += [f"- role `{role}`: {text}" for role, text in described.roles().items()]
+    lines += [f"- port `{port}`: {number}" for port, number in described.ports().items()]
+    duties = described.duties() if isinstance(described, KnowsDuties) else ()
     lines += [f"- target `the {duty.usage}`" for duty in duties]
     return "\n".join(lines) + "\n"
