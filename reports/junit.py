@@ -26,7 +26,7 @@ NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_junit(results: Results, folder: RunFolder) -> Path:
-    """Write junit.xml of one run into its folder: judged by the outcome, whatever was expected."""
+    """Write junit.xml of one run into its folder: judged by its outcome alone."""
     return _write([_suite(results, folder, _run_cases(results))], folder.junit)
 
 
@@ -35,11 +35,15 @@ def write_suite_junit(
 ) -> Path:
     """Write the JUnit file of many runs: each is judged by whether its outcome is the expected one.
 
-    A run of which something else than *held* is expected has one test case, which says so. The rows
-    of a `suite` stand in front, as cases of a test suite of their own.
+    A run whose expected outcome is not *held* has one test case for that outcome. The rows of a
+    `suite` come first, as the cases of a test suite of their own.
     """
     suites = [
-        _suite(results, folder, _run_cases(results) if _hopes(results) else [_as_expected(results)])
+        _suite(
+            results,
+            folder,
+            _run_cases(results) if _expects_held(results) else [_as_expected(results)],
+        )
         for results, folder in runs
     ]
     return _write(suites if suite is None else [_rows_suite(suite), *suites], path)
@@ -57,7 +61,7 @@ def _rows_suite(suite: SuiteResults) -> TestSuite:
 
 
 def _row_problem(row: RowResult) -> Failure | Error | Skipped | None:
-    """What keeps a row from being as expected; one that was not run is skipped."""
+    """The failure or error of a row that is not as expected; one that was not run is skipped."""
     why = _clean(row.why)
     match row.verdict:
         case Outcome.HELD:
@@ -69,7 +73,7 @@ def _row_problem(row: RowResult) -> Failure | Error | Skipped | None:
     return Skipped(why)
 
 
-def _hopes(results: Results) -> bool:
+def _expects_held(results: Results) -> bool:
     return results.expected.outcome == Outcome.HELD
 
 
@@ -104,8 +108,8 @@ def _run_cases(results: Results) -> list[TestCase]:
 
 
 def _ended_case(results: Results) -> TestCase:
-    """The run itself: it got to its end, and its record is whole. A record with missing parts makes
-    a run undecided whose checks are all held."""
+    """The run itself: it completed, and its record is complete. A record with missing parts makes a
+    run undecided even if all its checks are held."""
     if results.ended != "completed":
         return _case(
             "run completed", Error(_clean(run_sentences.why(results)), _clean(results.ended))
@@ -131,7 +135,7 @@ def _fault_case(fault: FaultRecord) -> TestCase:
     name = f"fault {fault.fault} on {fault.target}"
     if fault.in_effect and fault.healed and fault.ended_early_s is None:
         return _case(name)
-    return _case(name, Error(_clean(run_sentences.fault_fate(fault)), "undecided"))
+    return _case(name, Error(_clean(run_sentences.fault_result(fault)), "undecided"))
 
 
 def _as_expected(results: Results) -> TestCase:

@@ -73,7 +73,7 @@ def render_comparison(comparison: TopologyComparison, folder: ComparisonFolder) 
 
 
 def headline(comparison: TopologyComparison) -> str:
-    """What became of the comparison, in a few words."""
+    """The verdict of a comparison, in a few words."""
     return "interrupted" if comparison.ended == "interrupted" else HEADLINES[comparison.verdict]
 
 
@@ -127,7 +127,7 @@ def _bars(milestones: tuple[tuple[str, float | None], ...], colours: dict[str, s
 
 
 def output_panel(comparison: TopologyComparison, out: Path) -> Panel | None:
-    """What readers of committed records got of each run, by time since its first fault."""
+    """The committed output of each run, by time since its first fault."""
     traces, keys = [], []
     for number, run in enumerate(comparison.runs):
         if run.results is None:
@@ -162,8 +162,8 @@ def output_panel(comparison: TopologyComparison, out: Path) -> Panel | None:
 
 
 def _moments(folder: RunFolder) -> tuple[float, float]:
-    """When the first fault was in effect and when everything had come out, in seconds since the run
-    began; the beginning and no end where that was not seen."""
+    """When the first fault took effect and when all output was committed, in seconds since the run
+    began; 0 and infinity where that was not observed."""
     history = read_history(folder.history) if folder.history.exists() else History()
     injected, drained = history.first(FaultInEffect), history.first(Drained)
     return (
@@ -173,7 +173,7 @@ def _moments(folder: RunFolder) -> tuple[float, float]:
 
 
 def _link(run: ComparedRun, folder: ComparisonFolder) -> str:
-    """The page of a run, relative to the comparison's; nothing where there is none."""
+    """The page of a run, relative to the comparison's; empty where there is none."""
     if run.results is None:
         return ""
     page = folder.path.parent / run.results.run_id / "report.html"

@@ -1,4 +1,4 @@
-"""One experiment on several topologies, side by side: what was proven, the figures, the outputs.
+"""One experiment on several topologies, side by side: outcomes, figures and outputs.
 
 compare-<id>/compare.json   compare.html
 """
@@ -21,7 +21,7 @@ RECOVERY = "recovery"
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedRun:
-    """The run on one topology; `results` is None where it could not even begin, and `why` says."""
+    """The run on one topology; `results` is None where it did not begin, `why` is the reason."""
 
     topology: str
     results: Results | None
@@ -42,18 +42,18 @@ class ComparedRun:
         return self.results is not None and self.ended == "completed" and self.results.as_expected
 
     def check(self, name: str) -> CheckResult | None:
-        """What a check came to in this run, where it has it."""
+        """The result of a check in this run; None where the run does not have it."""
         checks = self.results.checks if self.results else ()
         return next((check for check in checks if check.check == name), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputDifference:
-    """One output of the first run and of another, record by record, whatever their order.
+    """The difference of one output between the first run and another, by record, in any order.
 
-    `missing` stand in the first only, `added` in the other only, `changed` have other values there;
-    None where it could not be compared, and `why` says. `outcome` is None where the output need not
-    be the same, since one of the runs did not prove exactly-once.
+    Numbers of records: `missing` are in the first only, `added` in the other only, `changed` have
+    other values there; None where the output could not be compared, with the reason in `why`.
+    `outcome` is None where the outputs may differ, since a run is not proven exactly-once.
     """
 
     output: str
@@ -83,9 +83,9 @@ class TopologyComparison:
 
     @property
     def verdict(self) -> Outcome:
-        """Held when every run came out as expected and outputs that must be the same are; violated
-        when one certainly did not or they are not."""
-        if any(_surely_not(run) for run in self.runs):
+        """Held when every run has the expected outcome and every output that must be equal is
+        equal; violated when one is certainly not."""
+        if any(_is_unexpected(run) for run in self.runs):
             return Outcome.VIOLATED
         same = [each.outcome for each in self.differences if each.outcome is not None]
         if Outcome.VIOLATED in same:
@@ -104,8 +104,8 @@ class TopologyComparison:
         return tuple(dict.fromkeys(check.check for each in results for check in each.checks))
 
     def figures(self) -> Iterator[tuple[str, tuple[float | None, ...]]]:
-        """(check.figure or recovery.phase, its value in each run); those that no run measured, and
-        those of single outputs, are left out."""
+        """(check.figure or recovery.phase, its value in each run); without those that no run
+        measured, and those of single outputs."""
         runs = [_figures(run.results) for run in self.runs]
         for name in dict.fromkeys(name for run in runs for name in run):
             values = tuple(run.get(name) for run in runs)
@@ -135,8 +135,8 @@ class ComparisonFolder(GroupFolder):
     kind: ClassVar[str] = "compare"
 
 
-def _surely_not(run: ComparedRun) -> bool:
-    """Whether it certainly came out otherwise than expected."""
+def _is_unexpected(run: ComparedRun) -> bool:
+    """Whether the outcome is certainly not the expected one."""
     return run.results is not None and run.results.met == Outcome.VIOLATED
 
 

@@ -16,7 +16,7 @@ from streamquake.reports.run.text import STYLES, make_console
 def print_comparison(
     comparison: TopologyComparison, folder: ComparisonFolder, console: Console | None = None
 ) -> None:
-    """Print the table, the differences of the outputs, and where everything is."""
+    """Print the table, the differences of the outputs, and the paths of the files."""
     console = console or make_console()
     verdict = Text(headline(comparison).upper(), style=f"bold {STYLES[comparison.verdict]}")
     named = f"  {comparison.experiment}, seed {comparison.seed}"

@@ -1,1 +1,1 @@
-"""What every report uses: templates, colours, sentences, terminal output."""
+"""Shared by all reports: templates, colours, sentences, terminal output."""

@@ -18,7 +18,7 @@ MAX_AGE_CELLS = 3
 
 
 def thinned(samples: Samples, limit: int = MAX_POINTS) -> tuple[Numbers, Numbers]:
-    """At most about `limit` points: the lowest and the highest of each stretch, so peaks stay."""
+    """About `limit` points at most: the lowest and highest of each interval, to keep peaks."""
     count = len(samples.at_s)
     if count <= limit:
         return samples.at_s, samples.value

@@ -1,4 +1,4 @@
-"""Colours that can be told apart by the colour-blind, on white and on black alike."""
+"""Colours that the colour-blind can distinguish, on white and on black."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ MARKS: Mapping[str, tuple[str, str]] = {
     "out of memory": (VIOLATED, "■"),
     "ended": (WAITING, "■"),
 }
-"""What a mark is -> colour and sign."""
+"""Kind of mark -> colour and sign."""
 SYMBOLS = {"▲": "triangle-up", "●": "circle", "◆": "diamond", "✕": "x", "■": "square"}
-"""Sign -> what the charting library calls it."""
+"""Sign -> its name in the charting library."""
 
 TASK_STATES: Mapping[str, str] = {
     "CREATED": "rgba(138,143,152,0.30)",

@@ -1,4 +1,4 @@
-"""What is said of a run in one line, the same in text, HTML and JUnit."""
+"""Sentences about a run, the same in text, HTML and JUnit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EFFECT_AT = "effect_at_s"
 
 
 def headline(results: Results) -> str:
-    """The outcome, and how it stands to what was expected where that was not *held*."""
+    """The outcome, compared with the expected one where that is not *held*."""
     if results.expected.outcome == Outcome.HELD:
         return str(results.outcome)
     if results.as_expected:
@@ -44,13 +44,13 @@ def why(results: Results) -> str:
 
 
 def why_met(results: Results) -> str:
-    """The same, and of a run that was to find something else, what is missing."""
+    """The same as `why`; for a run with expected findings, also the missing ones."""
     message = why(results)
     return f"{results.unmet}; {message}" if results.expected.found and results.unmet else message
 
 
 def more_reason(results: Results) -> str:
-    """What the reason says beyond its first line, such as the last lines of a log."""
+    """The reason without its first line, such as a log tail."""
     return results.reason.strip().partition("\n")[2]
 
 
@@ -64,16 +64,14 @@ def _all_held(results: Results) -> str:
         return f"{checks}; no fault was injected"
     took_effect = sum(fault.in_effect for fault in results.faults)
     healed = sum(fault.healed for fault in results.faults)
-    seen = (
-        f"{took_effect} of {_count(len(results.faults), 'fault')} seen in effect, {healed} healed"
-    )
-    return f"{checks}; {seen}"
+    faults = _count(len(results.faults), "fault")
+    return f"{checks}; {took_effect} of {faults} verified in effect, {healed} healed"
 
 
-def fault_fate(fault: FaultRecord) -> str:
-    """What became of one fault, in words."""
+def fault_result(fault: FaultRecord) -> str:
+    """The effect and the heal of one fault, in words."""
     if not fault.in_effect:
-        return f"not seen to take effect{': ' + fault.reason if fault.reason else ''}"
+        return f"effect not verified{': ' + fault.reason if fault.reason else ''}"
     late = "" if fault.lateness_ms is None else f" {fault.lateness_ms:.1f} ms after its trigger"
     missed = ", too late for its window" if fault.missed_window else ""
     early = "" if fault.ended_early_s is None else f", ended early ({fault.ended_early_s:.3f} s)"
@@ -84,7 +82,7 @@ def fault_fate(fault: FaultRecord) -> str:
 def milestones(recovery: Mapping[str, float | None]) -> tuple[tuple[str, float | None], ...]:
     """The phases of a recovery as (name, seconds since the fault or None), those reached by time.
 
-    The moment of the fault itself stands beside its phases, and is none of them.
+    The moment of the fault itself is left out.
     """
     phases = {name: value for name, value in recovery.items() if name != EFFECT_AT}
     named = [(name.removesuffix("_s").replace("_", " "), value) for name, value in phases.items()]
@@ -100,7 +98,7 @@ def counted(value: float | None) -> str:
 
 
 UNITS = {"_ms": "ms", "_s": "s", "_bytes": "bytes", "_mb": "MB"}
-"""How names of figures end -> the unit that stands behind the figure."""
+"""Ending of a figure's name -> the unit after its value."""
 
 
 def measured(name: str, value: float | None) -> tuple[str, str]:
@@ -112,8 +110,8 @@ def measured(name: str, value: float | None) -> tuple[str, str]:
 
 
 def finding_text(value: Any, most: int | None = None) -> str:
-    """A value of an evidence or finding as short text, mappings as `key value` pairs; with `most`,
-    no more parts of any mapping or list than that."""
+    """A value of evidence or a finding as short text, mappings as `key value` pairs; with `most`,
+    at most that many parts of each mapping or list."""
     if value is None:
         return "not known"
     if isinstance(value, bool):
@@ -134,7 +132,7 @@ def _joined(parts: Sequence[str], most: int | None) -> str:
 
 
 def key_figures(history: History, results: Results) -> dict[str, str]:
-    """What a reader wants to know of the run's size before believing its outcome."""
+    """The key figures of a run by name: its size, its faults, its recovery, its duration."""
     done = history.of(WorkloadDone)
     sent = history.of(RecordsSent)
     acknowledged = (

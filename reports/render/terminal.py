@@ -1,7 +1,7 @@
-"""What reaches the terminal: text that is shown, and never a command to the terminal.
+"""Text for the terminal, without commands to the terminal.
 
-Records and documents may be somebody else's. Characters that move the cursor, change colours, set
-titles or turn the direction of reading are written as escapes (`\\x1b`), in lines and in tables.
+Records and documents may be untrusted. Characters that move the cursor, change colours, set
+titles or change the reading direction are written as escapes (`\\x1b`), in lines and in tables.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMMANDS = re.compile(
 
 
 def escaped(text: str) -> str:
-    """The text with everything written out that a terminal would obey instead of showing it."""
+    """The text with every control character replaced by its escape."""
     return _COMMANDS.sub(lambda found: _written(ord(found.group())), text)
 
 
@@ -30,7 +30,7 @@ def _written(code: int) -> str:
 
 
 class TerminalConsole(Console):
-    """rich's console, in which texts are texts: no markup in them, and no commands."""
+    """rich's console, without markup in texts, and with control characters escaped."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)
@@ -38,6 +38,6 @@ class TerminalConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """As rich renders; its own commands, such as those of a panel that redraws, stay."""
+        """As rich renders; rich's own commands, such as those of a live panel, are kept."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else escaped(text), style, control)

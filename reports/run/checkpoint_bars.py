@@ -45,7 +45,7 @@ def checkpoint_bars(history: History) -> tuple[CheckpointBar, ...]:
 
 
 def _run_began_ms(history: History) -> float | None:
-    """The run's begin on the engine's clock (epoch ms), None when no event tells.
+    """The run's begin on the engine's clock (epoch ms), None when no event has a stamp.
 
     Nothing is seen before it happens, so of all events with an engine's stamp the one seen
     soonest after it is nearest the truth.

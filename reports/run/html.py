@@ -1,4 +1,4 @@
-"""The page of one run: a single file that works offline and asks nothing of any network.
+"""The page of one run: a single file that works offline and loads nothing from any network.
 
 The charting library is carried inside, compressed, and unpacked by the browser; a content security
 policy forbids every request, so not even a hostile name in a record could cause one.
@@ -34,7 +34,7 @@ from streamquake.reports.run.timeline_charts import panels
 def render_report(folder: RunFolder) -> Path:
     """Write report.html from what the run folder holds, and return its path.
 
-    A run that was cut off before it was judged still gets a page, undecided. Raises ValueError when
+    A run that ended before it was judged still gets a page, undecided. Raises ValueError when
     a file of the folder is damaged, FileNotFoundError when it has no manifest.
     """
     manifest = folder.read_manifest()
@@ -60,7 +60,7 @@ def render_report(folder: RunFolder) -> Path:
 
 
 def _not_judged(manifest: dict[str, Any]) -> Results:
-    """What can be said of a run whose harness ended before it wrote its results."""
+    """Undecided results of a run whose harness ended before it wrote them."""
     return Results(
         run_id=str(manifest.get("run_id", "")),
         experiment=str(manifest.get("experiment", {}).get("name", "")),
@@ -73,7 +73,7 @@ def _not_judged(manifest: dict[str, Any]) -> Results:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryBar:
-    """One phase of the recovery: from the phase before it to its own moment, in per cent of all."""
+    """One phase of the recovery: `left` and `width` are in per cent of the whole recovery."""
 
     name: str
     after_s: float | None
@@ -124,7 +124,7 @@ def _log_links(folder: RunFolder) -> list[tuple[str, str]]:
 
 
 def page_environment() -> Environment:
-    """How the pages are made: everything escaped, an unknown name an error."""
+    """The template environment of the pages: everything is escaped, an unknown name is an error."""
     environment = Environment(
         loader=PackageLoader("streamquake.reports.render"),
         autoescape=True,
@@ -133,9 +133,9 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "said": run_sentences.finding_text,
+        "as_text": run_sentences.finding_text,
         "measured": _measured,
-        "fate": run_sentences.fault_fate,
+        "fault_result": run_sentences.fault_result,
         "figure": _figure_json,
     }
     return environment
@@ -146,7 +146,7 @@ def _measured(counts: Mapping[str, float | None]) -> list[tuple[str, str]]:
 
 
 def _figure_json(panel: Panel) -> Markup:
-    """A figure as JSON that may stand inside a script element."""
+    """A figure as JSON, escaped for a script element."""
     text: str = panel.figure.to_json()
     for sign, escape in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
         text = text.replace(sign, escape)

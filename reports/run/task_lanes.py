@@ -22,7 +22,7 @@ class TaskSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """Everything one subtask went through."""
+    """The states of all attempts of one subtask."""
 
     vertex: str
     subtask: int
@@ -47,7 +47,7 @@ def lanes(history: History) -> tuple[Lane, ...]:
 
 
 def vertex_names(history: History) -> dict[str, str]:
-    """Vertex id -> name, as the job told when it was submitted."""
+    """Vertex id -> name, as reported when the job was submitted."""
     return {
         str(vertex["id"]): str(vertex["name"])
         for event in history.of(JobSubmitted)

@@ -21,7 +21,8 @@ from streamquake.reports.render.terminal import TerminalConsole
 STYLES = {Outcome.HELD: "green", Outcome.UNDECIDED: "yellow", Outcome.VIOLATED: "red"}
 MAX_FINDINGS = 3
 MAX_EVIDENCE = 6
-"""A node that is cut off is told by every attempt of every other node; the page has them all."""
+"""The parts of evidence shown per fault; a partition has one for each attempt of each node, and the
+page has them all."""
 PLAIN_WIDTH = 120
 
 
@@ -91,7 +92,7 @@ def _checks(results: Results) -> Table:
 
 
 def _counts(check: CheckResult) -> str:
-    """The check's figures; those of single outputs (`totals.lost`) stand on the page only."""
+    """The check's figures; those of single outputs (`totals.lost`) are only on the page."""
     return ", ".join(
         " ".join(run_sentences.measured(*count))
         for count in check.counts.items()
@@ -100,7 +101,7 @@ def _counts(check: CheckResult) -> str:
 
 
 def _faults(results: Results) -> Table:
-    table = _table("fault", "on", "at", "what came of it", "evidence")
+    table = _table("fault", "on", "at", "result", "evidence")
     for fault in results.faults:
         at = "–" if fault.injected_s is None else f"{fault.injected_s:.3f} s"
         proven = fault.in_effect and fault.healed and not fault.missed_window
@@ -108,15 +109,15 @@ def _faults(results: Results) -> Table:
         took = "green" if proven else "yellow"
         table.add_row(
             Text(fault.fault),
-            Text(_aimed_at(fault)),
+            Text(_fault_target(fault)),
             at,
-            Text(run_sentences.fault_fate(fault), style=took),
+            Text(run_sentences.fault_result(fault), style=took),
             Text(run_sentences.finding_text(fault.evidence, MAX_EVIDENCE)),
         )
     return table
 
 
-def _aimed_at(fault: FaultRecord) -> str:
+def _fault_target(fault: FaultRecord) -> str:
     nodes = ", ".join(fault.nodes)
     return fault.target if not nodes or nodes == fault.target else f"{nodes} ({fault.target})"
 
@@ -133,14 +134,14 @@ def _recovery(title: str, recovery: Mapping[str, float | None]) -> Text:
 def _findings(results: Results) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for check in results.checks:
-        lines += [Text(f"{check.check}: {_message(f)}") for f in check.findings[:MAX_FINDINGS]]
+        lines += [Text(f"{check.check}: {_finding_line(f)}") for f in check.findings[:MAX_FINDINGS]]
         more = len(check.findings) - MAX_FINDINGS
         if more > 0:
             lines.append(Text(f"{check.check}: {more} more in results.json"))
     return [*lines, Text("")] if lines else []
 
 
-def _message(finding: Finding) -> str:
+def _finding_line(finding: Finding) -> str:
     where = f" at {finding.where}" if finding.where else ""
     detail = f" ({run_sentences.finding_text(finding.detail)})" if finding.detail else ""
     return f"{finding.what}{where}{detail}"

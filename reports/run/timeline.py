@@ -1,4 +1,4 @@
-"""What a history looks like over time: its end, its phases and its marks.
+"""A history over time: its end, its phases and its marks.
 
 Pure functions from a history to values with begin and end in seconds since the run began; the
 figures only draw them. Fault windows, checkpoints and task attempts have files of their own beside
@@ -40,7 +40,7 @@ class PhaseSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineMark:
-    """A moment worth a sign: something of the job or of a container."""
+    """A moment that gets a sign: an event of the job or of a container."""
 
     row: Literal["job", "nodes"]
     what: str
@@ -74,7 +74,7 @@ _MARKED: Mapping[type[Event], tuple[Literal["job", "nodes"], str, EventField[Any
     ContainerOom: ("nodes", "out of memory", None),
     ContainerStarted: ("nodes", "started", None),
 }
-"""Event -> row, what it is called there, and which of its fields shows more."""
+"""Event -> its row, its name there, and the field with its detail."""
 
 
 def marks(history: History) -> tuple[TimelineMark, ...]:

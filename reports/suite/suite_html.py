@@ -1,7 +1,7 @@
 """The page of a suite: one table of rows, works offline, with links to the pages of the runs.
 
 Beside each figure a small chart: the claim's runs and the control's, a bar up to the median and a
-dot for every run. Like the page of a run it asks nothing of any network.
+dot for every run. Like the page of a run it loads nothing from any network.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SIDES = {"claim": palette.LINES[0], "control": palette.LINES[1]}
 
 @dataclass(frozen=True, kw_only=True)
 class FigureRow:
-    """One figure of a row: its name, what was measured on both sides, and a chart of it."""
+    """One figure of a row: its name, its values on both sides, and a chart."""
 
     name: str
     claim: str
@@ -56,7 +56,7 @@ def render_suite(results: SuiteResults, folder: SuiteFolder) -> Path:
 
 
 def headline(results: SuiteResults) -> str:
-    """What became of the suite, in a few words."""
+    """The verdict of a suite, in a few words."""
     if results.ended == "interrupted":
         return "interrupted"
     words = ("as expected", "undecided", "not as expected")
@@ -64,8 +64,7 @@ def headline(results: SuiteResults) -> str:
 
 
 def measured(spread: Spread | None, name: str) -> str:
-    """A figure over its repeats: the median, and where there are several how many and from where
-    to where."""
+    """A figure over its repeats: the median, and for several repeats their number and range."""
     if spread is None:
         return "–"
     _, median = run_sentences.measured(name, spread.median)
@@ -76,7 +75,7 @@ def measured(spread: Spread | None, name: str) -> str:
 
 
 def figures_of(row: RowResult) -> Iterator[FigureRow]:
-    """The figures of a row as they are shown, with the control's beside them."""
+    """The figures of a row as they are shown, with the control's values."""
     for name, spread in row.figures.items():
         has_control = row.claim is not None and row.claim.control is not None
         control = row.claim.control_figures.get(name) if row.claim else None
@@ -90,7 +89,7 @@ def figures_of(row: RowResult) -> Iterator[FigureRow]:
 
 
 def run_link(run: SuiteRun, folder: SuiteFolder) -> str:
-    """The page of a run, relative to the suite's; nothing where there is none."""
+    """The page of a run, relative to the suite's; empty where there is none."""
     page = folder.path.parent / str(run.run) / "report.html"
     if run.run is None or not page.exists():
         return ""

@@ -1,7 +1,7 @@
-"""The rows of a suite as Markdown, to be kept in documentation or shown by a code host.
+"""The rows of a suite as Markdown, for documentation and code hosts.
 
-A row is its claim, what brings it about, its outcome, and a table of its figures with the control's
-below; a figure over several runs says how many and from where to where.
+A row has its claim, its setting, its outcome, and a table of its figures with the control's below;
+a figure over several runs has their number and range.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from streamquake.reports.render.terminal import escaped
 from streamquake.reports.suite.suite_html import figures_of
 from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults
 
-_OBEYED = re.compile(r"[\\<\[\]|]")
-"""Signs by which a text would be a tag, a link, a picture or another cell."""
+_MARKUP = re.compile(r"[\\<\[\]|]")
+"""Characters that Markdown reads as a tag, a link, a picture or a cell border."""
 HARD_BREAK = "  "
-"""At the end of a line: the next one stands below it, not beside it."""
+"""At the end of a line: starts a new line in the rendered text."""
 
 
 def write_markdown(results: SuiteResults, folder: SuiteFolder) -> None:
@@ -62,7 +62,7 @@ def _table(row: RowResult) -> Iterator[str]:
 
 
 def _names(figures: Sequence[str]) -> Iterator[str]:
-    """The figures in words, without their check and unit but where two would have one name."""
+    """The figures in words, without check and unit unless two would have the same name."""
     short = [run_sentences.measured(figure.partition(".")[2], None)[0] for figure in figures]
     for figure, words in zip(figures, short, strict=True):
         yield words if short.count(words) == 1 else figure.replace(".", " ").replace("_", " ")
@@ -73,8 +73,8 @@ def _line(*cells: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """A text of a document as a part of a line: shown, and never obeyed."""
-    return _OBEYED.sub(lambda sign: f"\\{sign.group()}", escaped(" ".join(text.split())))
+    """A text of a document as a part of a line, with Markdown's characters escaped."""
+    return _MARKUP.sub(lambda sign: f"\\{sign.group()}", escaped(" ".join(text.split())))
 
 
 def _sentence(text: str | None) -> str:

@@ -1,7 +1,7 @@
-"""The results of a suite: its rows, what each run of them came to, and the figures side by side.
+"""The results of a suite: its rows, the outcome of each run, and the figures side by side.
 
-`suite.json` is written again after every run, as a whole, so that it can be read at any moment; a
-row of which nothing ran yet says `not run`.
+`suite.json` is written again after every run, completely, so that it can be read at any moment; a
+row without runs has the outcome `not run`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from streamquake.topologies.errors import common_cause
 SCHEMA = 1
 NOT_RUN = "not run"
 NOT_MEASURED = "not measured"
-"""What is said of a claim that cannot be measured with what there is."""
+"""The outcome of a claim that cannot be measured with the available systems."""
 Role = Literal["claim", "series", "control"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """A figure over the repeats in which it was measured: how many, the median, from low to high.
+    """A figure over the repeats in which it was measured: their number, the median and the range.
 
     Every value is kept, in the order of the repeats.
     """
@@ -56,13 +56,13 @@ class Spread:
 
 
 Figures = Mapping[str, Spread | None]
-"""Figure as CHECK.COUNT -> what was measured of it; None where nothing was."""
+"""Figure as CHECK.COUNT -> its values; None where none was measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteRun:
     """One run of a row: of its experiment (the claim), of one of its series, or of its control.
-    `run` is the run's id, None where it could not even begin."""
+    `run` is the run's id, None where the run did not begin."""
 
     experiment: str
     role: Role
@@ -70,7 +70,7 @@ class SuiteRun:
     seed: int
     expected: ExpectedOutcome
     met: Outcome
-    """Whether it came out so; undecided where nothing says yes or no."""
+    """Whether the outcome is the expected one; undecided where that is not known."""
     run: str | None
     ended: Ended
     outcome: Outcome
@@ -83,14 +83,14 @@ class SuiteRun:
         return self.ended == "completed" and self.met == Outcome.HELD
 
     @property
-    def surely_not(self) -> bool:
-        """Whether it certainly came out otherwise; an undecided run says neither yes nor no."""
+    def is_unexpected(self) -> bool:
+        """Whether the outcome is certainly not the expected one; False for an undecided run."""
         return self.met == Outcome.VIOLATED
 
 
 @dataclass(frozen=True, kw_only=True)
 class RelationResult:
-    """One bound on a figure, and what came of it: `text` has the numbers."""
+    """One bound on a figure, and its outcome: `text` has the numbers."""
 
     figure: str
     outcome: Outcome
@@ -99,7 +99,7 @@ class RelationResult:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimResult:
-    """What is claimed, by whom, what brings it about, and the control beside it."""
+    """A claim: its text, its author, the setting that causes it, and its control."""
 
     claim: str
     article: str
@@ -116,7 +116,7 @@ class ClaimResult:
 class RowResult:
     """One row. Its `outcome` is that of its runs, or of its claim; None when nothing ran yet.
 
-    `verdict` says whether the row is as expected: held yes, violated no, undecided nobody knows.
+    `verdict` is whether the row is as expected: held (yes), violated (no), undecided (not known).
     """
 
     experiment: str
@@ -128,7 +128,7 @@ class RowResult:
     figures: Figures
     runs: tuple[SuiteRun, ...] = ()
     planned: int = 1
-    """How many runs the row has when all of it has run."""
+    """The number of planned runs of the row."""
     claim: ClaimResult | None = None
     unavailable: str | None = None
     """Why it cannot be measured; such a row is neither as expected nor undecided."""
@@ -173,7 +173,7 @@ class RowResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteResults:
-    """A suite, as far as it has come."""
+    """The results of a suite so far."""
 
     suite_id: str
     suite: str
@@ -192,7 +192,7 @@ class SuiteResults:
     @property
     def verdict(self) -> Outcome:
         """Held when every row is as expected, violated when one certainly is not. Rows that cannot
-        be measured have no part in it."""
+        be measured do not count."""
         verdicts = [
             Outcome.UNDECIDED if r.verdict is None else r.verdict
             for r in self.rows
@@ -207,12 +207,12 @@ class SuiteResults:
 
     @property
     def runs_made(self) -> int:
-        """How many runs were made; one may stand in several rows."""
+        """The number of ended runs; a run may belong to several rows."""
         return len({(run.run, run.experiment, run.repeat) for row in self.rows for run in row.runs})
 
     @property
     def counted(self) -> str:
-        """How many rows came out how, in words."""
+        """The number of rows by verdict, in words."""
         words = ["as expected", "undecided", "not as expected"]
         counts = [sum(r.verdict == outcome for r in self.rows) for outcome in Outcome]
         unavailable = sum(r.unavailable is not None for r in self.rows)

@@ -14,7 +14,7 @@ from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, Suit
 
 
 def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | None = None) -> None:
-    """Print the table, what is to be known of single rows, and where everything is."""
+    """Print the table, the reasons of unexpected rows, and the paths of the files."""
     console = console or make_console()
     verdict = Text(headline(results).upper(), style=f"bold {STYLES[results.verdict]}")
     console.print(Text.assemble(verdict, f"  suite {results.suite}, seed {results.seed}"))
@@ -31,11 +31,11 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
         console.print(Text(f"{name:8} {path}"), soft_wrap=True)
     console.print(Text(f"again    {results.again}"), soft_wrap=True)
     if results.ended == "interrupted":
-        console.print(Text(f"go on    {results.again} --resume"), soft_wrap=True)
+        console.print(Text(f"resume   {results.again} --resume"), soft_wrap=True)
 
 
 def _table(results: SuiteResults) -> Table:
-    """For each row its outcome and what it is about, below it a line for each figure."""
+    """For each row its outcome and its claim or experiment, below it a line for each figure."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     claims = any(row.claim for row in results.rows)
     table.add_column("outcome", no_wrap=True)
@@ -64,5 +64,5 @@ def _lines(row: RowResult) -> Iterator[list[Text]]:
 
 
 def _outcome(row: RowResult) -> str:
-    as_it_is = row.verdict is None or row.as_expected or row.claim is not None
-    return row.outcome_word + ("" if as_it_is else f", {row.expected} expected")
+    needs_no_expectation = row.verdict is None or row.as_expected or row.claim is not None
+    return row.outcome_word + ("" if needs_no_expectation else f", {row.expected} expected")

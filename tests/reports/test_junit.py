@@ -70,7 +70,7 @@ def test_undecided_is_an_error_with_its_reason(folder: RunFolder) -> None:
     found = cases(results, folder)
     for name, reason in (
         ("check exactly_once", "no checkpoint during the fault"),
-        ("fault kill on flink/taskmanager-1", "not seen to take effect: still running"),
+        ("fault kill on flink/taskmanager-1", "effect not verified: still running"),
     ):
         (error,) = found[name].result
         assert isinstance(error, Error)

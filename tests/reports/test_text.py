@@ -96,7 +96,7 @@ def test_a_fault_that_did_not_bite_is_said_so_with_its_reason(folder: RunFolder)
         reason="last seen: running",
     )
     results = dataclasses.replace(made_results("run-1", Outcome.HELD), faults=(fault,))
-    assert "not seen to take effect: last seen: running" in plain_summary(results, folder)
+    assert "effect not verified: last seen: running" in plain_summary(results, folder)
 
 
 def test_a_fault_that_ended_early_is_said_so_with_its_moment(folder: RunFolder) -> None:
@@ -176,7 +176,7 @@ def test_the_moment_of_the_fault_is_no_phase_of_its_recovery() -> None:
         ({"ended": "interrupted", "reason": "Ctrl-C"}, "interrupted: Ctrl-C"),
         ({"checks": (), "outcome": Outcome.UNDECIDED}, "nothing was judged, so nothing is proven"),
         ({"faults": ()}, "3 checks held; no fault was injected"),
-        ({}, "3 checks held; 1 of 1 fault seen in effect, 1 healed"),
+        ({}, "3 checks held; 1 of 1 fault verified in effect, 1 healed"),
     ],
 )
 def test_why_is_one_sentence(results: dict[str, object], says: str) -> None:

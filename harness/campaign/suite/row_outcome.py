@@ -1,8 +1,8 @@
-"""What a row comes to: from its runs to its outcome, its figures and what they satisfy.
+"""The result of a row: from its runs to its outcome, its figures and its relations.
 
-A claim held when every run of its experiment and of its control came out as each of them expects,
-and every relation holds; it is violated when one of these certainly does not; all else is
-undecided. Nothing is taken for granted of runs that were not made.
+A claim is held when every run of its experiment and of its control has the expected outcome, and
+every relation holds; it is violated when one of these is certainly not so; otherwise it is
+undecided. Runs that are missing leave it undecided.
 """
 
 from __future__ import annotations
@@ -37,17 +37,19 @@ def row_result(
     planned: int,
     made: Sequence[CompletedRun],
 ) -> RowResult:
-    """One row as far as it has run. `expected` is what its experiment expects."""
+    """The result of a row from its runs so far. `expected` is that of its experiment."""
     runs = tuple(each.run for each in made)
     own, control = _spreads(row.source, "claim", made), _spreads(row.source, "control", made)
     verdict, why = _of_runs(runs, planned)
     outcome: Outcome | None
     if row.source.claim is None:
-        outcome = None if verdict is None else _seen(runs)
+        outcome = None if verdict is None else _plain_outcome(runs)
         claim = None
     else:
-        whole = len(made) >= planned
-        relations = (*_relations(row.source, own, control), *slopes_of(row, made)) if whole else ()
+        is_complete = len(made) >= planned
+        relations = (
+            (*_relations(row.source, own, control), *slopes_of(row, made)) if is_complete else ()
+        )
         if verdict is not None:
             verdict, why = _with_relations(verdict, why, relations)
         outcome, expected = verdict, ExpectedOutcome()
@@ -99,32 +101,32 @@ def _claim(
 
 
 def _of_runs(runs: Sequence[SuiteRun], planned: int) -> tuple[Outcome | None, str]:
-    """What the runs say by themselves; None when there is none yet."""
+    """The outcome of the runs, without relations; None when there is no run yet."""
     if not runs:
         return None, "not run"
     for run in runs:
-        if run.surely_not:
-            return Outcome.VIOLATED, f"{_named(run)} came out {run.outcome}, {_wanted(run)}"
+        if run.is_unexpected:
+            return Outcome.VIOLATED, f"{_named(run)} was {run.outcome}, {_expectation(run)}"
     for run in runs:
         if not run.as_expected:
             return Outcome.UNDECIDED, f"{_named(run)}: {run.why}"
     if len(runs) < planned:
-        return Outcome.UNDECIDED, f"{len(runs)} of {planned} runs were made"
-    return Outcome.HELD, "every run came out as expected"
+        return Outcome.UNDECIDED, f"{len(runs)} of {planned} runs completed"
+    return Outcome.HELD, "every run has the expected outcome"
 
 
 def _named(run: SuiteRun) -> str:
     return f"{run.experiment} (repeat {run.repeat + 1})" if run.repeat else run.experiment
 
 
-def _wanted(run: SuiteRun) -> str:
+def _expectation(run: SuiteRun) -> str:
     return f"but {run.expected} was expected: {run.why}"
 
 
-def _seen(runs: Sequence[SuiteRun]) -> Outcome:
-    """The outcome of a row that is no claim: of the run that says most against it, if any; else the
-    worst, as each may have come out as another of the outcomes that are expected."""
-    against = [run.outcome for run in runs if run.surely_not]
+def _plain_outcome(runs: Sequence[SuiteRun]) -> Outcome:
+    """The outcome of a row without a claim: that of the first run which is certainly not expected,
+    else of the first undecided one, else the worst of all runs."""
+    against = [run.outcome for run in runs if run.is_unexpected]
     undecided = [run.outcome for run in runs if not run.as_expected]
     return (against or undecided or [worst(run.outcome for run in runs)])[0]
 
@@ -140,7 +142,7 @@ def _spreads(source: RowSource, role: Role, made: Sequence[CompletedRun]) -> Fig
 def _with_relations(
     verdict: Outcome, why: str, relations: Sequence[RelationResult]
 ) -> tuple[Outcome, str]:
-    """The worst of the runs and of the relations, and what was said of it."""
+    """The worst outcome of the runs and of the relations, and its text."""
     for relation in relations:
         if relation.outcome > verdict:
             verdict, why = relation.outcome, relation.text
@@ -164,14 +166,14 @@ def _relation(
     value, role_problem = _value(what, medians)
     words = f"{relation.figure}: {what.replace('_', ' ')}"
     if value is None:
-        outcome, text = Outcome.UNDECIDED, f"{words} cannot be told: {role_problem}"
+        outcome, text = Outcome.UNDECIDED, f"{words} is unknown: {role_problem}"
     else:
         held = value >= limit if sense == "least" else value <= limit
         outcome = Outcome.HELD if held else Outcome.VIOLATED
-        seen = (
+        measured = (
             "without bound, the one below being 0" if isinf(value) else run_sentences.counted(value)
         )
-        text = f"{words} is {seen}, wanted at {sense} {limit:g}"
+        text = f"{words} is {measured}, wanted at {sense} {limit:g}"
     return RelationResult(figure=relation.figure, outcome=outcome, text=text)
 
 
@@ -190,6 +192,6 @@ def _value(what: str, medians: Mapping[str, float | None]) -> tuple[float | None
     if len(names) == 1 or first is None:
         return first, ""
     second = medians[names[1]] or 0
-    if second <= 0:  # such as a cost that was none: any other is more than so many times as much
+    if second <= 0:  # a cost of 0, for example: any other cost exceeds every multiple of it
         return (inf, "") if first > 0 else (None, "neither is above 0")
     return first / second, ""

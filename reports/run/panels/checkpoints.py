@@ -1,4 +1,4 @@
-"""Checkpoints: each as wide as it took, and as high, so that slow ones stand out."""
+"""Checkpoints: the width and the height of each are its duration, so that slow ones are visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every panel is made of: a plain figure, rows from the top down, bars in rows."""
+"""The parts of every panel: a plain figure, rows from the top down, bars in rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIN_TEXT_PX = 9
 
 @dataclass(frozen=True, kw_only=True)
 class LegendEntry:
-    """One entry of a legend: a sign in a colour, and what it stands for."""
+    """One entry of a legend: a sign in a colour, and its meaning."""
 
     colour: str
     means: str
@@ -29,7 +29,7 @@ class LegendEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One chart of the timeline, with the words around it."""
+    """One chart of the timeline, with its title and legend."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """A stretch of a row, in seconds; `text` is drawn where it fits, `hover` has several lines."""
+    """A bar in a row, in seconds; `text` is drawn where it fits, `hover` has several lines."""
 
     begin_s: float
     end_s: float
@@ -51,7 +51,7 @@ class Bar:
 
 
 def lines_figure(traces: Sequence[go.Scatter | go.Bar]) -> go.Figure:
-    """A chart with a y axis of figures from nought up."""
+    """A chart with a y axis of values from zero up."""
     return _figure(LINES_PX, traces, {"rangemode": "tozero", "nticks": 5})
 
 
@@ -114,5 +114,5 @@ def short(name: str, length: int = LABEL_LENGTH) -> str:
 
 
 def node_of(name: str) -> str:
-    """`flink/taskmanager-2` without its service; there is seldom room for both."""
+    """`flink/taskmanager-2` without its service; labels have little room."""
     return name.rsplit("/", 1)[-1]

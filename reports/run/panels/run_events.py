@@ -1,4 +1,4 @@
-"""What happened: phases, faults, and the moments of the job and the nodes."""
+"""The events of the run: phases, faults, and the moments of the job and the nodes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _fault(window: FaultWindow, last_s: float) -> list[Bar]:
         f"{window.fault} on {', '.join(window.nodes) or window.target}",
         window.target if window.nodes else "",
         f"called {window.called_s:.3f} s",
-        "never seen in effect" if took_effect_s is None else f"in effect {took_effect_s:.3f} s",
+        "effect never verified" if took_effect_s is None else f"in effect {took_effect_s:.3f} s",
         "" if window.ended_early_s is None else f"ended early {window.ended_early_s:.3f} s",
         "not healed" if window.healed_s is None else f"healed {window.healed_s:.3f} s",
         window.reason,

@@ -19,7 +19,7 @@ from streamquake.reports.run.panels.panel_parts import (
 from streamquake.reports.run.task_lanes import Lane, TaskSpan, lanes
 
 MAX_OPEN_LANES = 48
-"""More lanes than this are shown only when asked for."""
+"""More lanes than this are shown only on request."""
 
 
 def tasks(history: History) -> Panel | None:
