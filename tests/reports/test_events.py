@@ -49,6 +49,11 @@ def test_fields_of_later_versions_are_kept(action: Action, value: dict[str, obje
     assert Event.from_json(document).to_json() == document
 
 
+def test_what_a_later_version_adds_beside_the_fields_is_left_out() -> None:
+    document = event(Action.DRAINED, lag=0).to_json()
+    assert Event.from_json({**document, "host": "a"}).to_json() == document
+
+
 def test_every_action_has_a_class_and_every_class_is_of_one_action() -> None:
     assert set(EVENT_CLASSES) == set(Action)
     assert len(set(EVENT_CLASSES.values())) == len(Action)

@@ -17,7 +17,6 @@ from math import inf
 from pathlib import Path
 
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
-from streamquake.reports.record.event import MICRO_BATCH
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import read_metrics
 
@@ -45,7 +44,7 @@ def lag_normal_s(history: History, metrics: Path, effect_s: float) -> float | No
         return None
     table = read_metrics(metrics).to_pylist()
     lag = sorted((row["at_s"], row["value"]) for row in table if row["series"] == "lag")
-    batches = (event for event in history.of(CheckpointCompleted) if event.type == MICRO_BATCH)
+    batches = (event for event in history.of(CheckpointCompleted) if event.is_micro_batch)
     commits = [event.at_s for event in dropwhile(lambda e: not e.input_rows, batches)]
     before = [sample for sample in lag if sample[0] < effect_s]
     after = [sample for sample in lag if sample[0] >= effect_s]
