@@ -1,7 +1,7 @@
 """The command line: `streamquake COMMAND`.
 
 A command returns its exit status: 0 held, 1 violated, 2 bad input, 3 undecided or failed to run,
-130 interrupted. Errors that a user can cause are told in lines, never as a traceback.
+130 interrupted. Errors that a user can cause are printed as lines, never as a traceback.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ COMMANDS = {
     "compare": ("compare", "Run one experiment on several topologies, side by side."),
     "validate": ("validate", "Check topologies, experiments and suites; start nothing."),
     "list": ("listing", "List topologies, experiments, suites, faults, checks, workloads, runs."),
-    "up": ("interactive", "Start a cluster and leave it up, for experiments by hand."),
+    "up": ("interactive", "Start a cluster and leave it up, for manual experiments."),
     "status": ("interactive", "Show the cluster that is up."),
-    "inject": ("interactive", "Disturb the cluster that is up."),
-    "heal": ("interactive", "Undo disturbances, all or some."),
+    "inject": ("interactive", "Inject a fault into the cluster that is up."),
+    "heal": ("interactive", "Heal open faults, all or some."),
     "logs": ("interactive", "Print a node's log."),
     "down": ("interactive", "Remove the cluster that is up."),
     "reconcile": ("reconcile", "Compare any two data sets, record by record."),
     "check": ("records", "Judge a recorded run again."),
-    "report": ("records", "Draw a run's page again."),
-    "replay": ("runs", "Run again what a run planned."),
+    "report": ("records", "Render a run's page again."),
+    "replay": ("runs", "Run the plan of a recorded run again."),
     "selftest": ("selftest", "Prove that reconciliation finds what is planted, exactly."),
     "sweep": ("machine", "Remove what dead runs left behind."),
-    "doctor": ("machine", "Look whether this machine can run experiments."),
+    "doctor": ("machine", "Check whether this machine can run experiments."),
     "images": ("machine", "Build the container images."),
     "compose": ("compose", "Write a topology as docker-compose.yml."),
 }
-"""Command -> the module of this folder that holds it, and its line in the help. A module is loaded
-when its command is asked for, so that the program answers at once and one missing library does not
-take every command away."""
+"""Command -> the module of this folder that holds it, and its line in the help. A module is
+imported when its command is called, so that the program starts fast and a missing library disables
+only the commands that need it."""
 
 
 class CommandGroup(click.Group):

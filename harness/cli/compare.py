@@ -39,7 +39,7 @@ from streamquake.topologies.problems import bad_input
     help="A shipped topology by name, or any by path; at least two.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, SEED_LIMIT), help="Of all runs, instead of a drawn one."
+    "--seed", type=click.IntRange(0, SEED_LIMIT), help="Seed of all runs, instead of a random one."
 )
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value.")
 @out_option
@@ -60,15 +60,15 @@ def compare_command(
 ) -> int:
     """Run EXPERIMENT on each TOPOLOGY with the same seed, load and schedule.
 
-    Exits with 0 when each run came out as the experiment expects and exactly-once outputs are the
-    same by value, 1 when not, 2 bad input, 3 undecided or failed to run, 130 interrupted.
+    Exits with 0 when each run has the expected outcome and exactly-once outputs have equal values,
+    1 when not, 2 bad input, 3 undecided or failed to run, 130 interrupted.
     """
     experiments = _experiments(experiment, topologies, seed, sets)
     if dry_run:
-        for number, each in enumerate(experiments, start=1):
+        for number, planned in enumerate(experiments, start=1):
             echo(
-                f"{number:>4}  {each.name} on {each.topology.name}, seed {each.seed}, "
-                f"expected {each.expected}"
+                f"{number:>4}  {planned.name} on {planned.topology.name}, seed {planned.seed}, "
+                f"expected {planned.expected}"
             )
         return HELD
     clock = SystemClock()
@@ -77,21 +77,21 @@ def compare_command(
         return hindered(found)
 
     def show_message(line: str) -> None:
-        # With --json the standard output is the document's alone.
+        # With --json the standard output holds only the document.
         echo(line, err=as_json)
 
     with nullcontext(CompactView(show_message)) if as_json else open_view(plain=plain) as view:
-        means = SharedResources(
+        resources = SharedResources(
             out=out,
             argv=sys.argv,
-            again=_again(experiment, topologies, experiments[0].seed, sets),
+            again=_repeat_command(experiment, topologies, experiments[0].seed, sets),
             runtime=runtime,
             clock=clock,
             view=view,
             show_message=show_message,
             master=master,
         )
-        comparison, folder = conduct(experiments, means)
+        comparison, folder = conduct(experiments, resources)
     if as_json:
         echo(json.dumps(comparison.to_json(), indent=2, default=str))
     else:
@@ -117,11 +117,11 @@ def _experiments(
     return found
 
 
-def _again(name: str, topologies: Sequence[str], seed: int, sets: Sequence[str]) -> str:
+def _repeat_command(name: str, topologies: Sequence[str], seed: int, sets: Sequence[str]) -> str:
     argv = ["streamquake", "compare", name]
     for topology in topologies:
         argv += ["--topology", topology]
     argv += ["--seed", str(seed)]
-    for each in sets:
-        argv += ["--set", each]
+    for setting in sets:
+        argv += ["--set", setting]
     return shlex.join(argv)

@@ -24,7 +24,7 @@ DEFAULT = "flink-kafka-hdfs"
 )
 @click.option("--print", "printed", is_flag=True, help=f"Print {DOCUMENT} and write nothing.")
 @click.option(
-    "--check", is_flag=True, help="Only compare with what is there; exit 3 if it differs."
+    "--check", is_flag=True, help="Only compare with the existing file; exit 3 if it differs."
 )
 def compose_command(topology: str, out: Path, printed: bool, check: bool) -> int:
     """Write TOPOLOGY as docker-compose.yml, which needs no other file."""

@@ -1,4 +1,4 @@
-"""What becomes of errors: lines for the user and an exit status, no traceback by surprise."""
+"""Error handling of commands: each error becomes lines for the user and an exit status."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ PYTHON_FORMAT = warnings.formatwarning
 
 
 def guarded(command: click.Command, argv: Sequence[str]) -> int:
-    """Run a command and answer with its exit status, whatever happens."""
+    """Run a command and return its exit status; raises nothing."""
     warnings.formatwarning = _warning_line
     try:
         status = command.main(args=list(argv), prog_name="streamquake", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else HELD
     except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; nothing is left to be said to it.
+        # The reader closed its end of the pipe, as `head` does; further output has no reader.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return HELD
     except click.ClickException as error:
         error.show()
         return BAD_INPUT
     except (click.Abort, KeyboardInterrupt, Interrupted):
-        return _record(INTERRUPTED, "interrupted")
-    except Exception as error:  # noqa: BLE001 - the outermost guard: said in lines, kept in a file
+        return _print_lines(INTERRUPTED, "interrupted")
+    except Exception as error:  # noqa: BLE001 - the outermost guard: printed, and saved in a file
         return _failed(error)
 
 
@@ -53,21 +53,21 @@ def _warning_line(
     lineno: int,
     line: str | None = None,
 ) -> str:
-    """A warning of a former name is for the user: one line, without a place in the code."""
+    """A warning about a former name, for the user: one line, without a source location."""
     if issubclass(category, FormerName):
         return f"warning: {message}\n"
     return PYTHON_FORMAT(message, category, filename, lineno, line)
 
 
 def status_of(results: Results) -> int:
-    """The exit status of a run."""
+    """The exit status of a run; for status 3 a last line is printed with its cause."""
     return status_of_outcome(results.outcome, results.ended, results.cause or "failed to run")
 
 
 def status_of_outcome(
     outcome: Outcome, ended: Ended = "completed", cause: str = ErrorKind.UNDECIDED
 ) -> int:
-    """The exit status of what was judged. `cause` is why it is undecided, where it is."""
+    """The exit status of an outcome. `cause` is why it is undecided, if it is."""
     if ended == "interrupted":
         return INTERRUPTED
     if outcome == Outcome.UNDECIDED:
@@ -76,40 +76,42 @@ def status_of_outcome(
 
 
 def hindered(found: Sequence[MachineCheck]) -> int:
-    """Say why this machine can run no experiment; the exit status."""
-    lines = (f"{each.what}: {each.finding}; {each.next}" for each in found)
+    """Print why this machine can run no experiment, and return the exit status."""
+    lines = (f"{check.what}: {check.finding}; {check.next}" for check in found)
     return no_verdict(kind_of_problems(found), *lines)
 
 
 def no_verdict(cause: str, *lines: str) -> int:
-    """Print the lines, and last what exit status 3 stands for; answer with that status.
+    """Print the lines, and last the cause of exit status 3; return that status.
 
     Every command that ends with status 3 ends here. `cause` is a kind of error or two words.
     """
     status = ExitStatus.UNDECIDED
-    return _record(status, *lines, f"exit status {status}: {cause}")
+    return _print_lines(status, *lines, f"exit status {status}: {cause}")
 
 
 def _failed(error: Exception) -> int:
-    """Say what stood in the way, and the exit status that this ends with."""
+    """Print an error, and return the exit status of its kind."""
     kind = kind_of(error)
     if kind == ErrorKind.BAD_INPUT:
-        return _record(kind.exit_status, str(error))
+        return _print_lines(kind.exit_status, str(error))
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     if kind == ErrorKind.INTERNAL:
-        return no_verdict(kind, f"streamquake: {type(error).__name__}: {error}", _kept(error))
+        return no_verdict(
+            kind, f"streamquake: {type(error).__name__}: {error}", _saved_traceback(error)
+        )
     return no_verdict(kind, f"streamquake: {error}")
 
 
-def _record(status: int, *lines: str) -> int:
+def _print_lines(status: int, *lines: str) -> int:
     for line in lines:
         echo(line, err=True)
     return status
 
 
-def _kept(error: Exception) -> str:
-    """Save the traceback for whoever mends it, and say where."""
+def _saved_traceback(error: Exception) -> str:
+    """Save the traceback for a bug report; the message that names its file."""
     number, name = tempfile.mkstemp(prefix="streamquake-traceback-", suffix=".txt")
     os.close(number)
     Path(name).write_text("".join(traceback.format_exception(error)), encoding="utf-8")

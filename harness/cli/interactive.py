@@ -1,4 +1,4 @@
-"""`up`, `status`, `inject`, `heal`, `logs`, `down`: experiments by hand on a cluster that stays."""
+"""`up`, `status`, `inject`, `heal`, `logs`, `down`: manual experiments on a running cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streamquake.topologies.errors import ErrorKind, common_cause
 from streamquake.topologies.problems import bad_input, did_you_mean
 
 EFFECT_S = 10.0
-"""How long an effect, or its end, is waited for; the default of experiments too."""
+"""How long an effect, or its end, is waited for, in seconds; also the default of experiments."""
 UNITS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -41,12 +41,12 @@ def up_command(topology: str, limit_s: float, out: Path) -> int:
     runtime = DockerRuntime(clock)
     runtime.check()
     ensure_images(loaded, runtime.images(), echo)
-    kept = start_session(
+    session = start_session(
         loaded, out=out, runtime=runtime, clock=clock, limit_s=limit_s, show_message=echo
     )
-    print_status(kept)
+    print_status(session)
     role = loaded.roles()[-1]
-    echo(f"try   streamquake inject pause '{kept.cluster.of_role(role)[0].name}'")
+    echo(f"try   streamquake inject pause '{session.cluster.of_role(role)[0].name}'")
     echo("then  streamquake status, heal, logs NODE; at the end  streamquake down")
     return HELD
 
@@ -55,12 +55,12 @@ def up_command(topology: str, limit_s: float, out: Path) -> int:
 @run_option
 @json_option
 def status_command(run_id: str | None, as_json: bool) -> int:
-    """Show the nodes, their ports, what is not ready, and the open disturbances."""
-    kept = _attach(run_id)
+    """Show the nodes, their ports, what is not ready, and the open faults."""
+    session = _attach(run_id)
     if as_json:
-        echo(json.dumps(status_document(kept), indent=2))
+        echo(json.dumps(status_document(session), indent=2))
     else:
-        print_status(kept)
+        print_status(session)
     return HELD
 
 
@@ -80,9 +80,9 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
 @click.argument("target")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(
-    "--for", "for_s", metavar="TIME", callback=_seconds, help="Wait so long (30s, 2m), then heal."
+    "--for", "for_s", metavar="TIME", callback=_seconds, help="Wait for TIME (30s, 2m), then heal."
 )
-@click.option("--seed", type=int, help="Chooses among nodes as a run with this seed would.")
+@click.option("--seed", type=int, help="Seed of the choice among nodes.")
 @run_option
 def inject_command(
     fault: str,
@@ -92,32 +92,33 @@ def inject_command(
     seed: int | None,
     run_id: str | None,
 ) -> int:
-    """Inject FAULT on TARGET, wait until it is seen to bite, and print the evidence.
+    """Inject FAULT on TARGET, wait until its effect is verified, and print the evidence.
 
     TARGET is a node, "one of ROLE", "all of ROLE", "all but NODE", "the DUTY", "link NAME",
-    "between NODES and NODES" or "from NODES to NODES". A fault that is not seen to bite is undone,
-    and the exit status is 3. With --for the command waits and heals, at once on Ctrl-C.
+    "between NODES and NODES" or "from NODES to NODES". A fault whose effect is not
+    verified is healed, and the exit status is 3. With --for the command waits, then heals; Ctrl-C
+    heals at once.
     """
-    kept = _attach(run_id)
+    session = _attach(run_id)
     rng = random.Random(seed)
     with interruptible(echo):
-        arrived = inject_now(kept, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
-        what = f"{fault} on {', '.join(arrived.intent.names)}"
-        if not arrived.injected.done:
+        injection = inject_now(session, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
+        what = f"{fault} on {', '.join(injection.intent.names)}"
+        if not injection.injected.done:
             return no_verdict(
-                arrived.injected.cause,
-                f"{what} was not seen to bite: {arrived.injected.reason}",
-                "it was undone; see `streamquake status`",
+                injection.injected.cause,
+                f"{what}: effect not verified: {injection.injected.reason}",
+                "it was healed; see `streamquake status`",
             )
-        echo(f"{fault} is in effect on {', '.join(arrived.intent.names)}")
-        echo(json.dumps(arrived.injected.evidence, indent=2, default=str))
+        echo(f"{fault} is in effect on {', '.join(injection.intent.names)}")
+        echo(json.dumps(injection.injected.evidence, indent=2, default=str))
         if for_s is None:
-            echo(f"undo it with  streamquake heal {arrived.intent.id}")
+            echo(f"heal it with  streamquake heal {injection.intent.id}")
             return HELD
         echo(f"waiting for {for_s:g} s, then it is healed; Ctrl-C heals it now")
-        healed = hold(kept, arrived.intent, seconds=for_s, limit_s=EFFECT_S)
+        healed = hold(session, injection.intent, seconds=for_s, limit_s=EFFECT_S)
     if healed is None:
-        echo(f"{what}: healed by somebody else")
+        echo(f"{what}: healed by another process")
         return HELD
     return _status_of_heals([(what, healed)])
 
@@ -126,25 +127,25 @@ def inject_command(
 @click.argument("which", nargs=-1, metavar="[FAULT|ID]...")
 @run_option
 def heal_command(which: Sequence[str], run_id: str | None) -> int:
-    """Undo the open disturbances, newest first, and see each gone: all, or those named by FAULT
-    or by the ID that `status` shows."""
-    kept = _attach(run_id)
-    healed = heal_some(kept, which, limit_s=EFFECT_S)
+    """Heal the open faults, newest first, and verify each removal: all, or those named by FAULT or
+    by the ID that `status` shows."""
+    session = _attach(run_id)
+    healed = heal_some(session, which, limit_s=EFFECT_S)
     if not healed:
-        echo("no disturbance is open")
+        echo("no fault is open")
     return _status_of_heals(
         [(f"{i.fault} on {', '.join(i.names)}", injected) for i, injected in healed]
     )
 
 
 def _status_of_heals(heals: Sequence[tuple[str, InjectionResult]]) -> int:
-    """Print what came of each heal; the exit status of all."""
+    """Print the result of each heal; return the exit status of all."""
     failed = []
     for what, healed in heals:
         if healed.done:
             echo(f"{what}: healed")
         else:
-            echo(f"{what}: not seen to be gone: {healed.reason}", err=True)
+            echo(f"{what}: removal not verified: {healed.reason}", err=True)
             failed.append(healed.cause)
     return no_verdict(common_cause(failed)) if failed else HELD
 
@@ -167,9 +168,9 @@ def logs_command(node: str, tail: int | None, run_id: str | None) -> int:
 @run_option
 def down_command(run_id: str | None) -> int:
     """Save the logs of the cluster that is up, and remove it."""
-    kept = _attach(run_id)
-    failures = remove(kept)
-    echo(f"{kept.cluster.run_id} is down; logs: {kept.folder.logs}")
+    session = _attach(run_id)
+    failures = remove(session)
+    echo(f"{session.cluster.run_id} is down; logs: {session.folder.logs}")
     return no_verdict(ErrorKind.CLUSTER_FAILED, *failures) if failures else HELD
 
 

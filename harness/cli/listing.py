@@ -1,4 +1,4 @@
-"""`list`: what there is by name, read from the files and classes themselves."""
+"""`list`: everything that has a name, read from the files and classes themselves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Rows = list[dict[str, Any]]
 @out_option
 def list_command(kinds: Sequence[str], as_json: bool, out: Path) -> int:
     """List KINDS: topologies, experiments, suites, faults, checks, workloads, runs; all unless
-    given."""
+    named."""
     sources = _sources(out)
     if unknown := [kind for kind in kinds if kind not in sources]:
         raise click.UsageError(f'no kind is called "{unknown[0]}"; known: {", ".join(sources)}')

@@ -26,25 +26,25 @@ STYLES = {"ok": "green", "note": "yellow", "problem": "red"}
 @click.command("doctor")
 @json_option
 def doctor_command(as_json: bool) -> int:
-    """Look whether this machine can run experiments; exit 3 where something must be mended."""
+    """Check whether this machine can run experiments; exit 3 where something must be fixed."""
     found = examine(DockerRuntime())
     if as_json:
-        echo(json.dumps([asdict(each) for each in found], indent=2))
+        echo(json.dumps([asdict(check) for check in found], indent=2))
     else:
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for column in ("", "", "seen", "next step"):
+        for column in ("", "", "found", "next step"):
             table.add_column(column, overflow="fold")
-        for each in found:
-            verdict = Text(each.verdict, style=STYLES[each.verdict])
-            table.add_row(each.what, verdict, Text(each.finding), Text(each.next))
+        for check in found:
+            verdict = Text(check.verdict, style=STYLES[check.verdict])
+            table.add_row(check.what, verdict, Text(check.finding), Text(check.next))
         make_console().print(table)
-    problems = [each for each in found if each.verdict == "problem"]
+    problems = [check for check in found if check.verdict == "problem"]
     return no_verdict(kind_of_problems(problems)) if problems else HELD
 
 
 @click.command("sweep")
 @click.option("--all", "everything", is_flag=True, help="Kept clusters and running runs, too.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 def sweep_command(everything: bool, dry_run: bool) -> int:
     """Remove containers and networks of runs whose harness is dead."""
     runtime = DockerRuntime()
@@ -52,9 +52,9 @@ def sweep_command(everything: bool, dry_run: bool) -> int:
     swept = None if dry_run else sweep(runtime, everything=everything)
     left = leftovers(runtime, everything=everything) if swept is None else swept.removed
     word = "would remove" if dry_run else "removed"
-    for each in left:
-        things = f"{len(each.containers)} containers, {len(each.networks)} networks"
-        echo(f"{word} {each.run_id}: {things}" + (" (kept on purpose)" if each.kept else ""))
+    for run in left:
+        things = f"{len(run.containers)} containers, {len(run.networks)} networks"
+        echo(f"{word} {run.run_id}: {things}" + (" (kept on purpose)" if run.kept else ""))
     if not left:
         echo("nothing is left over")
     failures = [f"not removed: {failure}" for failure in (swept.failures if swept else ())]
@@ -68,11 +68,11 @@ def images_command() -> None:
 
 @images_command.command("build")
 def build_command() -> int:
-    """Build what is missing; done already is a matter of a second."""
+    """Build the missing images; takes about a second when all are built."""
     runtime = DockerRuntime()
     runtime.check()
     ensure(all_recipes(), runtime.images(), echo)
     for kind in SPARK_SETS:
         host_jars(kind, echo)
-    echo("images: all there")
+    echo("images: all built")
     return HELD

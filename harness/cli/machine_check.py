@@ -1,7 +1,6 @@
-"""Whether this machine can run experiments: each thing needed, how it is, and what to do.
+"""Whether this machine can run experiments: each thing needed, its state, and what to do.
 
-Each examination answers for itself and none stops another, so one look shows everything there is
-to mend.
+The checks are independent and none stops another, so one call reports every problem of the machine.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime
 from streamquake.cluster.runtime.sweep import leftovers
 from streamquake.topologies.errors import ErrorKind
 
-OutputVerdict = Literal["ok", "note", "problem"]
+MachineVerdict = Literal["ok", "note", "problem"]
 DISK_GIB = 10
 """Images take about 4 GiB and a run with its logs and volumes a few more."""
 DISK_FULL_GIB = 2
-"""With less than this a run would fill the disk in the middle."""
+"""With less than this a run would fill the disk before its end."""
 MEMORY_GIB = 6
-"""The default topology is allowed 5.5 GiB in all, and Spark takes up to 2 beside its end."""
+"""The default topology is allowed 5.5 GiB in all, and Spark takes up to 2 more at the end."""
 JAVA = 17
 ENGINE = "container engine"
 GIB = 2**30
@@ -39,30 +38,30 @@ GIB = 2**30
 
 @dataclass(frozen=True, kw_only=True)
 class MachineCheck:
-    """One thing that was looked at; `next` says what to do about a problem."""
+    """One thing that was checked; `next` is what to do about a problem."""
 
     what: str
-    verdict: OutputVerdict
+    verdict: MachineVerdict
     finding: str
     next: str = ""
 
 
 def examine(runtime: ContainerRuntime) -> tuple[MachineCheck, ...]:
-    """Look at everything; asks the engine, changes nothing."""
+    """Run every check. Queries the container engine; changes nothing."""
     engine = _engine(runtime)
-    looks: list[Callable[[], MachineCheck]] = [_python, _java, _pyspark, _disk, _memory, _netem]
-    found = [engine, *(poll() for poll in looks)]
+    checks: list[Callable[[], MachineCheck]] = [_python, _java, _pyspark, _disk, _memory, _netem]
+    found = [engine, *(check() for check in checks)]
     if engine.verdict == "ok":
         found += [_images(runtime.images()), _leftovers(runtime)]
     return tuple(found)
 
 
 def hindrances(runtime: ContainerRuntime | None) -> tuple[MachineCheck, ...]:
-    """What would certainly end a run: found in a moment, before anything is started. Without a
-    runtime, of a run that deploys nothing."""
+    """The problems that would certainly end a run, found before anything is started. `runtime` is
+    None for a run that deploys nothing."""
     engines = () if runtime is None else (_engine(runtime),)
     found = (*engines, _java(), _pyspark(), _disk(DISK_FULL_GIB))
-    return tuple(each for each in found if each.verdict == "problem")
+    return tuple(check for check in found if check.verdict == "problem")
 
 
 def kind_of_problems(found: Sequence[MachineCheck]) -> ErrorKind:
@@ -98,7 +97,7 @@ def _java() -> MachineCheck:
         return MachineCheck(what="Java", verdict="problem", finding=f"{java}: {error}", next=advice)
     found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', message)
     if found is None or int(found[2]) < JAVA:
-        old = found[1] if found else message.strip() or "it says no version"
+        old = found[1] if found else message.strip() or "it prints no version"
         return MachineCheck(what="Java", verdict="problem", finding=f"{java}: {old}", next=advice)
     return MachineCheck(what="Java", verdict="ok", finding=f"{found[2]} ({java})")
 
@@ -115,7 +114,7 @@ def _pyspark() -> MachineCheck:
 def _disk(needed: int = DISK_GIB) -> MachineCheck:
     places = [Path.cwd(), *(p for p in (Path("/var/lib/docker"),) if p.is_dir())]
     free = {place: shutil.disk_usage(place).free / GIB for place in places}
-    place = min(free, key=lambda each: free[each])
+    place = min(free, key=lambda path: free[path])
     message = f"{free[place]:.0f} GiB free at {place}"
     if free[place] < needed:
         advice = f"{needed} GiB are needed; `streamquake sweep` and `docker image prune` free some"
@@ -124,24 +123,24 @@ def _disk(needed: int = DISK_GIB) -> MachineCheck:
 
 
 def _memory() -> MachineCheck:
-    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
-    message = f"{whole:.0f} GiB"
-    if whole < MEMORY_GIB:
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
+    message = f"{total:.0f} GiB"
+    if total < MEMORY_GIB:
         advice = "use a smaller topology, or lower `memory_mb` of its nodes"
         return MachineCheck(what="memory", verdict="problem", finding=message, next=advice)
     return MachineCheck(what="memory", verdict="ok", finding=message)
 
 
 def _netem() -> MachineCheck:
-    """Latency comes from a proxy, so a kernel without netem is no problem, only worth knowing."""
+    """Latency comes from a proxy, so a kernel without netem is a note, not a problem."""
     what = "kernel netem"
     if not sys.platform.startswith("linux"):
         return MachineCheck(
-            what=what, verdict="note", finding="not asked: the engine has its own kernel"
+            what=what, verdict="note", finding="not checked: the engine has its own kernel"
         )
     if any(_netem_modules()):
-        return MachineCheck(what=what, verdict="ok", finding="there")
-    message = "not there; not needed: latency comes from Toxiproxy"
+        return MachineCheck(what=what, verdict="ok", finding="available")
+    message = "not available; not needed: latency comes from Toxiproxy"
     return MachineCheck(what=what, verdict="note", finding=message)
 
 
@@ -166,7 +165,7 @@ def _leftovers(runtime: ContainerRuntime) -> MachineCheck:
     left = leftovers(runtime)
     if not left:
         return MachineCheck(what="leftovers", verdict="ok", finding="none")
-    message = f"of {len(left)} dead runs: {', '.join(each.run_id for each in left)}"
+    message = f"of {len(left)} dead runs: {', '.join(run.run_id for run in left)}"
     return MachineCheck(
         what="leftovers", verdict="problem", finding=message, next="`streamquake sweep`"
     )

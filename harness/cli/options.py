@@ -39,13 +39,13 @@ run_option = click.option(
 
 
 def json_file_option(help_text: str) -> Callable[[Any], Any]:
-    """`--json FILE`; a folder that is not there is told before the work, not after it."""
+    """`--json FILE`; a missing folder is reported before the work starts."""
     return click.option(
         "--json",
         "json_file",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        callback=_in_a_folder,
+        callback=_in_existing_folder,
         help=help_text,
     )
 
@@ -59,9 +59,11 @@ def _settings(given: tuple[str, ...]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _in_a_folder(_: click.Context, option: click.Parameter, file: Path | None) -> Path | None:
+def _in_existing_folder(
+    _: click.Context, option: click.Parameter, file: Path | None
+) -> Path | None:
     if file is not None and not file.absolute().parent.is_dir():
         raise click.BadParameter(
-            f"no such folder: {file.parent}; make it, or name another file", param=option
+            f"no such folder: {file.parent}; create it, or name another file", param=option
         )
     return file

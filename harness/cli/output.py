@@ -1,4 +1,4 @@
-"""Lines that commands print."""
+"""Printing lines on the terminal, with control characters escaped."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from streamquake.reports.render.terminal import escaped
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print text to the standard output or error; what a terminal would obey is written out."""
+    """Print text to the standard output or error; control characters are escaped."""
     click.echo(escaped(text), err=err, nl=nl)

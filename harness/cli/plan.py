@@ -28,8 +28,8 @@ def print_plan(experiment: Experiment, console: Console | None = None) -> None:
     """Print the plan; nothing is started."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
-    for name, message in _lines(experiment):
-        table.add_row(name, Text(message))
+    for name, text in _lines(experiment):
+        table.add_row(name, Text(text))
     console = console or make_console()
     console.print(table)
     if experiment.faults:
@@ -37,7 +37,7 @@ def print_plan(experiment: Experiment, console: Console | None = None) -> None:
 
 
 def schedule_yaml(steps: Sequence[Step]) -> str:
-    """The schedule as an experiment's YAML has it, drawn or written: it can be run again."""
+    """The schedule in the YAML of experiments, so that a drawn one can be run again too."""
     lines = [
         yaml.safe_dump(
             json.loads(json.dumps(hidden(step.document()))),
@@ -81,10 +81,12 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
     for name, service in topology.services.items():
         version = f" {service.version}" if service.version else ""
         roles = (
-            f"{group.count} {role}{_params(_beyond_count(group))}"
+            f"{group.count} {role}{_params(_settings_of_group(group))}"
             for role, group in service.nodes.items()
         )
-        there = ", ".join(roles) if service.endpoint is None else f"there, at {service.endpoint}"
+        there = (
+            ", ".join(roles) if service.endpoint is None else f"already runs at {service.endpoint}"
+        )
         nodes.append(f"{name} ({service.engine}{version}): {there}")
         if service.config:
             nodes.append(f"    {_settings(service.config)}")
@@ -100,7 +102,7 @@ def _job(job: Job) -> str:
     if job.existing is not None:
         group = job.existing.group
         read = "" if group is None else f", reads as the group {group}"
-        return f"one that runs already{read}; outputs: {outputs}"
+        return f"one that already runs{read}; outputs: {outputs}"
     program = "; ".join(_program(kind, text) for kind, text in job.programs().items())
     config = _settings(job.config)
     sink: str = job.sink
@@ -126,7 +128,7 @@ def _listed(name: str, lines: list[str]) -> list[tuple[str, str]]:
     return [(name if n == 0 else "", line) for n, line in enumerate(lines or ["none"])]
 
 
-def _beyond_count(group: NodeGroup) -> dict[str, Any]:
+def _settings_of_group(group: NodeGroup) -> dict[str, Any]:
     beyond = group.model_dump(exclude={"count", "rules"}, exclude_defaults=True)
     if group.env:
         beyond["env"] = hidden_settings(group.env)
@@ -136,8 +138,8 @@ def _beyond_count(group: NodeGroup) -> dict[str, Any]:
 
 
 def _params(params: Mapping[str, Any]) -> str:
-    message = ", ".join(f"{key} {_short(value)}" for key, value in params.items())
-    return f" ({message})" if message else ""
+    text = ", ".join(f"{key} {_short(value)}" for key, value in params.items())
+    return f" ({text})" if text else ""
 
 
 def _short(value: Any) -> str:

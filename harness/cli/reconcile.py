@@ -1,4 +1,4 @@
-"""`reconcile`: any two data sets against each other, record by record."""
+"""`reconcile`: compares any two data sets, record by record."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from streamquake.reports.record import atomic_files
 from streamquake.topologies.problems import BadInput, bad_input
 
 SMALL_BYTES = 100_000_000
-"""Up to this size the quick session is quicker, start included; of what is larger, or of a size
-nobody knows yet, it is not (see `spark_session`: two million records are some 70 MB of Parquet)."""
+"""Up to this size the small session is faster, start included; for larger data, or data of unknown
+size, it is not (see `spark_session`: two million records are some 70 MB of Parquet)."""
 yaml_file = click.Path(path_type=Path, dir_okay=False)
 format_choice = click.Choice(sorted(formats))
 
@@ -43,29 +43,31 @@ format_choice = click.Choice(sorted(formats))
     multiple=True,
     required=True,
     metavar="URI",
-    help="What should be there: file://, hdfs://, kafka:// or a path; may be repeated.",
+    help="The expected data: file://, hdfs://, kafka:// or a path; may be repeated.",
 )
-@click.option("--actual", multiple=True, required=True, metavar="URI", help="What is there.")
-@click.option("--key", metavar="EXPR,...", help="Spark SQL that tells records apart.")
-@click.option("--sequence", metavar="EXPR", help="The record's turn within its key.")
+@click.option("--actual", multiple=True, required=True, metavar="URI", help="The data to judge.")
+@click.option("--key", metavar="EXPR,...", help="Spark SQL that identifies a record.")
+@click.option("--sequence", metavar="EXPR", help="The record's position within its key.")
 @click.option("--compare", metavar="EXPR,...", help="Values that must agree.")
-@click.option("--actual-key", metavar="EXPR,...", help="Where the actual side calls it otherwise.")
+@click.option("--actual-key", metavar="EXPR,...", help="The key of the actual side, if it differs.")
 @click.option("--actual-sequence", metavar="EXPR", help="Likewise.")
 @click.option("--actual-compare", metavar="EXPR,...", help="Likewise.")
-@click.option("--order", metavar="EXPR,...", help="In which order the actual records came.")
-@click.option("--retracts", metavar="EXPR", help="Which actual records take others back.")
-@click.option("--upsert", is_flag=True, help="Of actual records with one key the last counts.")
-@click.option("--ack", metavar="EXPR", help="What the sender was told: ok, fail, unknown.")
+@click.option("--order", metavar="EXPR,...", help="The order in which the actual records arrived.")
+@click.option("--retracts", metavar="EXPR", help="Which actual records retract others.")
+@click.option("--upsert", is_flag=True, help="Only the last actual record of a key counts.")
+@click.option(
+    "--ack", metavar="EXPR", help="The acknowledgement that the sender received: ok, fail, unknown."
+)
 @click.option("--also", metavar="CLASS,...", help=f"Judge these too: {', '.join(anomalies)}.")
-@click.option("--expected-format", type=format_choice, help="Instead of what is found.")
+@click.option("--expected-format", type=format_choice, help="Instead of the detected format.")
 @click.option("--actual-format", type=format_choice, help="Likewise.")
 @click.option(
-    "--expected-map", type=yaml_file, metavar="FILE", help="YAML that says these of a side."
+    "--expected-map", type=yaml_file, metavar="FILE", help="YAML with these settings of a side."
 )
 @click.option("--actual-map", type=yaml_file, metavar="FILE", help="Likewise.")
 @master_option
 @conf_option
-@json_file_option("Write the outcome, counts and examples there too.")
+@json_file_option("Write the outcome, counts and examples to FILE too.")
 def reconcile_command(
     expected: Sequence[str],
     actual: Sequence[str],
@@ -92,8 +94,8 @@ def reconcile_command(
 
     EXPR is Spark SQL over a side's own columns. See docs/reconcile.md.
     """
-    maps = (_mapped(expected_map, "expected"), _mapped(actual_map, "actual"))
-    one = _message(
+    maps = (_mapping_document(expected_map, "expected"), _mapping_document(actual_map, "actual"))
+    one = _side_settings(
         maps[0],
         {
             "key": ("--key", key),
@@ -103,7 +105,7 @@ def reconcile_command(
             "format": ("--expected-format", expected_format),
         },
     )
-    other = _message(
+    other = _side_settings(
         maps[1],
         {
             "key": ("--actual-key", actual_key),
@@ -117,17 +119,17 @@ def reconcile_command(
     )
     for name, option in (("key", "--key"), ("sequence", "--sequence"), ("value", "--compare")):
         if name not in one and (name in other or name == "key"):
-            raise _needed(option, name, other.get(name))
+            raise _missing_setting(option, name, other.get(name))
     request = ComparisonRequest(
         expected=_side("expected", expected, one, maps[0].schema),
-        actual=_side("actual", actual, {**_alike(one), **other}, maps[1].schema),
+        actual=_side("actual", actual, {**_shared_settings(one), **other}, maps[1].schema),
         order=_text(other, "order"),
         retracts=_text(other, "retracts"),
         ack=_text(one, "ack"),
         also=_classes(also),
         upsert="upsert" in other,
     )
-    found = _compared(request, master, confs)
+    found = _comparison(request, master, confs)
     if json_file is not None:
         atomic_files.write_text(
             json_file, json.dumps(found.to_json(), indent=2, default=str) + "\n"
@@ -143,77 +145,80 @@ def _classes(also: str | None) -> tuple[str, ...]:
     return names
 
 
-def _mapped(file: Path | None, side: SideName) -> MappingDocument:
+def _mapping_document(file: Path | None, side: SideName) -> MappingDocument:
     return MappingDocument(texts={}) if file is None else read_mapping(file, side)
 
 
-def _message(
+def _side_settings(
     of_file: MappingDocument, options: Mapping[str, tuple[str, str | None]]
 ) -> dict[str, GivenText]:
-    """What the options and the mapping file say of a side, by the names of the file."""
+    """The settings of a side from the options and the mapping file, by the names of the file.
+    Raises BadInput for a setting that both give."""
     wording = {
         name: GivenText(text=text, place=option) for name, (option, text) in options.items() if text
     }
     if twice := sorted(wording.keys() & of_file.texts.keys()):
         name = twice[0]
-        message = f"{wording[name].place} says that too; give one of the two"
+        message = f"{wording[name].place} gives that too; remove one of the two"
         raise bad_input(of_file.texts[name].place, message)
     return {**of_file.texts, **wording}
 
 
-def _needed(option: str, name: str, actual: GivenText | None) -> BadInput:
+def _missing_setting(option: str, name: str, actual: GivenText | None) -> BadInput:
     if actual is None:
-        message = "expected what tells records apart; give it, or `key` in the file of"
+        message = "expected what identifies a record; give it, or `key` in the file of"
         return bad_input(option, f"{message} --expected-map")
-    message = f"it says how the actual side differs from {option}; give that"
+    message = f"it replaces {option} on the actual side; give that"
     return bad_input(actual.place, f"{message}, or `{name}` in the file of --expected-map")
 
 
-def _alike(message: Mapping[str, GivenText]) -> dict[str, GivenText]:
-    """What the actual side has of the expected one where nothing else is said."""
-    return {name: message[name] for name in ("key", "sequence", "value") if name in message}
+def _shared_settings(settings: Mapping[str, GivenText]) -> dict[str, GivenText]:
+    """The settings that the actual side takes from the expected side by default."""
+    return {name: settings[name] for name in ("key", "sequence", "value") if name in settings}
 
 
 def _side(
-    name: str, uris: Sequence[str], message: Mapping[str, GivenText], schema: Schema | None
+    name: str, uris: Sequence[str], settings: Mapping[str, GivenText], schema: Schema | None
 ) -> Side:
-    places = {"compare" if key == "value" else key: each.place for key, each in message.items()}
+    places = {
+        "compare" if key == "value" else key: setting.place for key, setting in settings.items()
+    }
     return Side(
         name=name,
         uris=tuple(uris),
-        key=message["key"].text,
-        sequence=_text(message, "sequence"),
-        compare=_text(message, "value"),
-        format=_text(message, "format"),
+        key=settings["key"].text,
+        sequence=_text(settings, "sequence"),
+        compare=_text(settings, "value"),
+        format=_text(settings, "format"),
         schema=schema,
         places=places,
     )
 
 
-def _text(message: Mapping[str, GivenText], name: str) -> str | None:
-    return message[name].text if name in message else None
+def _text(settings: Mapping[str, GivenText], name: str) -> str | None:
+    return settings[name].text if name in settings else None
 
 
-def _compared(request: ComparisonRequest, master: str, confs: dict[str, str]) -> DataComparison:
-    # pyspark takes a third of a second to import; wrong input is told before.
+def _comparison(request: ComparisonRequest, master: str, confs: dict[str, str]) -> DataComparison:
+    # pyspark takes a third of a second to import; wrong input is reported before.
     expected = source_of(request.expected.uris, "--expected")
     actual = source_of(request.actual.uris, "--actual")
     sides = (expected, actual)
     sizes = [side.inspect() for side in sides]
     small = None not in sizes and sum(size or 0 for size in sizes) < SMALL_BYTES
-    _record(f"starting Spark ({master})")
+    _print_progress(f"starting Spark ({master})")
     spark = spark_session(master, _jars(sides), small=small, settings=confs)
     try:
         from streamquake.harness.reconcile.compare import compare
 
-        return compare(spark, request, expected, actual, _record)
+        return compare(spark, request, expected, actual, _print_progress)
     finally:
         stop_spark(spark)
 
 
 def _jars(sides: Sequence[Source]) -> Sequence[Path]:
-    return spark_jars(_record) if any(side.needs_jars for side in sides) else ()
+    return spark_jars(_print_progress) if any(side.needs_jars for side in sides) else ()
 
 
-def _record(line: str) -> None:
+def _print_progress(line: str) -> None:
     echo(line, err=True)

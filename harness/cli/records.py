@@ -1,4 +1,4 @@
-"""`check` and `report`: judge a recorded run again, and draw its page again."""
+"""`check` and `report`: judge a recorded run again, and render its page again."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from streamquake.reports.run.text import print_summary
 @master_option
 def check_command(run: str, out: Path, master: str) -> int:
     """Judge RUN again from its folder alone, without a cluster; exits as `run` does, and with 1 for
-    what is violated, whatever became of the run."""
+    a violated check even if the run did not complete."""
     folder = RunFolder.open(out, run)
     experiment = recorded_experiment(folder)
-    before, reason = _before(folder)
+    before, reason = _saved_results(folder)
     if before and (before.experiment, before.seed) != (experiment.name, experiment.seed):
-        before, reason = None, "what was judged before are the results of another run"
+        before, reason = None, "the earlier results are those of another run"
     elif before and before.ended != "completed":
-        # Else it is what was missing of the record, which is looked at anew.
+        # The reason of a completed run is a missing part of the record, which is checked again.
         reason = before.reason
     spark = SparkInBackground(master)
     try:
@@ -51,30 +51,30 @@ def check_command(run: str, out: Path, master: str) -> int:
             spark=spark.get,
             show_message=echo,
         )
-        _keep(results, folder)
+        _save(results, folder)
     finally:
         spark.stop()
     print_summary(results, folder)
     return VIOLATED if results.outcome == Outcome.VIOLATED else status_of(results)
 
 
-def _keep(results: Results, folder: RunFolder) -> None:
-    """Write what was judged; a record that cannot be written to is judged as well."""
+def _save(results: Results, folder: RunFolder) -> None:
+    """Write the results; a read-only record is judged too, and its results are only printed."""
     try:
         save(results, folder)
     except OSError as error:
-        echo(f"what was judged cannot be kept in the record: {error}", err=True)
+        echo(f"the results cannot be saved in the record: {error}", err=True)
 
 
 @click.command("report")
 @click.argument("run")
 @out_option
 def report_command(run: str, out: Path) -> int:
-    """Draw the page of RUN again and print its summary."""
+    """Render the page of RUN again and print its summary."""
     folder = RunFolder.open(out, run)
     with of_record(folder):
         page = render_report(folder)
-        results, damage = _before(folder)
+        results, damage = _saved_results(folder)
         if results is not None:
             print_summary(results, folder)
     if results is None:
@@ -82,11 +82,11 @@ def report_command(run: str, out: Path) -> int:
     return 0
 
 
-def _before(folder: RunFolder) -> tuple[Results | None, str]:
-    """What was judged when the run ended, or why that is not known."""
+def _saved_results(folder: RunFolder) -> tuple[Results | None, str]:
+    """The results that were saved before, or why there are none."""
     try:
         return folder.read_results(), ""
     except FileNotFoundError:
         return None, "the harness ended before it judged the run"
     except (OSError, ValueError, RecursionError) as error:
-        return None, f"what was judged before cannot be read ({error})"
+        return None, f"the earlier results cannot be read ({error})"

@@ -1,4 +1,4 @@
-"""`run` and `replay`: play an experiment, and exit by what was proven."""
+"""`run` and `replay`: run an experiment, and exit by its outcome."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ from streamquake.topologies.problems import BadInput, Problem
 @click.command("run")
 @click.argument("experiment")
 @click.option(
-    "--seed", type=click.IntRange(0, SEED_LIMIT), help="Instead of the document's or a drawn one."
+    "--seed",
+    type=click.IntRange(0, SEED_LIMIT),
+    help="Seed to use instead of the document's or a random one.",
 )
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value.")
 @out_option
@@ -72,7 +74,7 @@ def replay_command(
 ) -> int:
     """Run again what RUN (a run's id, the beginning of one, its folder, or `latest`) planned.
 
-    Same seed, load, schedule and targets; what the containers make of it may differ.
+    Same seed, load, schedule and targets; the timing in the containers may differ.
     """
     folder = RunFolder.open(out, run)
     experiment = recorded_experiment(folder, sets)
@@ -84,14 +86,14 @@ def _reject_hidden(experiment: Experiment, file: str) -> None:
     """Raise BadInput for each secret that the record does not hold."""
     places = tuple(hidden_places(experiment_document(experiment)))
     if places:
-        message = "this secret stands in no record; give it again, as --set"
+        message = "this secret is not recorded; give it again, as --set"
         raise BadInput(
             Problem(file=file, path=place, message=f"{message} {place}=VALUE") for place in places
         )
 
 
 def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: bool) -> int:
-    """Run it, show it, and answer with the exit status."""
+    """Run an experiment, print its summary, and return the exit status."""
     echo(f"seed {experiment.seed}")
     clock = SystemClock()
     runtime = DockerRuntime(clock)

@@ -25,14 +25,16 @@ from streamquake.reports.record.atomic_files import write_text
 from streamquake.reports.render.terminal import TerminalConsole
 
 RECORDS = 20_000
-"""Enough for several of every 1,000; more only takes longer."""
+"""Enough for several anomalies at a rate of 1 in 1,000; more only takes longer."""
 LARGE_RECORDS = 10_000_000
 SMALL_SESSION = 2_000_000
 """Up to so many records the quick compiler is faster (see `harness/reconcile/spark_session.py`)."""
 
 
 @click.command("selftest")
-@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), help="Instead of a drawn one.")
+@click.option(
+    "--seed", type=click.IntRange(0, LARGEST_SEED), help="Seed to use instead of a random one."
+)
 @click.option(
     "--records",
     type=click.IntRange(min=8),
@@ -42,23 +44,23 @@ SMALL_SESSION = 2_000_000
 @click.option(
     "--large",
     is_flag=True,
-    help=f"For nights: {LARGE_RECORDS:,} records unless --records says, and more cells.",
+    help=f"For nightly runs: {LARGE_RECORDS:,} records unless --records is given, and more cells.",
 )
 @click.option(
     "--only",
     multiple=True,
     metavar="CLASS[/RATE[/SHAPE]]",
-    help="Only these cells; '*' stands for any text, so that '*' alone is every combination.",
+    help="Only these cells; '*' matches any text, so '*' alone selects every combination.",
 )
-@json_file_option("Write what came of every cell there.")
+@json_file_option("Write the result of every cell to FILE.")
 def selftest_command(
     seed: int | None, records: int | None, large: bool, only: Sequence[str], json_file: Path | None
 ) -> int:
-    """Plant anomalies of every class in data of several shapes, and look whether reconciliation
-    finds exactly these.
+    """Plant anomalies of every class in data of several shapes, and check that
+    reconciliation finds exactly these.
 
     Judges a few cells of every class, others for another seed; with --large every class at every
-    rate and in every shape, though not at every rate in every shape; with --only '*' all there is.
+    rate and in every shape, though not at every rate in every shape; with --only '*' every cell.
     Exits with 0 when all was found and nothing else, 1 when not, 2 bad input, 3 when it could not
     run.
     """
@@ -66,7 +68,10 @@ def selftest_command(
     count = records or (LARGE_RECORDS if large else RECORDS)
     cells = chosen(only, count) if only else wide(count) if large else quick(count, seed)
     plan = Plan(
-        seed=seed, records=count, cells=tuple(cells), again=_again(seed, count, large, only)
+        seed=seed,
+        records=count,
+        cells=tuple(cells),
+        again=_repeat_command(seed, count, large, only),
     )
     echo(f"seed {seed}")
     with _progress(len(cells)) as show_message:
@@ -81,7 +86,7 @@ def selftest_command(
     return status_of_outcome(results.outcome, cause=results.cause)
 
 
-def _again(seed: int, records: int, large: bool, only: Sequence[str]) -> str:
+def _repeat_command(seed: int, records: int, large: bool, only: Sequence[str]) -> str:
     argv = ["streamquake", "selftest", "--seed", str(seed), "--records", str(records)]
     argv += ["--large"] * large
     for pattern in only:
@@ -91,7 +96,7 @@ def _again(seed: int, records: int, large: bool, only: Sequence[str]) -> str:
 
 @contextmanager
 def _progress(cells: int) -> Iterator[Callable[[CellResult], None]]:
-    """A bar on a terminal's error stream; nothing where that goes elsewhere."""
+    """A progress bar on the error stream; no bar where that is not a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

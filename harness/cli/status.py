@@ -1,4 +1,4 @@
-"""What `status` and `up` show of a cluster: as a document, and as a table."""
+"""The state of a cluster as `status` and `up` show it: as a document, and as a table."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from streamquake.reports.render.run_sentences import finding_text
 from streamquake.reports.run.text import make_console
 
 
-def status_document(kept: ClusterSession) -> dict[str, Any]:
-    """The state of everything, as plain data."""
-    cluster = kept.cluster
+def status_document(session: ClusterSession) -> dict[str, Any]:
+    """The nodes, services and open faults of a cluster, as plain data."""
+    cluster = session.cluster
     return {
         "run": cluster.run_id,
         "topology": cluster.topology.name,
-        "folder": str(kept.folder.path),
+        "folder": str(session.folder.path),
         "nodes": [_node(cluster, node) for node in cluster.nodes.values()],
         "services": [
             {"service": name, "pending": _pending(cluster, name)}
             for name in cluster.topology.services
         ],
-        "faults": [_fault(cluster, intent) for intent in kept.intents.open()],
+        "faults": [_fault(cluster, intent) for intent in session.intents.open()],
     }
 
 
-def print_status(kept: ClusterSession) -> None:
-    """The same as a table."""
-    document = status_document(kept)
+def print_status(session: ClusterSession) -> None:
+    """Print the status document as a table."""
+    document = status_document(session)
     console = make_console()
     console.print(Text(f"{document['run']}  {document['topology']}  {document['folder']}"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
@@ -54,10 +54,10 @@ def print_status(kept: ClusterSession) -> None:
 
 
 def _fault(cluster: Cluster, intent: Intent) -> dict[str, Any]:
-    """An open disturbance with what is seen of it now."""
+    """An open fault with its evidence as of now."""
     try:
         found = evidence_now(intent, cluster)
-    except Exception as error:  # noqa: BLE001 - one fault that cannot be looked at hides no other
+    except Exception as error:  # noqa: BLE001 - a fault that cannot be checked hides no other
         found, failed = {}, f"{type(error).__name__}: {error}"
     else:
         failed = ""
@@ -70,8 +70,12 @@ def _fault(cluster: Cluster, intent: Intent) -> dict[str, Any]:
         "since": intent.at,
         "by": intent.by,
         "evidence": {
-            name: {"in_effect": seen.in_effect, "gone": seen.gone, "seen": dict(seen.seen)}
-            for name, seen in found.items()
+            name: {
+                "in_effect": evidence.in_effect,
+                "gone": evidence.gone,
+                "seen": dict(evidence.seen),
+            }
+            for name, evidence in found.items()
         },
         "not_looked_at": failed,
     }
@@ -83,16 +87,22 @@ def _fault_text(fault: dict[str, Any]) -> Text:
         f"  id {fault['id']}, since {fault['since']}, by {fault['by']}",
     )
     for name in fault["nodes"]:
-        seen = fault["evidence"].get(name)
-        text.append(f"\n  {name}: {_evidence(seen, fault['not_looked_at'])}")
+        evidence = fault["evidence"].get(name)
+        text.append(f"\n  {name}: {_evidence(evidence, fault['not_looked_at'])}")
     return text
 
 
-def _evidence(seen: dict[str, Any] | None, failed: str) -> str:
-    if seen is None:
-        return f"could not be looked at: {failed}" if failed else "the target is gone"
-    state = "in effect" if seen["in_effect"] else "gone" if seen["gone"] else "not seen to bite now"
-    return f"{state}; {finding_text(seen['seen'])}"
+def _evidence(evidence: dict[str, Any] | None, failed: str) -> str:
+    if evidence is None:
+        return f"could not be checked: {failed}" if failed else "the target was removed"
+    state = (
+        "in effect"
+        if evidence["in_effect"]
+        else "healed"
+        if evidence["gone"]
+        else "effect not verified"
+    )
+    return f"{state}; {finding_text(evidence['seen'])}"
 
 
 def _node(cluster: Cluster, node: Node) -> dict[str, Any]:

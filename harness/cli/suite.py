@@ -31,12 +31,20 @@ from streamquake.topologies.limits import SEED_LIMIT
 @click.command("suite")
 @click.argument("suite")
 @click.option("--only", multiple=True, metavar="NAME", help="Only rows with this experiment.")
-@click.option("--repeats", type=click.IntRange(1, 1000), help="Instead of what each row says.")
 @click.option(
-    "--seed", type=click.IntRange(0, SEED_LIMIT), help="Of the first repeat; others count up."
+    "--repeats",
+    type=click.IntRange(1, 1000),
+    help="Repeats of each row, instead of its own number.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, SEED_LIMIT),
+    help="Seed of the first repeat; each further repeat adds one.",
 )
 @out_option
-@click.option("--resume", is_flag=True, help="Count the same runs in --out; make the others only.")
+@click.option(
+    "--resume", is_flag=True, help="Reuse equal runs recorded in --out; run only the others."
+)
 @click.option("--dry-run", is_flag=True, help="Print the runs in their order and start nothing.")
 @json_option
 @click.option("--verbose", is_flag=True, help="Show each run as `run` does.")
@@ -57,7 +65,7 @@ def suite_command(
 ) -> int:
     """Run every row of SUITE: a shipped suite by name, a suite by path, or a folder of experiments.
 
-    Exits with 0 when every outcome is the expected one, 1 when one certainly is not, 2 bad input,
+    Exits with 0 when every outcome is the expected one, 1 when one is certainly not, 2 bad input,
     3 undecided or failed to run, 130 interrupted.
     """
     plan = plan_suite(load_suite(suite), seed=seed, repeats=repeats, only=only)
@@ -71,14 +79,14 @@ def suite_command(
         return hindered(found)
 
     def show_message(line: str) -> None:
-        # With --json the standard output is the document's alone.
+        # With --json the standard output holds only the document.
         echo(line, err=as_json)
 
     with _view(show_message, verbose=verbose and not as_json, plain=plain) as view:
-        means = SuiteResources(
+        resources = SuiteResources(
             out=out,
             argv=sys.argv,
-            again=_again(suite, plan.seed, only, repeats),
+            again=_repeat_command(suite, plan.seed, only, repeats),
             runtime=runtime,
             clock=clock,
             view=view,
@@ -86,7 +94,7 @@ def suite_command(
             master=master,
             resume=resume,
         )
-        results, folder = conduct(plan, means)
+        results, folder = conduct(plan, resources)
     if as_json:
         echo(json.dumps(results.to_json(), indent=2, default=str))
     else:
@@ -109,8 +117,8 @@ def _view(show_message: Callable[[str], None], *, verbose: bool, plain: bool) ->
         yield view
 
 
-def _again(suite: str, seed: int, only: Sequence[str], repeats: int | None) -> str:
-    """The command that makes the same runs."""
+def _repeat_command(suite: str, seed: int, only: Sequence[str], repeats: int | None) -> str:
+    """The command that repeats the same runs."""
     argv = ["streamquake", "suite", suite, "--seed", str(seed)]
     for name in only:
         argv += ["--only", name]

@@ -1,4 +1,4 @@
-"""`validate`: every problem of every file, and nothing started."""
+"""`validate`: every problem of every file, and nothing is started."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ def problems_of(file: str) -> tuple[Problem, ...]:
 
 
 def _find(file: str) -> Path:
-    """By path first, since files are what is asked for; then a shipped experiment, topology or
-    suite."""
+    """The path of a file; else of a shipped experiment, topology or suite of that name. Raises
+    BadInput."""
     if is_file(Path(file)):
         return Path(file)
-    recorded = ""
+    first_error = ""
     for kind, shipped in (("experiment", EXPERIMENTS), ("topology", SHIPPED), ("suite", SUITES)):
         try:
             return find_file(kind, file, shipped=shipped, suffix=".yaml", beside=None)
         except LookupError as error:
-            recorded = recorded or str(error)
-    raise bad_input(file, recorded)
+            first_error = first_error or str(error)
+    raise bad_input(file, first_error)
 
 
 def _is_experiment(document: Document) -> bool:
-    """A topology has services; an experiment names a topology, or has parts that none has."""
+    """A topology has services; an experiment names a topology, or has one of its parts."""
     parts = {"topology", "workload", "job", "faults", "checks"}
     return bool(parts & document.data.keys()) or "services" not in document.data
 

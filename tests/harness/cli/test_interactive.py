@@ -1,4 +1,4 @@
-"""Experiments by hand, from `up` to `down`, each command an invocation, on the fake runtime."""
+"""Manual experiments, from `up` to `down`, each command an invocation, on the fake runtime."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_inject_shows_evidence_and_heal_undoes_it(up: RunCommand, runtime: FakeR
     status, out, _ = up("heal")
     assert (status, out) == (0, "pause on echo/server-1: healed\n")
     assert state(runtime, "echo/server-1") == ContainerStatus.RUNNING
-    assert up("heal")[1] == "no disturbance is open\n"
+    assert up("heal")[1] == "no fault is open\n"
 
 
 def test_all_of_a_role_and_one_by_seed(up: RunCommand, runtime: FakeRuntime) -> None:
@@ -151,7 +151,7 @@ def test_status_shows_open_disturbances_with_evidence_since_when_and_by_whom(
     out = up("status")[1]
     assert f"id {fault['id']}, since {fault['since']}, by {fault['by']}" in out
     assert "echo/server-1: in effect; status paused" in out
-    assert "echo/server-2: gone" in out
+    assert "echo/server-2: healed" in out
 
 
 def test_heal_undoes_what_is_named_and_leaves_the_rest(
@@ -245,7 +245,7 @@ def test_a_fault_that_does_not_bite_is_undone_and_said(
     status, _, err = up("inject", "pause", "echo/server-1")
 
     assert status == 3
-    assert "was not seen to bite: ContainerError: the freezer is not there" in err
+    assert "effect not verified: ContainerError: the freezer is not there" in err
     assert err.splitlines()[-1] == "exit status 3: cluster failed"
     assert json.loads(up("status", "--json")[1])["faults"] == []
 

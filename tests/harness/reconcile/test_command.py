@@ -229,7 +229,7 @@ def test_a_file_maps_a_side(run_command: RunCommand, tmp_path: Path) -> None:
         (
             "upsert: true\n",
             ("--key", "id", "--upsert"),
-            "m.yaml:1: upsert: --upsert says that too",
+            "m.yaml:1: upsert: --upsert gives that too",
         ),
         (
             "upsert: true\n",
@@ -245,12 +245,12 @@ def test_a_file_maps_a_side(run_command: RunCommand, tmp_path: Path) -> None:
         (
             "key: id\n",
             (),
-            "m.yaml:1: key: it says how the actual side differs from --key; give",
+            "m.yaml:1: key: it replaces --key on the actual side; give",
         ),
         (
             "value: id\n",
             ("--key", "id"),
-            "m.yaml:1: value: it says how the actual side differs from",
+            "m.yaml:1: value: it replaces",
         ),
         (
             "key: [id, ack]\n",

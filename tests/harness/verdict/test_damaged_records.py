@@ -358,7 +358,7 @@ def test_a_record_that_cannot_be_written_to_is_judged_as_well(
     assert checked(folder, monkeypatch, outcome) == status
     message = capsys.readouterr()
     assert str(outcome).upper() in message.out
-    assert "cannot be kept in the record: [Errno 13]" in message.err
+    assert "cannot be saved in the record: [Errno 13]" in message.err
 
 
 def test_nodes_that_were_started_again_are_told_once(
