@@ -13,24 +13,25 @@ STOPPING = "already stopping: healing, collecting logs, removing containers"
 
 
 class Interrupted(BaseException):
-    """The user or the system asked the run to end; not an Exception, so no guard swallows it."""
+    """The user or the system requested the end of the run. A BaseException, so that no handler of
+    errors swallows it."""
 
 
 @dataclass
 class InterruptRequest:
-    """Whether the run was asked to end. It tells also where a library's bare `except` swallowed
-    the Interrupted, as Py4J's do."""
+    """Whether the end of the run was requested. It is known even where a bare `except` of a library
+    swallowed the Interrupted, as in Py4J."""
 
     signal: str = ""
-    """The name of the signal; nothing while there was none."""
+    """The name of the signal; empty before the first one."""
 
 
 @contextmanager
 def interruptible(show_message: Callable[[str], None]) -> Iterator[InterruptRequest]:
-    """Turn the first SIGINT or SIGTERM into Interrupted; later ones only get a word.
+    """Turn the first SIGINT or SIGTERM into Interrupted; later ones only show a message.
 
-    Clean-up must not be cut short by an impatient second Ctrl-C, or leftovers stay. Outside the
-    main thread signals cannot be caught, and nothing is changed.
+    A second Ctrl-C must not end the clean-up early, or containers are left over. Outside the main
+    thread signals cannot be caught, and nothing is changed.
     """
     requested = InterruptRequest()
     if threading.current_thread() is not threading.main_thread():

@@ -4,14 +4,13 @@
     def test_survives_a_kill(chaos_run):
         assert chaos_run.results.recovery["first_output_s"] < 30
 
-The marker names an experiment, or makes one of `topology=`, `job=`, `workload=`, `schedule=` and
-`checks=`; every other keyword sets one value of it (`job__parallelism=2`). A run that comes out
-violated, or not as its experiment expects, fails the test; an undecided one is an error with its
-reason; both show where the record is and how to repeat it. `chaos_cluster` gives a cluster of the
-marked topology and nothing else.
+The marker names an experiment, or defines one by `topology=`, `job=`, `workload=`, `schedule=` and
+`checks=`; every other keyword sets one value of it (`job__parallelism=2`). A run whose outcome
+is violated, or not the expected one, fails the test; an undecided run is an error with its reason;
+both show the run folder and the replay command. `chaos_cluster` only deploys the marked topology.
 
 Pytest loads this module in every session of an environment, so it imports the library only when a
-test asks for it.
+test uses it.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.fixture
 def chaos_run(request: pytest.FixtureRequest) -> ChaosRun:
-    """The marked experiment, run and judged: `results`, `folder` and `experiment`."""
+    """The run of the marked experiment, judged: `results`, `folder` and `experiment`."""
     from streamquake.harness.pytest import support
 
     run = support.play(_marker(request), **_settings(request))
@@ -89,12 +88,12 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Put what a failed run had to say into a section of its own."""
+    """Add the summary of a failed run as a section of its own."""
     outcome: Any = yield
     report: pytest.TestReport = outcome.get_result()
     run = item.stash.get(RUN, None)
     if run is not None and report.failed:
-        report.sections.append(("chaos run", run.reported))
+        report.sections.append(("chaos run", run.summary))
 
 
 def _marker(request: pytest.FixtureRequest) -> pytest.Mark:
@@ -102,7 +101,7 @@ def _marker(request: pytest.FixtureRequest) -> pytest.Mark:
     if marker is None:
         raise pytest.UsageError(
             f"{request.node.nodeid} uses {request.fixturename} and has no chaos marker; "
-            '@pytest.mark.chaos("quickstart") would give it one'
+            '@pytest.mark.chaos("quickstart") adds one'
         )
     return marker
 

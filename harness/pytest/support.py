@@ -1,4 +1,4 @@
-"""What the pytest plugin does once a test asks for it: from a marker to a run or a cluster."""
+"""The work of the pytest plugin: from a marker to a run or a cluster."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ DEFAULTS: Mapping[str, Any] = {
     "workload": {"numbered": {"records": 20_000, "rate_per_s": 2_000}},
     "checks": ["exactly_once"],
 }
-"""What an experiment made by keywords has where it does not say otherwise."""
+"""The parts of an experiment defined by keywords that gives none of its own."""
 
 
 @dataclass(frozen=True)
 class ChaosRun:
-    """A run of a test: the plan, what was judged, and the folder with everything that was kept."""
+    """A run of a test: its experiment, its results, and its folder with the whole record."""
 
     experiment: Experiment
     results: Results
@@ -72,7 +72,7 @@ class ChaosRun:
         return escaped(f"{message}\nrun folder: {self.folder.path}\nreplay: {self.results.replay}")
 
     @property
-    def reported(self) -> str:
+    def summary(self) -> str:
         """Summary, first findings, run folder and replay command."""
         return plain_summary(self.results, self.folder)
 
@@ -80,7 +80,7 @@ class ChaosRun:
 def play(
     marker: pytest.Mark, *, beside: Path, seed: int, out: Path, keep: bool, runtime_name: str
 ) -> ChaosRun:
-    """Run what the marker says. Bad input fails the test in lines."""
+    """Run the experiment of the marker. Bad input fails the test with one line for each problem."""
     experiment = _experiment(marker, beside, seed)
     runtime, clock = _runtime(runtime_name)
     results = runner.run(
@@ -100,13 +100,13 @@ def play(
 def cluster(
     marker: pytest.Mark, *, beside: Path, seed: int, out: Path, keep: bool, runtime_name: str
 ) -> Iterator[Cluster]:
-    """A cluster of the marker's topology, removed at the end of the block unless kept."""
+    """A cluster of the marker's topology, removed at the end of the block unless `keep`."""
     topology = _topology(marker, beside, seed)
     runtime, clock = _runtime(runtime_name)
     runtime.check()
     ensure_images(topology, runtime.images(), _print)
     owner = "" if keep else labels.owner_of_this_process()
-    kept = start_session(
+    session = start_session(
         topology,
         out=out,
         runtime=runtime,
@@ -116,13 +116,13 @@ def cluster(
         owner=owner,
     )
     if keep:
-        yield kept.cluster
+        yield session.cluster
         return
-    with runtime.guard(kept.cluster.run_id):
+    with runtime.guard(session.cluster.run_id):
         try:
-            yield kept.cluster
+            yield session.cluster
         finally:
-            failures = remove(kept)
+            failures = remove(session)
     if failures:
         pytest.fail("not removed: " + "; ".join(failures), pytrace=False)
 
@@ -135,7 +135,7 @@ def _topology(marker: pytest.Mark, beside: Path, seed: int) -> Topology:
     name = marker.kwargs.get("topology")
     if not isinstance(name, str):
         return _experiment(marker, beside, seed).topology
-    with _reported():
+    with _bad_input_as_failure():
         return topology_for_use(name, beside)
 
 
@@ -144,7 +144,7 @@ def _experiment(marker: pytest.Mark, beside: Path, seed: int) -> Experiment:
     name = marker.args[0] if marker.args else keywords.pop("experiment", None)
     parts = {PARTS[key]: keywords.pop(key) for key in PARTS if key in keywords}
     sets = [f"{key.replace('__', '.')}={json.dumps(value)}" for key, value in keywords.items()]
-    with _reported():
+    with _bad_input_as_failure():
         document = _document(name, beside, parts)
         return experiment_of(document, beside=beside, sets=sets, seed=seed)
 
@@ -177,8 +177,8 @@ def _runtime(name: str) -> tuple[ContainerRuntime, Clock]:
 
 
 @contextmanager
-def _reported() -> Iterator[None]:
-    """Bad input as lines, without the way it took through this code."""
+def _bad_input_as_failure() -> Iterator[None]:
+    """Fail the test on bad input, with its lines and without a traceback."""
     try:
         yield
     except BadInput as bad:
