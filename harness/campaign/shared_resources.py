@@ -1,4 +1,4 @@
-"""What several runs, one after the other, are made with."""
+"""The resources that consecutive runs share."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from streamquake.harness.run.progress import View
 
 @dataclass(frozen=True, kw_only=True)
 class SharedResources:
-    """The surroundings that the runs share."""
+    """The output folder, container runtime, clock and view that the runs share."""
 
     out: Path
     argv: Sequence[str]
     again: str
-    """The command that makes them all again."""
+    """The command that repeats all the runs."""
     runtime: ContainerRuntime
     clock: Clock
     view: View
     show_message: Callable[[str], None]
-    """Where it is said what becomes of the runs, a line at a time."""
+    """Shows the progress of the runs, a line at a time."""
     master: str = "local[*]"

@@ -1,7 +1,7 @@
 """What two runs of one experiment wrote, compared by value: order and partitions may differ.
 
-Between two exactly-once runs that were given the same records there must be no difference. A fault
-of the data that strikes at a time strikes at another record in each run: then nothing is compared.
+Between two exactly-once runs that were given the same records there must be no difference. A data
+fault that is injected at a time affects another record in each run: then nothing is compared.
 Every output is read from the run folders, so that no cluster is needed.
 """
 
@@ -36,13 +36,13 @@ from streamquake.reports.record.run_folder import RunFolder
 
 EXACTLY_ONCE = "exactly_once"
 OTHER_RECORDS = (
-    "the two runs were not given the same records: a fault of the data struck at another record in "
+    "the two runs were not given the same records: a data fault affected another record in "
     "each; let the load itself change at a record (`skew_changes` of the workload)"
 )
 
 
 def case_of(experiment: Experiment, folder: RunFolder, spark: SparkSession) -> JudgedRun:
-    """A recorded run as its checks see it."""
+    """A recorded run in the form that checks read."""
     return JudgedRun(
         experiment=experiment,
         history=read_history(folder.history),
@@ -55,29 +55,29 @@ def case_of(experiment: Experiment, folder: RunFolder, spark: SparkSession) -> J
 def differences(
     first: tuple[ComparedRun, JudgedRun], other: tuple[ComparedRun, JudgedRun]
 ) -> Iterator[OutputDifference]:
-    """What became of every output that the first run's job has."""
+    """The difference of every output that the first run's job has."""
     (one, case), (two, other_case) = first, other
     proven = all(_held(run) for run in (one, two))
     same_given = _digest(case) == _digest(other_case)
     register_sent(case)
     with expectations(case) as expected:
         for name, output in case.experiment.promise.outputs.items():
-            recorded = OutputDifference(output=name, first=one.topology, other=two.topology)
+            difference = OutputDifference(output=name, first=one.topology, other=two.topology)
             why = _hindrance(name, case, other_case, expected) if same_given else OTHER_RECORDS
             if why is not None:
                 outcome = Outcome.UNDECIDED if proven else None
-                yield replace(recorded, outcome=outcome, why=why)
+                yield replace(difference, outcome=outcome, why=why)
                 continue
             found = _counted(name, output, case, other_case, expected[name])
             same = not any((found.missing, found.added, found.changed))
             outcome = Outcome.HELD if same else Outcome.VIOLATED
             yield replace(
-                recorded,
+                difference,
                 missing=found.missing,
                 added=found.added,
                 changed=found.changed,
                 outcome=outcome if proven else None,
-                why="" if proven else "not both runs are proven exactly-once",
+                why="" if proven else "one of the runs is not proven exactly-once",
             )
 
 
@@ -87,7 +87,7 @@ def _held(run: ComparedRun) -> bool:
 
 
 def _digest(case: JudgedRun) -> Row | None:
-    """What the job was given, in a few numbers: how many records, and the sum of their hashes."""
+    """A digest of the job's input: the number of records, and the sum of their hashes."""
     records = given(case)
     values = (name for name in records.columns if name != STATUS)
     return records.agg(F.count("*"), F.sum(F.xxhash64(*values).cast("decimal(38,0)"))).first()
@@ -98,7 +98,7 @@ def _hindrance(
 ) -> str | None:
     """Why an output cannot be compared, or None."""
     if name not in expected:
-        return "nothing says what its records look like (`expected:` of the job)"
+        return "the job does not define its expected records (`expected:`)"
     if name not in other.experiment.promise.outputs:
         return "the other run's job has no such output"
     unread = [c for c in (one, other) if not StoredOutput(path=c.data / name).complete]
@@ -110,7 +110,7 @@ def _hindrance(
 def _counted(
     name: str, output: Output, one: JudgedRun, other: JudgedRun, expected: DataFrame
 ) -> OutputDifference:
-    """The counts alone. Records that are no JSON of the output's shape differ from all others."""
+    """The counts alone. A record that is not JSON of the output's shape equals no other."""
     shape = Shape(identity=output.identity, compare=output.compare, malformed=MALFORMED)
     of_other = other.experiment.promise.outputs[name]
     with (
@@ -119,12 +119,12 @@ def _counted(
     ):
         readable = first.where(~F.col(MALFORMED))
         counts = reconcile(readable, second, shape, about=sends(one, "acknowledged")).counts
-        broken = first.where(MALFORMED).count()
+        malformed = first.where(MALFORMED).count()
     return OutputDifference(
         output=name,
         first="",
         other="",
-        missing=(counts["lost"] or 0) + broken,
+        missing=(counts["lost"] or 0) + malformed,
         added=counts["phantom"],
         changed=counts["changed"],
     )

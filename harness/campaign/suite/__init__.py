@@ -1,1 +1,1 @@
-"""Suites: many experiments in a row, on one cluster where possible, told in one table."""
+"""Suites: many experiments in a row, on one cluster where possible, with one table of results."""

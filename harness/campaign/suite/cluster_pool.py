@@ -1,11 +1,10 @@
-"""Clusters that runs have in turn: handed on where nothing of the former run is left, else new.
+"""The clusters of a suite's runs: reused where nothing of the former run is left, else new.
 
-A cluster is handed on only where the next run wants an equal topology and the former one ended as
-it should: every node is still the process that was started (none was killed, revived, replaced or
-given an agent), every service is ready, no fault is open, and every service has forgotten the run.
-Whatever else is the case, the cluster is removed and the next run gets one of its own; sharing
-saves time and never decides anything.
-"""
+A cluster is reused only where the next run has an equal topology and the former run left nothing:
+every node is still the process that was started (none was killed, revived, replaced or given an
+agent), every service is ready, no fault is open, and every service has forgotten the run. Otherwise
+the cluster is removed and the next run gets a new one. Reuse saves time and never affects a
+verdict."""
 
 from __future__ import annotations
 
@@ -26,20 +25,20 @@ from streamquake.harness.verdict.evidence.waits import NOT_MET
 from streamquake.reports.record.event import Action
 from streamquake.topologies.model import Topology
 
-SPOILED = {
+REUSE_BLOCKERS = {
     **{action: f"the run did not reach: {wait}" for wait, action in NOT_MET.items()},
     Action.NODE_GIVEN_UP: "a node was given up",
-    Action.FAULT_NOT_HEALED: "a fault was not seen healed",
-    Action.NODE_REVIVED: "a node had ended by itself",
+    Action.FAULT_NOT_HEALED: "the heal of a fault was not verified",
+    Action.NODE_REVIVED: "a node had ended on its own",
     Action.CONTAINER_OOM: "a node ran out of memory",
     Action.HARNESS_ERROR: "a part of the harness failed",
 }
-"""What in a run's history keeps its cluster from being handed on -> why."""
+"""Event in a run's history that prevents the reuse of its cluster -> the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IdleCluster:
-    """A cluster that is there between two runs, and how it was when it was started."""
+    """A cluster that is kept between two runs, and its processes when it was started."""
 
     cluster: Cluster
     processes: dict[str, tuple[str, int]]
@@ -51,12 +50,12 @@ class ClusterPool:
 
     def __init__(self, show_message: Callable[[str], None]) -> None:
         self.warnings: list[str] = []
-        """What of a cluster could not be removed."""
-        self.then: Topology | None = None
-        """What the run after this one wants; None when this one is the last."""
+        """The parts of clusters that could not be removed."""
+        self.next_topology: Topology | None = None
+        """The topology of the next run; None when this one is the last."""
         self.deployments = 0
         self._show_message = show_message
-        self._standing: IdleCluster | None = None
+        self._idle: IdleCluster | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> ClusterPool:
@@ -72,71 +71,71 @@ class ClusterPool:
 
     @contextmanager
     def cluster_for(self, lease: ClusterLease) -> Iterator[Cluster]:
-        """See `Beds.bed`."""
+        """A cluster for one run, reused or new; see `ClusterLeases.cluster_for`."""
         try:
-            standing = self._handed_on(lease)
-            logged = _logged(standing.cluster) if standing else {}
-            standing = standing or self._deploy(lease)
-            with watched(standing.cluster, lease, logged):
-                yield standing.cluster
+            idle = self._reused(lease)
+            log_lengths = _log_lengths(idle.cluster) if idle else {}
+            idle = idle or self._deploy(lease)
+            with watched(idle.cluster, lease, log_lengths):
+                yield idle.cluster
         except BaseException:
             self._remove()
             raise
-        if self.then != lease.experiment.topology:
+        if self.next_topology != lease.experiment.topology:
             self._remove()
-        elif (reason := _mismatch(standing, lease)) is not None:
+        elif (reason := _reuse_problem(idle, lease)) is not None:
             self._show_message(f"the next run gets a new cluster: {reason}")
             self._remove()
 
-    def _handed_on(self, lease: ClusterLease) -> IdleCluster | None:
-        """The cluster that stands, if it is what the run wants; another one is removed."""
-        standing = self._standing
-        if standing is None:
+    def _reused(self, lease: ClusterLease) -> IdleCluster | None:
+        """The idle cluster, if it has the run's topology; another one is removed."""
+        idle = self._idle
+        if idle is None:
             return None
-        if standing.cluster.topology != lease.experiment.topology:
+        if idle.cluster.topology != lease.experiment.topology:
             self._remove()
             return None
-        self._show_message(f"on the cluster of {standing.cluster.run_id}")
-        return standing
+        self._show_message(f"on the cluster of {idle.cluster.run_id}")
+        return idle
 
     def _deploy(self, lease: ClusterLease) -> IdleCluster:
         self.deployments += 1
         cluster = self._stack.enter_context(
             deploy_cluster(lease, keep=False, warn=self.warnings.append)
         )
-        self._standing = IdleCluster(cluster=cluster, processes=_processes(cluster))
-        return self._standing
+        self._idle = IdleCluster(cluster=cluster, processes=_processes(cluster))
+        return self._idle
 
     def _remove(self) -> None:
-        """Remove what stands, wholly also when it is interrupted."""
-        standing, self._standing = self._standing, None
+        """Remove the idle cluster, completely even when interrupted."""
+        idle, self._idle = self._idle, None
         stack, self._stack = self._stack, ExitStack()
         try:
             stack.close()
         except Interrupted:
-            if standing is not None:
-                self.warnings += remove_cluster(standing.cluster.runtime, standing.cluster.run_id)
+            if idle is not None:
+                self.warnings += remove_cluster(idle.cluster.runtime, idle.cluster.run_id)
             raise
 
 
-def _mismatch(standing: IdleCluster, lease: ClusterLease) -> str | None:
-    """Why a cluster must not be handed on after a run that came to its end, or None when it is as
-    new. Never raises but for an interruption."""
+def _reuse_problem(idle: IdleCluster, lease: ClusterLease) -> str | None:
+    """Why a cluster must not be reused after a completed run, or None when it is as new. Raises
+    nothing but Interrupted."""
     try:
         return (
-            _marked(lease)
-            or _changed(standing)
-            or standing.cluster.pending()
-            or _remembered(standing.cluster, lease)
+            _run_problem(lease)
+            or _changed_processes(idle)
+            or idle.cluster.pending()
+            or _residue_problem(idle.cluster, lease)
         )
-    except Exception as error:  # noqa: BLE001 - whatever keeps a cluster from being proven clean
+    except Exception as error:  # noqa: BLE001 - any error leaves the cluster unproven
         return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-def _marked(lease: ClusterLease) -> str | None:
-    """What the run itself says: its history, its open faults, its kinds of faults."""
+def _run_problem(lease: ClusterLease) -> str | None:
+    """What the run left, by its record: its history, its open faults, its kinds of faults."""
     history = lease.loop.history()
-    found = next((why for action, why in SPOILED.items() if history.of(action)), None)
+    found = next((why for action, why in REUSE_BLOCKERS.items() if history.of(action)), None)
     if found is not None:
         return found
     if IntentLog(lease.folder.intents).open():
@@ -145,20 +144,20 @@ def _marked(lease: ClusterLease) -> str | None:
     return f"{agents[0]} left an agent in a node's process" if agents else None
 
 
-def _changed(standing: IdleCluster) -> str | None:
-    now = _processes(standing.cluster)
-    changed = [name for name, process in standing.processes.items() if now.get(name) != process]
+def _changed_processes(idle: IdleCluster) -> str | None:
+    now = _processes(idle.cluster)
+    changed = [name for name, process in idle.processes.items() if now.get(name) != process]
     return f"{', '.join(changed)} is no longer the process it was" if changed else None
 
 
-def _remembered(cluster: Cluster, lease: ClusterLease) -> str | None:
-    """Let every service forget the run, those that run jobs first; or why that cannot be."""
+def _residue_problem(cluster: Cluster, lease: ClusterLease) -> str | None:
+    """Remove the run's residue from every service, job engines first; or why that failed."""
     left = RunResidue(run=lease.run_id, folders=_folders(lease.experiment))
     services = cluster.topology.services
     for name in sorted(services, key=lambda name: not runs_jobs(services[name].engine)):
         runner = engine(services[name].engine)
         if not isinstance(runner, CleansUpRuns):
-            return f"{name} ({runner.name}) cannot forget a run"
+            return f"{name} ({runner.name}) cannot remove the residue of a run"
         runner.forget(cluster, name, left)
     return None
 
@@ -175,6 +174,6 @@ def _processes(cluster: Cluster) -> dict[str, tuple[str, int]]:
     }
 
 
-def _logged(cluster: Cluster) -> dict[str, int]:
+def _log_lengths(cluster: Cluster) -> dict[str, int]:
     """How many characters each node has logged so far."""
     return {node.name: len(cluster.runtime.logs(node.container)) for node in cluster.nodes.values()}

@@ -1,4 +1,4 @@
-"""Loading suites: by shipped name, by file, or every experiment of a folder; every problem told.
+"""Loading suites: by shipped name, by file, or every experiment of a folder, with every problem.
 
 The experiments of a suite are read with it, so that nothing starts before all of them are valid.
 """
@@ -21,13 +21,13 @@ from streamquake.topologies.yaml_document import Document, Place, read_document
 
 SUITES = Path(__file__).parents[2] / "suites"
 RECOVERY = "recovery"
-"""The phases of a recovery are figures too, whether or not the check of that name is asked."""
+"""The phases of a recovery are figures too, whether or not the check of that name is requested."""
 FIGURES_FROM = (*ALWAYS_ON, RECOVERY)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One row: what is written of it, and the files of its experiments."""
+    """One row: its source in the document, and the files of its experiments."""
 
     source: RowSource
     experiment: Path | None
@@ -61,7 +61,7 @@ def load_suite(name_or_path: str) -> Suite:
 
 
 def suite_of(document: Document, *, beside: Path) -> Suite:
-    """The suite of a document whose file stands in `beside`. Raises BadInput."""
+    """The suite of a document whose file is in the folder `beside`. Raises BadInput."""
     source, problems = parse(SuiteSource, document)
     reading = _SuiteParser(document, beside, list(problems))
     rows = reading.rows()
@@ -77,7 +77,7 @@ def is_suite(document: Document) -> bool:
 
 
 def _of_folder(folder: Path) -> Suite:
-    """Every experiment of a folder; topologies and suites that lie there too are left out."""
+    """Every experiment of a folder; its topologies and suites are left out."""
     rows: list[Row] = []
     problems: list[Problem] = []
     for path in sorted(folder.resolve().glob("*.yaml")):
@@ -99,7 +99,7 @@ def _of_folder(folder: Path) -> Suite:
 
 
 class _SuiteParser:
-    """One suite being read: its document, and the problems seen so far."""
+    """The parser of one suite: its document, and the problems found so far."""
 
     def __init__(self, document: Document, beside: Path, problems: list[Problem]) -> None:
         self._document = document
@@ -108,7 +108,7 @@ class _SuiteParser:
         self._read: dict[Path, Experiment | None] = {}
 
     def rows(self) -> tuple[Row, ...]:
-        """The rows that could be read; what is wrong is among the problems."""
+        """The valid rows; the mistakes of the others are among the problems."""
         written = self._document.data.get("rows")
         found = [
             self._row(data, ("rows", number))
@@ -120,7 +120,7 @@ class _SuiteParser:
     def _row(self, data: Mapping[str, Any], at: Place) -> Row | None:
         source, wrong = parse(RowSource, self._document, at)
         self.problems += wrong
-        # Names are looked up as they are written: also in a row that is wrong as a whole.
+        # The experiments are looked up in an invalid row too, so that their problems are reported.
         experiment = self._experiment(data.get("experiment"), (*at, "experiment"))
         control = self._experiment(data.get("control"), (*at, "control"))
         series = [*self._series(data.get("series"), (*at, "series"))]
@@ -133,8 +133,8 @@ class _SuiteParser:
             or (source.control and control is None)
         ):
             return None
-        found = [each for each in (experiment, *series, control) if each is not None]
-        self._judge_figures(source, at, [each[1] for each in found])
+        found = [entry for entry in (experiment, *series, control) if entry is not None]
+        self._check_figures(source, at, [each[1] for each in found])
         return Row(
             source=source,
             experiment=experiment[0],
@@ -149,7 +149,7 @@ class _SuiteParser:
             yield self._experiment(name, (*at, number, "experiment"))
 
     def _experiment(self, name: Any, at: Place) -> tuple[Path, Experiment] | None:
-        """The file and what it holds; what is wrong in it is told once, in its own words."""
+        """The file of an experiment, and the experiment; its problems are reported once."""
         if not isinstance(name, str) or not name:
             return None
         try:
@@ -166,8 +166,8 @@ class _SuiteParser:
         found = self._read[path]
         return None if found is None else (path, found)
 
-    def _judge_figures(self, source: RowSource, at: Place, both: list[Experiment]) -> None:
-        known = {check.name for each in both for check in each.checks}
+    def _check_figures(self, source: RowSource, at: Place, experiments: list[Experiment]) -> None:
+        known = {check.name for experiment in experiments for check in experiment.checks}
         known |= set(FIGURES_FROM)
         for place, figure in _figures(source, at):
             if (wrong := _wrong_figure(figure, known)) is not None:
@@ -190,6 +190,8 @@ def _wrong_figure(figure: str, known: Collection[str]) -> str | None:
     if not dot or not count:
         return f'expected CHECK.COUNT, such as `recovery.restarted_s`, got "{figure}"'
     if check not in known:
-        message = f'"{figure}": no check called "{check}" is asked by the experiments of this row'
+        message = (
+            f'"{figure}": no check called "{check}" is requested by the experiments of this row'
+        )
         return message + did_you_mean(check, known)
     return None

@@ -18,7 +18,7 @@ rows:
     published: an outage of 50 s at a time-out of 50 s
     setting: heartbeat.timeout 5, 10 and 20 s
     experiment: silent-20s
-    at: 20                                  # where it stands on the line
+    at: 20                                  # its x on the line
     series: [{experiment: silent-5s, at: 5}, {experiment: silent-10s, at: 10}]
     slopes: [{figure: recovery.detected_s, at_least: 0.8, at_most: 1.2}]
   - claim: It was worse in version 1.
@@ -36,16 +36,16 @@ from pydantic import Field, StringConstraints, model_validator
 from streamquake.topologies.limits import Finite, Positive, Seed
 from streamquake.topologies.model import Model, Title
 
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+NonEmptyText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Figure = Annotated[str, Field(min_length=3)]
 
 
 MEASURED = ("experiment", "setting", "control", "figures", "relations", "at", "series", "slopes")
-"""What only a row that is measured has."""
+"""The keys that only a measured row may have."""
 
 
 class Relation(Model):
-    """What a figure must satisfy for the claim to hold; every bound given must. The figure is the
+    """Bounds on a figure; the claim holds only within every given bound. The figure is the
     median over the repeats, of the claim's experiment and of the control's."""
 
     figure: Figure
@@ -65,7 +65,7 @@ class Relation(Model):
 
     @property
     def of_control(self) -> bool:
-        """Whether it asks for the control's figure."""
+        """Whether a bound needs the control's figure."""
         return any("control" in name for name in self.bounds)
 
     @model_validator(mode="after")
@@ -77,16 +77,16 @@ class Relation(Model):
 
 
 class SeriesPoint(Model):
-    """A further experiment of a row, whose figures make a line with the row's own."""
+    """A further experiment of a row, whose figures form a line with the row's own."""
 
-    experiment: Words
+    experiment: NonEmptyText
     at: Finite | None = None
-    """Where it stands on the line, for slopes that are not over a figure."""
+    """Its x on the line, for slopes that are not over a figure."""
 
 
 class Slope(Model):
-    """What the line through a figure of all runs of a series must rise by, where its `x` rises by
-    one; least squares, with a free intercept."""
+    """Bounds on the slope of the line through a figure of all runs of a series, fitted by least
+    squares with a free intercept."""
 
     figure: Figure
     over: Figure | None = None
@@ -104,32 +104,32 @@ class Slope(Model):
 class RowSource(Model):
     """One row of a suite."""
 
-    experiment: Words | None = None
+    experiment: NonEmptyText | None = None
     """A shipped experiment by name, or one by path, from the suite's own folder. Only a claim that
     is `unavailable` has none."""
-    claim: Words | None = None
-    """What is claimed, as a sentence; without it the row is an experiment and no more."""
-    article: Words | None = None
+    claim: NonEmptyText | None = None
+    """What is claimed, as a sentence; without it the row is only an experiment."""
+    article: NonEmptyText | None = None
     """Who claims it, by subject."""
-    published: Words | None = None
+    published: NonEmptyText | None = None
     """What was measured elsewhere, in its own figures."""
-    unavailable: Words | None = None
+    unavailable: NonEmptyText | None = None
     """Why the claim cannot be measured here. Such a row has no experiment, and no outcome."""
-    setting: Words | None = None
-    """What brings it about: the setting that the experiment has and the control has not."""
-    control: Words | None = None
-    """The experiment without the setting, where what is claimed must not be seen."""
+    setting: NonEmptyText | None = None
+    """The cause: the setting that the experiment has and the control does not have."""
+    control: NonEmptyText | None = None
+    """The experiment without the setting, where the claimed effect must not be observed."""
     figures: tuple[Figure, ...] = ()
-    """What is shown, as CHECK.COUNT of the results."""
+    """The figures to show, as CHECK.COUNT of the results."""
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
     """How often each experiment of the row is run, each time with the next seed."""
     relations: tuple[Relation, ...] = ()
     at: Finite | None = None
-    """Where the experiment itself stands on the line of the series."""
+    """The x of the row's own experiment on the line of the series."""
     series: tuple[SeriesPoint, ...] = ()
     slopes: tuple[Slope, ...] = ()
-    note: Words | None = None
-    """What the reader of the table must know, such as a version that cannot be had."""
+    note: NonEmptyText | None = None
+    """What the reader of the table must know, such as a version that is not available."""
 
     @model_validator(mode="after")
     def _measured_or_explained(self) -> RowSource:
@@ -139,7 +139,7 @@ class RowSource(Model):
             return self
         for name in MEASURED:
             if getattr(self, name) not in (None, ()):
-                raise ValueError(f"`{name}` cannot stand in a row that is `unavailable`")
+                raise ValueError(f"`{name}` is not allowed in a row that is `unavailable`")
         if self.claim is None or self.article is None:
             missing = "claim" if self.claim is None else "article"
             raise ValueError(f"a row that is `unavailable` needs the key `{missing}`")
@@ -159,7 +159,7 @@ class RowSource(Model):
         return self
 
     @model_validator(mode="after")
-    def _claims_are_whole(self) -> RowSource:
+    def _claims_are_complete(self) -> RowSource:
         if self.claim is None:
             for name in ("article", "published", "setting", "control", "relations", "slopes"):
                 if getattr(self, name):
@@ -170,7 +170,7 @@ class RowSource(Model):
             missing = "article" if self.article is None else "setting"
             raise ValueError(f"a claim needs the key `{missing}`")
         elif self.control is None and any(each.of_control for each in self.relations):
-            raise ValueError("a relation asks for the control's figure: expected the key `control`")
+            raise ValueError("a relation needs the control's figure: expected the key `control`")
         return self
 
 
@@ -181,4 +181,4 @@ class SuiteSource(Model):
     description: str = ""
     seed: Seed | None = None
     rows: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
-    """Each is a `RowSource`, read by itself so that one that is wrong hides no other's problems."""
+    """Each is a `RowSource`, parsed separately, so that an invalid row hides no other problem."""

@@ -1,8 +1,8 @@
-"""The runs of a suite in their order: those of one topology in a row, so that they share a cluster.
+"""The runs of a suite in their order: runs of one topology are consecutive and share a cluster.
 
-Within a topology the rows keep their order, and a row's experiment and control take turns, so that
-whatever drifts on the machine meets both. The repeats of a row have seeds that count up, the same
-for experiment and control. What several rows ask for is run once: same experiment, same repeat.
+Within a topology the rows keep their order, and a row's experiment and control alternate, so that a
+drift of the machine affects both. Each repeat of a row has the next seed, the same for experiment
+and control. A run that several rows need (same experiment, same repeat) is run once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 
 @dataclass(frozen=True, kw_only=True)
 class RunPurpose:
-    """What a run is for: a row, by its number, and as what."""
+    """The purpose of a run: the number of its row, and its role there."""
 
     row: int
     role: Role
@@ -31,7 +31,7 @@ class RunPurpose:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedRun:
-    """One run: for which rows, and which time."""
+    """One run: the rows it belongs to, and the number of its repeat."""
 
     parts: tuple[RunPurpose, ...]
     repeat: int
@@ -40,7 +40,7 @@ class PlannedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class SuitePlan:
-    """A suite with its seed, and all its runs in the order in which they are made."""
+    """A suite with its seed, and all its runs in their order."""
 
     suite: Suite
     seed: int
@@ -49,14 +49,14 @@ class SuitePlan:
     def of_row(self, row: int) -> tuple[PlannedRun, ...]:
         """The runs of a row, the first of its own experiment in front."""
         found = [(part, run) for run in self.runs for part in run.parts if part.row == row]
-        return tuple(run for _, run in sorted(found, key=lambda each: each[0].role != "claim"))
+        return tuple(run for _, run in sorted(found, key=lambda item: item[0].role != "claim"))
 
 
 def plan_suite(
     suite: Suite, *, seed: int | None = None, repeats: int | None = None, only: Sequence[str] = ()
 ) -> SuitePlan:
     """Plan a suite: `only` rows with an experiment or a control of such a name, each `repeats`
-    times instead of as often as it says. The seed is the one given, else the suite's, else drawn.
+    times instead of its own number. The seed is the given one, else the suite's, else random.
     Raises BadInput."""
     suite = _chosen(suite, only) if only else suite
     if seed is None:
@@ -103,7 +103,7 @@ def _parts(number: int, row: Row, repeats: int | None) -> Iterator[tuple[Path, i
 
 
 def _grouped(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """Runs of equal topologies next to each other, by where the first of them stood."""
+    """Runs of equal topologies next to each other, in the order of their first runs."""
     kinds: list[Topology] = []
     for run in runs:
         if run.experiment.topology not in kinds:

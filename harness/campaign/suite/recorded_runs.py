@@ -1,10 +1,9 @@
-"""Runs that are there already: what a suite need not make again.
+"""Recorded runs that a suite reuses instead of running them again.
 
-A recorded run stands for a planned one when it came to its end, its experiment is the same in all
-but the words of its description and the seed, which is what repeats differ in, and it was made and
-judged as it would be today: with the same program, releases and images, by every check. A record
-that was written to since it was judged has no verdict. So a suite that was interrupted goes on
-where it was, and the nights' runs of one claim add up.
+A recorded run replaces a planned one when it completed, its experiment is equal in all but the
+description and the seed (repeats differ in their seeds), it used the same program, releases and
+images, and it was judged by every check. A record that changed since it was judged has no verdict.
+So an interrupted suite continues where it stopped, and the nightly runs of one claim add up.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.record.secret_settings import hidden
 
-APART = ("seed", "description")
-"""What may differ."""
+IGNORED_KEYS = ("seed", "description")
+"""The keys of an experiment in which the two may differ."""
 
 
 class RecordedRuns:
-    """The completed runs of a folder, each given away once, the oldest first."""
+    """The completed runs of a folder, each used once, the oldest first."""
 
     def __init__(self, out: Path) -> None:
         self._left: list[tuple[Any, Results]] = []
@@ -43,7 +42,7 @@ class RecordedRuns:
         return len(self._left)
 
     def take(self, experiment: Experiment) -> Results | None:
-        """The results of a run of this experiment that nobody has taken; None without one."""
+        """The results of an unused run of this experiment; None where there is none."""
         document = {
             "experiment": experiment_document(experiment),
             **version_manifest(experiment.topology),
@@ -58,14 +57,15 @@ class RecordedRuns:
 
 
 def _is_newer(folder: RunFolder) -> bool:
-    """Whether something that checks read was written after they were made, or is gone."""
+    """Whether a file that checks read was written after the results, or was removed."""
     judged_ns = folder.results.stat().st_mtime_ns
     parts = (folder.history, folder.metrics, *folder.data.rglob("*"))
     return any(not part.exists() or part.stat().st_mtime_ns > judged_ns for part in parts)
 
 
 def _completed(out: Path) -> Iterator[tuple[RunFolder, Any, Results]]:
-    """What cannot be read, or says more than its checks did, stands for nothing."""
+    """The completed runs, without those that cannot be read or whose outcome is better than that of
+    their checks."""
     for folder in reversed(list_runs(out)):
         try:
             results = folder.read_results()
@@ -78,18 +78,20 @@ def _completed(out: Path) -> Iterator[tuple[RunFolder, Any, Results]]:
 
 
 def _recorded(manifest: Mapping[str, Any]) -> Any:
-    """What a run is, and what it was made with."""
-    return _compared(manifest["experiment"]), manifest["versions"], manifest["images"]
+    """The experiment of a run, its versions and its images."""
+    return _compared_keys(manifest["experiment"]), manifest["versions"], manifest["images"]
 
 
-def _compared(document: Mapping[str, Any]) -> Any:
-    return _given({key: value for key, value in hidden(document).items() if key not in APART})
+def _compared_keys(document: Mapping[str, Any]) -> Any:
+    return _without_empty(
+        {key: value for key, value in hidden(document).items() if key not in IGNORED_KEYS}
+    )
 
 
-def _given(value: Any) -> Any:
-    """Without what is empty, so that a setting which a later version added, and which nobody gave,
-    is no difference."""
+def _without_empty(value: Any) -> Any:
+    """A value without its empty parts, so that a setting which a later version added, and which no
+    document gives, is no difference."""
     if isinstance(value, Mapping):
-        parts = {key: _given(part) for key, part in value.items()}
+        parts = {key: _without_empty(part) for key, part in value.items()}
         return {key: part for key, part in parts.items() if part not in (None, {}, [], "")}
-    return [_given(part) for part in value] if isinstance(value, list | tuple) else value
+    return [_without_empty(part) for part in value] if isinstance(value, list | tuple) else value

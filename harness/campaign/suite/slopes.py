@@ -1,8 +1,8 @@
 """The slopes of a row: by how much a figure of its series rises where another, or a setting, does.
 
-Every run is a point, repeats too, and none may be missing: with one left out the line would be
-another. The line is that of least squares with a free intercept, so that what all runs have in
-common (such as the time that a restart takes) is no part of the slope.
+Every run is a point, repeats too, and none may be missing: a missing point would change the line.
+The line is fitted by least squares with a free intercept, so that a time that all runs share (such
+as that of a restart) is not part of the slope.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from streamquake.reports.suite.suite_results import RelationResult
 
 
 def slopes_of(row: Row, made: Sequence[CompletedRun]) -> Iterator[RelationResult]:
-    """What each slope of a row came to, by its runs but for the control's."""
+    """The result of each slope of a row, over its runs without the control's."""
     source = row.source
     own = [each for each in made if each.run.role != "control"]
-    # The names of a series stand behind the row's own, in the order of the file.
+    # The names of a series follow the row's own, in the order of the file.
     places = dict(zip(row.names, (source.at, *(point.at for point in source.series)), strict=False))
     for slope in source.slopes:
         yield _shown(slope, [_point(slope, each, places.get(each.run.experiment)) for each in own])
@@ -41,13 +41,13 @@ def _shown(slope: Slope, points: Sequence[tuple[float, float] | None]) -> Relati
     outcome = Outcome.UNDECIDED
     if len(known) < len(points):
         missing = len(points) - len(known)
-        text = f"{words} cannot be told: {missing} of {len(points)} runs have no such figure"
+        text = f"{words} is unknown: {missing} of {len(points)} runs have no such figure"
         return RelationResult(figure=slope.figure, outcome=outcome, text=text)
     where = ", ".join(f"{run_sentences.counted(y)} at {run_sentences.counted(x)}" for x, y in known)
     try:
         rise = linear_regression(*zip(*known, strict=True)).slope
     except (StatisticsError, TypeError):
-        text = f"{words} cannot be told: the points stand in one place ({where})"
+        text = f"{words} is unknown: all points have one x ({where})"
         return RelationResult(figure=slope.figure, outcome=outcome, text=text)
     low, high = slope.at_least, slope.at_most
     within = (low is None or rise >= low) and (high is None or rise <= high)

@@ -1,4 +1,4 @@
-"""What a suite lets through of its runs: what takes long before a run, and that it is stopping."""
+"""The messages of a run that a suite shows: the build of images, and that the run is stopping."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHOWN_IN = "prepare"
 
 
 class CompactView:
-    """A view of a run that leaves the lines to the suite: one when it begins, one when it ends."""
+    """A view of a run without progress lines; the suite prints one at its begin and its end."""
 
     def __init__(self, write_message: Callable[[str], None]) -> None:
         self._report = write_message

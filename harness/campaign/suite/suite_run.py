@@ -1,4 +1,4 @@
-"""A run of a suite that was made, and the figures that it came to."""
+"""A completed run of a suite, and the figures of its results."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from streamquake.reports.suite.suite_results import SuiteRun
 
 @dataclass(frozen=True, kw_only=True)
 class CompletedRun:
-    """One run that was made: how it stands in the table, and its results, if it got that far."""
+    """One run: its entry in the table, and its results; None where it has none."""
 
     run: SuiteRun
     results: Results | None
 
 
 def figure_of(results: Results | None, figure: str) -> float | None:
-    """A figure of one run, by CHECK.COUNT; None where it was not judged, or the run did not come to
-    its end."""
+    """A figure of one run, by CHECK.COUNT; None where it was not judged, or the run did not
+    complete."""
     name, _, count = figure.partition(".")
     if results is None or results.ended != "completed":
         return None

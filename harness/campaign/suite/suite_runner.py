@@ -1,8 +1,8 @@
 """Conducting a suite: one run after the other, the table on disk after each of them.
 
 A run that fails costs its row, never the suite. An interruption lets the run that is under way end
-as a run by itself would (healed, judged, its logs saved, its cluster removed); the rows that are
-left say that they were not run.
+in order (healed, judged, its logs saved, its cluster removed); the other
+rows are marked as not run.
 """
 
 from __future__ import annotations
@@ -32,23 +32,25 @@ from streamquake.topologies.model import Topology
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteResources(SharedResources):
-    """What the runs of a suite are made with."""
+    """The resources that the runs of a suite share."""
 
     resume: bool = False
-    """Let runs that `out` holds already stand for planned ones of the same experiment."""
+    """Reuse runs recorded in `out` for planned ones of the same experiment."""
 
 
-def conduct(plan: SuitePlan, means: SuiteResources) -> tuple[SuiteResults, SuiteFolder]:
-    """Make every run of a plan and write suite.json, suite.html, suite.md and junit.xml."""
-    recorded = RecordedRuns(means.out) if means.resume else None
-    folder = SuiteFolder.create(means.out, new_run_id())
-    performance = SuiteInProgress(plan, means, folder, ClusterPool(means.show_message), recorded)
-    with interruptible(means.show_message):
+def conduct(plan: SuitePlan, resources: SuiteResources) -> tuple[SuiteResults, SuiteFolder]:
+    """Run every experiment of a plan and write suite.json, suite.html, suite.md and junit.xml."""
+    recorded = RecordedRuns(resources.out) if resources.resume else None
+    folder = SuiteFolder.create(resources.out, new_run_id())
+    progress = SuiteInProgress(
+        plan, resources, folder, ClusterPool(resources.show_message), recorded
+    )
+    with interruptible(resources.show_message):
         try:
-            performance.play()
+            progress.play()
         except Interrupted as interruption:
-            performance.end("interrupted", f"stopped by {interruption}")
-        return performance.finish(), folder
+            progress.end("interrupted", f"stopped by {interruption}")
+        return progress.finish(), folder
 
 
 @dataclass
@@ -56,30 +58,30 @@ class SuiteInProgress:
     """A suite in progress."""
 
     plan: SuitePlan
-    means: SuiteResources
+    resources: SuiteResources
     folder: SuiteFolder
     pool: ClusterPool
     recorded: RecordedRuns | None = None
     made: dict[int, list[CompletedRun]] = field(default_factory=dict)
-    """Row -> its runs so far; a run may be of several rows."""
+    """Row -> its runs so far; a run may belong to several rows."""
     judged: list[Results] = field(default_factory=list)
-    over: int = 0
-    """How many runs are over."""
+    runs_over: int = 0
+    """The number of runs that ended."""
     ended: Ended = "completed"
     reason: str = ""
     warnings: list[str] = field(default_factory=list)
-    passed_s: float = 0.0
-    """How long the runs took that are over; the clock counts from nought in each."""
+    elapsed_s: float = 0.0
+    """The duration of the ended runs; the clock restarts at zero in each."""
 
     def play(self) -> None:
-        """All runs, until one is interrupted."""
+        """Run everything, until a run is interrupted."""
         self.write()
-        taken = self._taken()
+        reused = self._reused_runs()
         with self.pool:
             for number, planned in enumerate(self.plan.runs):
-                self.pool.then = self._topology_after(number, taken)
-                made = taken.get(number) or self._run(number, planned)
-                self.over += 1
+                self.pool.next_topology = self._topology_after(number, reused)
+                made = reused.get(number) or self._run(number, planned)
+                self.runs_over += 1
                 for part in planned.parts:
                     run = replace(made.run, role=part.role)
                     self.made.setdefault(part.row, []).append(replace(made, run=run))
@@ -93,7 +95,7 @@ class SuiteInProgress:
         self.ended, self.reason = ended, reason
 
     def results(self) -> SuiteResults:
-        """The suite as far as it has come."""
+        """The results of the suite so far."""
         suite = self.plan.suite
         return SuiteResults(
             suite_id=self.folder.path.name.removeprefix("suite-"),
@@ -104,21 +106,23 @@ class SuiteInProgress:
             reason=self.reason,
             rows=tuple(self._row(number) for number in range(len(suite.rows))),
             deployments=self.pool.deployments,
-            elapsed_s=self.passed_s,
-            again=self.means.again,
+            elapsed_s=self.elapsed_s,
+            again=self.resources.again,
             warnings=(*self.warnings, *self.pool.warnings),
         )
 
     def write(self) -> None:
-        """suite.json now; until the end it says that the suite was interrupted, as it will have
-        been if nothing writes it again."""
-        unfinished = self.ended == "completed" and self._left()
+        """Write suite.json. Before the end its state is `interrupted`, which is true if the process
+        ends before the next write."""
+        unfinished = self.ended == "completed" and self._runs_left()
         state = self._unfinished() if unfinished else self.results()
         self.folder.write_results(state)
 
     def finish(self) -> SuiteResults:
-        """Write what there is: table, page and JUnit; a picture that fails is a warning."""
-        runs = [(results, RunFolder(self.means.out / results.run_id)) for results in self.judged]
+        """Write the table, the page and JUnit; a page that fails is a warning."""
+        runs = [
+            (results, RunFolder(self.resources.out / results.run_id)) for results in self.judged
+        ]
         shown = self.results()
         writers: Mapping[str, Callable[[], object]] = {
             "junit.xml": lambda: write_suite_junit(runs, self.folder.junit, shown),
@@ -128,59 +132,61 @@ class SuiteInProgress:
         for what, write in writers.items():
             try:
                 write()
-            except Exception as error:  # noqa: BLE001 - the table is on disk; a picture is not worth it
+            except Exception as error:  # noqa: BLE001 - suite.json is on disk; a failed page is a warning
                 message = f"{what} could not be written: {type(error).__name__}: {error}"
                 self.warnings.append(message)
         results = self.results()
         self.folder.write_results(results)
         return results
 
-    def _taken(self) -> Mapping[int, CompletedRun]:
-        """Number of a run -> the recorded one that stands in its place, where there is one."""
+    def _reused_runs(self) -> Mapping[int, CompletedRun]:
+        """Number of a run -> the recorded run that replaces it, where there is one."""
         if self.recorded is None:
             return {}
-        taken = {}
+        reused = {}
         for run in self.recorded.changed:
             message = f"{run} changed since it was judged and does not count; to judge it again"
-            self.means.show_message(f"{message}: streamquake check {self.means.out / run}")
+            self.resources.show_message(f"{message}: streamquake check {self.resources.out / run}")
         for number, planned in enumerate(self.plan.runs):
             results = self.recorded.take(planned.experiment)
             if results is not None:
-                self.means.show_message(f"{planned.experiment.name} was run as {results.run_id}")
-                taken[number] = self._made(planned, results)
-        return taken
+                self.resources.show_message(
+                    f"{planned.experiment.name} is recorded as {results.run_id}"
+                )
+                reused[number] = self._completed(planned, results)
+        return reused
 
-    def _topology_after(self, number: int, taken: Mapping[int, CompletedRun]) -> Topology | None:
-        """Of the next run that is to be made; None after the last one."""
+    def _topology_after(self, number: int, reused: Mapping[int, CompletedRun]) -> Topology | None:
+        """The topology of the next run that is not reused; None after the last one."""
         later = enumerate(self.plan.runs[number + 1 :], number + 1)
-        return next((p.experiment.topology for n, p in later if n not in taken), None)
+        return next((p.experiment.topology for n, p in later if n not in reused), None)
 
     def _run(self, number: int, planned: PlannedRun) -> CompletedRun:
         self._show_start(number, planned)
-        experiment, means = planned.experiment, self.means
-        means.clock.restart()
+        experiment, resources = planned.experiment, self.resources
+        resources.clock.restart()
         results: Results | None = None
         why = cause = ""
         try:
             results = runner.run(
                 experiment,
-                out=means.out,
-                argv=means.argv,
+                out=resources.out,
+                argv=resources.argv,
                 keep=False,
-                view=means.view,
-                runtime=means.runtime,
-                clock=means.clock,
-                master=means.master,
+                view=resources.view,
+                runtime=resources.runtime,
+                clock=resources.clock,
+                master=resources.master,
                 cluster_leases=self.pool,
             )
         except Exception as error:  # noqa: BLE001 - one run must not end the others
             why = f"harness error: {type(error).__name__}: {error}"
             cause = kind_of(error)
         finally:
-            self.passed_s += means.clock.now_ns() / 1e9
-        return self._made(planned, results, why, cause)
+            self.elapsed_s += resources.clock.now_ns() / 1e9
+        return self._completed(planned, results, why, cause)
 
-    def _made(
+    def _completed(
         self, planned: PlannedRun, results: Results | None, why: str = "", cause: str = ""
     ) -> CompletedRun:
         experiment = planned.experiment
@@ -213,11 +219,11 @@ class SuiteInProgress:
             made=self.made.get(number, ()),
         )
 
-    def _left(self) -> int:
-        return len(self.plan.runs) - self.over
+    def _runs_left(self) -> int:
+        return len(self.plan.runs) - self.runs_over
 
     def _unfinished(self) -> SuiteResults:
-        message = f"{self._left()} of {len(self.plan.runs)} runs were still to be made"
+        message = f"{self._runs_left()} of {len(self.plan.runs)} runs had not ended"
         return replace(self.results(), ended="interrupted", reason=message)
 
     def _show_start(self, number: int, planned: PlannedRun) -> None:
@@ -229,11 +235,13 @@ class SuiteInProgress:
     def _show_end(self, number: int, made: CompletedRun) -> None:
         run = made.run
         expected = "as expected" if run.as_expected else f"expected {run.expected}"
-        self._report(number, f"{run.experiment}: {run.outcome}, {expected}; {self._left()} left")
+        self._report(
+            number, f"{run.experiment}: {run.outcome}, {expected}; {self._runs_left()} left"
+        )
         if not run.as_expected:
-            self.means.show_message(f"    {run.why}")
+            self.resources.show_message(f"    {run.why}")
 
     def _report(self, number: int, line: str) -> None:
-        self.means.show_message(
-            f"[{self.passed_s:6.0f} s] {number + 1}/{len(self.plan.runs)} {line}"
+        self.resources.show_message(
+            f"[{self.elapsed_s:6.0f} s] {number + 1}/{len(self.plan.runs)} {line}"
         )

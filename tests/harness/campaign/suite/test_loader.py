@@ -135,7 +135,7 @@ def test_figures_are_those_of_the_checks_that_the_experiments_ask(tmp_path: Path
             "expected a number above 0",
         ),
         ("  - {repeats: 2}\n", "expected the key `experiment`, or `unavailable`"),
-        (NOT_HERE + "    control: quickstart\n", "`control` cannot stand in a row that is"),
+        (NOT_HERE + "    control: quickstart\n", "`control` is not allowed in a row that is"),
         ("  - {unavailable: no image}\n", "needs the key `claim`"),
         ("  - {experiment: quickstart, published: 3 s}\n", "`published` belongs to a claim"),
         (SERIES, "`series` needs the key `slopes`"),

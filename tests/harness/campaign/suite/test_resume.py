@@ -26,7 +26,7 @@ def test_what_is_recorded_stands_for_the_same_run(theatre: Theatre) -> None:
     assert len(theatre.clusters) == ran
     assert [row.run for row in again.rows] == [row.run for row in first.rows]
     assert [row.outcome for row in again.rows] == [row.outcome for row in first.rows]
-    assert f"a was run as {first.rows[0].run}" in theatre.messages
+    assert f"a is recorded as {first.rows[0].run}" in theatre.messages
     assert folder.page.is_file()
     assert theatre.left() == 0
 

@@ -73,7 +73,7 @@ def test_a_claim_holds_when_all_is_as_expected() -> None:
 @pytest.mark.parametrize(
     ("other", "outcome", "messages"),
     [
-        (made("claim", VIOLATED), VIOLATED, "claim came out violated, but held was expected"),
+        (made("claim", VIOLATED), VIOLATED, "claim was violated, but held was expected"),
         (made("control", HELD, expected=VIOLATED), VIOLATED, "but violated was expected"),
         (made("control", UNDECIDED), UNDECIDED, "control: because"),
         (made("control", UNDECIDED, ended="failed_to_run"), UNDECIDED, "control: because"),
@@ -118,7 +118,7 @@ def test_a_run_that_certainly_is_not_outranks_one_that_nobody_knows_of() -> None
 def test_runs_that_were_not_made_leave_the_claim_open() -> None:
     assert judged().outcome is None
     row = judged(made("claim"), planned=2)
-    assert (row.outcome, row.why) == (UNDECIDED, "1 of 2 runs were made")
+    assert (row.outcome, row.why) == (UNDECIDED, "1 of 2 runs completed")
 
 
 @pytest.mark.parametrize(

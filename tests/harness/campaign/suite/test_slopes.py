@@ -89,11 +89,11 @@ def test_a_slope_over_a_figure_has_its_points_where_that_was_measured() -> None:
     row = judged(*runs, made("ten", x=None, y=3000.0), over="c.x", at_least=1200)
     assert (row.outcome, row.why) == (
         UNDECIDED,
-        "c.y over c.x: slope cannot be told: 1 of 3 runs have no such figure",
+        "c.y over c.x: slope is unknown: 1 of 3 runs have no such figure",
     )
     row = judged(*(made(n, x=1.0, y=2.0) for n in ("five", "ten")), over="c.x", at_least=1)
     assert row.outcome == UNDECIDED
-    assert "the points stand in one place" in row.why
+    assert "all points have one x" in row.why
 
 
 def test_slopes_are_not_judged_before_all_has_run() -> None:

@@ -125,10 +125,10 @@ def test_an_engine_that_knows_nothing_of_forgetting_is_not_handed_on(
     on = topology(engine=Echo.name)
     results, _ = theatre.play(plain(experiment("a", topology=on), experiment("b", topology=on)))
     assert results.deployments == 2
-    assert any("cannot forget a run" in line for line in theatre.messages)
+    assert any("cannot remove the residue of a run" in line for line in theatre.messages)
 
 
-@pytest.mark.parametrize("action", cluster_pool.SPOILED)
+@pytest.mark.parametrize("action", cluster_pool.REUSE_BLOCKERS)
 def test_what_a_run_says_of_itself_can_spoil_its_cluster(theatre: Theatre, action: Action) -> None:
     recorded: dict[str, Any] = {
         "reason": "-",
@@ -141,7 +141,7 @@ def test_what_a_run_says_of_itself_can_spoil_its_cluster(theatre: Theatre, actio
     theatre.during["a"] = lambda loop: loop.record(action, **recorded)
     results, _ = theatre.play(plain(experiment("a"), experiment("b")))
     assert results.deployments == 2
-    assert any(cluster_pool.SPOILED[action] in line for line in theatre.messages)
+    assert any(cluster_pool.REUSE_BLOCKERS[action] in line for line in theatre.messages)
 
 
 def test_an_unexpected_outcome_fails_the_suite_and_an_expected_violation_does_not(
