@@ -275,7 +275,7 @@ def test_the_last_line_of_a_failed_heal_names_the_cause(
 
     *failures, last = err.splitlines()
     assert (status, last) == (3, "exit status 3: cluster failed")
-    assert all("not seen to be gone: ContainerError: the freezer" in line for line in failures)
+    assert all("removal not verified: ContainerError: the freezer" in line for line in failures)
     assert len(failures) == (2 if argv == ("heal",) else 1)
 
 
