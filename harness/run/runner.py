@@ -49,7 +49,7 @@ from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.results import Ended, Results
-from streamquake.reports.record.run_events import NotRecovered, OutputSeen, RecordsSent
+from streamquake.reports.record.run_events import OutputSeen, RecordsSent, SystemNotRecovered
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from streamquake.reports.run.html import render_report
 from streamquake.topologies.errors import StreamquakeError, kind_of
@@ -290,7 +290,7 @@ class RunInProgress:
         """Let the load end and the job commit all of it."""
         self._enter("drain")
         limit_s = self.experiment.limits.drain_s
-        if self.loop.history().of(NotRecovered):
+        if self.loop.history().of(SystemNotRecovered):
             load.stop()
             return
         drained = self._await_or_record(load.pending, Wait.WORKLOAD, load.seconds + limit_s)

@@ -24,7 +24,7 @@ from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.history import History, read_history
 from streamquake.reports.record.metrics import by_series, read_metrics
 from streamquake.reports.record.outcome import Outcome
-from streamquake.reports.record.run_events import Drained
+from streamquake.reports.record.run_events import RunDrained
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import palette, run_sentences
 from streamquake.reports.run.html import charting_library, page_environment
@@ -165,7 +165,7 @@ def _moments(folder: RunFolder) -> tuple[float, float]:
     """When the first fault took effect and when all output was committed, in seconds since the run
     began; 0 and infinity where that was not observed."""
     history = read_history(folder.history) if folder.history.exists() else History()
-    injected, drained = history.first(FaultInEffect), history.first(Drained)
+    injected, drained = history.first(FaultInEffect), history.first(RunDrained)
     return (
         0.0 if injected is None else injected.seen_ns / 1e9,
         math.inf if drained is None else drained.at_s,

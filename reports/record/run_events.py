@@ -74,7 +74,7 @@ class WorkloadNotFinished(FailedWaitEvent, action=Action.WORKLOAD_NOT_FINISHED):
     """The workload did not end within its limit."""
 
 
-class NotRecovered(FailedWaitEvent, action=Action.NOT_RECOVERED):
+class SystemNotRecovered(FailedWaitEvent, action=Action.NOT_RECOVERED):
     """The cluster or the job did not recover within the limit."""
 
 
@@ -90,7 +90,7 @@ class OutputsNotQuiet(FailedWaitEvent, action=Action.OUTPUTS_NOT_QUIET):
     """The outputs of a job that the harness did not start kept growing."""
 
 
-class Drained(Event, action=Action.DRAINED):
+class RunDrained(Event, action=Action.DRAINED):
     """The job read everything and committed it."""
 
     lag = EventField[int | None](None)

@@ -14,10 +14,10 @@ from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import (
     ContainerDied,
     ContainerStarted,
-    Drained,
     HarnessError,
     NodeGivenUp,
     PhaseBegan,
+    RunDrained,
     WorkloadDone,
 )
 
@@ -62,7 +62,7 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
         yield _finding("node not started again", reason, event.at_s)
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
-    drained, loaded = history.first(Drained), history.first(WorkloadDone)
+    drained, loaded = history.first(RunDrained), history.first(WorkloadDone)
     if not waits and drained is None:
         yield Finding(what="incomplete", detail={"reason": "nothing says that it was drained"})
     if drained is not None and loaded is not None and drained.at_ns < loaded.at_ns:

@@ -25,7 +25,7 @@ from streamquake.harness.verdict.evidence.transaction_samples import (
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding
-from streamquake.reports.record.run_events import Drained
+from streamquake.reports.record.run_events import RunDrained
 from streamquake.topologies.limits import Limit
 
 Seconds = Limit
@@ -67,7 +67,7 @@ class Transactions(Check):
                 "no coordinator reported its transactions, and the ends of the outputs were not "
                 "sampled"
             )
-        drained = case.history.first(Drained)
+        drained = case.history.first(RunDrained)
         last = next((poll for poll in looks if poll.after == "drain"), None)
         left = _left_behind(held_back, drained)
         stalls = longest_stalls(series)
@@ -160,7 +160,7 @@ class Transactions(Check):
             yield from (each.uncertainty for each in unread)
 
     def _unsampled(
-        self, series: Sampled, left: Mapping[str, int], drained: Drained | None
+        self, series: Sampled, left: Mapping[str, int], drained: RunDrained | None
     ) -> Iterator[str]:
         """What of the partitions was to be judged and was not seen. Those of a run are sampled
         together."""
@@ -199,7 +199,7 @@ class Transactions(Check):
         return ", ".join(message)
 
 
-def _left_behind(held_back: Mapping[str, Samples], drained: Drained | None) -> dict[str, int]:
+def _left_behind(held_back: Mapping[str, Samples], drained: RunDrained | None) -> dict[str, int]:
     """Partition -> offsets held back at its last sample after the drain, when nothing writes."""
     if drained is None:
         return {}

@@ -13,7 +13,7 @@ from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobSubmitted
-from streamquake.reports.record.run_events import Drained
+from streamquake.reports.record.run_events import RunDrained
 
 
 def _channels(history: History) -> int:
@@ -28,7 +28,7 @@ def _channels(history: History) -> int:
 
 def not_drained(history: History) -> str | None:
     """Why the outputs may still change, or None where the run was drained."""
-    if history.first(Drained) is None:
+    if history.first(RunDrained) is None:
         waits = failed_waits(history)
         return waits[0].reason if waits else "the run ended before it was drained"
     completed = history.of(CheckpointCompleted)

@@ -50,7 +50,7 @@ from streamquake.reports.record.job_events import (
     JobRunning,
     JobSubmitted,
 )
-from streamquake.reports.record.run_events import Drained, OutputSeen, RecordsSent
+from streamquake.reports.record.run_events import OutputSeen, RecordsSent, RunDrained
 
 _NO_PHASES = (
     "fault",
@@ -188,7 +188,7 @@ def _drained(history: History, window: FaultWindow) -> bool:
     if window.healed_s is None:
         return False
     loaded_s = _last_s(history.of(RecordsSent)) - window.healed_s
-    drained = history.first(Drained, after_ns=_ns(window.healed_s))
+    drained = history.first(RunDrained, after_ns=_ns(window.healed_s))
     return loaded_s <= NOTED_S and drained is not None
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
-from streamquake.reports.record.run_events import FailedWaitEvent, NotRecovered
+from streamquake.reports.record.run_events import FailedWaitEvent, SystemNotRecovered
 
 
 class Wait(StrEnum):
@@ -53,7 +53,7 @@ def failed_waits(history: History) -> tuple[FailedWait, ...]:
 
 
 def _wait(event: FailedWaitEvent) -> Wait:
-    if isinstance(event, NotRecovered):
+    if isinstance(event, SystemNotRecovered):
         reason = event.reason or ""
         return next((wait for wait in Wait if reason.startswith(f"{wait}:")), Wait.RECOVERY)
     return next(wait for wait, action in NOT_MET.items() if action == event.action)
