@@ -48,7 +48,7 @@ clear_remains() {
     /run/docker/containerd/containerd.sock.ttrpc
 }
 
-# An engine that somebody else is just starting answers soon; one that hangs is not ours to end.
+# An engine that another process is just starting answers soon; one that hangs is not ours to end.
 await_answer() {
   local waited=0
   until answers; do

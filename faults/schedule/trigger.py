@@ -123,13 +123,13 @@ class Between(Trigger):
         if self._closed is None:
             return ""
         moment_ns, action = self._closed
-        # What fails once the fault was called fails by it, before anybody sees it bite.
+        # A failure after the fault was called is its effect, even before it is verified.
         if moment_ns > (called_ns if action == Action.CHECKPOINT_FAILED else seen_ns):
             return ""
         late_ms = (seen_ns - moment_ns) / 1e6
         return (
             f'the window between "{self._first}" and "{self._second}" was missed: '
-            f'"{action}" came {late_ms:.1f} ms before the fault was seen to bite'
+            f'"{action}" came {late_ms:.1f} ms before the effect of the fault was verified'
         )
 
     def missing(self) -> str:

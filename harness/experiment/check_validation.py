@@ -1,6 +1,6 @@
 """What must be true between the checks of an experiment, its schedule, its load and its outputs.
 
-A check that looks for a fault or an output that nobody has can only be undecided, and one whose
+A check that looks for a fault or an output that does not exist can only be undecided, and one whose
 limit is more than all that is sent can only be held.
 """
 
@@ -12,12 +12,12 @@ from typing import Any
 from streamquake.harness.experiment.model import Experiment
 from streamquake.topologies.problems import did_you_mean
 
-Troubles = Iterator[tuple[str, str, str]]
+CheckProblems = Iterator[tuple[str, str, str]]
 """(check, parameter, message)"""
 
 
-def check_problems(experiment: Experiment, *, drawn: bool) -> Troubles:
-    """What of the checks cannot work; of a schedule that is `drawn` nobody knows the faults yet."""
+def check_problems(experiment: Experiment, *, drawn: bool) -> CheckProblems:
+    """The checks that cannot work. The faults of a schedule that is `drawn` are not known yet."""
     for check in experiment.checks:
         given = check.model_dump(exclude_unset=True)
         if not drawn:
@@ -26,19 +26,21 @@ def check_problems(experiment: Experiment, *, drawn: bool) -> Troubles:
         yield from _beyond_the_load(experiment, check.name, given)
 
 
-def _unknown_fault(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
+def _unknown_fault(experiment: Experiment, check: str, params: Mapping[str, Any]) -> CheckProblems:
     wanted, known = params.get("fault"), {step.fault for step in experiment.faults}
     if isinstance(wanted, str) and wanted not in known:
         yield check, "fault", f'the schedule has no "{wanted}"{did_you_mean(wanted, known)}'
 
 
-def _unknown_output(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
+def _unknown_output(experiment: Experiment, check: str, params: Mapping[str, Any]) -> CheckProblems:
     wanted, known = params.get("output"), experiment.promise.outputs
     if isinstance(wanted, str) and wanted not in known:
         yield check, "output", f'no output is called "{wanted}"{did_you_mean(wanted, known)}'
 
 
-def _beyond_the_load(experiment: Experiment, check: str, params: Mapping[str, Any]) -> Troubles:
+def _beyond_the_load(
+    experiment: Experiment, check: str, params: Mapping[str, Any]
+) -> CheckProblems:
     workload = experiment.workload
     planned, slack_s = workload.planned, params.get("slack_s")
     if check == "bounded_loss" and isinstance(slack_s, int | float) and slack_s >= workload.seconds:

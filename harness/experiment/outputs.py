@@ -23,11 +23,11 @@ A job's SQL file says so in a comment block of YAML at its top:
     --     SELECT key, seq, SUM(amount) OVER (PARTITION BY key ORDER BY seq) AS total FROM sent
 
 `sent` has one row per record that the job may have been given, with the columns of the workload
-(`workloads/numbered/frame.py`) and `status`: acknowledged, or unknown where nobody could find out;
-sends that were refused are no rows. An expectation that hands `status` through says that each of
-its rows stands for one send; one that does not (totals, windows) can be judged only when every
-send is settled. An output without an expectation cannot be judged, and `exactly_once` says so:
-undecided.
+(`workloads/numbered/frame.py`) and `status`: acknowledged, or unknown where it could not be
+determined; sends that were refused are no rows. An expectation that hands `status` through says
+that each of its rows stands for one send; one that does not (totals, windows) can be judged only
+when every send is settled. An output without an expectation cannot be judged, and `exactly_once`
+says so: undecided.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Plans that runs recorded: complete, so that nothing is looked up for one.
 
 What a document names by its file stands in a recorded plan as its text. A record may come from
-somebody else, and must not choose which files of this machine are read.
+another person, and must not choose which files of this machine are read.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from streamquake.topologies.problems import did_you_mean
 EVENTS = (Action.CHECKPOINT_TRIGGERED, Action.CHECKPOINT_COMPLETED)
 """What a drawn step may wait for: it comes of itself in every job that takes checkpoints."""
 BEFORE_THE_END_S = 15.0
-"""The load outlasts the schedule, also where faults bite late: they are proven on what flows."""
+"""The load outlasts the schedule, also if faults take effect late: their effect is proven on
+traffic."""
 SHORTEST_S = 4.0
 SWARM = PROFILES["swarm"]
 

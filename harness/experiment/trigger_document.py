@@ -28,7 +28,7 @@ AT_THE_END = (
 
 
 def trigger_problems(document: Document, at: Place, when: TriggerSpec) -> list[Problem]:
-    """Events and metrics of a `when` that nobody tells; steps are judged with the schedule."""
+    """Events and metrics of a `when` that no engine records; steps are judged with the schedule."""
     known = [str(action) for action in Action]
     named: list[tuple[Place, str]] = [] if when.event is None else [((*at, "event"), when.event)]
     named += [((*at, "between", n), name) for n, name in enumerate(when.between or ())]

@@ -57,7 +57,8 @@ WRITTEN = {
 
 
 def fault_target_problem(fault: Fault | type[Fault], target: str, topology: Topology) -> str | None:
-    """Why a fault cannot strike a target, written as in YAML, on this topology; None if it can."""
+    """Why a fault cannot be injected into a target, written as in YAML, on this topology; None if
+    it can."""
     try:
         choice = parse_target(target)
     except ValueError as error:
@@ -86,7 +87,7 @@ def _not_ours(fault: Fault | type[Fault], choice: TargetChoice, topology: Topolo
     name = named or next(iter(others))
     data = ", ".join(known for known in faults if faults[known].target_kind == "workload")
     return (
-        f"{fault.name} strikes what Streamquake has deployed and can mend, and {name} at "
+        f"{fault.name} needs a target that Streamquake has deployed and can repair, and {name} at "
         f'{others[name]} is not; disturb the data ({data}; target "the workload"), or deploy '
         f"{name} (`nodes` in place of `endpoint`)"
     )

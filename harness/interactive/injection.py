@@ -1,4 +1,4 @@
-"""Disturbing a kept cluster by hand: the same intents, strikes and undoing as in a run."""
+"""Manual injection on a kept cluster: the same intents, injections and heals as in a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamquake.topologies.problems import BadInput, Problem, bad_input, did_yo
 from streamquake.topologies.yaml_document import Document, parse_value
 
 POLL_EVERY_S = 0.5
-"""How often a waiting `inject` looks whether somebody else has healed."""
+"""How often a waiting `inject` checks whether another process has healed the fault."""
 SHORTEST_ID = 4
 """An id may be shortened to so many characters."""
 
@@ -67,7 +67,7 @@ def inject_now(
 def hold(
     kept: ClusterSession, intent: Intent, *, seconds: float, limit_s: float
 ) -> InjectionResult | None:
-    """Wait so long or until interrupted, then undo. None when somebody else did so before."""
+    """Wait so long or until interrupted, then heal. None if another process healed before."""
     clock = kept.cluster.clock
     until_ns = clock.now_ns() + int(seconds * 1e9)
     with suppress(Interrupted):

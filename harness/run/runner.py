@@ -95,7 +95,7 @@ def run(
             ended, reason = "interrupted", f"stopped by {interruption}"
         except StreamquakeError as failure:
             cause, reason = failure.kind, str(failure)
-        except Exception as error:  # noqa: BLE001 - an error that nobody foresaw must not lose the record
+        except Exception as error:  # noqa: BLE001 - an unforeseen error must not lose the record
             cause = kind_of(error)
             reason = f"{cause}: {type(error).__name__}: {error}"
             act.save_traceback()

@@ -1,4 +1,4 @@
-"""Whose doing each anomaly of a run's output was: all of them by their cause, and each example.
+"""Attribution of the anomalies of a run's output: all of them by their cause, and each example.
 
 An anomaly that is there was written at the moment its broker stamped it with; one that is lost was
 to be written after it was sent. Which interval of the run that was shows what went on then: a

@@ -2,7 +2,8 @@
 
 An open transaction holds back all that stands behind it in its partition: the last stable offset
 does not pass it. Where it is never ended (a hanging transaction) even what was committed later
-stays invisible. Such records are among the lost; that they stand there says whose doing it is.
+stays invisible. Such records are among the lost; their presence attributes the loss to the open
+transaction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON of records, which may be cut off, damaged, or somebody else's."""
+"""JSON of records, which may be cut off, damaged, or from an untrusted source."""
 
 from __future__ import annotations
 

@@ -130,7 +130,8 @@ class RunFolder:
 
 
 def _closed(folder: RunFolder) -> RunFolder:
-    """The folder, if what is read below it lies in it: a record may be somebody else's."""
+    """The folder, if what is read below it lies in it: a record may come from an untrusted
+    source."""
     top = folder.path.resolve()
     for place, folders, files in os.walk(top):
         for path in (Path(place, name) for name in (*folders, *files)):

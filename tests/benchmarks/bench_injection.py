@@ -3,11 +3,11 @@
     python -m tests.benchmarks.bench_injection [PAIRS]
 
 The victim's main process writes its clock into a file about every 0.3 ms: its last entry is the
-earliest that the command line can have struck, and the first one after a pause its end. Of a fault
-the latest moment counts, when the kernel was seen to have done it, and the victim must not
-contradict that. A partition is measured to the return of the last rule, beside one bare `iptables`
-in the namespace and the interface's going after `docker network disconnect`. The arms are
-interleaved. Needs root on the engine's host.
+earliest moment at which the command line can have injected, and the first one after a pause its
+end. Of a fault the latest moment counts, when the kernel was seen to have done it, and the victim
+must not contradict that. A partition is measured to the return of the last rule, beside one bare
+`iptables` in the namespace and the interface's going after `docker network disconnect`. The arms
+are interleaved. Needs root on the engine's host.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ def partitioning(cluster: Cluster, affected: Node, other: Node, figures: Figures
 def note(
     what: str, called_s: float, bracket: InjectionTimes | None, last_s: float, figures: Figures
 ) -> None:
-    """One strike: a fault's by its bracket, which the victim's last entry must not contradict; the
-    command line's by that entry."""
+    """One injection: a fault's by its bracket, which the victim's last entry must not contradict;
+    the command line's by that entry."""
     if bracket is None:
         figures[f"{what} docker"].append((last_s - called_s) * 1e3)
         return

@@ -1,12 +1,12 @@
-"""How long after its trigger a fault bites: median and worst over 20 strikes.
+"""How long after its trigger a fault takes effect: median and maximum of 20 injections.
 
     python -m tests.benchmarks.bench_trigger            the loop's own part, nothing but threads
     python -m tests.benchmarks.bench_trigger --real     one run of 20 steps on containers
     python -m tests.benchmarks.bench_trigger RUN...     the faults of recorded runs
 
 The loop's own part is from the moment a watcher hands over an event to the effect on a fake runtime
-with a real clock: queue, target, intent on disk, strike, first look. On containers the trigger is
-the engine's own stamp of the event, so the watcher's polling is in the figure.
+with a real clock: queue, target, intent on disk, injection, first check. On containers the trigger
+is the engine's own stamp of the event, so the watcher's polling is in the figure.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def on_containers(out: Path) -> Path:
 
 
 def recorded(run: Path) -> list[float]:
-    """The lateness of every fault that bit in a recorded run."""
+    """The lateness of every fault that took effect in a recorded run."""
     results = json.loads((run / "results.json").read_text(encoding="utf-8"))
     found = (fault.get("lateness_ms") for fault in results["faults"])
     return [late for late in found if late is not None]
@@ -120,11 +120,11 @@ def recorded(run: Path) -> list[float]:
 
 def show_message(what: str, found: list[float]) -> None:
     if not found:
-        print(f"{what}: no fault bit")
+        print(f"{what}: no fault took effect")
         return
     print(
         f"{what}: median {statistics.median(found):.1f} ms, worst {max(found):.1f} ms "
-        f"over {len(found)} strikes"
+        f"over {len(found)} injections"
     )
 
 

@@ -30,7 +30,7 @@ BUCKETS = 65_536
 
 
 def ours(records: int) -> Arm:
-    """`streamquake reconcile`, digest first and drill after."""
+    """`streamquake reconcile`, digest first, row diff after."""
     from streamquake.harness.reconcile.compare import compare
     from streamquake.harness.reconcile.comparison import ComparisonRequest, Side
     from streamquake.harness.reconcile.reading.source import source_of

@@ -73,7 +73,7 @@ def test_a_window_that_has_not_closed_was_hit() -> None:
 def test_a_window_that_closed_before_the_effect_was_missed() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
-    assert "came 100.0 ms before the fault was seen to bite" in waiting.missed(
+    assert "came 100.0 ms before the effect of the fault was verified" in waiting.missed(
         int(1.2e9), int(1.2e9)
     )
 
@@ -257,7 +257,7 @@ def test_a_missed_window_says_by_how_much() -> None:
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
     assert waiting.missed(int(1.05e9), int(1.1125e9)) == (
         'the window between "checkpoint triggered" and "checkpoint acknowledged" was missed: '
-        '"checkpoint acknowledged" came 12.5 ms before the fault was seen to bite'
+        '"checkpoint acknowledged" came 12.5 ms before the effect of the fault was verified'
     )
     assert "came 100000.0 ms before" in waiting.missed(int(1.05e9), int(101.1e9))
     assert waiting.missed(int(1.05e9), int(1.1e9)) != "", "at the same moment is too late"

@@ -50,7 +50,7 @@ SELECT `key`, seq, `index`, amount, arrived, COUNT(*) OVER (
 ) AS steps
 FROM input;
 
--- Each step needs what the one before it found: a step that nobody needs would be left out.
+-- Each step needs what the one before it found: a step whose result is unused would be left out.
 CREATE TEMPORARY VIEW second_step AS
 SELECT `key`, seq, `index`, amount, arrived, MAX(steps) OVER (
   PARTITION BY amount ORDER BY arrived ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW

@@ -85,7 +85,7 @@ class Effect(Check):
             return self.undecided(reasons, tuple(missing), **counts)
         if planned == 0:
             return self.held("no fault was planned", **counts)
-        message = f"{planned} of {planned} faults seen in effect and seen healed"
+        message = f"{planned} of {planned} faults verified in effect and healed"
         recorded = (f"faults[{step}] {why}" for step, why in idle.items())
         return self.held("; ".join((message, *recorded, *overlaps)), **counts)
 

@@ -116,8 +116,8 @@ class FailoverScope(Check):
         return replace(widest, summary="; ".join([*(each.summary for each in recorded), *others]))
 
     def _inconclusive(self, failover: Failover, running: Mapping[str, Samples]) -> bool:
-        """Whether it neither shows nor refutes anything beside other faults: no task ran where it
-        struck, and nothing restarted, or the whole job where that is expected; or the job was
+        """Whether it neither shows nor refutes anything beside other faults: no task ran on its
+        targets, and nothing restarted, or the whole job where that is expected; or the job was
         ordered to restart."""
         if failover.as_ordered:
             return True
@@ -324,7 +324,7 @@ def _counts(
 
 
 def _was_watched(history: History, effect_ns: int, running: Mapping[str, Samples]) -> bool:
-    """Whether somebody looked at the tasks after the fault."""
+    """Whether the tasks were sampled after the fault."""
     checked = history.first(*LOOKS, after_ns=effect_ns + 1) is not None
     return checked or any(float(s.at_s[-1]) * 1e9 > effect_ns for s in running.values())
 

@@ -1,11 +1,12 @@
 """When the lag was normal again after a fault.
 
-Lag counts what was sent and is not committed as read, so it goes up and down like a saw's teeth, a
-tooth from one commit to the next. Checkpoints are short and many: their lag is normal at or below
-its 95th percentile from before the fault. Micro-batches are few and long, and each takes all that
-came during the one before: the foot of a tooth, its lowest sample, is what came during one batch,
-and its tip about twice that. So the lag of micro-batches is normal from the first commit on after
-which every tooth has a usual foot, and a tip of no more than twice a usual foot.
+Lag counts the records that were sent and are not committed as read. It is a sawtooth: it rises
+until a commit and drops at it. Checkpoints are short and many: their lag is normal at or below its
+95th percentile from before the fault. Micro-batches are few and long, and each reads everything
+that arrived during the one before: the lowest sample of an interval between two commits is what
+arrived during one batch, and the highest is about twice that. So the lag of micro-batches is normal
+from the first commit on after which every interval has a usual lowest sample, and a highest sample
+of no more than twice that.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ def lag_normal_s(history: History, metrics: Path, effect_s: float) -> float | No
     if commits:
         feet = [
             interval.foot
-            for interval in _teeth(before, [at_s for at_s in commits if at_s < effect_s])
+            for interval in _lag_intervals(before, [at_s for at_s in commits if at_s < effect_s])
         ]
-        intervals = list(_teeth(after, [at_s for at_s in commits if at_s >= effect_s]))
+        intervals = list(_lag_intervals(after, [at_s for at_s in commits if at_s >= effect_s]))
         back_s = _back_of_batches(feet, intervals)
     else:
         back_s = _back_of_checkpoints([value for _, value in before], after, effect_s)
@@ -92,7 +93,7 @@ def _back_of_batches(before: Sequence[float], after: Sequence[LagInterval]) -> f
     return back_s
 
 
-def _teeth(lag: Sequence[Sample], commits: Sequence[float]) -> Iterator[LagInterval]:
+def _lag_intervals(lag: Sequence[Sample], commits: Sequence[float]) -> Iterator[LagInterval]:
     """Those in which lag was sampled: batches may be shorter than the time between two samples."""
     for begin_s, end_s in pairwise([*commits, inf]):
         values = [value for at_s, value in lag if begin_s <= at_s < end_s]

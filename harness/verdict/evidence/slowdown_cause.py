@@ -35,8 +35,8 @@ class SlowdownCause:
 
 
 def slowed_as_injected(text: str, graph: JobGraph) -> SlowdownCause | None:
-    """Where somebody says it is: text in a vertex's name, `link`, or `link into TEXT`. None when no
-    vertex's name holds the text, or every one's."""
+    """Where the experiment says it is: text in a vertex's name, `link`, or `link into TEXT`. None
+    when no vertex's name holds the text, or every one's."""
     if text == LINK:
         return SlowdownCause(is_link=True)
     name = text.removeprefix(f"{LINK} into ")

@@ -384,7 +384,7 @@ def _raising(error: BaseException) -> click.Command:
 
 
 def _foreign(out: Path, **promise: Any) -> RunFolder:
-    """A record of somebody else's, with a promise of its own."""
+    """A record from an untrusted source, with a promise of its own."""
     folder = RunFolder.create(out, "20260101-000000-abcd")
     plan = experiment_document(load_experiment("quickstart", seed=1))
     plan["job"]["sql"] = plan["job"]["pyspark"] = "SELECT 1;\n"

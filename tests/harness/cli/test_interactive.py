@@ -225,12 +225,12 @@ def test_of_two_people_at_once_one_is_refused(up: RunCommand, runtime: FakeRunti
             inject_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
         except BadInput as refused:
             return str(refused)
-        return "struck"
+        return "injected"
 
     with ThreadPoolExecutor(max_workers=8) as pool:
         arrived = list(pool.map(lambda _: inject_fault(), range(8)))
-    assert arrived.count("struck") == 1
-    assert all("already under pause" in message for message in arrived if message != "struck")
+    assert arrived.count("injected") == 1
+    assert all("already under pause" in message for message in arrived if message != "injected")
     assert len(open_faults(up)) == 1
 
 

@@ -32,7 +32,7 @@ STATEMENTS = (JOBS / "keyed-totals.sql").read_text(encoding="utf-8")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with files of every kind that nobody should name."""
+    """The current folder, with files of every kind whose names are not arguments."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "latin.sql").write_bytes(b"SELECT '\xe9';\n")
     with (tmp_path / "large.sql").open("wb") as large:

@@ -1,4 +1,4 @@
-"""Faults of the data that would leave a result nobody knows are refused, with the way out."""
+"""Data faults that would make the correct result unknown are rejected, with the next step."""
 
 from __future__ import annotations
 

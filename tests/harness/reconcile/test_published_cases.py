@@ -70,7 +70,8 @@ def test_the_published_verdict_is_ours(
 
 
 def test_nothing_at_all_proves_nothing_here(spark: SparkSession, tmp_path: Path) -> None:
-    """An empty queue is valid to Jepsen (total-queue, empty): here nobody would have tested it."""
+    """An empty queue is valid to Jepsen (total-queue, empty): here it would not have been
+    tested."""
     empty = tmp_path / "none.json"
     empty.write_text("")
 

@@ -1,4 +1,4 @@
-"""Changelogs: what stands after all was taken back, and what was taken back that nobody said."""
+"""Changelogs: rows left after all retractions, and retractions of rows that were never written."""
 
 from __future__ import annotations
 

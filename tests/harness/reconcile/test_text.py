@@ -37,7 +37,7 @@ def sent(tmp_path: Path) -> Path:
 def test_a_verifiable_producer_is_reconciled(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
 ) -> None:
-    """1.0 and 1.2 are missing, 1.5 is there twice, one value is no text, one nobody sent."""
+    """1.0 and 1.2 are missing, 1.5 is there twice, one value is no text, one was never sent."""
     values = [b"1.1", b"1.3", b"1.5", b"1.5", b"\xff1.2", b"1.4", b"1.9", None]
 
     result = of_topic(spark, monkeypatch, sent, values, actual_format="text")

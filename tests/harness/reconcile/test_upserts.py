@@ -84,11 +84,11 @@ CASES: dict[str, tuple[GivenText, set[str]]] = {
     "an object is a value": ([*AT_THE_END, ("b", "{}")], {"changed"}),
     "deleted and there": ([*AT_THE_END, ("d", None), ("d", 4)], {"phantom"}),
     "what cannot be read deletes nothing": ([*AT_THE_END, ("b", ""), ("b", "null")], set()),
-    "deletes nobody knows what": ([*AT_THE_END, (None, None)], set()),
+    "deletes an unknown key": ([*AT_THE_END, (None, None)], set()),
 }
 """What is said, and the classes of what then is wrong with the keys of the case."""
 UNREAD = 3
-"""Records of all cases that cannot be read; nobody knows whose."""
+"""Records of all cases that cannot be read; their keys are unknown."""
 
 
 def of_all_cases() -> tuple[GivenText, list[dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""Baselines cache_of of the strike: fresh ones are used, others are measured again."""
+"""Baselines measured before the injection: fresh ones are used, others are measured again."""
 
 from __future__ import annotations
 

@@ -301,10 +301,10 @@ def test_a_step_that_waits_for_a_skipped_step_is_skipped_at_once(tmp_path: Path)
 def test_a_step_whose_target_is_not_found_is_skipped_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nobody(*_: object) -> tuple[Target, ...]:
+    def no_target(*_: object) -> tuple[Target, ...]:
         raise ConnectionError("the JobManager does not answer")
 
-    monkeypatch.setattr("streamquake.harness.run.fault_scheduler.resolve", nobody)
+    monkeypatch.setattr("streamquake.harness.run.fault_scheduler.resolve", no_target)
     dataset = Testbed(tmp_path, step("kill", "flink/taskmanager-2", after_s=1.0))
     (skipped,) = dataset.play().of(Action.FAULT_SKIPPED)
     assert skipped.value["reason"] == "ConnectionError: the JobManager does not answer"
@@ -744,7 +744,7 @@ def test_baselines_are_measured_shortly_before_a_known_moment(
     assert [round(moment) for moment in measured] == [1, 4]
     (effect,) = dataset.play().of(Action.FAULT_IN_EFFECT)
     before = effect.value["evidence"]["flink/taskmanager-1"]["before"]
-    assert before["measurement"] in (2, 3), "none of its own delays the strike"
+    assert before["measurement"] in (2, 3), "its own measurement does not delay the injection"
 
 
 def test_baselines_are_measured_again_after_a_cluster_change(

@@ -100,8 +100,8 @@ def test_a_stop_ends_it_and_notes_what_was_sent() -> None:
 
 def test_sends_that_time_out_are_unknown_never_failed() -> None:
     workload = Numbered(records=50, rate_per_s=1000, delivery_timeout_s=1)
-    nobody: dict[str, str | int] = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
-    sending = Sending(workload, **nobody)
+    unreachable: dict[str, str | int] = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+    sending = Sending(workload, **unreachable)
     sending.until(lambda: sending.running.done)
 
     assert sending.notes[-1].value == {"acknowledged": 0, "failed": 0, "unknown": 50}
@@ -185,12 +185,12 @@ def test_a_surge_sends_faster_and_settling_makes_up_for_nothing() -> None:
 def test_a_load_that_is_stuck_takes_orders_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(producer, "STOP_FLUSH_S", 0.1)
     workload = Numbered(records=200_000, rate_per_s=200_000, delivery_timeout_s=30)
-    nobody: dict[str, str | int] = {
+    unreachable: dict[str, str | int] = {
         "bootstrap.servers": "127.0.0.1:1",
         "log_level": 0,
         "queue.buffering.max.messages": 100,
     }
-    sending = Sending(workload, **nobody)
+    sending = Sending(workload, **unreachable)
     sending.running.steer("skew", {"hot_share": 0.5})
 
     assert sending.running.settle("skew") <= 101

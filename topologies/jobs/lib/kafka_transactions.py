@@ -1,7 +1,7 @@
 """A Kafka sink for Structured Streaming that is exactly-once, as Spark's own is not.
 
 Each partition of a micro-batch is written in one transaction of its own, and the number of the
-batch is committed in the same transaction, as the offset of a consumer group that nobody reads
+batch is committed in the same transaction, as the offset of a consumer group without consumers
 with. A partition that is written again, since its task, its executor or the driver was lost before
 the batch was committed, finds that number and writes nothing.
 

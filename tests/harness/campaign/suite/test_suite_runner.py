@@ -102,7 +102,7 @@ def test_another_topology_gets_a_new_cluster_and_the_former_one_is_removed_first
     results, _ = theatre.play(plain(experiment("a", "other"), experiment("b")))
     assert (results.deployments, status_of_suite(results)) == (2, 0)
     assert there == [4]  # three nodes and their network
-    # Nobody is made to forget a run on a cluster that goes anyway.
+    # A cluster that is removed anyway need not be cleaned of its run.
     assert [Remembering.written[str(row.run)] for row in results.rows] == [
         [row.run] for row in results.rows
     ]

@@ -1,7 +1,8 @@
 """A run by hand whose output has stamps: what was sent, what came when, and a history around it.
 
 A record is sent every 10 ms, each of eight keys in turn; it comes out 50 ms later, into the
-partition of its key's number modulo four. At 10 s a fault strikes, at 12 s all runs again.
+partition of its key's number modulo four. At 10 s a fault is injected, at 12 s everything runs
+again.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def judged(
 
 
 def late(until_s: float, partition: int = 1) -> list[Out]:
-    """What was sent after the strike comes out of one partition no sooner than this."""
+    """Records sent after the injection come out of one partition no sooner than this."""
 
     def held_back(out: Out) -> Iterable[Out]:
         waits = out.partition == partition and 10 <= out.at_s < until_s
@@ -188,7 +188,7 @@ def test_without_evidence_there_is_no_verdict(
 def test_a_limit_longer_than_the_recovery_is_watched_for_as_long(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """All is well again 2.6 s after the strike, and the load goes on for 10.1 s."""
+    """All is well again 2.6 s after the injection, and the load goes on for 10.1 s."""
     soon = judged(spark, tmp_path / "soon", late(11.5), within_s=8)
     assert soon.outcome == Outcome.HELD, soon.summary
 

@@ -93,7 +93,7 @@ def test_a_longer_interval_is_violated(spark: SparkSession, tmp_path: Path) -> N
     assert result.outcome == Outcome.VIOLATED
     assert 5000 < (result.counts["committed_p50_ms"] or 0) < 6500
     assert [finding.what for finding in result.findings] == ["late"]
-    # Whoever reads everything sees no difference.
+    # A reader of uncommitted records sees no difference.
     assert 1040 <= (result.counts["p50_ms"] or 0) <= 1060
 
 

@@ -193,7 +193,7 @@ def test_what_the_engine_knew_before_the_effect_was_seen_is_detected_at_once(
 def test_files_come_with_the_commit_of_what_was_read(
     tmp_path: Path, rows: int, within_s: float, outcome: Outcome
 ) -> None:
-    """Nobody watches a folder. A batch without rows brings no file to it."""
+    """A folder is not watched. A batch without rows brings no file to it."""
     recorded = Story().effect(10)
     recorded.at(11, Action.JOB_RESTARTING).at(13, Action.JOB_RESTORED, checkpoint=3)
     recorded.at(14, Action.JOB_RUNNING)

@@ -680,7 +680,7 @@ def test_restarts_of_every_job_are_judged(tmp_path: Path) -> None:
         ({"seen_ns": 14 * 10**9}, None),
     ],
 )
-def test_a_break_is_noticed_since_the_fault_before_it_bit(
+def test_a_failure_counts_from_the_effect_of_the_fault_before_it(
     tmp_path: Path, injected: dict[str, int], detect_s: float | None
 ) -> None:
     """One that is noticed before its effect was seen took no time."""

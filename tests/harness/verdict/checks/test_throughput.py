@@ -53,7 +53,7 @@ def test_a_short_outage_is_held_and_told_in_figures(spark: SparkSession, tmp_pat
     counts = result.counts
     assert counts["usual_per_s"] == 100
     assert 3.0 <= (counts["outage_s"] or 0) <= 3.02
-    # From the strike at 9.9 s on: 300 records came at 13 s, together with those of their second.
+    # From the injection at 9.9 s on: 300 records came at 13 s, together with those of their second.
     assert (counts["least_share"], counts["peak_share"]) == (0.0, 3.9)
     # Of the seven seconds until 5 s after the heal two were empty, the first had a tenth.
     assert counts["available_share"] == round(5 / 7, 4)
@@ -66,7 +66,7 @@ def test_a_long_outage_is_violated_with_when_it_began(spark: SparkSession, tmp_p
     assert result.outcome == Outcome.VIOLATED
     finding = result.findings[0]
     assert (finding.what, finding.where) == ("an outage", "totals")
-    # It began before the strike: what came last and stayed.
+    # It began before the injection: what came last and stayed.
     assert 8.9 < finding.detail["since_s"] < 9.0
     assert 6000 <= finding.detail["gap_ms"] <= 6020
 
@@ -79,7 +79,7 @@ def test_an_output_that_never_comes_back_is_out_until_the_end(
     assert result.outcome == Outcome.VIOLATED
     assert 6.4 < (result.counts["outage_s"] or 0) < 6.6  # until 5 s after the heal
 
-    # That much is allowed, and how much more it would have become nobody knows.
+    # That much is allowed, and how much more it would have become is unknown.
     result = judged(spark, tmp_path / "b", arrived, outage_within_s=9.5)
     assert result.outcome == Outcome.UNDECIDED
     assert "it had not come back when the load ended" in result.summary
@@ -127,7 +127,7 @@ def test_of_batches_that_take_seconds_the_outage_is_judged_and_no_share(
 
 
 def silent_twice() -> list[Out]:
-    """As long before the strike as after it."""
+    """As long before the injection as after it."""
     before = silent(2.0, 5.5)
     return sorted(
         (out._replace(at_s=13.5) if 10 <= out.at_s < 13.5 else out for out in before),

@@ -131,7 +131,7 @@ def windowed(
     closed_s: float = 5.2,
     **more: Any,
 ) -> str:
-    """What is said of a strike that was called at 6 s and seen at 6.1 s, in a window that opened
+    """The result for an injection called at 6 s and in effect at 6.1 s, in a window that opened
     at 5 s; every event is seen 0.5 s after its stamp but the first."""
     ms = {name: EPOCH_MS + round(at_s * 1000) for name, at_s in (("open", 5), ("closed", closed_s))}
     story = Story().at(1, Action.JOB_SUBMITTED, submitted_ms=EPOCH_MS + 990)

@@ -1,4 +1,4 @@
-"""When the lag of micro-batches is normal again: told by the feet and tips of its teeth."""
+"""When the lag of micro-batches is normal again: by the lows and highs of its sawtooth."""
 
 from __future__ import annotations
 
