@@ -51,7 +51,7 @@ def test_every_lower_bound_is_a_release_that_was_tried(file: str, extras: tuple[
 
 
 @pytest.mark.parametrize("text", ["click", "click<9", "click>=8.4", "click>=8.5.2", "click>=9"])
-def test_a_bound_that_nobody_tried_is_found(text: str) -> None:
+def test_an_untried_bound_is_found(text: str) -> None:
     assert [*untried([text], {"click": Version("8.5.1")})] == [text]
 
 

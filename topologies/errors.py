@@ -26,7 +26,7 @@ class ErrorKind(StrEnum):
     """No container engine is reachable, or the user has no permission to use it."""
     IMAGE_FAILED = "image failed"
     """An image is not known, or could not be built."""
-    MACHINE_UNFIT = "machine unfit"
+    MACHINE_UNSUITABLE = "machine unsuitable"
     """Java is missing, the disk is full, or the operating system rejected an operation."""
     CLUSTER_FAILED = "cluster failed"
     """A container or a system in it did not start, ended, rejected a call or was unreachable."""
@@ -56,7 +56,7 @@ def kind_of(error: Exception) -> ErrorKind:
         return error.kind
     if isinstance(error, ConnectionError | TimeoutError):
         return ErrorKind.CLUSTER_FAILED
-    return ErrorKind.MACHINE_UNFIT if isinstance(error, OSError) else ErrorKind.INTERNAL
+    return ErrorKind.MACHINE_UNSUITABLE if isinstance(error, OSError) else ErrorKind.INTERNAL
 
 
 def common_cause(causes: Iterable[str]) -> str:

@@ -67,7 +67,7 @@ def hindrances(runtime: ContainerRuntime | None) -> tuple[MachineCheck, ...]:
 def kind_of_problems(found: Sequence[MachineCheck]) -> ErrorKind:
     """The kind of error that these problems would end a run with."""
     missing = any(each.what == ENGINE for each in found)
-    return ErrorKind.ENGINE_MISSING if missing else ErrorKind.MACHINE_UNFIT
+    return ErrorKind.ENGINE_MISSING if missing else ErrorKind.MACHINE_UNSUITABLE
 
 
 def _engine(runtime: ContainerRuntime) -> MachineCheck:

@@ -53,7 +53,7 @@ EXECUTOR_S = 120.0
 class JavaMissing(StreamquakeError):
     """Spark cannot run on this machine; the message names what to install."""
 
-    kind = ErrorKind.MACHINE_UNFIT
+    kind = ErrorKind.MACHINE_UNSUITABLE
 
 
 class SparkMasterError(StreamquakeError, ConnectionError):

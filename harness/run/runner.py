@@ -69,7 +69,8 @@ def run(
 ) -> Results:
     """Run one experiment and judge it. Never raises for what the system under test does.
 
-    The cluster comes from `beds`; without them the run has one of its own, which `keep` leaves up.
+    The cluster comes from `cluster_leases`; without them the run has one of its own, which
+    `keep` leaves up.
     """
     run_id = new_run_id()
     folder = RunFolder.create(out, run_id)

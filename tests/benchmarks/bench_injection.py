@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.bench_injection [PAIRS]
 
-The victim's main process writes its clock into a file about every 0.3 ms: its last entry is the
+The target's main process writes its clock into a file about every 0.3 ms: its last entry is the
 earliest moment at which the command line can have injected, and the first one after a pause its
-end. Of a fault the latest moment counts, when the kernel was seen to have done it, and the victim
+end. Of a fault the latest moment counts, when the kernel was seen to have done it, and the target
 must not contradict that. A partition is measured to the return of the last rule, beside one bare
 `iptables` in the namespace and the interface's going after `docker network disconnect`. The arms
 are interleaved. Needs root on the engine's host.
@@ -41,7 +41,7 @@ from streamquake.topologies.model import Topology
 PAIRS = 20
 HELD_S = 0.15
 GAP_S = 0.1
-"""Longer than a busy machine keeps the victim waiting, shorter than a pause is held."""
+"""Longer than a busy machine keeps the target waiting, shorter than a pause is held."""
 TICKING = r"""
 use Time::HiRes qw(time usleep); open(my $f, '>', '/dev/shm/ticks') or die;
 while (1) { syswrite($f, pack('d', time)); usleep(200) }
@@ -137,7 +137,7 @@ def partitioning(cluster: Cluster, affected: Node, other: Node, figures: Figures
 def note(
     what: str, called_s: float, bracket: InjectionTimes | None, last_s: float, figures: Figures
 ) -> None:
-    """One injection: a fault's by its bracket, which the victim's last entry must not contradict;
+    """One injection: a fault's by its bracket, which the target's last entry must not contradict;
     the command line's by that entry."""
     if bracket is None:
         figures[f"{what} docker"].append((last_s - called_s) * 1e3)
@@ -146,7 +146,7 @@ def note(
     figures[f"{what} bracket"].append((bracket.seen_ns - bracket.called_ns) / 1e6)
     if last_s * 1e9 > bracket.seen_ns:
         late_ms = last_s * 1e3 - bracket.seen_ns / 1e6
-        raise RuntimeError(f"{what}: the victim lived {late_ms:.3f} ms longer than its bracket")
+        raise RuntimeError(f"{what}: the target lived {late_ms:.3f} ms longer than its bracket")
 
 
 def docker(verb: str, node: Node) -> Callable[[], None]:
@@ -159,7 +159,7 @@ def docker(verb: str, node: Node) -> Callable[[], None]:
 
 
 class Ticks:
-    """What the victim writes from now on; readable after its end."""
+    """What the target writes from now on; readable after its end."""
 
     def __init__(self, cluster: Cluster, affected: Node) -> None:
         path = Path(f"/proc/{cluster.state(affected).pid}/root/dev/shm/ticks")
@@ -180,7 +180,7 @@ class Ticks:
         ticks = self.all()
         gaps = [(a, b) for a, b in itertools.pairwise(ticks) if b - a > GAP_S]
         if len(gaps) != 1:
-            raise RuntimeError(f"{len(gaps)} gaps in the victim's clock, and one pause")
+            raise RuntimeError(f"{len(gaps)} gaps in the target's clock, and one pause")
         return gaps[0]
 
 

@@ -75,7 +75,7 @@ def test_bad_input_exits_with_2_and_every_other_kind_with_3() -> None:
     [
         (ZeroDivisionError("oops"), ErrorKind.INTERNAL),
         (KeyError("oops"), ErrorKind.INTERNAL),
-        (OSError(28, "No space left on device"), ErrorKind.MACHINE_UNFIT),
+        (OSError(28, "No space left on device"), ErrorKind.MACHINE_UNSUITABLE),
         (ConnectionError("hdfs://namenode:8020 does not answer"), ErrorKind.CLUSTER_FAILED),
         (TimeoutError("no answer"), ErrorKind.CLUSTER_FAILED),
         (StreamquakeError("no class of its own"), ErrorKind.INTERNAL),

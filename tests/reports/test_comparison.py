@@ -72,7 +72,7 @@ def test_the_worst_decides(comparison: TopologyComparison, verdict: Outcome) -> 
     assert comparison.verdict == verdict
 
 
-def test_figures_stand_side_by_side_and_those_of_nobody_are_left_out() -> None:
+def test_figures_are_shown_side_by_side_and_absent_ones_left_out() -> None:
     figures = dict(BOTH.figures())
     assert figures["measure.took_ms"] == (40, 50)
     assert figures["recovery.restarted_s"] == (3.0, None)

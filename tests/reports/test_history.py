@@ -134,7 +134,7 @@ def test_a_field_that_holds_what_it_cannot_is_damage(
 @pytest.mark.parametrize(
     "value", [{"seen_ns": None}, {"duration_ms": 1.5}, {"node": None}, {"evidence": None}, {"x": 1}]
 )
-def test_what_nobody_knows_is_no_damage(written: Path, value: dict[str, object]) -> None:
+def test_unknown_fields_are_no_damage(written: Path, value: dict[str, object]) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()
     lines[2] = json.dumps({**json.loads(lines[2]), "value": value})
     written.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -145,7 +145,7 @@ def test_what_nobody_knows_is_no_damage(written: Path, value: dict[str, object])
 @pytest.mark.parametrize(
     "envelope", [{"at_ns": -1}, {"at_ns": 10**30}, {"process": 1}, {"error": ["x"]}]
 )
-def test_an_event_at_no_moment_or_of_nobody_is_damage(
+def test_an_event_without_a_moment_or_process_is_damage(
     written: Path, envelope: dict[str, object]
 ) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()

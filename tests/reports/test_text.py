@@ -86,7 +86,7 @@ def test_what_was_expected_is_said_where_it_differs(folder: RunFolder) -> None:
     assert plain_summary(damaged, folder).startswith("VIOLATED, BUT THE METRICS ARE GONE")
 
 
-def test_a_fault_that_did_not_bite_is_said_so_with_its_reason(folder: RunFolder) -> None:
+def test_a_fault_without_effect_is_shown_with_its_reason(folder: RunFolder) -> None:
     fault = FaultRecord(
         fault="pause",
         target="all of flink/taskmanager",
@@ -184,7 +184,7 @@ def test_why_is_one_sentence(results: dict[str, object], says: str) -> None:
     assert run_sentences.why(dataclasses.replace(base, **results)) == says  # type: ignore[arg-type]
 
 
-def test_undecided_counts_are_not_shown_as_nought() -> None:
+def test_undecided_counts_are_not_shown_as_zero() -> None:
     assert [run_sentences.counted(figure) for figure in (None, 0, 1234567, 0.25)] == [
         "–",
         "0",

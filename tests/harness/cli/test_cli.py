@@ -156,7 +156,7 @@ def test_what_would_end_the_run_is_said_before_anything_starts(
     assert (status, "experiment" in played) == (3, False)
     assert err == (
         "Java: not found; install Java 17\ndisk: 1 GiB free at /; free some\n"
-        "exit status 3: machine unfit\n"
+        "exit status 3: machine unsuitable\n"
     )
 
 
@@ -334,7 +334,7 @@ def test_compose_is_written_checked_and_brought_up_to_date(
         ),
         (ContainerError("no such container"), 3, "exit status 3: cluster failed\n"),
         (UnknownImage("no image kind 'kafak'"), 3, "exit status 3: image failed\n"),
-        (JavaMissing("install Java"), 3, "exit status 3: machine unfit\n"),
+        (JavaMissing("install Java"), 3, "exit status 3: machine unsuitable\n"),
         (OSError(28, "No space left on device"), 3, "No space left on device"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (Interrupted("SIGTERM"), 130, "interrupted\n"),

@@ -65,7 +65,7 @@ def test_a_command_with_a_status_of_its_own_is_found(tmp_path: Path, line: str) 
 @pytest.mark.parametrize("argv", [("doctor",), ("doctor", "--json")])
 @pytest.mark.parametrize(
     ("problems", "cause"),
-    [((ENGINE, "disk"), "engine missing"), (("disk", "leftovers"), "machine unfit")],
+    [((ENGINE, "disk"), "engine missing"), (("disk", "leftovers"), "machine unsuitable")],
 )
 def test_doctor_names_what_the_machine_lacks(
     run_command: RunCommand,

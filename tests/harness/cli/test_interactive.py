@@ -194,7 +194,7 @@ def test_a_waiting_inject_that_is_interrupted_heals(
     assert (status, out.splitlines()[-1]) == (0, "pause on echo/server-1: healed")
 
 
-def test_an_inject_that_is_interrupted_while_it_strikes_is_undone(
+def test_an_inject_that_is_interrupted_is_healed(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*args: object, **limits: object) -> None:
@@ -205,7 +205,7 @@ def test_an_inject_that_is_interrupted_while_it_strikes_is_undone(
     assert open_faults(up) == []
 
 
-def test_a_waiting_inject_sees_that_somebody_else_healed(
+def test_a_waiting_inject_notices_a_heal_by_another_process(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def heal(seconds: float) -> None:
@@ -234,7 +234,7 @@ def test_of_two_people_at_once_one_is_refused(up: RunCommand, runtime: FakeRunti
     assert len(open_faults(up)) == 1
 
 
-def test_a_fault_that_does_not_bite_is_undone_and_said(
+def test_a_fault_without_effect_is_healed_and_reported(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(container: str) -> None:

@@ -131,7 +131,7 @@ def test_a_trigger_that_cannot_come_is_refused(tmp_path: Path, when: str, messag
         "{records: 9000, rate_per_s: 100, event_step_us: 99999999999999999999}",
     ],
 )
-def test_a_load_that_nobody_can_send_is_refused(tmp_path: Path, workload: str) -> None:
+def test_a_load_that_cannot_be_sent_is_rejected(tmp_path: Path, workload: str) -> None:
     assert "x.yaml:4: workload.numbered." in reported(tmp_path, workload=workload)
 
 

@@ -115,7 +115,7 @@ def test_without_java_it_could_not_run(
     status, out, err = run_command(*SMALL)
 
     assert (status, out) == (3, "seed 9\n")
-    assert err == "streamquake: Spark needs Java 17 or later\nexit status 3: machine unfit\n"
+    assert err == "streamquake: Spark needs Java 17 or later\nexit status 3: machine unsuitable\n"
 
 
 def test_every_cell_is_in_the_file(run_command: RunCommand, tmp_path: Path) -> None:

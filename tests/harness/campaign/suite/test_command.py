@@ -106,8 +106,8 @@ def test_a_run_that_could_not_begin_gives_the_suite_its_cause(
 
     status, out, err = run_command("suite", "mine.yaml", "--json")
 
-    assert (status, err.splitlines()[-1]) == (3, "exit status 3: machine unfit")
-    assert json.loads(out)["rows"][0]["runs"][0]["cause"] == "machine unfit"
+    assert (status, err.splitlines()[-1]) == (3, "exit status 3: machine unsuitable")
+    assert json.loads(out)["rows"][0]["runs"][0]["cause"] == "machine unsuitable"
 
 
 def test_the_seed_is_printed_first_and_the_command_last(
@@ -153,7 +153,7 @@ def test_what_hinders_runs_is_said_before_anything_starts(
     )
     status, _, err = run_command("suite", "mine.yaml")
     assert (status, "docker: does not answer; start it" in err) == (3, True)
-    assert err.splitlines()[-1] == "exit status 3: machine unfit"
+    assert err.splitlines()[-1] == "exit status 3: machine unsuitable"
     assert not Path("runs").exists()
 
 

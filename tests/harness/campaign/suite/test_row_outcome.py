@@ -111,7 +111,7 @@ def test_a_row_shows_the_worst_of_the_outcomes_that_came(came: tuple[Outcome, ..
     assert (shown.outcome, shown.as_expected) == (max(came), True)
 
 
-def test_a_run_that_certainly_is_not_outranks_one_that_nobody_knows_of() -> None:
+def test_a_violated_run_outranks_an_undecided_one() -> None:
     assert judged(made("claim", UNDECIDED), made("control", VIOLATED)).outcome == VIOLATED
 
 
@@ -173,7 +173,7 @@ def test_bounds_are_not_judged_before_all_has_run() -> None:
     assert (row.claim.relations, row.outcome) == ((), UNDECIDED)
 
 
-def test_a_relation_cannot_mend_a_run() -> None:
+def test_a_relation_cannot_make_a_failed_run_held() -> None:
     assert judged(made("claim", VIOLATED, value=1), made("control"), claim_at_most=2).outcome == (
         VIOLATED
     )

@@ -383,7 +383,7 @@ def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
         ),
     ],
 )
-def test_a_fault_strikes_what_its_target_means(
+def test_a_fault_is_injected_into_the_nodes_of_its_target(
     tmp_path: Path, target: str, nodes: list[str], other: str
 ) -> None:
     step = Step(fault="kill", target=target, when={"after_s": 1.0})  # type: ignore[arg-type]
@@ -402,7 +402,7 @@ def test_a_fault_strikes_what_its_target_means(
 
 
 @pytest.mark.parametrize("step", [1, -1])
-def test_a_fault_that_nobody_planned_makes_the_run_undecided(tmp_path: Path, step: int) -> None:
+def test_an_unplanned_fault_makes_the_run_undecided(tmp_path: Path, step: int) -> None:
     result = Effect().check(case(acting(Story()).effect(9, step=step), tmp_path))
 
     assert result.outcome == Outcome.UNDECIDED

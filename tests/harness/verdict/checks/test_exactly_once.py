@@ -559,7 +559,7 @@ def test_a_total_of_a_changelog_may_be_one_on_its_way_until_the_job_is_drained(
     assert bool(result.findings) == drained
 
 
-def test_what_no_later_record_mends_is_a_violation_of_a_changelog_at_any_time(
+def test_an_anomaly_that_no_later_record_corrects_violates_a_changelog_at_any_time(
     testbed: Testbed,
 ) -> None:
     testbed.topic(

@@ -416,7 +416,7 @@ def test_what_was_too_late_is_counted_beside(world: World, late: int, text: str)
     assert result.summary == f"400 records once each, unchanged, in copy (kafka){text}"
 
 
-def test_where_nobody_can_tell_the_cause_that_is_said_and_it_is_violated(
+def test_an_anomaly_of_unknown_cause_is_reported_as_such_and_violated(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> Any:

@@ -66,7 +66,7 @@ def test_a_run_that_went_as_planned_is_held(tmp_path: Path) -> None:
     assert judged(whole(), tmp_path)[0] == Outcome.HELD
 
 
-def test_a_run_that_nobody_says_was_drained_is_undecided(tmp_path: Path) -> None:
+def test_a_run_without_a_recorded_drain_is_undecided(tmp_path: Path) -> None:
     assert judged(whole(drained=False), tmp_path) == (
         Outcome.UNDECIDED,
         "incomplete: nothing says that it was drained",

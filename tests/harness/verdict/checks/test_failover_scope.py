@@ -391,7 +391,7 @@ def test_a_job_that_did_not_run_whole_since_may_restart_more(
 
 
 @pytest.mark.parametrize(("until_s", "outcome"), [(21, Outcome.VIOLATED), (19, Outcome.UNDECIDED)])
-def test_one_sample_after_the_fault_shows_that_somebody_looked(
+def test_one_sample_after_the_fault_proves_that_tasks_were_sampled(
     tmp_path: Path, until_s: int, outcome: Outcome
 ) -> None:
     failover = Failover([])

@@ -200,7 +200,7 @@ def test_an_output_without_an_expectation_is_undecided(spark: SparkSession, tmp_
         (outs(), story(), {"facts": {"stamped": "create"}}, "what the producer said"),
         (outs(), story(), {"every_s": None}, "its stable ends were not sampled"),
         (outs(), few(), {}, "50 records were sent once the system was steady"),
-        (outs(), story(), {"every_s": 90.0}, "of 2,000 records nobody knows when"),
+        (outs(), story(), {"every_s": 90.0}, "of 2,000 records it is not known"),
         (outs()[:200], undrained(), {"p50_within_s": 30}, "were not seen to become readable"),
     ],
 )

@@ -703,7 +703,9 @@ def test_a_job_that_ran_again_of_an_earlier_failure_is_back_with_the_heal(tmp_pa
     assert found.first_checkpoint_s == pytest.approx(17.0)
 
 
-def test_checkpoints_show_that_a_job_ran_again_though_nobody_saw_it_begin(tmp_path: Path) -> None:
+def test_checkpoints_prove_that_a_job_ran_again_although_its_start_was_not_recorded(
+    tmp_path: Path,
+) -> None:
     story = acting(flowing(9, 60), 0, "kill", 10, 12).at(11, Action.JOB_FAILING, job="j", cause="x")
     result = Recovery(within_s=20).check(
         case(back(acting(story, 1, "kill", 15, 17), 18, 60), tmp_path, 2)

@@ -243,7 +243,7 @@ def test_too_little_evidence_is_undecided(
     assert (result.outcome, message in result.summary) == (Outcome.UNDECIDED, True), result.summary
 
 
-def test_a_load_that_ended_with_the_strike_is_undecided(
+def test_a_load_that_ended_with_the_injection_is_undecided(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     result = judged(

@@ -134,7 +134,7 @@ def test_one_open_within_its_time_is_counted_and_may_end_yet(tmp_path: Path) -> 
     assert (result.counts["open"], result.counts["hanging"]) == (1, 0)
 
 
-def test_what_is_hidden_when_nobody_writes_any_more_is_violated(tmp_path: Path) -> None:
+def test_records_hidden_after_the_last_write_are_violated(tmp_path: Path) -> None:
     hidden = replace(GOOD, ends=(*GOOD.ends[:-1], (597, 600)))
     result = hidden.judged(tmp_path)
     assert result.outcome == Outcome.VIOLATED

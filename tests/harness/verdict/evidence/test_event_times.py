@@ -146,7 +146,7 @@ def windowed(
     return outside_window(BETWEEN, last_attempt(history, 0), history)
 
 
-def test_a_window_that_was_closed_before_the_strike_was_missed() -> None:
+def test_a_window_that_closed_before_the_injection_was_missed() -> None:
     assert windowed(closed_s=5.2) == (
         '"checkpoint all acknowledged" had closed its window 0.9 s before, and the record does not '
         "call it missed"
@@ -191,7 +191,7 @@ def test_a_checkpoint_that_fails_once_the_fault_was_called_fails_by_it(
         ),
     ],
 )
-def test_a_fault_strikes_when_its_trigger_says(
+def test_a_fault_is_injected_when_its_trigger_fires(
     when: TriggerSpec, index: int | None, wrong: str
 ) -> None:
     story = Story().at(2, Action.PHASE, phase="disturb").checkpoint(1, 2.5, 3)

@@ -49,7 +49,7 @@ def normal_s(
         ({}, None),
     ],
 )
-def test_lag_is_normal_from_the_first_commit_after_which_all_teeth_are_usual(
+def test_lag_is_normal_from_the_first_commit_after_which_all_intervals_are_usual(
     tmp_path: Path, afterwards: dict[int, int], after_s: float | None
 ) -> None:
     """The backlog of the first batches, as large as a fault's, is no measure of what is usual."""

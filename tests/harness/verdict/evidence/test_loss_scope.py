@@ -91,7 +91,7 @@ def test_subtasks_write_into_the_partitions_in_turn() -> None:
     assert (scope.partitions, scope.end_ns) == (frozenset({1}), 14 * 10**9)
 
 
-def test_where_nothing_that_was_seen_restarted_only_the_strike_counts() -> None:
+def test_without_an_observed_restart_only_the_injection_counts() -> None:
     (scope,) = scopes(injected(begun()))
     assert scope.partitions == frozenset()
     assert (scope.start_ns / 1e9, scope.end_ns / 1e9) == (7, 11)

@@ -145,7 +145,7 @@ def test_a_fault_that_was_never_over_is_named(fault: str, named: str) -> None:
 
 
 @pytest.mark.parametrize("sent_s", [11.4, 9.0])
-def test_too_short_a_load_after_the_strike_shows_no_pause(sent_s: float) -> None:
+def test_too_short_a_load_after_the_injection_shows_no_pause(sent_s: float) -> None:
     recorded = ended(injected(Story(), 10, healed_s=11), sent_s=sent_s)
     left = "1.9" if sent_s > 9.5 else "0.0"
     assert refused(recorded) == (
@@ -189,14 +189,14 @@ def test_a_job_that_failed_and_did_not_run_again_is_watched_until_the_load_ends(
     assert observation_window_of(recorded.history(), 2.0).not_back is None
 
 
-def test_the_end_of_a_job_that_somebody_asked_for_is_no_failure() -> None:
+def test_a_requested_end_of_a_job_is_no_failure() -> None:
     recorded = injected(Story(), 10, healed_s=14).at(16, Action.JOB_ENDED, state="FINISHED")
     assert seconds(ended(recorded, sent_s=40)) == (9.5, 19)
     assert observation_window_of(recorded.history(), 2.0).not_back is None
 
 
 @pytest.mark.parametrize("failed_s", [9.0, 40.5])
-def test_a_failure_before_the_strike_or_after_the_load_is_not_looked_at(failed_s: float) -> None:
+def test_a_failure_before_the_injection_or_after_the_load_is_ignored(failed_s: float) -> None:
     recorded = injected(Story().at(min(failed_s, 9), Action.JOB_FAILING), 10, healed_s=14)
     ended(recorded, sent_s=40).at(max(failed_s, 40.5), Action.JOB_FAILING)
     assert seconds(recorded) == (9.5, 19)

@@ -39,7 +39,7 @@ def test_an_outage_counts_beyond_the_end_of_the_stretch() -> None:
     assert flow.peak_share == 1.0
 
 
-def test_a_gap_that_ends_as_the_fault_strikes_is_none_of_its_doing() -> None:
+def test_a_gap_that_ends_with_the_injection_is_not_attributed_to_it() -> None:
     before = flow_of(stamps((0, 7_000, 10), (10_000, 20_000, 10)), 10_000, 20_000)
     assert (before.outage_ms, before.usual_gap_ms) == (10, 10)
     across = flow_of(stamps((0, 7_000, 10), (10_001, 20_000, 10)), 10_000, 20_000)
