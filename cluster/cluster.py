@@ -68,7 +68,7 @@ class Cluster:
         self.former_logs: dict[str, str] = {}
         """Node -> what was logged by the containers that were its own before it was replaced."""
         self.in_turn = threading.Lock()
-        """Held by whoever takes nodes away that must not all be away at once."""
+        """Held by a fault that stops nodes which must not all be down at once."""
         self.links = Links(self)
         self.disks = Disks(self)
 
@@ -160,7 +160,7 @@ class Cluster:
             raise RuntimeError("logs not saved: " + "; ".join(errors))
 
     def fail_on_dead(self, nodes: Iterable[Node]) -> None:
-        """Raise NodeDied, with exit code and last words, when one of the nodes has ended."""
+        """Raise NodeDied, with exit code and log tail, when one of the nodes has ended."""
         for node in nodes:
             state = self.state(node)
             if state.status in (ContainerStatus.EXITED, ContainerStatus.GONE):

@@ -2,7 +2,7 @@
 
 Made from the same plans as a run's own containers: same images, commands, environment, limits and
 configuration. Four things differ. Ports are published at the numbers the engines use themselves,
-since nobody draws free ones there; links run direct, since nothing disturbs them; a job takes
+since no free ones are chosen there; links run direct, since nothing disturbs them; a job takes
 checkpoints by default, since people submit it; and health checks show when a service answers,
 which a run finds out from outside.
 """

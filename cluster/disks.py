@@ -55,8 +55,8 @@ mv devices.tmp devices
 exec sleep infinity
 """
 """A container's /dev is a copy of the time it began, so newer loop devices are added to it; and a
-device may be taken by somebody else between looking and mounting. Without `lost+found` the disk is
-empty, and the engine gives it the owner that the node's image wants."""
+device may be taken by another process between the check and the mount. Without `lost+found` the
+disk is empty, and the engine gives it the owner that the node's image wants."""
 
 
 class Disks:

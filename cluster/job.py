@@ -28,7 +28,7 @@ class CurrentJob:
     service: str
     id: str
     spec: JobSpec | None = None
-    """As what it was submitted; None for a job that somebody else submitted."""
+    """As what it was submitted; None for a job that Streamquake did not submit."""
     values: Mapping[str, str] = field(default_factory=dict)
     """What the placeholders of the run's statements stand for."""
     restored_from: str = ""

@@ -57,7 +57,7 @@ for said; do
 done
 """
 """One connection for each command; every answer of the listener ends with the line `OK`."""
-NOBODY_LISTENS, NO_ANSWER = 7, 8
+NOT_LISTENING, NO_ANSWER = 7, 8
 END = "END-OF-ANSWER\n"
 RULE = re.compile(r"^RULE (.+)$", re.MULTILINE)
 
@@ -151,7 +151,7 @@ class JvmAgent:
         """The answers to some commands, or None when no agent listens."""
         words = ["bash", "-c", CONVERSE, "agent", str(PORT), str(ANSWER_LIMIT_S), *commands]
         done = self._runtime.in_network_namespace(self._container, words)
-        if done.exit_code == NOBODY_LISTENS:
+        if done.exit_code == NOT_LISTENING:
             return None
         answers = done.output.split(END)[:-1]
         if done.exit_code != 0 or len(answers) != len(commands):

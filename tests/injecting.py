@@ -1,4 +1,4 @@
-"""Faults struck by hand, as a run strikes them: target, baselines, intent, injection, evidence.
+"""Faults injected manually, as a run injects them: target, baselines, intent, injection, evidence.
 
 For tests that watch one fault at a time, on a cluster in memory or a real one.
 """
@@ -23,11 +23,11 @@ def made(name: str, **params: Any) -> Fault:
 
 
 class FaultInjector:
-    """Strikes faults on one cluster and undoes them, with a log of its intents.
+    """Injects faults into one cluster and heals them, with a log of its intents.
 
     `limit_s` is how long an effect, or its end, is waited for where a call says nothing else.
     `at` is the target, as in an experiment, where a call names none; without either it is the
-    fault's usual one. What strikes raises LookupError for a target that is not there.
+    fault's usual one. An injection raises LookupError for a target that is not there.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class FaultInjector:
         self._at = at
 
     def targets(self, fault: Fault, at: str | None = None) -> tuple[Target, ...]:
-        """What would be struck now; `one of` draws the same each time."""
+        """The targets of an injection now; `one of` draws the same each time."""
         return resolve(parse_target(self._aim(fault, at)), self.cluster, random.Random(0))
 
     def intend(self, fault: Fault, at: str | None = None) -> Intent:
@@ -49,7 +49,7 @@ class FaultInjector:
     def inject_fault(
         self, fault: Fault, at: str | None = None, *, limit_s: float | None = None
     ) -> tuple[Intent, InjectionResult]:
-        """The injection and what came of it: whether it bit is for the caller to judge."""
+        """The injection and its result: the caller judges whether it took effect."""
         targets = self.targets(fault, at)
         intent = self._intend(fault, at, targets)
         return intent, self._inject_fault(intent, targets, limit_s)
@@ -71,9 +71,9 @@ class FaultInjector:
     def in_effect(
         self, fault: Fault, at: str | None = None
     ) -> Iterator[tuple[Intent, InjectionResult]]:
-        """The fault seen to bite for the length of the block, and healed however that ends.
+        """The fault is in effect for the length of the block, and healed however that ends.
 
-        Raises AssertionError with the reason where it does not bite, or does not go.
+        Raises AssertionError with the reason if its effect or its removal is not verified.
         """
         targets = self.targets(fault, at)
         intent = self._intend(fault, at, targets)
@@ -86,7 +86,7 @@ class FaultInjector:
             print("healed", self.heal(intent))
 
     def took_effect(self, fault: Fault, at: str | None = None) -> Mapping[str, Any]:
-        """Strike, see it, heal, see it gone; returns the evidence, by target."""
+        """Inject, verify, heal, verify the removal; returns the evidence, by target."""
         with self.in_effect(fault, at) as (_, injected):
             pass
         return injected.evidence

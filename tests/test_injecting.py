@@ -1,4 +1,4 @@
-"""What strikes faults for the tests must itself fail where a fault does not bite or does not go."""
+"""The injector of the tests must itself fail if a fault has no effect or is not removed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def nothing(*_: object) -> InjectionTimes:
     return InjectionTimes(called_ns=0, seen_ns=0, how="nothing")
 
 
-def test_what_bites_is_seen_and_then_healed(injector: FaultInjector) -> None:
+def test_a_fault_with_effect_is_verified_and_then_healed(injector: FaultInjector) -> None:
     assert injector.took_effect(Kill(), WORKER)[WORKER]["exit_code"] == 137
     assert injector.log.open() == ()
 
 
-def test_what_does_not_bite_fails_the_test_and_is_healed(injector: FaultInjector) -> None:
+def test_a_fault_without_effect_fails_the_test_and_is_healed(injector: FaultInjector) -> None:
     use_proxy(injector.cluster, FakeToxiproxy(busy=False))
 
     with pytest.raises(AssertionError, match="stall_link on sink in effect: not within 1 s"):
@@ -68,7 +68,7 @@ def test_a_second_heal_that_does_harm_fails_the_test(
         injector.heal(intent)
 
 
-def test_a_block_that_fails_leaves_nothing_struck(injector: FaultInjector) -> None:
+def test_a_block_that_fails_leaves_no_fault(injector: FaultInjector) -> None:
     with pytest.raises(ZeroDivisionError), injector.in_effect(Kill(), WORKER):
         raise ZeroDivisionError
 

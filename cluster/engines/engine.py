@@ -97,10 +97,10 @@ class StartsAfter(Protocol):
 
 @runtime_checkable
 class UsesEndpoint(Protocol):
-    """An engine that can use a system of its kind that somebody else runs."""
+    """An engine that can use a system of its kind that Streamquake did not start."""
 
     def endpoint_problem(self, endpoint: str) -> str | None:
-        """Why this cannot be where one is, or None. Asks nobody."""
+        """Why this cannot be where one is, or None. Sends no request."""
         ...
 
 
@@ -292,7 +292,7 @@ class RestartsFromState(Protocol):
 
 @runtime_checkable
 class FindsRunningJobs(Protocol):
-    """An engine that can say which job it runs, also one that somebody else submitted."""
+    """An engine that can say which job it runs, also one that Streamquake did not submit."""
 
     def only_job(self, cluster: LiveCluster, service: str) -> str:
         """The id of the one job that has not ended. Raises LookupError when there is not one."""
@@ -358,7 +358,7 @@ class JobUnknown(StreamquakeError, LookupError):
 
 
 class JobUnreachable(StreamquakeError):
-    """Nobody answers a question about the job now; asking again may help."""
+    """No answer to a request about the job; a retry may help."""
 
     kind = ErrorKind.CLUSTER_FAILED
 

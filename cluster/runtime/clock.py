@@ -13,7 +13,7 @@ class Clock(Protocol):
     def now_ns(self) -> int: ...
 
     def restart(self) -> None:
-        """Another run begins: count from nought again. Wall-clock time goes on."""
+        """Another run begins: restart at zero. Wall-clock time continues."""
         ...
 
     def epoch_ns(self) -> int:
@@ -65,7 +65,7 @@ TURN_S = 0.001
 
 
 class FakeClock:
-    """A clock that moves only when somebody sleeps on it; for tests in no time."""
+    """A clock that advances only while a caller sleeps; for fast tests."""
 
     def __init__(self) -> None:
         self._now_ns = 0
@@ -88,9 +88,9 @@ class FakeClock:
         self._now_ns += int(seconds * 1e9)
 
     def wait(self, signal: threading.Event, seconds: float) -> None:
-        """All of it, unless somebody signals first.
+        """Sleep the whole time, unless another thread signals first.
 
-        Time that nobody lives through runs away from threads that work meanwhile, so they get a
+        Simulated time runs ahead of threads that work meanwhile, so they get a
         turn: without one a busy machine's fault was "not in effect within its limit".
         """
         if not signal.wait(TURN_S):

@@ -13,7 +13,7 @@ before the container does."""
 
 
 def free_port() -> int:
-    """A loopback port that is free now; whoever publishes it may still find it taken."""
+    """A loopback port that is free now; it may be taken before it is published."""
     for _ in range(50):
         port = random.randint(FIRST, LAST)
         with socket.socket() as probe:

@@ -6,7 +6,7 @@ from streamquake.cluster.runtime.runtime import ContainerRuntime
 
 LINES = 15
 LOOKED_AT = 400
-"""Lines of the log that are looked at: a JVM's last words are often a trace of fifty frames under
+"""Lines of the log that are read: the end of a JVM's log is often a trace of fifty frames under
 the one line that says why."""
 
 

@@ -97,7 +97,7 @@ class ContainerState:
     started_at: str = ""
     """When its main process was started, as ISO 8601; empty when it never was."""
     restarts: int = 0
-    """How often the engine has started it again by itself since somebody else did."""
+    """How often the engine has started it again by itself since the last start by a client."""
     image: str = ""
     """The reference it was created with, and below the id of the image that this meant then."""
     image_id: str = ""
@@ -193,7 +193,7 @@ class ContainerRuntime(Protocol):
         ...
 
     def guard(self, run_id: str) -> AbstractContextManager[None]:
-        """While it is open: if this process dies without a goodbye, within 10 s everything with
+        """While it is open: if this process is killed without cleanup, within 10 s everything with
         the run's label is removed. Leaving it in the ordinary way removes nothing."""
         ...
 

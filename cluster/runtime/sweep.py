@@ -23,7 +23,7 @@ class Leftover:
     containers: tuple[FoundResource, ...]
     networks: tuple[FoundResource, ...]
     kept: bool
-    """Whether it belongs to nobody on purpose: a cluster kept by `up` or `--keep`."""
+    """Whether it has no owner on purpose: a cluster kept by `up` or `--keep`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from streamquake.topologies.model import Topology
 @faults.register
 class BridgePartition(NodeIsolationFault):
     """Divide the nodes into two halves joined only by the one in the middle, which reaches all.
-    Strike `all of ROLE`."""
+    Target `all of ROLE`."""
 
     name: ClassVar[str] = "bridge_partition"
     usual: ClassVar[str] = "all of kafka/broker"
@@ -29,7 +29,7 @@ class BridgePartition(NodeIsolationFault):
         return too_few(topology, role, 3, "a bridge partition")
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
-        """The other half; nobody for the bridge."""
+        """The other half; no node for the bridge."""
         nodes = members(cluster, node, self.among)
         bridge, at = len(nodes) // 2, nodes.index(node)
         if at == bridge or len(nodes) < 3:

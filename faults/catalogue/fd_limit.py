@@ -60,7 +60,7 @@ class FdLimit(NodeFault):
     example: ClassVar[Mapping[str, Any]] = {"spare": 2}
 
     spare: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-    """How many files more than at the strike it may have open."""
+    """How many files more than at the injection it may have open."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         files = _inspect(cluster, target)

@@ -1,4 +1,4 @@
-"""Kill: the main process gets a signal that ends it, by default at once and without a goodbye."""
+"""Kill: the main process gets a signal that ends it, by default at once and without cleanup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Kill(NodeFault):
 
     signal: Literal["KILL", "TERM", "INT", "HUP", "QUIT", "ABRT", "SEGV"] = "KILL"
     """Which one. The main process of a container survives every signal but KILL that it does not
-    handle itself (pid_namespaces(7)); a signal that it survives is said not to bite."""
+    handle itself (pid_namespaces(7)); a signal that it survives has no effect."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return before(cluster, target)

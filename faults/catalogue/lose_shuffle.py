@@ -56,7 +56,7 @@ class LoseShuffle(NodeFault):
 
 
 def _lost(cluster: Cluster, node: Node) -> int | None:
-    """How many files were lost on the node; None where it was not struck, or does not run. Raises
+    """How many files were lost on the node; None if it was not a target, or does not run. Raises
     ContainerError where a running one does not answer."""
     if not is_running(cluster, node):
         return None

@@ -41,7 +41,7 @@ class MemoryLimit(NodeFault):
     memory_mb: Annotated[int, Field(ge=16, le=LARGEST_MB)] | None = None
     """The new limit, megabytes. Or:"""
     headroom_mb: Annotated[int, Field(ge=1, le=LARGEST_MB)] | None = None
-    """How much more the node may use than at the strike, page cache not counted, megabytes."""
+    """How much more the node may use than at the injection, page cache not counted, megabytes."""
 
     @model_validator(mode="after")
     def _one_limit(self) -> MemoryLimit:
@@ -100,7 +100,7 @@ class MemoryLimit(NodeFault):
 
 
 def _own_limit(node: Node, baseline: Mapping[str, Any]) -> int | None:
-    """The limit before the strike; without a baseline, what the topology declares."""
+    """The limit before the injection; without a baseline, what the topology declares."""
     measured: int | None = baseline.get("memory_limit_bytes")
     declared = node.spec.group.memory_mb
     return measured or (None if declared is None else declared << 20)

@@ -34,7 +34,7 @@ class OomHeap(NodeFault):
     example: ClassVar[Mapping[str, Any]] = {"heap_mb": 8}
 
     heap_mb: Annotated[int, Field(ge=2, le=LARGEST_MB)] = 8
-    """The largest heap, megabytes. What suffices for the node's work is said not to bite."""
+    """The largest heap, megabytes. A heap that suffices for the node's work has no effect."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return {**before(cluster, target), "errors": _errors(cluster, target)}

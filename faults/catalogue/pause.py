@@ -20,7 +20,7 @@ class Pause(NodeFault):
     runs again: its REST answered 503 for as long as it was watched (90 s), while the new leader
     discarded what it sent as "in read-only association" (Pekko's remoting, between two processes
     that dialled each other at once; seen with a fifth of a processor for each node). A run then
-    says that the cluster did not recover, and is right; restarting that JobManager mends it.
+    says that the cluster did not recover, and is right; restarting that JobManager repairs it.
     """
 
     name: ClassVar[str] = "pause"

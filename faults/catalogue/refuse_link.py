@@ -14,7 +14,7 @@ from streamquake.faults.mechanisms.reachability import ConnectionAttempt, attemp
 
 @faults.register
 class RefuseLink(NetworkCutFault[LinkTarget]):
-    """Answer every attempt to open a connection of the link with a refusal, as when nobody
+    """Answer every attempt to open a connection of the link with a refusal, as when no process
     listens at its far end; open connections are left alone."""
 
     name: ClassVar[str] = "refuse_link"

@@ -134,5 +134,5 @@ def _answered(cluster: Cluster, job: CurrentJob) -> Mapping[str, VertexParalleli
 
 def _operator(cluster: Cluster, job: CurrentJob) -> Rescales:
     runs = engine(cluster.topology.services[job.service].engine)
-    assert isinstance(runs, Rescales), "refused by `trouble` before anything starts"
+    assert isinstance(runs, Rescales), "rejected by `problem` before anything starts"
     return runs

@@ -194,5 +194,5 @@ def _text(name: str) -> str:
 
 def _restarter(cluster: Cluster, job: CurrentJob) -> RestartsFromState:
     runs = engine(cluster.topology.services[job.service].engine)
-    assert isinstance(runs, RestartsFromState), "refused by `trouble` before anything starts"
+    assert isinstance(runs, RestartsFromState), "rejected by `problem` before anything starts"
     return runs

@@ -13,7 +13,7 @@ FAIL_ONCE = 'throw new RuntimeException("failed by streamquake, to have a task r
 
 
 class AtRestore(JvmFault):
-    """What both have in common: there must be a restore to strike at."""
+    """What both have in common: there must be a restore to disturb."""
 
     restart: bool = True
     """Fail one task of the node first, so that there is a restore; with `false`, another fault's

@@ -15,7 +15,7 @@ from streamquake.topologies.model import Topology
 @faults.register
 class RingPartition(NodeIsolationFault):
     """Leave each node only the one before and the one after it, the last joined to the first:
-    nobody sees all, yet all hang together. Strike `all of ROLE`; with three nodes or fewer
+    no node reaches all, yet all are connected. Target `all of ROLE`; with three nodes or fewer
     everybody is a neighbour, and nothing would be cut."""
 
     name: ClassVar[str] = "ring_partition"

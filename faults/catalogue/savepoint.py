@@ -73,5 +73,5 @@ class Savepoint(JobFault):
 
 def _operator(cluster: Cluster, job: CurrentJob) -> TakesSavepoints:
     runs = engine(cluster.topology.services[job.service].engine)
-    assert isinstance(runs, TakesSavepoints), "refused by `trouble` before anything starts"
+    assert isinstance(runs, TakesSavepoints), "rejected by `problem` before anything starts"
     return runs

@@ -47,7 +47,8 @@ class ShrinkIsr(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when it fell out of sync with something that it followed in sync before; gone
-        when it is in sync again with all of that. What nobody writes to, nobody lags behind."""
+        when it is in sync again with all of that. A partition without writes has no lagging
+        replica."""
         found = poll(cluster.runtime, target.container, _chain(target))
         applied = found is not None and found.in_place
         try:

@@ -45,7 +45,7 @@ class SlowLink(StreamToxicFault):
     ) -> Evidence:
         """In effect when every path has its toxics and bytes of the link pass through them.
 
-        A link that nobody uses cannot be slowed: without traffic there is no effect.
+        An unused link cannot be slowed: without traffic there is no effect.
         """
         paths = target.paths
         before = cluster.links.bytes_passed(paths)

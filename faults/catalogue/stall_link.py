@@ -32,7 +32,7 @@ class StallLink(StreamToxicFault):
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
         """In effect when nothing more is delivered on a link that delivered before, or that is
-        given bytes to deliver. One that nobody uses is not stalled."""
+        given bytes to deliver. An unused link is not stalled."""
         moved, applied = self.watched(cluster, target), self.in_place(cluster, target)
         delivered = {way: seen.delivered for way, seen in moved.items()}
         given = {way: seen.received for way, seen in moved.items()}

@@ -33,6 +33,6 @@ class Surge(DataFault):
 
     def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """Acknowledgements rose at least a third of the way to the rate asked for: some of it is
-        lost on a busy machine. Where the broker takes no more than before, it does not bite."""
+        lost on a busy machine. If the broker accepts no more than before, it has no effect."""
         wanted = before.get("records_per_s", 0.0) * (2 + self.factor) / 3
         return bool(seen["watched_s"] >= WATCH_S and seen["records_per_s"] > wanted)

@@ -1,4 +1,4 @@
-"""The steps inside a TaskManager's JVM that faults strike: which method of Flink each one is.
+"""The steps inside a TaskManager's JVM that faults disturb: which method of Flink each one is.
 
 Classes, methods and fields are those of Flink 1.20 and 2.2. Where a method serves an operator, the
 operator's own metric variables tell its name and subtask; where it serves a whole task, the

@@ -1,6 +1,6 @@
 """Faults at an exact step inside a JVM: rules that the JVM's agent applies where a step is entered.
 
-A rule strikes every time its step is entered by the chosen operator or subtask, or the first
+A rule acts every time its step is entered by the chosen operator or subtask, or the first
 `times` times. It counts its hits and stamps the first one in the JVM; rules and counts carry a
 mark made of the fault and its parameters, and go with the JVM.
 """
@@ -52,7 +52,7 @@ class JvmFault(NodeFault):
     def role_problem(cls, topology: Topology, role: str) -> str | None:
         service, _, kind = role.partition("/")
         if kind != ROLE:
-            return f"{cls.name} strikes steps of tasks, and a {kind} runs none; aim at a {ROLE}"
+            return f"{cls.name} disturbs steps of tasks, and a {kind} runs none; target a {ROLE}"
         declared = topology.services[service]
         group = declared.nodes.get(kind)
         if foreign := (group.image if group else None) or declared.image:
@@ -60,7 +60,7 @@ class JvmFault(NodeFault):
         return None
 
     def points(self) -> Iterable[RuleLocation]:
-        """The steps struck at."""
+        """The steps that the rules disturb."""
         raise NotImplementedError
 
     def action(self) -> str:
@@ -68,7 +68,7 @@ class JvmFault(NodeFault):
         raise NotImplementedError
 
     def limit(self) -> int:
-        """How often it strikes."""
+        """How often it acts."""
         return EVERY_TIME
 
     def script(self, nonce: str) -> str:
@@ -104,7 +104,7 @@ class JvmFault(NodeFault):
         key = f"{PROPERTIES}{self.mark}"
         return (
             f'incrementCounter("{nonce} entered") <= {self.limit()}',
-            # The count comes last: whoever sees a hit sees its moment and its place.
+            # The count comes last: a reader that sees a hit sees its moment and its place.
             f'System.setProperty("{key}.first", System.getProperty("{key}.first", '
             "java.time.Instant.now().toString()));\n"
             f'System.setProperty("{key}.at." + place.hashCode(), place);\n'
@@ -113,7 +113,8 @@ class JvmFault(NodeFault):
         )
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        """Nothing is measured: the agent is loaded ahead, so that striking takes one command."""
+        """Nothing is measured: the agent is loaded ahead, so that the injection takes one
+        command."""
         try:
             _agent(cluster, target).load()
         except (AgentError, ContainerError) as error:
@@ -121,7 +122,7 @@ class JvmFault(NodeFault):
         return {"agent": "loaded"}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        """Install the rules; the step is struck when it is next entered."""
+        """Install the rules; they act when the step is next entered."""
         agent = _agent(cluster, target)
         called_ns = cluster.clock.epoch_ns()
         agent.install(self.script(nonce=uuid.uuid4().hex[:12]))
@@ -176,7 +177,7 @@ class JvmFault(NodeFault):
 
 
 class DelayingFault(JvmFault):
-    """The base of those that hold up whoever enters the step."""
+    """The base of those that hold up a thread that enters the step."""
 
     delay_ms: Milliseconds
     """How long each one is held up, milliseconds."""

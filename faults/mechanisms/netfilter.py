@@ -1,8 +1,8 @@
 """Packet rules of our own in the network namespaces of containers, and connection attempts there.
 
 Every injection has a chain of its own, named by a mark; its rules say in a comment what they are
-for. Laying it is one transaction of the kernel, so that all of it bites at once or nothing does;
-lifting it removes this chain and the jumps to it, and nobody else's rules. The rules go with the
+for. Laying it is one transaction of the kernel, so that all of it takes effect at once or nothing
+does; lifting it removes this chain and the jumps to it, and no other rules. The rules go with the
 namespace when the container ends.
 """
 
@@ -22,8 +22,8 @@ from streamquake.cluster.runtime.runtime import (
 )
 
 How = Literal["silent", "reset"]
-"""What happens to a packet that is stopped: dropped, so that nobody is told; or refused, with a
-TCP reset or ICMP's "port unreachable", so that whoever sent it knows at once."""
+"""What happens to a packet that is stopped: dropped, without an answer; or refused, with a
+TCP reset or ICMP's "port unreachable", so that the sender knows at once."""
 
 MARK = "STREAMQUAKE-"
 PROBE_LIMIT_S = 0.3

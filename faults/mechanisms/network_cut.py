@@ -52,7 +52,7 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
 
     how: How = "silent"
     """silent: packets vanish, as when a machine lost power; peers find out by time-out only.
-    reset: whoever sends is refused at once."""
+    reset: a sender is refused at once."""
 
     def blocks(self, cluster: Cluster, target: TargetT) -> Blocks:
         """What to stop, and where. Raises ValueError when there is nothing to cut."""

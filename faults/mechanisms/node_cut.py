@@ -25,7 +25,7 @@ from streamquake.topologies.model import Topology
 
 Among = Literal["role", "service"]
 WORKERS = 8
-"""Nodes are asked for their ports at once: the baseline of a cut must not delay its strike."""
+"""Nodes are asked for their ports at once: the baseline of a cut must not delay its injection."""
 
 
 class NodeIsolationFault(NetworkCutFault[Node]):

@@ -13,7 +13,7 @@ from streamquake.faults.fault import Evidence
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 
 BACK = (ContainerStatus.RUNNING, ContainerStatus.GONE)
-"""A node in one of these is not held down: it runs, or somebody has removed it."""
+"""A node in one of these is not held down: it runs, or it was removed."""
 LOOK_EVERY_S = 0.02
 
 

@@ -72,7 +72,7 @@ class LoadUse:
     """How many keys the load has; None for a load without keys."""
     has_job: bool
     existing_job: bool
-    """Whether the job is somebody else's, which runs on after the run."""
+    """Whether Streamquake did not submit the job, which then continues after the run."""
     lateness_ms: int | None
     """The job may leave out what is this late; None for a job that leaves out nothing."""
     reads_copies: bool

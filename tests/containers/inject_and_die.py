@@ -25,7 +25,7 @@ from tests.injecting import FaultInjector
 
 
 def inject_and_die(about: dict[str, Any]) -> str:
-    """Strike on a cluster that another process started; returns only what kept it from biting."""
+    """Inject on a cluster that another process started; returns only if it had no effect."""
     topology = Topology.model_validate_json(Path(about["topology"]).read_text())
     clock = SystemClock()
     cluster = attach_cluster(
@@ -37,7 +37,7 @@ def inject_and_die(about: dict[str, Any]) -> str:
     log = IntentLog(Path(about["intents"]))
     _, injected = FaultInjector(cluster, log, limit_s=about["limit_s"]).inject_fault(fault)
     if injected.done:
-        recorded = {"struck_ms": injected.width_ms, "watched": injected.evidence["watched"]}
+        recorded = {"injection_ms": injected.width_ms, "watched": injected.evidence["watched"]}
         print(json.dumps(recorded), flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
     return injected.reason

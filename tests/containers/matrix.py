@@ -1,4 +1,4 @@
-"""The bed of the fault matrix: one cluster with a job under a light load, for all its tests."""
+"""The cluster of the fault matrix: one cluster with a job under a light load, for all its tests."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MatrixTestbed(FaultInjector):
     def inject_fault(
         self, fault: Fault, at: str | None = None, *, limit_s: float | None = None
     ) -> tuple[Intent, InjectionResult]:
-        """Undone at once if it does not bite, so that the next test finds the cluster whole."""
+        """Healed at once if it has no effect, so that the next test finds the cluster whole."""
         intent, injected = super().inject_fault(fault, at, limit_s=limit_s)
         if not injected.done:
             self.undo(intent)
@@ -90,22 +90,22 @@ class MatrixTestbed(FaultInjector):
         wait_until(pending, what=f"{intent.fault} gone", limit_s=EFFECT_S, clock=self.cluster.clock)
 
     def end_target(self, intent: Intent) -> None:
-        """What was struck dies, whatever state the fault has put it into, and is started again: by
-        its name, for somebody else may have its duty by now."""
+        """The target dies, whatever state the fault has put it into, and is started again: by
+        its name, since another node may have its duty by now."""
         for node in _nodes_of(targets_of(intent, self.cluster)):
             self.cluster.runtime.unpause(node.container)
             self.cluster.runtime.kill(node.container)
             self.cluster.start_again(node)
 
     def _idle(self) -> str | None:
-        """TaskManagers without a part of the job, which could not be struck there."""
+        """TaskManagers without a part of the job, which could not be a target there."""
         with jobmanager(self.cluster, self._job.service) as rest:
             free = sum(there["freeSlots"] for there in rest.get("/taskmanagers")["taskmanagers"])
         return f"{free} slots are free" if free else None
 
 
 def _nodes_of(targets: tuple[Target, ...]) -> list[Node]:
-    """One node of what was struck: its own, or the one a pair or a link begins at."""
+    """One node of the target: its own, or the one a pair or a link begins at."""
     match targets[0]:
         case Node() as node:
             return [node]

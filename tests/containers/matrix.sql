@@ -1,5 +1,5 @@
 -- Running totals to Kafka, keyed, so that subtasks exchange records. A record that cannot be read is
--- left out: poison must not end the job that the other faults strike.
+-- left out: poison must not end the job that the other faults disturb.
 --
 -- streamquake:
 --   outputs:

@@ -1,5 +1,5 @@
-"""A Kafka that another run started: used as `existing` beside a job that nobody submitted, and read
-by `reconcile`."""
+"""A Kafka that another run started: used as `existing` beside a job that Streamquake did not
+submit, and read by `reconcile`."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def copier(
     loses: int = 0,
     written: Callable[[bytes], bytes] = bytes,
 ) -> Iterator[None]:
-    """A job of somebody else's: it copies what comes from one topic to the other, but for each
-    record of a multiple of `loses`, `written` as it pleases."""
+    """A job that Streamquake did not submit: it copies what comes from one topic to the other, but
+    for each record of a multiple of `loses`, `written` as it pleases."""
     source, output = topics
     stop, reads = threading.Event(), threading.Event()
 

@@ -72,7 +72,7 @@ def test_the_canary_is_found_by_its_class(tmp_path: Path) -> None:
     assert found["lost"] == 0
 
 
-def test_what_a_repeated_changelog_takes_back_and_nobody_wrote_is_found(tmp_path: Path) -> None:
+def test_a_retraction_of_a_row_that_was_never_written_is_found(tmp_path: Path) -> None:
     """With transactions nothing is repeated: then the experiment holds."""
     status, results, message = run("changelog", tmp_path, "--set", "job.sink=at-least-once")
     assert (status, results["outcome"]) == (1, "violated"), message

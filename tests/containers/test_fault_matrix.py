@@ -1,7 +1,8 @@
-"""Every registered fault on a real cluster: it bites, it goes, and it goes whatever happens.
+"""Every registered fault on a real cluster: it takes effect, it heals, and it heals whatever
+happens.
 
-A new fault is in the matrix as soon as it is registered; it is struck at its `usual` target with
-the parameters of its `example`.
+A new fault is in the matrix as soon as it is registered; it is injected into its `usual` target
+with the parameters of its `example`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.containers.matrix import MatrixTestbed, matrix_testbed
 pytestmark = pytest.mark.container
 
 HERE = [name for name in sorted(faults) if faults[name].engines != ("spark",)]
-"""The faults of Spark alone are struck in `test_spark.py`."""
+"""The faults of Spark alone are injected in `test_spark.py`."""
 OWN = [name for name in HERE if faults[name].target_kind == "workload" or name == "restart_job"]
 """They disturb the harness's own load, which ends with it, or need its job's statements, which no
 other process knows: nothing outlives it to be healed."""
@@ -77,12 +78,12 @@ def test_its_harness_is_killed_and_the_next_one_heals_it_twice(
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_it_strikes_what_is_the_harnesss_own_and_is_healed_twice(
+def test_it_disturbs_only_containers_of_the_harness_and_is_healed_twice(
     name: str, testbed: MatrixTestbed, note: dict[str, Any]
 ) -> None:
     intent, injected = testbed.inject_fault(made(name))
     assert injected.done, injected.reason
-    note |= {"struck_ms": injected.width_ms, "watched": injected.evidence["watched"]}
+    note |= {"injection_ms": injected.width_ms, "watched": injected.evidence["watched"]}
     note["healed_ms"] = _healed(testbed, intent).width_ms
 
 

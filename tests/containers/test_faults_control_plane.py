@@ -147,7 +147,7 @@ def test_leader_standby_and_subtask_are_found_by_what_they_do(cluster: Cluster) 
     places = [named(f"the node running subtask {n} of numbers") for n in range(3)]
     assert {name for (name,) in places} == {"flink/taskmanager-1", "flink/taskmanager-2"}
     with pytest.raises(LookupError, match="no vertex"):
-        named("the node running subtask 0 of nobody")
+        named("the node running subtask 0 of unknown")
     with pytest.raises(LookupError, match="subtasks 0 to 2"):
         named("the node running subtask 3 of numbers")
 

@@ -123,7 +123,7 @@ def _reported(cluster: Cluster, job: str) -> str:
 
 
 @pytest.mark.parametrize("name", JVM_FAULTS)
-def test_it_bites_a_job_and_goes(
+def test_it_takes_effect_on_a_job_and_is_healed(
     cluster: Cluster, job: str, name: str, injector: FaultInjector
 ) -> None:
     parameters = {**faults[name].example, **PARAMETERS.get(name, {})}

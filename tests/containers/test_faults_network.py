@@ -1,4 +1,5 @@
-"""Network faults for real, on containers that echo: each bites as it says, and only there."""
+"""Network faults for real, on containers that echo: each takes effect as documented, and only
+there."""
 
 from __future__ import annotations
 
@@ -190,7 +191,7 @@ def test_a_partition_leaves_everybody_else_alone(injector: FaultInjector) -> Non
 
 
 @pytest.mark.parametrize("how", ["silent", "reset"])
-def test_an_isolated_node_reaches_nobody(injector: FaultInjector, how: str) -> None:
+def test_an_isolated_node_reaches_no_other_node(injector: FaultInjector, how: str) -> None:
     seen = injector.took_effect(made("isolate", how=how), "echo/server-2")
 
     answers = seen["echo/server-2"]["answers"]

@@ -91,7 +91,7 @@ def made(name: str) -> Fault:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_it_bites_and_another_process_heals_it(
+def test_it_takes_effect_and_another_process_heals_it(
     name: str, cluster: Cluster, injector: FaultInjector, tmp_path: Path
 ) -> None:
     _, injected = injector.inject_fault(made(name))
@@ -125,7 +125,7 @@ def test_it_is_healed_though_the_node_died_and_came_back(
     assert evidence_now(intent, cluster)[NODE].gone
 
 
-def test_a_signal_that_the_process_survives_is_said_not_to_bite(injector: FaultInjector) -> None:
+def test_a_signal_that_the_process_survives_has_no_effect(injector: FaultInjector) -> None:
     intent, injected = injector.inject_fault(Kill(signal="QUIT"), limit_s=1)
 
     assert not injected.done

@@ -1,5 +1,5 @@
 """The faults on resources on a real HDFS, whose second DataNode has a disk and a clock of its own:
-seen to bite and to go, over a restart too, and nothing is left of the disks."""
+verified in effect and healed, over a restart too, and nothing is left of the disks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def bench(
 
 
 @pytest.mark.parametrize(("name", "params"), INJECTIONS)
-def test_it_bites_and_is_healed_twice(name: str, params: dict[str, float], bench: Bench) -> None:
+def test_it_takes_effect_and_is_healed_twice(
+    name: str, params: dict[str, float], bench: Bench
+) -> None:
     bench.took_effect(made(name, **params))
 
 
@@ -156,7 +158,7 @@ def test_no_file_can_be_opened_when_none_is_spare(bench: Bench) -> None:
             bench.node.container, ["bash", "-c", f": < /dev/tcp/{bench.node.ip}/9866"]
         )
         log = bench.cluster.runtime.logs(bench.node.container, tail=200)
-        return None if "Too many open files" in log else "nobody complains"
+        return None if "Too many open files" in log else "no complaint"
 
     with bench.in_effect(made("fd_limit", spare=0)):
         wait_until(pending, what="EMFILE", limit_s=60, clock=bench.cluster.clock, every_s=0.5)

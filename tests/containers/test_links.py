@@ -1,4 +1,4 @@
-"""Links for real: connections go through the proxy, are slowed there, and nobody sees it."""
+"""Links for real: connections go through the proxy, are slowed there, and no peer notices it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_another_process_finds_the_cluster_by_its_labels(
     assert _ask(found, found.node("echo/server-2"))[0] == "pong"
 
 
-def test_a_node_that_dies_at_start_is_told_with_its_last_words(
+def test_a_node_that_dies_at_start_is_reported_with_its_log_tail(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
     with pytest.raises(NodeDied, match=r"(?s)echo/client-1 ended with exit code 9.*disk is gone"):

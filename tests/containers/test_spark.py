@@ -249,8 +249,8 @@ def test_windows_close_behind_the_watermark(cluster: Cluster) -> None:
 def test_reconciling_on_the_cluster_says_what_the_embedded_session_says(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """From this host, which knows the nodes' names by a file. On Linux only: elsewhere nobody can
-    reach the addresses of containers."""
+    """From this host, which knows the nodes' names by a file. On Linux only: elsewhere no client
+    can reach the addresses of containers."""
     sent = [{**record(index), "n": index} for index in range(5_000)]
     arrived = [each for each in sent if each["n"] != 777]
     arrived += [sent[1234], {**sent[-1], "n": 5_000}]
@@ -310,7 +310,7 @@ def _put_on_hdfs(cluster: Cluster, sides: dict[str, list[dict[str, Any]]]) -> No
     assert done.exit_code == 0, done.output
 
 
-def test_a_program_that_fails_is_refused_with_its_last_words(cluster: Cluster) -> None:
+def test_a_program_that_fails_is_rejected_with_its_log_tail(cluster: Cluster) -> None:
     spec = JobSpec(name="broken", pyspark="raise ValueError('no such thing')\n", parallelism=1)
     try:
         with pytest.raises(JobRejected, match="no such thing"):

@@ -131,7 +131,7 @@ class Odd(Echo):
     def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         self.planned.append(node.name)
         return NodePlan(
-            image="somebody/elses",
+            image="other/image",
             command=(str(len(self.planned)),),
             publish=(0,),
             files={"relative": ""},

@@ -30,7 +30,7 @@ from tests.injecting import FaultInjector
 
 
 class Testbed(FaultInjector):
-    """A fake cluster and one fault, which is struck at its usual target."""
+    """A fake cluster and one fault, which is injected into its usual target."""
 
     def __init__(self, fault: Fault, folder: Path) -> None:
         super().__init__(fake_cluster(WIDE), IntentLog(folder / "intents.jsonl"), limit_s=2)
@@ -98,7 +98,7 @@ def test_it_is_not_in_effect_before_it_is_injected(testbed: Testbed) -> None:
     assert all(seen.gone for seen in evidence)
 
 
-def test_it_is_seen_to_bite_and_seen_gone_and_heals_twice(testbed: Testbed) -> None:
+def test_its_effect_and_its_removal_are_verified_and_it_heals_twice(testbed: Testbed) -> None:
     intent, injected = testbed.inject_fault(testbed.fault)
     assert injected.done, injected.reason
     for _ in range(2):
@@ -127,7 +127,7 @@ def test_it_writes_plain_evidence(testbed: Testbed) -> None:
         assert json.loads(json.dumps(dict(evidence.seen)))
 
 
-def test_an_injection_that_does_nothing_is_said_not_to_bite(
+def test_an_injection_that_does_nothing_has_no_effect(
     testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing(*_: object) -> InjectionTimes:

@@ -33,7 +33,7 @@ from streamquake.cluster.runtime.runtime import (
 )
 from streamquake.cluster.runtime.waiting import wait_until
 
-SCRIPT = "cat /etc/bed/greeting; exec sleep 600"
+SCRIPT = "cat /etc/probe/greeting; exec sleep 600"
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Testbed:
             name=f"{self.run_id}-{name}",
             image=recipe("toolbox").tag,
             command=("sh", "-c", SCRIPT),
-            files={"/etc/bed/greeting": "hello from the bed\n"},
+            files={"/etc/probe/greeting": "hello from the probe\n"},
             labels={**self.marks, labels.NODE: name},
             network=self.run_id,
             ip=str(ip_network(self.subnet)[host]),
@@ -261,12 +261,12 @@ def test_files_can_be_put_into_a_container_that_runs_or_not(
 ) -> None:
     container = testbed.runtime.start(testbed.spec())
 
-    testbed.runtime.put(container, {"/etc/bed/a": "while it runs\n"})
+    testbed.runtime.put(container, {"/etc/probe/a": "while it runs\n"})
     testbed.runtime.kill(container)
-    testbed.runtime.put(container, {"/etc/bed/b": "while it does not\n"})
+    testbed.runtime.put(container, {"/etc/probe/b": "while it does not\n"})
 
-    testbed.runtime.copy_out(container, "/etc/bed", tmp_path)
-    texts = [(tmp_path / "bed" / name).read_text(encoding="utf-8") for name in "ab"]
+    testbed.runtime.copy_out(container, "/etc/probe", tmp_path)
+    texts = [(tmp_path / "probe" / name).read_text(encoding="utf-8") for name in "ab"]
     assert texts == ["while it runs\n", "while it does not\n"]
 
 
@@ -406,13 +406,13 @@ def test_files_can_be_copied_out_of_a_stopped_container(testbed: Testbed, tmp_pa
     container = testbed.runtime.start(testbed.spec())
     testbed.runtime.kill(container)
 
-    testbed.runtime.copy_out(container, "/etc/bed", tmp_path / "folder")
-    testbed.runtime.copy_out(container, "/etc/bed/greeting", tmp_path / "file")
+    testbed.runtime.copy_out(container, "/etc/probe", tmp_path / "folder")
+    testbed.runtime.copy_out(container, "/etc/probe/greeting", tmp_path / "file")
 
-    for copy in (tmp_path / "folder" / "bed" / "greeting", tmp_path / "file" / "greeting"):
-        assert copy.read_text(encoding="utf-8") == "hello from the bed\n"
+    for copy in (tmp_path / "folder" / "probe" / "greeting", tmp_path / "file" / "greeting"):
+        assert copy.read_text(encoding="utf-8") == "hello from the probe\n"
     with pytest.raises(ContainerError):
-        testbed.runtime.copy_out(container, "/etc/bed/nothing", tmp_path)
+        testbed.runtime.copy_out(container, "/etc/probe/nothing", tmp_path)
 
 
 def test_network_tools_work_beside_a_running_container_only(testbed: Testbed) -> None:

@@ -55,7 +55,7 @@ WIDE = Topology.model_validate(
         },
     }
 )
-"""Something of everything that faults strike."""
+"""One of every kind of target."""
 
 
 class FakeToxiproxy:

@@ -65,7 +65,7 @@ def test_parameters_that_make_no_rule_are_refused(
 def test_only_taskmanagers_with_the_agent_make_sense(name: str) -> None:
     fault = faults[name]
     assert fault.role_problem(WIDE, "flink/taskmanager") is None
-    assert "aim at a taskmanager" in str(fault.role_problem(WIDE, "flink/jobmanager"))
+    assert "target a taskmanager" in str(fault.role_problem(WIDE, "flink/jobmanager"))
     foreign = WIDE.model_dump(by_alias=True, exclude_none=True)
     foreign["services"]["flink"]["image"] = "example/flink:9"
     message = fault.role_problem(Topology.model_validate(foreign), "flink/taskmanager")
@@ -107,7 +107,7 @@ def test_a_hit_is_counted_once_its_moment_and_place_are_noted(name: str) -> None
     assert counting == [["first", "at", "hits"]] * len([*fault.points()])
 
 
-def test_a_rule_that_nobody_runs_into_is_laid_but_not_in_effect(cluster: Cluster) -> None:
+def test_a_rule_without_a_hit_is_installed_but_not_in_effect(cluster: Cluster) -> None:
     fault, node = made("slow_operator", operator="no such operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     evidence = fault.evidence(cluster, node, {})
@@ -115,7 +115,7 @@ def test_a_rule_that_nobody_runs_into_is_laid_but_not_in_effect(cluster: Cluster
     assert (evidence.seen["rules"], evidence.seen["hits"]) == (5, 0)
 
 
-def test_it_strikes_as_often_as_it_says_and_anew_after_a_heal(cluster: Cluster) -> None:
+def test_it_acts_as_often_as_given_and_again_after_a_heal(cluster: Cluster) -> None:
     fault, node = made("fail_checkpoint", times=2), cluster.node(ONE)
     for _ in range(2):
         fault.inject(cluster, node)
@@ -194,7 +194,7 @@ def test_a_rule_that_will_not_go_is_no_heal(
         fault.heal(cluster, node, {})
 
 
-def test_a_frozen_jvm_is_neither_struck_nor_healed(cluster: Cluster) -> None:
+def test_a_frozen_jvm_is_neither_injected_nor_healed(cluster: Cluster) -> None:
     fault, node = made("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     cluster.runtime.pause(node.container)

@@ -1,4 +1,4 @@
-"""The faults on processes: what does not bite is said so, and nothing is left half undone."""
+"""The faults on processes: a fault without effect is reported, and nothing is left half healed."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_node_that_ended_and_was_started_meanwhile_is_healed(
     assert testbed.script() == PROGRAM
 
 
-def test_a_signal_that_the_process_survives_is_said_not_to_bite(testbed: Testbed) -> None:
+def test_a_signal_that_the_process_survives_has_no_effect(testbed: Testbed) -> None:
     intent, injected = testbed.inject_fault(Kill(signal="QUIT"))
 
     assert not injected.done
@@ -209,7 +209,7 @@ def test_a_line_laid_twice_is_there_once_and_others_lines_stay(testbed: Testbed)
     assert testbed.script().replace("true  # streamquake mine\n", "") == foreign
 
 
-def test_a_heap_that_suffices_is_said_not_to_bite(testbed: Testbed) -> None:
+def test_a_heap_that_suffices_has_no_effect(testbed: Testbed) -> None:
     intent, injected = testbed.inject_fault(OomHeap(heap_mb=4096))
 
     assert not injected.done
@@ -217,15 +217,15 @@ def test_a_heap_that_suffices_is_said_not_to_bite(testbed: Testbed) -> None:
     assert testbed.script() == PROGRAM
 
 
-@pytest.mark.parametrize(("exit_code", "bitten"), [(3, True), (1, False)])
+@pytest.mark.parametrize(("exit_code", "took_effect"), [(3, True), (1, False)])
 def test_the_exit_status_tells_of_a_heap_whose_error_the_log_has_lost(
-    exit_code: int, bitten: bool, testbed: Testbed
+    exit_code: int, took_effect: bool, testbed: Testbed
 ) -> None:
     fault = OomHeap(heap_mb=4096)
     testbed.inject_fault(fault)
     testbed.runtime.die(testbed.node.container, exit_code)
     seen = fault.evidence(testbed.cluster, testbed.node, {})
-    assert (seen.in_effect, seen.seen["out_of_memory_errors"]) == (bitten, 0)
+    assert (seen.in_effect, seen.seen["out_of_memory_errors"]) == (took_effect, 0)
 
 
 @pytest.mark.parametrize(("exit_code", "words"), [(64, "memory_mb"), (65, "oom_score_adj")])

@@ -75,7 +75,9 @@ def test_a_group_without_it_is_told_what_to_declare(name: str, next_step: str) -
     assert next_step in role_problem
 
 
-def test_a_processor_limit_that_nobody_meets_is_not_in_effect(cluster: Cluster, node: Node) -> None:
+def test_a_processor_limit_that_is_not_reached_is_not_in_effect(
+    cluster: Cluster, node: Node
+) -> None:
     def idle(_: object, argv: object) -> ExecResult | None:
         return ExecResult(exit_code=0, output="") if BUSY in argv else None  # type: ignore[operator]
 

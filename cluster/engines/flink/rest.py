@@ -21,7 +21,7 @@ LONGEST_CAUSE = 400
 
 
 class FlinkUnreachable(StreamquakeError):
-    """Nobody answered within the deadline, or not yet; asking again may help."""
+    """No answer within the deadline, or not yet; a retry may help."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -94,7 +94,7 @@ class FlinkRest:
                 self._urls.append(self._urls.pop(0))
                 if not others:
                     raise
-        raise FlinkUnreachable(f"{method} {path}: there is nobody to ask")
+        raise FlinkUnreachable(f"{method} {path}: no address to send it to")
 
     def _ask(self, method: str, path: str, **arguments: Any) -> Any:
         arguments.setdefault("timeout", self._deadline_s)

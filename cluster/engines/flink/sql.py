@@ -16,7 +16,7 @@ from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 STATEMENT_S = 60.0
-"""Also for what is asked for once, since nobody knows of an order that was not answered."""
+"""Also for a request that is sent once, since the effect of an unanswered one is unknown."""
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?\*/)
       | (?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`)

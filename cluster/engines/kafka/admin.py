@@ -1,7 +1,7 @@
 """Questions to a Kafka service from outside: is it whole, how far do its topics reach.
 
 Every call goes through the published HOST listeners and has a deadline. A question that was not
-answered raises KafkaUnanswered: nobody may take silence for an empty topic.
+answered raises KafkaUnanswered: no caller may take silence for an empty topic.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
 
 
 def unanswered(cluster: LiveCluster, service: str) -> str | None:
-    """Why brokers that somebody else runs cannot be asked, or None when they can; whether they are
-    whole is not judged."""
+    """Why brokers that Streamquake did not start cannot be queried, or None when they can; whether
+    they are whole is not judged."""
     try:
         _client(cluster, service).list_topics(timeout=POLL_S)
     except KafkaException as error:
@@ -141,8 +141,9 @@ def create_topics(
 def ends_of_existing(
     cluster: LiveCluster, service: str, wanted: Mapping[str, int | None]
 ) -> dict[str, dict[int, int]]:
-    """Topic -> where each of its partitions ends now, of topics that somebody else made; `wanted`
-    has the partitions a topic must have, where that matters. Raises TopicUnfit, KafkaUnanswered."""
+    """Topic -> where each of its partitions ends now, of topics that Streamquake did not create;
+    `wanted` has the partitions a topic must have, where that matters. Raises TopicUnfit,
+    KafkaUnanswered."""
     there = topics(cluster, service)
     if missing := [name for name in wanted if name not in there]:
         raise TopicMismatch(
@@ -268,5 +269,6 @@ def _client_of(bootstrap: str) -> AdminClient:
 
 @lru_cache(maxsize=4)
 def _member(bootstrap: str, group: str) -> Consumer:
-    """A consumer that may ask for its group's offsets; it never joins, so it disturbs nobody."""
+    """A consumer that may ask for its group's offsets; it never joins, so it causes no
+    rebalance."""
     return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})

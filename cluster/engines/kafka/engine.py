@@ -122,7 +122,7 @@ class KafkaEngine:
 
     def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
         """End open transactions, fence their producers, delete all topics but Kafka's own. Raises
-        PermissionError for brokers that somebody else runs."""
+        PermissionError for brokers that Streamquake did not start."""
         if (endpoint := cluster.topology.services[service].endpoint) is not None:
             raise PermissionError(f"the topics at {endpoint} are not Streamquake's to delete")
         topic_cleanup.forget(cluster, service)
@@ -141,7 +141,7 @@ class KafkaEngine:
 
 def addresses(topology: Topology, service: str, port: str) -> str:
     """The brokers' addresses inside the network, on a listener by its port name; of brokers that
-    somebody else runs, where these are."""
+    Streamquake did not start, where these are."""
     if (endpoint := topology.services[service].endpoint) is not None:
         return endpoint
     number = KafkaEngine().ports()[port]

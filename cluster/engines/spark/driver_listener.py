@@ -24,7 +24,7 @@ Entry = Mapping[str, Any]
 
 
 class DriverUnreachable(StreamquakeError):
-    """The driver does not answer. `gone` says that nobody is there at all: its process has ended,
+    """The driver does not answer. `gone` says that nothing listens there: its process has ended,
     or has not come so far; otherwise it may only be slow or cut off."""
 
     kind = ErrorKind.CLUSTER_FAILED

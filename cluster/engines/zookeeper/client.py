@@ -13,11 +13,11 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 GET_DATA, NO_NODE = 4, -101
 SESSION_MS = 4_000
-"""How long a server keeps the session of a reader that went without a goodbye."""
+"""How long a server keeps the session of a client that did not close it."""
 
 
 class ZooKeeperUnreachable(StreamquakeError):
-    """The server does not answer, or serves nobody now; asking again may help."""
+    """The server does not answer, or serves no requests now; a retry may help."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -72,7 +72,7 @@ def _receive(connection: socket.socket) -> bytes:
 
 
 def _exactly(connection: socket.socket, count: int) -> bytes:
-    """So many bytes; a server that serves nobody closes the connection instead."""
+    """So many bytes; a server that serves no requests closes the connection instead."""
     found = b""
     while len(found) < count:
         part = connection.recv(count - len(found))

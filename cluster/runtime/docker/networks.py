@@ -1,6 +1,6 @@
 """Networks whose addresses the harness may hand out.
 
-The engine gives containers fixed addresses only in a network whose subnet somebody chose, and
+The engine gives containers fixed addresses only in a network with an explicit subnet, and
 chooses free subnets only by itself. So it is asked to choose (it knows the host's routes and its
 other networks), and the network is made again with just that subnet. Between the two another run
 may take it; then the engine chooses anew.

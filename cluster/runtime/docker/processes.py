@@ -32,7 +32,7 @@ class Processes:
     """The processes of all containers of one engine.
 
     The main process of each is remembered from when it was last looked at, because asking the
-    engine takes longer than striking; whoever strikes makes sure that it is still the container's.
+    engine takes longer than the signal; the sender makes sure that it is still the container's.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The reaper: removes what a run left behind when its process died without a goodbye.
+"""The reaper: removes what a run left behind when its process was killed without cleanup.
 
 A small server in a container is told the run's label over a TCP connection, in the protocol of
 testcontainers' Ryuk (https://github.com/testcontainers/moby-ryuk). It holds the engine's socket,
@@ -38,7 +38,7 @@ ENV: Mapping[str, str] = {
     "RYUK_CONNECTION_TIMEOUT": "60s",
     "RYUK_RECONNECTION_TIMEOUT": "2s",
 }
-"""The connection is local and never opened a second time, so nobody need be waited for; the two
+"""The connection is local and never opened a second time, so there is no peer to wait for; the two
 seconds are for the engine to finish what the dead process asked of it last."""
 
 

@@ -17,8 +17,8 @@ from streamquake.cluster.runtime.clock import Clock
 from streamquake.faults.mechanisms.key_shares import Skew
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.harness.workloads.numbered.frame import frame
+from streamquake.harness.workloads.numbered.generation_parameters import generation_parameters_of
 from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, KeyDistribution, segments
-from streamquake.harness.workloads.numbered.manner import generation_parameters_of
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
 from streamquake.harness.workloads.numbered.ranges import note_problems, sent_ranges
 from streamquake.harness.workloads.numbered.records import LoadDefinition

@@ -13,8 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.workloads.numbered.layout import KeySegment
-from streamquake.harness.workloads.numbered.manner import (
+from streamquake.harness.workloads.numbered.generation_parameters import (
     CHANCES,
     COPIES_BIT,
     JITTER_BIT,
@@ -22,6 +21,7 @@ from streamquake.harness.workloads.numbered.manner import (
     LATE_BIT,
     GenerationParameters,
 )
+from streamquake.harness.workloads.numbered.layout import KeySegment
 from streamquake.harness.workloads.numbered.ranges import SendRange
 from streamquake.harness.workloads.numbered.records import AMOUNTS, EPOCH_MS, LoadDefinition
 
@@ -79,7 +79,7 @@ def _with_fields(placed: DataFrame, recipe: LoadDefinition) -> DataFrame:
 
 
 def _size(recipe: LoadDefinition) -> Column:
-    """The twin of `Manner.size`."""
+    """The twin of `GenerationParameters.size`."""
     large = _bits(LARGE_BIT) < _of_parameters(recipe, lambda parameters: parameters.large_chance)
     return F.when(
         large, _of_parameters(recipe, lambda parameters: parameters.large_bytes)
@@ -87,7 +87,7 @@ def _size(recipe: LoadDefinition) -> Column:
 
 
 def _behind_ms(recipe: LoadDefinition) -> Column:
-    """The twin of `Manner.behind_ms`."""
+    """The twin of `GenerationParameters.behind_ms`."""
     spread = _bits(JITTER_BIT) * _of_parameters(recipe, lambda parameters: parameters.jitter_ms + 1)
     jitter = F.shiftright(spread, CHANCES.bit_length() - 1)
     late = _bits(LATE_BIT) < _of_parameters(recipe, lambda parameters: parameters.late_chance)
@@ -97,7 +97,7 @@ def _behind_ms(recipe: LoadDefinition) -> Column:
 
 
 def _copies(recipe: LoadDefinition) -> Column:
-    """The twin of `Manner.copies_of`."""
+    """The twin of `GenerationParameters.copies_of`."""
     many = _bits(COPIES_BIT) < _of_parameters(recipe, lambda parameters: parameters.copies_chance)
     return F.when(many, _of_parameters(recipe, lambda parameters: parameters.copies)).otherwise(1)
 
@@ -149,7 +149,7 @@ def _first_slots(recipe: LoadDefinition) -> dict[int, int]:
 
 
 def _of_parameters(recipe: LoadDefinition, value: Callable[[GenerationParameters], int]) -> Column:
-    """A whole number that depends on the manner in which a record is made."""
+    """A whole number that depends on the generation parameters of a record."""
     return _of_segment(recipe, F.col("index"), lambda segment: value(segment.generation))
 
 

@@ -1,9 +1,10 @@
 """Which key record i has, and its sequence number within that key: closed form, no ledger.
 
-A segment is a stretch of records with one skew and one manner. Within it the keys are laid out by
-a fixed table of slots, a seeded permutation in which every key stands as often as the skew gives
-it; record i of the segment takes slot `i mod slots`. So its sequence number is what the key had
-before the segment, plus a full round's share for each full round, plus its rank within this round.
+A segment is a range of records with one skew and the same generation parameters. Within it the keys
+are laid out by a fixed table of slots, a seeded permutation in which every key stands as often as
+the skew gives it; record i of the segment takes slot `i mod slots`. So its sequence number is what
+the key had before the segment, plus a full round's share for each full round, plus its rank within
+this round.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streamquake.harness.workloads.numbered.manner import GenerationParameters
+from streamquake.harness.workloads.numbered.generation_parameters import GenerationParameters
 
 MAX_SLOTS = 1 << 16
 """Bounds the tables; a key whose share is smaller than one slot still gets one."""

@@ -43,8 +43,8 @@ class ChangeRequests:
     def give(self, disturbance: str, parameters: Mapping[str, Any] | None) -> int:
         """Wait until it is taken; returns the first record it concerns.
 
-        Once the load is over, ending a disturbance needs nobody, and beginning one raises
-        WorkloadOver. Raises TimeoutError when nobody takes it.
+        Once the load is over, a disturbance ends without the producer, and beginning one raises
+        WorkloadOver. Raises TimeoutError if the producer does not take it.
         """
         order = ChangeRequest(disturbance=disturbance, parameters=parameters)
         with self._lock:
@@ -75,8 +75,8 @@ class ChangeRequests:
                 order.answer.set_exception(
                     WorkloadFinished(
                         f"the workload had sent all of its records (up to {end:,}), so "
-                        f"{order.disturbance} struck nothing; give it more `records`, or strike "
-                        "earlier"
+                        f"{order.disturbance} changed no record; give it more `records`, or "
+                        "inject the fault earlier"
                     )
                 )
         self._waiting = []

@@ -48,7 +48,7 @@ REFUSED = {
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
 }
-"""Errors after which the record certainly stands nowhere; after any other nobody knows."""
+"""Errors after which the record is certainly not in the topic; after any other it is unknown."""
 
 
 def producer_settings(bootstrap: str, delivery_timeout_s: float) -> dict[str, Any]:

@@ -66,11 +66,13 @@ def test_the_coordinator_is_that_of_most_open_transactions(cluster: Cluster) -> 
     ("target", "words"),
     [
         ("the leader of partition 9 of input", "no partition input/9; there are: input/0"),
-        ("the transaction coordinator of nobody", "no transactional id with nobody in front"),
+        ("the transaction coordinator of unknown", "no transactional id with unknown in front"),
         ("the datanode holding /lost", "no DataNode of hdfs holds /lost"),
     ],
 )
-def test_nobody_on_duty_is_told_with_the_reason(cluster: Cluster, target: str, words: str) -> None:
+def test_a_duty_without_a_node_is_rejected_with_the_reason(
+    cluster: Cluster, target: str, words: str
+) -> None:
     with pytest.raises(LookupError, match=words):
         found(cluster, target)
 

@@ -57,7 +57,7 @@ def test_a_listing_tells_of_a_checkpoints_own_and_of_its_shared_files(
     assert list(files.poll()) == [], "each is listed once"
 
 
-def test_nothing_is_told_of_a_folder_that_is_gone_or_that_nobody_could_list() -> None:
+def test_no_files_are_reported_for_a_removed_or_unreadable_folder() -> None:
     folders = Folders(shared={"a": 200})
     files = asking(folders)
     files.await_listing(COMPLETED)

@@ -21,7 +21,7 @@ from tests.fakes import fake_cluster
 
 
 class Recorded:
-    """Stands in for FlinkRest; `answers` may be changed, None means that nobody answers."""
+    """Stands in for FlinkRest; `answers` may be changed, None means no answer."""
 
     def __init__(self) -> None:
         vertices = [vertex["id"] for vertex in answer("job")["vertices"]]

@@ -234,7 +234,7 @@ def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_ow
 
 @pytest.mark.parametrize("breaks", ["driver", "store"])
 def test_what_breaks_while_a_query_is_followed_ends_the_following(breaks: str) -> None:
-    """Nobody waits for the other of its two threads, and nothing is hidden by it."""
+    """The other of its two threads is not waited for, and hides nothing."""
     cluster, driver = fake_cluster(WITH_STORE), Driver(ENTRIES)
     cluster.clients |= {"spark": driver, "hdfs": None}
     if breaks == "driver":

@@ -169,7 +169,7 @@ def test_the_engines_of_the_shipped_topologies_can_forget(name: str) -> None:
     assert isinstance(engine(name), CleansUpRuns)
 
 
-def test_the_ids_of_a_run_are_those_of_whoever_has_the_cluster_now(cluster: Cluster) -> None:
+def test_the_ids_of_a_run_are_those_of_the_current_owner_of_the_cluster(cluster: Cluster) -> None:
     runner = engine("kafka")
     assert isinstance(runner, KnowsDuties)
     duty = "transaction coordinator of totals-3"

@@ -94,7 +94,7 @@ def test_a_path_is_read_and_a_missing_one_is_none() -> None:
     with serving(server) as address:
         found = zookeeper_client.read(address, "/flink/leader", LIMIT_S)
     with serving(server) as address:
-        missing = zookeeper_client.read(address, "/flink/nobody", LIMIT_S)
+        missing = zookeeper_client.read(address, "/flink/missing", LIMIT_S)
     assert (found, missing) == (b"pekko.tcp://flink@jm-2:6123/x", None)
 
 
@@ -103,7 +103,7 @@ def test_a_four_letter_word_is_answered() -> None:
         assert zookeeper_client.ask(address, "srvr", LIMIT_S) == "Mode: standalone\n"
 
 
-def test_a_server_that_serves_nobody_is_told_from_a_missing_path() -> None:
+def test_a_server_that_serves_no_requests_is_told_from_a_missing_path() -> None:
     server = Server({})
     server.refuses = True
     with serving(server) as address, pytest.raises(ZooKeeperUnreachable, match="ConnectionReset"):

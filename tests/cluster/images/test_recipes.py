@@ -1,4 +1,4 @@
-"""Tags follow what goes in, and an image nobody pinned is refused in plain words."""
+"""Tags follow what goes in, and an image without a pin is rejected with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clocks: another run counts from nought, while wall-clock time goes on."""
+"""Clocks: another run counts from zero, while wall-clock time continues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamquake.cluster.runtime.clock import Clock, FakeClock, SystemClock, on_
 
 
 @pytest.mark.parametrize("clock", [FakeClock(), SystemClock()])
-def test_a_run_begins_at_nought_and_the_wall_clock_goes_on(clock: Clock) -> None:
+def test_a_run_begins_at_zero_and_the_wall_clock_continues(clock: Clock) -> None:
     clock.sleep(0.02)
     began_ns = time.monotonic_ns()
     before_ns, wall_ns = clock.now_ns(), clock.epoch_ns()

@@ -61,6 +61,6 @@ def test_a_freezer_that_is_not_there_is_none(groups: list[str], tmp_path: Path) 
     assert freezer_in(groups, tmp_path) is None
 
 
-def test_a_process_of_somebody_else_is_none() -> None:
+def test_a_process_outside_the_container_is_none() -> None:
     assert freezer_of("no-such-container", 1) is None
     assert freezer_of("no-such-container", 0) is None

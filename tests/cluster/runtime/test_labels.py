@@ -35,7 +35,7 @@ def test_a_reused_pid_is_not_the_owner() -> None:
 
 
 @pytest.mark.parametrize("owner", ["", "another-host:1:1"])
-def test_what_nobody_here_owns_is_left_alone(owner: str) -> None:
+def test_a_container_of_another_owner_is_left_alone(owner: str) -> None:
     assert owner_is_alive({OWNER: owner})
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.jvm_agent import ATTACH, CONVERSE, END, NOBODY_LISTENS
+from streamquake.cluster.jvm_agent import ATTACH, CONVERSE, END, NOT_LISTENING
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 
@@ -76,7 +76,7 @@ class Jvm:
                 self._enter(text)
 
     def _enter(self, text: str) -> None:
-        """Whoever enters the rule's method, if the rule is meant for it."""
+        """A thread that enters the rule's method, if the rule is meant for it."""
         of_task = "<operator_name>" not in text
         served = [TASK] if of_task else [name for name in OPERATORS if _fits(text, name)]
         wanted = CONTAINS.findall(text.replace(f'"({self.subtask + 1}/"', '""'))
@@ -123,7 +123,7 @@ class Jvms:
             return None
         jvm = self._attached.get(self._life(spec))
         if jvm is None:
-            return ExecResult(exit_code=NOBODY_LISTENS, output="")
+            return ExecResult(exit_code=NOT_LISTENING, output="")
         commands = argv[argv.index(CONVERSE) + 4 :]
         return ExecResult(exit_code=0, output="".join(jvm.answer(c) + END for c in commands))
 

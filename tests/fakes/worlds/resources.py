@@ -1,6 +1,6 @@
 """Machines in memory: control groups that are met, disks that fill, clocks and open files.
 
-Scripts are told apart by their text; what they do to a machine is done here, so that whoever looks
+Scripts are told apart by their text; what they do to a machine is done here, so that a check
 afterwards sees what the machine is like, and not what was asked.
 """
 

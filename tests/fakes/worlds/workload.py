@@ -37,7 +37,7 @@ class Acknowledged:
 
 
 class FakeLoad:
-    """A `Steering` without a thread: it sends what is due whenever somebody looks.
+    """A `Steering` without a thread: it sends what is due at every query.
 
     `takes_per_s` is what its broker takes, `deaf` lets it take turns and go on as before.
     """

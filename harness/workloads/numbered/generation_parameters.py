@@ -1,6 +1,6 @@
-"""In which manner the records of a segment are made: what the disturbances in force make of them.
+"""How the records of a segment are generated under the workload changes in force.
 
-What strikes only a share of the records chooses them by bits of the record's own hash, so that
+A change of only a share of the records chooses them by bits of the record's own hash, so that
 Python and Spark choose the same ones.
 """
 
@@ -60,7 +60,7 @@ def bits(hashed: int, lowest: int) -> int:
 def generation_parameters_of(
     payload_bytes: int, scheduled_changes: Iterable[ScheduledChange]
 ) -> GenerationParameters:
-    """The manner of a load with this payload under the turns in force."""
+    """The parameters of a load with this payload under the workload changes in force."""
     fields: dict[str, Any] = {"payload_bytes": payload_bytes}
     for workload_change in scheduled_changes:
         change = workload_change.change
