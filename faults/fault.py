@@ -1,8 +1,8 @@
-"""What a fault is: a disturbance, the proof that it bites, and its undoing.
+"""What a fault is: a disturbance, the evidence of its effect, and its heal.
 
 A fault is one file in `faults/catalogue/`: a frozen model whose fields are its YAML parameters
-(units in the names), a `name`, and four methods. Everything else (intents written first, waiting
-for the effect, healing on every path) is the harness's and the same for all.
+(units in the names), a `name`, and four methods. The harness does everything else, the same way for
+all faults: it writes the intent first, waits for the effect, and heals on every path.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ class LinkTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class PairTarget:
-    """Two nodes, for what disturbs the way between them: from `source` to `target`, or both ways.
+    """Two nodes, for a fault on the connections between them: from `source` to `target`, or both
+    ways.
 
-    Named `A->B` or `A<->B`, so that it can be found again when it is healed.
+    Named `A->B` or `A<->B`, so that the heal can find it by its name.
     """
 
     source: Node
@@ -69,52 +70,55 @@ class JobTarget:
 
 Target = Node | LinkTarget | PairTarget | WorkloadTarget | JobTarget
 TargetT = TypeVar("TargetT", bound=Target, default=Any)
-"""The kind of target of a fault; any, of a fault that is found by its name: the loader has checked
-that targets fit what the fault aims at."""
+"""The kind of target of a fault; `Any` for a fault that was found by its name: the loader has
+checked that the targets fit the fault."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What was seen of a disturbance on one target: whether it bites, and by which signs.
+    """The evidence of a disturbance on one target: whether it is in effect, and by which
+    observations.
 
-    `in_effect` and `gone` may both be False: half laid, half removed, or laid without a bite.
+    `in_effect` and `gone` may both be False: partly injected, partly removed, or injected without
+    an effect.
     """
 
     in_effect: bool
     gone: bool
     in_place: bool | None = None
-    """Whether all that the injection put there is there still, which tells a part that is missing
-    from a system that is idle for the moment; None where a look does not tell that apart."""
+    """Whether everything that the injection put on the target is still there. It distinguishes a
+    missing part from a system that is idle for the moment. None where the evidence cannot tell the
+    two apart."""
     seen: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:
-        """Whether a disturbance that was in effect is proven to be so no more; what is in place
-        outranks `gone`, which is also True of a target that is through, such as a finished load."""
+        """Whether a disturbance that was in effect has provably ended. `in_place` takes precedence
+        over `gone`, which is also True of a target that has finished, such as a finished load."""
         return not self.in_effect and (self.gone if self.in_place is None else not self.in_place)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobChange:
-    """The job as a fault submits it anew, so that what cannot work is refused before anything
+    """The job as a fault resubmits it, so that a job that cannot work is rejected before anything
     starts."""
 
     keeping: RetainedState
-    """From what it is restored."""
+    """The state from which it is restored."""
     parallelism: int | None
-    """Parallel subtasks; None leaves them as they are."""
+    """Parallel subtasks; None keeps their number."""
     config: Mapping[str, Any]
-    """Settings above those that it has."""
+    """Settings in addition to those that it has; they take precedence."""
     statements: str | None
-    """Its other statements; None leaves them as they are."""
+    """Its new statements; None keeps the old ones."""
     source: str
-    """Where these stand, for messages."""
+    """Where these come from, for messages."""
 
 
 def disturbed_party(applied: bool, system: bool) -> dict[str, str]:
-    """For `Evidence.seen`, of a fault that a probe of ours shows too: whose traffic or work it
-    disturbed, the system's or the probe's alone; nothing of one that is not laid. One look at which
-    the system was disturbed will do."""
+    """For the observations of a fault whose effect a probe of the harness shows too: whether the
+    fault disturbed traffic or work of the system, or of the probe alone. Empty for a fault that is
+    not applied. One poll at which the system was disturbed is enough."""
     return {DISTURBED: SYSTEM if system else PROBE_ALONE} if applied else {}
 
 
@@ -123,71 +127,72 @@ class Fault(Model, Generic[TargetT]):
 
     name: ClassVar[str]
     former_names: ClassVar[tuple[str, ...]] = ()
-    """Names that it had before: records and experiments with them stay readable."""
+    """Its former names: records and experiments with them stay readable."""
     target_kind: ClassVar[TargetKind]
-    """What kind of target it strikes."""
+    """The kind of target it is injected into."""
     touches: ClassVar[str]
     """What it disturbs (`process`, `link`, `cpu`, `disk`, …); two faults that touch the same thing
-    of one target do not overlap. `process` keeps the node itself down: nobody else starts it."""
+    of one target do not overlap. `process` keeps the node itself down: nothing else starts it."""
     engines: ClassVar[tuple[str, ...]] = ()
-    """The engines whose nodes it can strike; empty for any."""
+    """The engines whose nodes it can be injected into; empty for any."""
     one_by_one: ClassVar[bool] = False
-    """Whether its targets are struck one after the other, not all at once; the first that cannot
-    be struck ends it."""
+    """Whether it is injected into one target after the other, not into all at once; the first
+    failed injection ends it."""
     lasts: ClassVar[bool] = True
-    """Whether its effect is a state that lasts until the heal, so that it can end early; not an
-    event, such as a restart, an exception or a savepoint, after which nothing is held."""
+    """Whether its effect is a state that lasts until the heal, so that it can end early. False for
+    an event, such as a restart, an exception or a savepoint, after which nothing lasts."""
     drawn: ClassVar[bool] = True
-    """Whether a drawn schedule may hold it: not what loses data by design."""
+    """Whether a drawn schedule may contain it. False for a fault that loses data by design."""
 
     leaves_agent: ClassVar[bool] = False
     """Whether an agent stays in a node's process after the heal."""
     fails_tasks: ClassVar[bool] = False
-    """Whether it throws an exception inside a task, so that this one task fails by it."""
+    """Whether it throws an exception inside a task, so that this one task fails."""
     statement_files: ClassVar[tuple[str, ...]] = ()
-    """Parameters that name a file of statements, or hold the statements themselves."""
+    """Parameters that name a file of SQL statements, or contain the statements themselves."""
 
     usual: ClassVar[str] = "flink/taskmanager-1"
-    """A target, as in YAML, that it strikes sensibly on the shipped topologies: where the contract
-    suite and the matrix of real faults strike it."""
+    """A sensible target on the shipped topologies, as in YAML: the contract suite and the matrix of
+    container tests inject it there."""
     example: ClassVar[Mapping[str, Any]] = {}
-    """Parameters that make a valid fault, shown by `list`, used by draws and the contract suite."""
+    """Parameters of a valid fault, used by `list`, by draws and by the contract suite."""
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
-        """Why it makes no sense on the nodes of a role (or on a link's), beyond `engines`; None
-        when it does. Overridden by faults that need something special of the topology."""
+        """Why it makes no sense on the nodes of a role (or on those of a link), beyond `engines`;
+        None when it does. Overridden by faults that need a property of the topology."""
         return None
 
     @property
     def job_change(self) -> JobChange | None:
-        """The job as it submits it anew; None where it submits none."""
+        """The job as it resubmits it; None where it submits none."""
         return None
 
     def statement_texts(self) -> Mapping[str, str]:
-        """The text for each of `statement_files` that names a file of the user's own: a recorded
-        plan holds it in the place of the name. Shipped ones keep their name."""
+        """The text of each of `statement_files` that names a file of the user: a recorded plan
+        contains the text instead of the name. Shipped files keep their name."""
         return {}
 
     def baseline(self, cluster: Cluster, target: TargetT) -> Mapping[str, Any]:
-        """What is measured before injecting, for the evidence to compare with: plain data, kept
-        with the intent. May be taken some seconds ahead of the strike."""
+        """What is measured before the injection, for the evidence to compare with: plain data,
+        stored with the intent. May be measured some seconds before the injection."""
         return {}
 
     def inject(self, cluster: Cluster, target: TargetT) -> InjectionTimes:
-        """Disturb one target."""
+        """Inject the fault into one target."""
         raise NotImplementedError
 
     def evidence(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Evidence:
-        """Look whether the disturbance can be seen on the target now; must work in another
-        process than the one that injected. With an empty baseline: as far as can be said."""
+        """Observe whether the fault is in effect on the target now. Must also work in another
+        process than the one that injected it. With an empty baseline it is as exact as is possible
+        without one."""
         raise NotImplementedError
 
     def heal(
         self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]
     ) -> InjectionTimes:
-        """Undo it. May run twice, also when it was never injected; a target that is gone is
-        healed."""
+        """Undo it. May run twice, also when the fault was never injected; a target that was removed
+        counts as healed."""
         raise NotImplementedError
 
 

@@ -1,6 +1,7 @@
-"""Striking and undoing, the same for every fault: intent, inject, see it bite; heal, see it gone.
+"""Inject and heal, the same way for every fault: write the intent, inject, verify the effect; heal,
+verify the removal.
 
-Neither raises for what the system does: the answer says whether the effect was seen, with the
+Neither raises for what the system does: the result states whether the effect was verified, with the
 evidence, or the reason why not.
 """
 
@@ -23,10 +24,10 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError, kind_of
 
 @dataclass(frozen=True, kw_only=True)
 class InjectionResult:
-    """What came of an injection or of its undoing, over all its targets.
+    """The result of an injection or of a heal, over all its targets.
 
-    The effect lies between `called_ns` and `seen_ns` (the run's clock). `done` is False when it
-    was not seen within the limit, with the `reason`.
+    The effect began between `called_ns` and `seen_ns` (the run's clock, nanoseconds). `done` is
+    False when it was not verified within the limit; `reason` states why.
     """
 
     done: bool
@@ -35,27 +36,29 @@ class InjectionResult:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     cause: ErrorKind = ErrorKind.UNDECIDED
-    """The kind of error that the reason tells of."""
+    """The kind of error of `reason`."""
     gone: tuple[str, ...] = ()
-    """The targets of an injection that were no more when it was undone."""
+    """The targets that no longer existed when the injection was healed."""
 
     @property
     def width_ms(self) -> float | None:
-        """How exactly the moment of the effect is known, milliseconds; None for one not seen."""
+        """How exactly the moment of the effect is known, milliseconds; None for an effect that was
+        not verified."""
         return None if self.seen_ns is None else round((self.seen_ns - self.called_ns) / 1e6, 2)
 
 
 def baselines_of(
     fault: Fault, cluster: Cluster, targets: Sequence[Target]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """What the fault measures on each target before it strikes there."""
+    """The fault's baseline on each target, measured before the injection. Raises what the
+    measurement raises."""
     return dict(at_once(lambda target: (target.name, fault.baseline(cluster, target)), targets))
 
 
 def inject_fault(
     intent: Intent, cluster: Cluster, targets: Sequence[Target], *, limit_s: float
 ) -> InjectionResult:
-    """Inject on every target at once, then wait until the effect is seen on each."""
+    """Inject into every target at once, then wait until the effect is verified on each."""
     fault = intent.made()
 
     def inject(target: Target) -> InjectionTimes:
@@ -65,9 +68,9 @@ def inject_fault(
 
 
 def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) -> InjectionResult:
-    """Heal what an intent did, on the targets as they are now, and see that it is gone.
+    """Heal an injection on its targets as they are now, and verify that the fault is removed.
 
-    A target that is gone is healed. Written into the log when seen.
+    A target that was removed counts as healed. A verified heal is written into the log.
     """
     fault = intent.made()
 
@@ -83,7 +86,7 @@ def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) ->
 
 
 def evidence_now(intent: Intent, cluster: Cluster) -> Mapping[str, Evidence]:
-    """What is seen of an open injection now, on each of its targets that is still there."""
+    """The evidence of an open injection now, on each of its targets that still exists."""
     fault = intent.made()
     return {
         target.name: fault.evidence(cluster, target, intent.baselines.get(target.name, {}))
@@ -92,7 +95,7 @@ def evidence_now(intent: Intent, cluster: Cluster) -> Mapping[str, Evidence]:
 
 
 def targets_of(intent: Intent, cluster: Cluster) -> tuple[Target, ...]:
-    """The targets of an intent as they are now, without those that are gone."""
+    """The targets of an intent as they are now, without those that no longer exist."""
     found = (_find(name, cluster) for name in intent.names)
     return tuple(target for target in found if target is not None)
 
@@ -122,7 +125,7 @@ def _act(
             target.name: _await_evidence(fault, intent, cluster, target, wanted, limit_s)
             for target in targets
         }
-    except Exception as error:  # noqa: BLE001 - whatever a fault raises, the run goes on to heal
+    except Exception as error:  # noqa: BLE001 - whatever a fault raises, the run continues and heals
         return InjectionResult(
             done=False,
             called_ns=called_ns,
@@ -131,7 +134,7 @@ def _act(
         )
     if not brackets and wanted:
         return InjectionResult(
-            done=False, called_ns=called_ns, reason="there is no target to inject on"
+            done=False, called_ns=called_ns, reason="there is no target to inject into"
         )
     if not brackets:
         now_ns = cluster.clock.now_ns()
@@ -155,9 +158,9 @@ def _await_evidence(
         try:
             last = fault.evidence(cluster, target, baseline)
         except ResponseLost as lost:
-            return str(lost)  # nothing was seen; the next look will tell
+            return str(lost)  # no evidence yet; the next poll may have some
         reached = last.in_effect if wanted else last.gone
-        return None if reached else f"last seen: {dict(last.seen)}"
+        return None if reached else f"last observation: {dict(last.seen)}"
 
     state = "in effect" if wanted else "healed"
     try:
@@ -174,6 +177,6 @@ def _await_evidence(
 
 
 class NotInEffect(StreamquakeError):
-    """The disturbance, or its absence, was not seen within the limit."""
+    """The effect, or its removal, was not verified within the limit."""
 
     kind = ErrorKind.UNDECIDED

@@ -1,8 +1,8 @@
 """Intents: what is about to be done to the cluster, written and flushed before it is tried.
 
-A harness that dies in between leaves the file; whoever comes next reads which disturbances are
-open and undoes them. One JSON object a line; a line without its end is the one being written when
-the harness died, before anything was tried.
+A harness that dies in between leaves the file; the next process reads which injections are open and
+heals them. One JSON object per line; a line without its end was being written when the harness
+died, before anything was tried.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from streamquake.faults.fault import Fault, faults
 
 @dataclass(frozen=True, kw_only=True)
 class Intent:
-    """One injection: the fault, its parameters (which hold the exact undo), and its targets."""
+    """One injection: the fault, its parameters (which suffice to undo it exactly), and its
+    targets."""
 
     id: str
     step: int
@@ -35,9 +36,9 @@ class Intent:
     target: str
     names: tuple[str, ...]
     baselines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Target name -> what was measured there before."""
+    """Target name -> the baseline that was measured there before."""
     by: str = ""
-    """Who wrote it: user@host:pid."""
+    """The process that wrote it: user@host:pid."""
     at: str = ""
     """When it was written, ISO 8601 in UTC."""
 
@@ -61,7 +62,7 @@ class IntentLog:
         names: Sequence[str],
         baselines: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Intent:
-        """Write down an injection, on disk before this returns."""
+        """Write the intent of an injection; it is on disk before this returns."""
         intent = Intent(
             id=uuid.uuid4().hex[:12],
             step=step,
@@ -78,18 +79,19 @@ class IntentLog:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep every other process that asks for the same out, for looking and intending as one:
-        of two people who would strike the same thing, one sees the other's intent."""
+        """Hold the file's lock, so that no other process reads or writes intents meanwhile: of two
+        processes that want to inject into the same target, the second one finds the intent of the
+        first."""
         with self._path.open("a", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     def healed(self, intent: Intent) -> None:
-        """Write down that an injection was undone and seen to be gone."""
+        """Record that an injection was healed and its removal verified."""
         self._write({"schema": 1, "healed": intent.id})
 
     def open(self) -> tuple[Intent, ...]:
-        """The injections not yet seen healed, oldest first."""
+        """The injections without a verified heal, oldest first."""
         found: dict[str, Intent] = {}
         for line in self._lines():
             if "intent" in line:

@@ -1,6 +1,6 @@
-"""Looking again at a fault in effect: whether its evidence still holds, before anybody heals it.
+"""Verify a fault in effect again: whether its evidence still holds, before the heal.
 
-A look proves one of three things on each target: the effect is there, or it has ended, or nothing
+A poll proves one of three things on each target: the effect is there, or it has ended, or nothing
 (the node did not answer, or the system was idle for the moment). Only the first two are recorded.
 """
 
@@ -18,8 +18,8 @@ from streamquake.faults.mechanisms.parallel import at_once
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedVerification:
-    """What one look found. `seen_ns` is the end of the look on the run's clock; `evidence` has the
-    targets that answered."""
+    """The evidence of one poll. `seen_ns` is the end of the poll on the run's clock, nanoseconds;
+    `evidence` has the targets that answered."""
 
     seen_ns: int
     evidence: Mapping[str, Evidence]
@@ -36,8 +36,8 @@ class RepeatedVerification:
 
     @property
     def still_holds(self) -> bool:
-        """Whether on every target the effect was verified, or all is in place that the injection
-        put there: a system that is idle for the moment leaves no other sign."""
+        """Whether on every target the effect was verified, or everything that the injection put
+        there is in place: an idle system leaves no other evidence."""
         found = self.evidence.values()
         complete = len(self.evidence) == self.targets > 0
         return complete and all(each.in_effect or each.in_place for each in found)
@@ -49,7 +49,7 @@ class RepeatedVerification:
 
 
 def verify_again(intent: Intent, cluster: Cluster) -> RepeatedVerification:
-    """Take the evidence of an open injection again, on all targets at once; raises nothing."""
+    """Poll the evidence of an open injection, on all targets at once; raises nothing."""
     fault, targets = intent.made(), targets_of(intent, cluster)
 
     def poll(target: Target) -> tuple[str, Evidence | None]:

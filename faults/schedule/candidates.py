@@ -1,4 +1,5 @@
-"""What could be drawn: every fault with every target on a topology, as YAML would write them."""
+"""The faults that a schedule can be drawn from: every fault with every target on a topology, as in
+YAML."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from streamquake.topologies.model import Topology
 
 @dataclass(frozen=True, kw_only=True)
 class FaultCandidate:
-    """A fault and one target of it, and what it would lay hands on there."""
+    """A fault, one target of it, and what it disturbs there."""
 
     fault: str
     params: Mapping[str, Any]
@@ -25,16 +26,17 @@ class FaultCandidate:
     names: frozenset[str]
     """What it disturbs: nodes, a link, the job, the workload; for a duty all nodes of its role."""
     roles: frozenset[str]
-    """The roles one of whose nodes it takes away; none for what leaves nodes up."""
+    """The roles that it takes a node of down; empty for a fault that leaves all nodes up."""
 
     def clashes(self, other: FaultCandidate) -> bool:
-        """Whether both at a time would be one disturbance upon another, or too much for a role."""
+        """Whether both at the same time would disturb the same thing, or take down too many nodes
+        of a role."""
         same = self.touches == other.touches and bool(self.names & other.names)
         return same or bool(self.roles & other.roles)
 
 
 def candidates_of(fault: type[Fault], topology: Topology) -> Iterator[FaultCandidate]:
-    """A fault, with the parameters of its example, on every target of its aim."""
+    """A fault with its example parameters, on every target of its kind."""
     for target in dict.fromkeys((*targets(fault.target_kind, topology), *_usual(fault, topology))):
         choice = parse_target(target)
         roles = roles_of(choice, topology) if fault.touches == "process" else ()
@@ -49,7 +51,7 @@ def candidates_of(fault: type[Fault], topology: Topology) -> Iterator[FaultCandi
 
 
 def targets(aim: TargetKind, topology: Topology) -> Iterator[str]:
-    """Every single target of an aim; nodes by name, so that what overlaps is known beforehand."""
+    """Every single target of a kind; nodes by name, so that overlaps are known beforehand."""
     match aim:
         case "nodes":
             yield from (node.name for node in topology.nodes())
@@ -65,14 +67,14 @@ def targets(aim: TargetKind, topology: Topology) -> Iterator[str]:
 
 
 def _usual(fault: type[Fault], topology: Topology) -> Iterator[str]:
-    """Its usual target, where it strikes several nodes at a time by its nature."""
+    """Its usual target, for a fault that always affects several nodes at once."""
     choice = parse_target(fault.usual)
     if choice.how == "all of" and choice.name in topology.roles():
         yield fault.usual
 
 
 def _duties(topology: Topology) -> Iterator[str]:
-    """Duties that need no further word, such as `active jobmanager`."""
+    """Duties without a parameter, such as `active jobmanager`."""
     for service in topology.services.values():
         knows = engine(service.engine)
         if isinstance(knows, KnowsDuties):
@@ -82,7 +84,8 @@ def _duties(topology: Topology) -> Iterator[str]:
 
 
 def _pairs(topology: Topology) -> Iterator[str]:
-    """Nodes whose roles a link joins, and nodes of one role, in every direction."""
+    """Pairs of nodes whose roles a link joins, and pairs of nodes of one role, in every
+    direction."""
     nodes: dict[str, list[str]] = {}
     for node in topology.nodes():
         nodes.setdefault(node.role_name, []).append(node.name)

@@ -1,7 +1,8 @@
-"""When something of the system happened: by its own time stamp where it has one, else when seen.
+"""When an event of the system happened: by its own time stamp where it has one, else by the time of
+its observation.
 
-Events are seen by polling, so their place in the history is later than the thing itself; whether a
-fault was injected in time is judged by the system's own clock wherever that is recorded.
+Events are observed by polling, so their place in the history is later than the event itself;
+whether a fault was injected in time is judged by the system's own clock wherever that is recorded.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ def stamp_ms(event: Event) -> float | None:
 
 
 def later_stamps(event: Event) -> Iterator[tuple[Action, float]]:
-    """What the end of a checkpoint reports of earlier steps of it, more exactly than their own
-    events could: (what happened, its stamp in milliseconds since the epoch)."""
+    """The earlier steps of a checkpoint that its end reports, with more exact stamps than their own
+    events have: (action, its stamp in milliseconds since the epoch)."""
     if isinstance(event, CheckpointEnd):
         if event.first_ack_ms:
             yield Action.CHECKPOINT_ACKNOWLEDGED, event.first_ack_ms
@@ -76,8 +77,8 @@ def moment_ns(event: Event, clock: Clock) -> int:
 
 
 def closes_window(opened: Event, second: str, action: Action, event: Event) -> bool:
-    """Whether one of the things that an event reports closes the window that another opened: the
-    `second` event of the same checkpoint or of none, or that checkpoint's failure."""
+    """Whether an action that an event reports closes the window that another event opened: the
+    `second` action of the same checkpoint or of none, or that checkpoint's failure."""
     of, by = (checkpoint_number(each) for each in (opened, event))
     if action == Action.CHECKPOINT_FAILED:
         return of is not None and of == by
@@ -85,7 +86,7 @@ def closes_window(opened: Event, second: str, action: Action, event: Event) -> b
 
 
 def moments_in(event: Event, clock: Clock) -> Iterator[tuple[Action, int]]:
-    """Everything an event reports: (what happened, when on the run's clock)."""
+    """All actions that an event reports: (action, its moment on the run's clock, nanoseconds)."""
     yield event.action, moment_ns(event, clock)
     for action, later_ms in later_stamps(event):
         yield action, on_run_clock_ns(clock, int(later_ms) * 1_000_000)

@@ -12,20 +12,21 @@ SERIES: Mapping[str, str] = {
     "records_in_per_s": "records that a task reads, a second",
     "records_out_per_s": "records that a task writes, a second",
     "pending_records": "records that the source has not read yet",
-    "late_records_dropped": "records that windows left out as too late, since the attempt began",
+    "late_records_dropped": "records that windows dropped as too late, since the attempt began",
     "sink_latency_ms": "the slowest sink's last send",
     "busy_ms_per_s": "how long a task is busy, mean of its subtasks",
-    "busy_ms_per_s_max": "the same, of its busiest subtask",
+    "busy_ms_per_s_max": "how long the busiest subtask is busy",
     "back_pressured_ms_per_s": "how long a task is back-pressured, mean of its subtasks",
-    "back_pressured_ms_per_s_max": "the same, of the subtask that is most",
+    "back_pressured_ms_per_s_max": "how long the most back-pressured subtask is so",
     "idle_ms_per_s": "how long a task is idle, mean of its subtasks",
-    "idle_ms_per_s_max": "the same, of its idlest subtask",
+    "idle_ms_per_s_max": "how long the idlest subtask is idle",
 }
 RATIOS: Mapping[str, tuple[str, float]] = {
     "backpressure": ("back_pressured_ms_per_s_max", 1e-3),
     "busy": ("busy_ms_per_s_max", 1e-3),
 }
-"""Shares of time from 0 to 1 -> the series each is made of, and the factor."""
+"""Metrics that are shares of time from 0 to 1 -> the series each is computed from, and the
+factor."""
 
 
 def known_metrics() -> tuple[str, ...]:

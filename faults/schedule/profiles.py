@@ -1,4 +1,4 @@
-"""Profiles: how rough a drawn schedule is."""
+"""Profiles: the size and density of a drawn schedule."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ class Profile:
     """How many faults may be in effect at a time."""
     for_s: tuple[float, float]
     within_s: float
-    """The whole schedule ends so many seconds after steady state."""
+    """The whole schedule ends this many seconds after steady state."""
     quiet_s: float
-    """From the end of a fault until the same target may be disturbed in the same way again, and
-    until another node of a role may be taken away: so long its effect and its healing may take."""
+    """Seconds from the end of a fault until the same target may be disturbed in the same way again,
+    and until another node of a role may be taken down: its effect and its heal may take this
+    long."""
     on_event: float = 0.0
-    """The chance that the first step strikes at a step of the protocol instead of at a time."""
+    """The probability that the first step is triggered by a protocol event instead of a time."""
     only: str = ""
     """The one fault that is drawn; any when empty."""
 

@@ -1,7 +1,7 @@
-"""Drawing a schedule: from a seed and a profile, only of what makes sense and may overlap.
+"""Draw a schedule from a seed and a profile, only of faults that make sense and may overlap.
 
-A draw is a function of its random numbers, the candidates and the profile. What it makes is a
-schedule like one written by hand: nodes by name, every step with its end.
+A draw is a function of its random numbers, the candidates and the profile. The result is a schedule
+like one written manually: nodes by name, every step with its end.
 """
 
 from __future__ import annotations
@@ -25,28 +25,29 @@ MOST_NTH = 3
 
 
 class Draw(Model):
-    """`draw:` of an experiment, in the stead of `faults`."""
+    """`draw:` of an experiment, in place of `faults`."""
 
     profile: str
-    """How rough the schedule is, by the name of a profile."""
+    """The name of the profile that bounds the schedule."""
     steps: Annotated[int, Field(ge=1, le=20)] | None = None
-    """How many; drawn within the profile's bounds unless given. Fewer where no more fit."""
+    """Number of steps; drawn within the profile's bounds unless given. Fewer where no more fit."""
     within_s: Limit | None = None
-    """The schedule ends so many seconds after steady state; else the profile's bound."""
+    """The schedule ends this many seconds after steady state; by default the profile's bound."""
     without: tuple[str, ...] = ()
     """Faults that are not drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduledCandidate:
-    """A candidate at its place in time. One that waits for an event may strike at any time."""
+    """A candidate with its time in the schedule. One that waits for an event may be injected at any
+    time."""
 
     candidate: FaultCandidate
     when: TriggerSpec
     for_s: float
 
     def span(self, quiet_s: float = 0.0) -> tuple[float, float]:
-        """From when to when it may be in effect, seconds after steady state."""
+        """The time in which it may be in effect, seconds after steady state."""
         if self.when.after_s is None:
             return 0.0, math.inf
         return self.when.after_s, self.when.after_s + self.for_s + quiet_s
@@ -71,9 +72,10 @@ def draw(
     events: Sequence[str],
     allowed: Callable[[Sequence[Step]], bool],
 ) -> tuple[Step, ...]:
-    """A schedule, by time; one without steps when nothing is allowed.
+    """A schedule in order of time; without steps when nothing is allowed.
 
-    `events` are what a step may wait for; `allowed` judges a schedule by rules of the harness.
+    `events` are the events that a step may wait for; `allowed` checks a schedule against the rules
+    of the harness.
     """
     wanted = rng.randint(*profile.steps) if steps is None else steps
     by_fault: dict[str, list[FaultCandidate]] = {}

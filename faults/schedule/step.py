@@ -1,4 +1,4 @@
-"""A schedule's steps: which fault strikes which target, when, and for how long."""
+"""A schedule's steps: which fault is injected into which target, when, and for how long."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOES_WITH = {
     "below": ("metric",),
     "for_s": ("metric",),
 }
-"""What says more about a trigger -> the kinds of which it does."""
+"""Keys that qualify a trigger -> the kinds of trigger they qualify."""
 
 
 class TriggerSpec(Model):
@@ -40,20 +40,20 @@ class TriggerSpec(Model):
     event: str | None = None
     """An event of the history, by its name."""
     between: tuple[str, str] | None = None
-    """Strike after the first event and before the second one of the same checkpoint (or of the same
-    restart). Whether that was so is judged afterwards, by the system's own time stamps."""
+    """Inject after the first event and before the second one of the same checkpoint (or of the same
+    restart). Whether that succeeded is judged afterwards, by the system's own time stamps."""
     metric: str | None = None
-    """A series of the run's samples; the largest of its places counts."""
+    """A series of the run's samples; the largest value over its places counts."""
     effect_of: Annotated[int, Field(ge=1)] | str | None = None
-    """An earlier step of the schedule, by number from 1, or by its fault's name where only one has
-    it: strike when that one is in effect."""
+    """An earlier step of the schedule, by number from 1, or by its fault's name if only one step
+    has it: inject when that step is in effect."""
 
     nth: Annotated[int, Field(ge=1)] = 1
     """Which occurrence of the event (or of the first of two) counts."""
     delay_s: Seconds = 0.0
-    """Seconds to wait after the trigger has come."""
+    """Seconds to wait after the trigger."""
     tries: Annotated[int, Field(ge=1, le=20)] = 1
-    """How often to strike at most, when the window between two events was missed."""
+    """How often to inject at most, when the window between two events was missed."""
     above: Finite | None = None
     """The threshold that the metric must be above."""
     below: Finite | None = None
@@ -113,7 +113,7 @@ class Step(Model):
     target: str
     when: TriggerSpec
     for_s: Limit | None = None
-    """Seconds from effect to heal; None leaves it to the end of the disturbance."""
+    """Seconds from effect to heal; None heals at the end of the disturbance phase."""
 
     def made(self) -> Fault:
         """The fault with its parameters. Raises UnknownName or pydantic's ValidationError."""

@@ -1,4 +1,4 @@
-"""Targets: what a fault strikes, chosen when it strikes.
+"""Targets: what a fault is injected into, chosen at the injection.
 
 The grammar, where a role is written `flink/taskmanager` and a node `flink/taskmanager-2`:
 
@@ -71,7 +71,7 @@ class TargetChoice:
 
 
 def on_topology(text: str, topology: Topology) -> str:
-    """A target with `worker` and `coordinator` replaced by the roles that they are there."""
+    """A target with `worker` and `coordinator` replaced by the roles of this topology."""
     found = job_runner(topology)
     if found is None:
         return text
@@ -141,8 +141,8 @@ def _empty_problem(choice: TargetChoice, topology: Topology) -> str | None:
         return None
     role = choice.name.rpartition("-")[0]
     return (
-        f'"all but {choice.name}" is no node: {role} has only that one; raise its `count`, or name '
-        "another target"
+        f'"all but {choice.name}" matches no node: {role} has only that one; raise its `count`, or '
+        "name another target"
     )
 
 
@@ -158,7 +158,8 @@ def _pair_problem(choice: TargetChoice, topology: Topology) -> str | None:
 
 
 def _names_of(choice: TargetChoice, topology: Topology) -> frozenset[str] | None:
-    """The nodes that a choice of nodes may come to mean; None for a duty, known in the run only."""
+    """The nodes that a choice of nodes may resolve to; None for a duty, known only during the
+    run."""
     match choice.how:
         case "the":
             return None
@@ -172,7 +173,7 @@ def _names_of(choice: TargetChoice, topology: Topology) -> frozenset[str] | None
 
 
 def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
-    """The roles whose nodes the choice may come to mean; for a link, those at its ends."""
+    """The roles whose nodes the choice may resolve to; for a link, those at its ends."""
     match choice.how:
         case "workload":
             return ()
@@ -193,8 +194,8 @@ def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
 def outside_target(
     choice: TargetChoice, names: Sequence[str], topology: Topology
 ) -> tuple[str, ...]:
-    """Those of the named targets that a choice can never come to mean. Of a choice of one, any but
-    the first."""
+    """The named targets that a choice can never resolve to. Of a choice of one, any but the
+    first."""
     if choice.how in ("link", "workload", "job"):
         return tuple(name for name in names if name != choice.name)
     if choice.how in ("between", "from"):
@@ -223,7 +224,7 @@ def resolve(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple
     Raises LookupError when nothing matches any more.
     """
     if not (found := _found(choice, cluster, rng)):
-        raise LookupError(f'"{choice.how} {choice.name}" is no node at this moment')
+        raise LookupError(f'"{choice.how} {choice.name}" matches no node at this moment')
     return found
 
 
@@ -240,7 +241,7 @@ def _found(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[
                 if source.name != target.name
             )
             if not pairs:
-                raise LookupError(f'"{choice.name}" is no two nodes at this moment')
+                raise LookupError(f'"{choice.name}" matches no two nodes at this moment')
             return pairs
         case _:
             return _resolved(choice, cluster, rng)
@@ -261,7 +262,7 @@ def find_target(name: str, cluster: Cluster) -> Target:
         return PairTarget(
             source=cluster.node(source), target=cluster.node(target), both_ways=arrow == "<->"
         )
-    raise LookupError(f"{name} is not there, or gone")
+    raise LookupError(f"{name} does not exist, or no longer")
 
 
 def find_job(cluster: Cluster) -> JobTarget:
@@ -270,7 +271,7 @@ def find_job(cluster: Cluster) -> JobTarget:
 
 
 def _only_job(cluster: Cluster) -> CurrentJob:
-    """The job of a cluster on which somebody else submitted it. Raises LookupError."""
+    """The job of a cluster to which another process submitted it. Raises LookupError."""
     for service, declared in cluster.topology.services.items():
         finds = engine(declared.engine)
         if isinstance(finds, FindsRunningJobs):
@@ -288,7 +289,7 @@ def _resolved(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tup
         return _on_duty(choice.name, cluster)
     nodes = cluster.of_role(choice.name)
     if not nodes:
-        raise LookupError(f"no node of role {choice.name} is there")
+        raise LookupError(f"there is no node of role {choice.name}")
     return nodes if choice.how == "all of" else (rng.choice(nodes),)
 
 
@@ -296,11 +297,11 @@ def _on_duty(duty: str, cluster: Cluster) -> tuple[Node, ...]:
     for role, knows in _duties(duty, cluster.topology):
         names = knows.on_duty(cluster, role.partition("/")[0], duty)
         return tuple(cluster.node(name) for name in names)
-    raise LookupError(f'nobody knows "the {duty}"')
+    raise LookupError(f'no engine knows "the {duty}"')
 
 
 def _duties(duty: str, topology: Topology) -> Iterator[tuple[str, KnowsDuties]]:
-    """The roles one of whose nodes may have this duty, with the engine that knows which."""
+    """The roles that have a node with this duty, each with the engine that can find the node."""
     for service, declared in topology.services.items():
         knows = engine(declared.engine)
         if isinstance(knows, KnowsDuties):

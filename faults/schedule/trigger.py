@@ -1,4 +1,4 @@
-"""Triggers: when a fault strikes, counted from steady state on. One class for each kind."""
+"""Triggers: when a fault is injected, counted from steady state. One class for each kind."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import FaultInEffect, FaultNotInEffect, FaultSkipped
 
 STALE_NS = 10 * 10**9
-"""A place that gave no sample for so long counts no more: its task or its topic is gone."""
+"""A place without a sample for this long no longer counts: its task or its topic was removed."""
 
 
 class Trigger:
-    """Watches for one step; `due_ns` is the moment to strike once it is known."""
+    """Watches for one step; `due_ns` is the moment to inject, once it is known."""
 
     def __init__(self, when: TriggerSpec, clock: Clock) -> None:
         self.when = when
         self.due_ns: int | None = None
         self.event: Event | None = None
-        """The event that set it off, for events."""
+        """The event that triggered it, if an event did."""
         self.hopeless = ""
-        """Why it cannot come any more; empty while it can."""
+        """Why it can no longer be triggered; empty while it can."""
         self._clock = clock
         self._fired = False
 
@@ -35,7 +35,7 @@ class Trigger:
         """Take a sample into account."""
 
     def fire(self) -> None:
-        """The strike begins now."""
+        """The injection begins now."""
         self._fired = True
 
     def again(self) -> None:
@@ -46,11 +46,12 @@ class Trigger:
         return self.due_ns is not None and now_ns >= self.due_ns
 
     def missed(self, called_ns: int, seen_ns: int) -> str:
-        """Why an effect that came between these moments came too late; empty when it did not."""
+        """Why an effect between these moments (run's clock, nanoseconds) came too late; empty when
+        it did not."""
         return ""
 
     def missing(self) -> str:
-        """Why it has not struck, for the reader."""
+        """Why nothing was injected, as a message for the user."""
         raise NotImplementedError
 
     def _come(self, moment: int, event: Event | None = None) -> None:
@@ -59,7 +60,7 @@ class Trigger:
 
 
 class AfterSeconds(Trigger):
-    """So many seconds after steady state."""
+    """A number of seconds after steady state."""
 
     def __init__(self, when: TriggerSpec, clock: Clock, steady_ns: int) -> None:
         super().__init__(when, clock)
@@ -70,7 +71,7 @@ class AfterSeconds(Trigger):
 
 
 class AtEvent(Trigger):
-    """At the nth event of its name."""
+    """At the nth event with its name."""
 
     def __init__(self, when: TriggerSpec, clock: Clock) -> None:
         super().__init__(when, clock)
@@ -85,14 +86,15 @@ class AtEvent(Trigger):
 
     def missing(self) -> str:
         return (
-            f'"{self.when.event}" was seen {self._seen} of {self.when.nth} times since steady state'
+            f'"{self.when.event}" was observed {self._seen} of {self.when.nth} times '
+            "since steady state"
         )
 
 
 class Between(Trigger):
     """After the nth first event, before the second one that belongs to it.
 
-    A window that closes before the strike could begin is let pass, and the next one awaited.
+    When a window closes before the injection could begin, the next window is awaited.
     """
 
     def __init__(self, when: TriggerSpec, clock: Clock) -> None:
@@ -123,24 +125,24 @@ class Between(Trigger):
         if self._closed is None:
             return ""
         moment_ns, action = self._closed
-        # A failure after the fault was called is its effect, even before it is verified.
+        # A checkpoint that fails after the call fails by the fault, before its effect is verified.
         if moment_ns > (called_ns if action == Action.CHECKPOINT_FAILED else seen_ns):
             return ""
         late_ms = (seen_ns - moment_ns) / 1e6
         return (
             f'the window between "{self._first}" and "{self._second}" was missed: '
-            f'"{action}" came {late_ms:.1f} ms before the effect of the fault was verified'
+            f'"{action}" happened {late_ms:.1f} ms before the effect of the fault was verified'
         )
 
     def missing(self) -> str:
-        message = f'"{self._first}" was seen {self._seen} times since steady state'
+        message = f'"{self._first}" was observed {self._seen} times since steady state'
         if self._seen < self.when.nth:
-            return f"{message}, awaited was no. {self.when.nth}"
+            return f"{message}, number {self.when.nth} was awaited"
         if not self._passed:
             return message
         return (
             f'{message}; {self._passed} times "{self._second}" had followed before the fault could '
-            "be called: the step is shorter than the harness can see"
+            "be injected: the step is shorter than the harness can observe"
         )
 
 
@@ -170,8 +172,8 @@ class AtThreshold(Trigger):
 
     def missing(self) -> str:
         if self._last is None:
-            return f'no sample of "{self.when.metric}" was seen since steady state'
-        return f"{self.when} was never so; the last value was {self._last:g}"
+            return f'no sample of "{self.when.metric}" was observed since steady state'
+        return f"{self.when}: this never was the case; the last value was {self._last:g}"
 
     def _is_beyond(self, value: float) -> bool:
         if self.when.above is not None:
@@ -193,10 +195,10 @@ class AtEffect(Trigger):
             case FaultInEffect(step=self._step):
                 self._come(event.seen_ns, event)
             case FaultSkipped(step=self._step) | FaultNotInEffect(step=self._step):
-                self.hopeless = f"{self.when}: that one never was ({event.reason})"
+                self.hopeless = f"{self.when}: it never was in effect ({event.reason})"
 
     def missing(self) -> str:
-        return f"{self.when}: that one was not in effect yet"
+        return f"{self.when}: it was not in effect yet"
 
 
 def trigger_of(

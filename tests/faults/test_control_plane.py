@@ -147,7 +147,7 @@ def test_what_a_topology_cannot_do_is_refused_before_anything_starts() -> None:
 
 def test_the_only_jobmanager_is_the_active_one_and_has_no_standby(cluster: Cluster) -> None:
     assert on_duty("the active jobmanager", cluster) == ["flink/jobmanager-1"]
-    with pytest.raises(LookupError, match=r"nobody knows \"the standby jobmanager\""):
+    with pytest.raises(LookupError, match=r"no engine knows \"the standby jobmanager\""):
         on_duty("the standby jobmanager", cluster)
     cluster.runtime.kill(cluster.node("flink/jobmanager-1").container)
     with pytest.raises(LookupError, match="no jobmanager of flink leads now"):

@@ -243,7 +243,8 @@ def test_what_is_not_seen_in_its_limit_is_a_reason(
         injected = undo(intent, cluster, log, limit_s=2)
     assert (injected.done, injected.called_ns, injected.seen_ns) == (False, began_ns, None)
     assert injected.reason == (
-        f"NotInEffect: {acts.name} on {WORKER} {state}: not within 2 s: last seen: {{'sign': 1}}"
+        f"NotInEffect: {acts.name} on {WORKER} {state}: not within 2 s: "
+        "last observation: {'sign': 1}"
     )
     assert [open_.id for open_ in log.open()] == [intent.id], "it may still be there"
     assert 35 < len(SHOWN["looked"]) < 50, "looked for 2 s, twenty times a second"
@@ -261,7 +262,7 @@ def test_what_is_gone_before_it_is_undone_is_said(tmp_path: Path, acts: Fault) -
     assert injected.gone == intent.names
     assert injected.seen_ns == injected.called_ns == cluster.clock.now_ns()
     nothing = inject_fault(intent, cluster, [], limit_s=1)
-    assert nothing.reason == "there is no target to inject on"
+    assert nothing.reason == "there is no target to inject into"
     assert (nothing.called_ns, nothing.done) == (cluster.clock.now_ns(), False)
 
 

@@ -38,7 +38,7 @@ def test_the_nth_event_and_a_delay_set_the_moment() -> None:
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1))
     waiting.see(event(Action.CHECKPOINT_COMPLETED, 2))
     assert waiting.due_ns is None
-    assert "seen 1 of 2 times" in waiting.missing()
+    assert "observed 1 of 2 times" in waiting.missing()
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 3))
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 4))
     assert waiting.due_ns == int(3.5e9)
@@ -73,7 +73,7 @@ def test_a_window_that_has_not_closed_was_hit() -> None:
 def test_a_window_that_closed_before_the_effect_was_missed() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
-    assert "came 100.0 ms before the effect of the fault was verified" in waiting.missed(
+    assert "happened 100.0 ms before the effect of the fault was verified" in waiting.missed(
         int(1.2e9), int(1.2e9)
     )
 
@@ -83,13 +83,13 @@ def test_the_systems_stamps_judge_a_window_better_than_what_was_seen() -> None:
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.5, checkpoint=7, ack_ms=EPOCH_MS + 1150))
     assert waiting.missed(int(1.1e9), int(1.1e9)) == ""
     waiting.see(event(Action.CHECKPOINT_FAILED, 9, checkpoint=7, first_ack_ms=EPOCH_MS + 1050))
-    assert '"checkpoint acknowledged" came 50.0 ms' in waiting.missed(int(1.1e9), int(1.1e9))
+    assert '"checkpoint acknowledged" happened 50.0 ms' in waiting.missed(int(1.1e9), int(1.1e9))
 
 
 def test_a_checkpoint_that_failed_before_the_strike_is_no_window() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
-    assert '"checkpoint failed" came' in waiting.missed(int(1.2e9), int(1.2e9))
+    assert '"checkpoint failed" happened' in waiting.missed(int(1.2e9), int(1.2e9))
 
 
 def test_a_checkpoint_that_failed_by_the_strike_was_hit() -> None:
@@ -105,7 +105,7 @@ def test_a_window_that_closes_before_the_strike_begins_is_let_pass() -> None:
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
     assert waiting.due_ns is None
-    assert "shorter than the harness can see" in waiting.missing()
+    assert "shorter than the harness can observe" in waiting.missing()
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 3, checkpoint=2))
     assert waiting.due_ns == int(3.2e9)
 
@@ -216,25 +216,27 @@ def test_a_trigger_says_what_it_is() -> None:
 
 
 def test_what_did_not_come_is_said() -> None:
-    """The whole of what a reader is told of a trigger that never came."""
+    """The whole message about a trigger that never fired."""
     assert trigger(after_s=2.0).missing() == "the moment 2 s after steady state was not reached"
     nth = trigger(event="checkpoint triggered", nth=2)
-    assert nth.missing() == '"checkpoint triggered" was seen 0 of 2 times since steady state'
+    assert nth.missing() == '"checkpoint triggered" was observed 0 of 2 times since steady state'
     nothing = trigger(metric="lag", above=10)
-    assert nothing.missing() == 'no sample of "lag" was seen since steady state'
+    assert nothing.missing() == 'no sample of "lag" was observed since steady state'
     nothing.measure("lag", "input", 5.5, 10**9)
-    assert nothing.missing() == "when lag is above 10 was never so; the last value was 5.5"
+    assert (
+        nothing.missing() == "when lag is above 10: this never was the case; the last value was 5.5"
+    )
     other = trigger(steps=(KILL,), effect_of=1)
-    assert other.missing() == "when #1 is in effect: that one was not in effect yet"
+    assert other.missing() == "when #1 is in effect: it was not in effect yet"
 
 
 def test_a_window_that_did_not_come_says_how_far_it_got() -> None:
     waiting = trigger(between=CHECKPOINT, nth=2, delay_s=1)
-    message = '"checkpoint triggered" was seen {} times since steady state'
-    assert waiting.missing() == f"{message.format(0)}, awaited was no. 2"
+    message = '"checkpoint triggered" was observed {} times since steady state'
+    assert waiting.missing() == f"{message.format(0)}, number 2 was awaited"
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
     assert (waiting.due_ns, waiting.event) == (None, None)
-    assert waiting.missing() == f"{message.format(1)}, awaited was no. 2"
+    assert waiting.missing() == f"{message.format(1)}, number 2 was awaited"
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
     second = event(Action.CHECKPOINT_TRIGGERED, 2, checkpoint=2)
     waiting.see(second)
@@ -242,10 +244,10 @@ def test_a_window_that_did_not_come_says_how_far_it_got() -> None:
     assert waiting.missing() == message.format(2)
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 2.1, checkpoint=2))
     assert (waiting.due_ns, waiting.event) == (None, None)
-    short = "the step is shorter than the harness can see"
+    short = "the step is shorter than the harness can observe"
     assert waiting.missing() == (
         f'{message.format(2)}; 1 times "checkpoint acknowledged" had followed before the fault '
-        f"could be called: {short}"
+        f"could be injected: {short}"
     )
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 4, checkpoint=3))
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 4.1, checkpoint=3))
@@ -257,9 +259,9 @@ def test_a_missed_window_says_by_how_much() -> None:
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
     assert waiting.missed(int(1.05e9), int(1.1125e9)) == (
         'the window between "checkpoint triggered" and "checkpoint acknowledged" was missed: '
-        '"checkpoint acknowledged" came 12.5 ms before the effect of the fault was verified'
+        '"checkpoint acknowledged" happened 12.5 ms before the effect of the fault was verified'
     )
-    assert "came 100000.0 ms before" in waiting.missed(int(1.05e9), int(101.1e9))
+    assert "happened 100000.0 ms before" in waiting.missed(int(1.05e9), int(101.1e9))
     assert waiting.missed(int(1.05e9), int(1.1e9)) != "", "at the same moment is too late"
     assert waiting.missed(int(1.05e9), int(1.1e9) - 1) == ""
 
@@ -269,7 +271,7 @@ def test_the_first_event_that_closes_a_window_counts() -> None:
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.3, checkpoint=7))
     waiting.see(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.4, checkpoint=7))
-    assert '"checkpoint failed" came 100.0 ms' in waiting.missed(int(1.15e9), int(1.2e9))
+    assert '"checkpoint failed" happened 100.0 ms' in waiting.missed(int(1.15e9), int(1.2e9))
 
 
 @pytest.mark.parametrize(
@@ -359,7 +361,7 @@ def test_only_the_step_that_is_meant_counts() -> None:
 def test_a_step_without_effect_says_why_to_those_that_wait_for_it(action: Action) -> None:
     waiting = trigger(steps=(KILL,), effect_of=1)
     waiting.see(event(action, 4, step=0, reason="no such node"))
-    assert waiting.hopeless == "when #1 is in effect: that one never was (no such node)"
+    assert waiting.hopeless == "when #1 is in effect: it never was in effect (no such node)"
 
 
 def test_a_step_that_is_meant_by_its_number_may_be_any_before_this_one() -> None:

@@ -130,7 +130,7 @@ def test_a_step_whose_trigger_never_fires_is_skipped_with_the_reason(tmp_path: P
         tmp_path, step("kill", "flink/taskmanager-1", event="job restarting"), trigger_s=3
     )
     (skipped,) = dataset.play().of(Action.FAULT_SKIPPED)
-    assert "seen 0 of 1 times" in skipped.value["reason"]
+    assert "observed 0 of 1 times" in skipped.value["reason"]
     assert dataset.intents.open() == ()
 
 
@@ -295,7 +295,7 @@ def test_a_step_that_waits_for_a_skipped_step_is_skipped_at_once(tmp_path: Path)
     dataset = Testbed(tmp_path, first, second)
     dataset.cluster.links.proxy.busy = False  # type: ignore[union-attr]
     (skipped,) = dataset.play().of(Action.FAULT_SKIPPED)
-    assert "when #1 is in effect: that one never was (" in skipped.value["reason"]
+    assert "when #1 is in effect: it never was in effect (" in skipped.value["reason"]
 
 
 def test_a_step_whose_target_is_not_found_is_skipped_with_the_reason(
