@@ -1,4 +1,4 @@
-"""Bridge partition: two halves that do not reach each other, and one node that reaches both."""
+"""Bridge partition: two halves that cannot reach each other, and one node that reaches both."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from streamquake.topologies.model import Topology
 
 @faults.register
 class BridgePartition(NodeIsolationFault):
-    """Divide the nodes into two halves joined only by the one in the middle, which reaches all.
-    Target `all of ROLE`."""
+    """Divide the nodes into two halves joined only by the middle node, which reaches all. Target:
+    `all of ROLE`."""
 
     name: ClassVar[str] = "bridge_partition"
     usual: ClassVar[str] = "all of kafka/broker"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent", "among": "service"}
 
     among: Among = "role"
-    """Who is divided: the nodes of the target's role, or of its whole service."""
+    """The nodes that are divided: those of the target's role, or of its whole service."""
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
         return too_few(topology, role, 3, "a bridge partition")
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
-        """The other half; no node for the bridge."""
+        """The other half; empty for the bridge."""
         nodes = members(cluster, node, self.among)
         bridge, at = len(nodes) // 2, nodes.index(node)
         if at == bridge or len(nodes) < 3:

@@ -15,8 +15,8 @@ POINTS: Mapping[Phase, Iterable[RuleLocation]] = {"sync": SNAPSHOT, "async": UPL
 
 @faults.register
 class DelayCheckpoint(DelayingFault):
-    """Delay a checkpoint: `sync` holds up each operator's snapshot and with it the task's records,
-    `async` the writing of the task's state alone."""
+    """Delay a checkpoint: `sync` delays each operator's snapshot and with it the task's records,
+    `async` only the writing of the task's state."""
 
     name: ClassVar[str] = "delay_checkpoint"
     touches: ClassVar[str] = "checkpoint"
@@ -30,8 +30,9 @@ class DelayCheckpoint(DelayingFault):
 
 @faults.register
 class FailCheckpoint(FailingFault):
-    """Fail a checkpoint: an exception in the `sync` part fails the task; one in the `async` part
-    makes it decline the checkpoint, which fails the job where it tolerates no failed ones."""
+    """Fail a checkpoint: an exception in the `sync` part fails the task; in the `async` part it
+    makes the task decline the checkpoint, which fails the job if it tolerates no failed
+    checkpoints."""
 
     name: ClassVar[str] = "fail_checkpoint"
     touches: ClassVar[str] = "checkpoint"

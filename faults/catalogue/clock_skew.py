@@ -37,9 +37,9 @@ def _in_bounds(offset_s: float) -> float:
 class ClockSkew(NodeFault):
     """Set the node's time of day ahead of the host's, or behind it.
 
-    The monotonic clock, by which time-outs are measured, is left alone. A process that runs
-    follows within a second. In effect when a process of the node, asked the time, tells the
-    host's moved by `offset_s`. A node that is started again tells the host's time.
+    The monotonic clock, by which timeouts are measured, is unchanged. A running process follows
+    within a second. In effect when a process of the node reads the host's time moved by `offset_s`.
+    A restarted node has the host's time.
     """
 
     name: ClassVar[str] = "clock_skew"

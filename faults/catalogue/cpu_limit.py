@@ -1,4 +1,4 @@
-"""CPU limit: the node gets fewer processors than its work asks for."""
+"""CPU limit: the node gets fewer processors than its work needs."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ BUSY = (
     'for loop in $(seq "$1"); do timeout 0.4 sh -c "while :; do :; done" & done; wait 2>/dev/null;'
     " true"
 )
-"""Asks for $1 processors during 0.4 s, four scheduling periods."""
+"""Uses $1 processors for 0.4 s, four scheduling periods."""
 WATCH_S = 0.2
-"""How long a node is watched before it is asked for more, two scheduling periods."""
+"""How long a node is observed before the probe adds load, two scheduling periods."""
 EXACT = 0.005
 """Limits are kept in microseconds of each period."""
 
 
 @faults.register
 class CpuLimit(NodeFault):
-    """Give the node at most `cpus` processors; a restart does not lift it, only heal does.
+    """Give the node at most `cpus` processors; a restart does not remove the limit, only heal does.
 
-    In effect when the kernel has the limit and holds processes of the node back because of it
-    (`nr_throttled` of `cpu.stat` grows while watched; kernel.org, sched-bwc). A node that is idle
-    for 0.2 s of a look is asked for more than its share for 0.4 s, and the evidence says so.
+    In effect when the kernel has the limit and throttles processes of the node because of it
+    (`nr_throttled` of `cpu.stat` grows while it is observed; kernel.org, sched-bwc). If the node is
+    idle for 0.2 s, a probe uses more than its share for 0.4 s, and the evidence records that.
     """
 
     name: ClassVar[str] = "cpu_limit"
@@ -78,7 +78,7 @@ class CpuLimit(NodeFault):
         return cluster.runtime.limit_cpus(target.container, target.spec.group.cpus)
 
     def _watched(self, cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, bool]:
-        """What was used at the end of a while, and whether the node's own work was held back."""
+        """The usage after a while, and whether the node's own work was throttled."""
         if not is_running(cluster, node):
             return before, False
         cluster.clock.sleep(WATCH_S)

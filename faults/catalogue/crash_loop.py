@@ -1,4 +1,4 @@
-"""Crash loop: the node ends again and again, however often it is started."""
+"""Crash loop: the node ends again and again after each start."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ EXIT_CODE = 70
 
 @faults.register
 class CrashLoop(NodeFault):
-    """Make the node's main process fail soon after each start, and let the container engine start
-    it again, with its growing delays (0.1 s, doubled up to a minute). Without the harness too."""
+    """Make the node's main process fail soon after each start, and let the container engine restart
+    it with its growing delays (0.1 s, doubled up to a minute). It continues without the harness."""
 
     name: ClassVar[str] = "crash_loop"
     touches: ClassVar[str] = "process"
@@ -31,7 +31,7 @@ class CrashLoop(NodeFault):
     example: ClassVar[Mapping[str, Any]] = {"times": 50, "lives_s": 0.5}
 
     times: Annotated[int, Field(ge=1, le=1000)] = 50
-    """How often the engine starts it again; then it stays down until it is healed."""
+    """How often the engine restarts it; then it stays down until it is healed."""
     lives_s: Annotated[float, Field(ge=0, le=600)] = 1.0
     """Seconds from each start to the end."""
 
@@ -47,7 +47,7 @@ class CrashLoop(NodeFault):
         return killed
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the engine has started it again: it had ended by itself."""
+        """In effect when the engine has restarted it: it had ended by itself."""
         state = cluster.state(target)
         if state.status == ContainerStatus.GONE:
             return Evidence(in_effect=False, gone=True, seen=about(state))

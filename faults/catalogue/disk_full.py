@@ -24,19 +24,19 @@ size=$(($(df -k --output=avail . | tail -n 1) - $1))
 [ "$size" -le 0 ] || fallocate -l "${{size}}K" {FILLER} || true
 [ "$1" -gt 0 ] || dd if=/dev/zero of={FILLER} bs=4k oflag=append conv=notrunc 2>/dev/null || true
 """
-"""Leaves $1 kilobytes. What is promised as free is not always to be had in one piece: the rest is
-written block by block until nothing goes any more."""
+"""Leaves $1 kilobytes free. The free space is not always available in one piece: the rest is
+written block by block until the disk is full."""
 EMPTY = f"rm -f {FILLER}"
 INSPECT = f"df -k --output=avail . | tail -n 1; [ ! -e {FILLER} ] || echo {FILLER}"
 
 
 @faults.register
 class DiskFull(NodeFault):
-    """Fill the node's disk but for `leave_mb`; for groups with `disk_mb` in the topology.
+    """Fill the node's disk except for `leave_mb`; for groups with `disk_mb` in the topology.
 
-    In effect when the filler lies on the disk and the node's own user can write no more than what
-    was left (ENOSPC). The filler stays over a restart of the node, and heal removes it also while
-    the node is down.
+    In effect when the filler is on the disk and the node's own user can write no more than the
+    space that was left (ENOSPC). The filler survives a restart of the node; heal removes it even
+    while the node is down.
     """
 
     name: ClassVar[str] = "disk_full"

@@ -1,4 +1,4 @@
-"""DNS failure: a node can no longer look up the names of the others."""
+"""DNS failure: a node can no longer resolve the names of the others."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from streamquake.faults.mechanisms.resources import looked_inside
 NAME_SERVER = "127.0.0.11"
 """Where the container engine answers the name lookups of a container."""
 SILENT_S = 1
-"""How long a lookup waits that is to stay without an answer; one takes milliseconds."""
+"""How long a lookup waits when no answer is expected; an answer takes milliseconds."""
 UNDISTURBED_S = 10
-"""How long one waits that is to be answered, so that a busy machine is not taken for the fault."""
+"""How long a lookup waits when an answer is expected, so that a busy machine is not taken for the
+fault."""
 FOUND, FAILED, TIMED_OUT, UNASKED = "found", "failed at once", "timed out", "node does not run"
 
 
 @faults.register
 class DnsFailure(NodeFault):
-    """Stop a node's name lookups; its open connections live on. What a process looked up before
-    and keeps (a JVM: 30 s by default) it still knows."""
+    """Stop a node's name lookups; its open connections stay open. Names that a process has cached
+    (a JVM: for 30 s by default) still resolve."""
 
     name: ClassVar[str] = "dns_failure"
     touches: ClassVar[str] = "names"
@@ -33,13 +34,13 @@ class DnsFailure(NodeFault):
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
 
     how: How = "silent"
-    """silent: lookups find out by time-out only. reset: they fail at once."""
+    """silent: lookups fail by timeout only. reset: they fail at once."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return {"lookup": self._lookup(cluster, target, UNDISTURBED_S)}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        # A query dropped on its way out would fail at once; what vanishes are the answers.
+        # A query dropped on its way out would fail at once, so the answers are dropped instead.
         way: Literal["in", "out"] = "in" if self.how == "silent" else "out"
         block = PacketRule(way=way, peer="the name server", address=NAME_SERVER)
 
@@ -49,8 +50,9 @@ class DnsFailure(NodeFault):
         return in_place_everywhere(cluster, in_place, [target.container])
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when a lookup from inside, which succeeded before, fails in the right way and
-        the rule has counted its packets. What it counted before that were the node's own."""
+        """In effect when a lookup from inside, which succeeded before, fails in the expected way
+        and the rule has counted its packets. Packets counted before that lookup were the node's
+        own."""
         limit_s = SILENT_S if self.how == "silent" else UNDISTURBED_S
         chain = chain_of(self, target)
         own = poll(cluster.runtime, target.container, chain)
@@ -80,7 +82,7 @@ class DnsFailure(NodeFault):
         return in_place_everywhere(cluster, lifted, [target.container])
 
     def _lookup(self, cluster: Cluster, node: Node, limit_s: int) -> str:
-        """What comes of looking up another node's name from inside this one."""
+        """The result of looking up another node's name from inside this one."""
         other = next(n for n in cluster.nodes.values() if n.name != node.name)
         argv = ["timeout", str(limit_s), "getent", "hosts", other.spec.host]
         try:

@@ -1,4 +1,4 @@
-"""Expire transactions: the coordinator aborts what is open, as when its time were over."""
+"""Expire transactions: the coordinator aborts the open transactions, as if they had timed out."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OPEN_WITHIN_S = 8.0
 
 @faults.register
 class ExpireTransactions(NodeFault):
-    """Abort the open transactions that a broker coordinates, and fence their producers. What they
-    wrote is lost to readers of committed records, though a checkpoint may count on it. It happens
-    once: heal has nothing to undo."""
+    """Abort the open transactions that a broker coordinates, and fence their producers. Their
+    records are lost to readers of committed records, even if a checkpoint relies on them. It
+    happens once: heal has nothing to undo."""
 
     name: ClassVar[str] = "expire_transactions"
     touches: ClassVar[str] = "transactions"
@@ -34,7 +34,7 @@ class ExpireTransactions(NodeFault):
     usual: ClassVar[str] = "the transaction coordinator"
 
     of: str = ""
-    """How the transactional ids begin, with or without the run's id in front: `totals`."""
+    """Prefix of the transactional ids, with or without the run's id in front: `totals`."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """The transactions that are open, and those aborted already. Raises KafkaUnanswered."""
@@ -45,7 +45,7 @@ class ExpireTransactions(NodeFault):
         }
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        """Until one is aborted: a sink commits at each checkpoint, and may be first."""
+        """Repeat until one is aborted: a sink commits at each checkpoint, and may commit first."""
         called_ns = cluster.clock.epoch_ns()
 
         def pending() -> str | None:
@@ -53,13 +53,13 @@ class ExpireTransactions(NodeFault):
             called_ns = cluster.clock.epoch_ns()
             return self._survived(cluster, target)
 
-        with suppress(NotReadyInTime):  # nothing was open for long; the evidence will tell
+        with suppress(NotReadyInTime):  # no transaction was open for long; the evidence decides
             wait_until(pending, what="a transaction", limit_s=OPEN_WITHIN_S, clock=cluster.clock)
         return until_now(cluster, called_ns, "coordinator")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when transactions stand aborted that did not before; gone, because nothing of
-        it lasts, when no abortion is under way any more."""
+        """In effect when transactions are aborted that were not before; gone when no abort is in
+        progress, because nothing of the fault lasts."""
         if cluster.state(target).status == ContainerStatus.EXITED:
             return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
         try:
@@ -79,7 +79,7 @@ class ExpireTransactions(NodeFault):
         return nothing_done(cluster, "nothing lasts")
 
     def _survived(self, cluster: Cluster, node: Node) -> str | None:
-        """Expire what is open now; why no transaction is aborted by it, or None when one is."""
+        """Expire the open transactions; returns why none was aborted, or None when one was."""
         found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
         if not found:
             return "none is open"

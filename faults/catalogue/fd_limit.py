@@ -34,8 +34,8 @@ class OpenFiles:
 
     @property
     def left(self) -> int:
-        """How many more it can open: the kernel gives the lowest free number, and refuses one
-        that is not below the soft limit (EMFILE; open(2), getrlimit(2))."""
+        """How many more it can open: the kernel gives the lowest free number, and rejects one that
+        is not below the soft limit (EMFILE; open(2), getrlimit(2))."""
         return self.soft - len([number for number in self.numbers if number < self.soft])
 
     def limit_that_leaves(self, spare: int) -> int:
@@ -46,12 +46,12 @@ class OpenFiles:
 
 @faults.register
 class FdLimit(NodeFault):
-    """Lower the main process's limit of open files to what it has open now, plus `spare`.
+    """Lower the main process's limit of open files to its present number of open files, plus
+    `spare`.
 
-    New connections count too: with none spare, no client gets an answer, though the kernel still
-    completes its handshake. In effect when no more than `spare` can be opened, reckoned from the
-    numbers of the open descriptors as the kernel does. A node that is started again has its own
-    limit.
+    New connections count too: with zero spare, no client gets an answer, although the kernel still
+    completes its handshake. In effect when no more than `spare` can be opened, computed from the
+    numbers of the open descriptors as the kernel does. A restarted node has its own limit.
     """
 
     name: ClassVar[str] = "fd_limit"
@@ -60,14 +60,15 @@ class FdLimit(NodeFault):
     example: ClassVar[Mapping[str, Any]] = {"spare": 2}
 
     spare: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-    """How many files more than at the injection it may have open."""
+    """How many more files it may open than at the injection."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         files = _inspect(cluster, target)
         return {"soft": files.soft, "open": len(files.numbers), "left": files.left}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        """Until no more are left than asked for: a file may be closed while the limit is set."""
+        """Repeat until no more than `spare` are left: a file may be closed while the limit is
+        set."""
         first = last = self._lower(cluster, target)
         for _ in range(AGAIN):
             if _inspect(cluster, target).left <= self.spare:
@@ -99,7 +100,9 @@ def _inspect(cluster: Cluster, node: Node) -> OpenFiles:
     message = probed_inside(cluster, node, INSPECT)
     limits = LIMITS.search(message)
     if limits is None:
-        raise LookupError(f"{node.name}: the kernel tells no limit of open files: {message[:200]}")
+        raise LookupError(
+            f"{node.name}: the kernel reports no limit of open files: {message[:200]}"
+        )
     numbers = (line for line in message.splitlines() if line.isdigit())
     return OpenFiles(soft=int(limits[1]), hard=int(limits[2]), numbers=frozenset(map(int, numbers)))
 

@@ -1,4 +1,4 @@
-"""Hold buffers: a task waits whenever it asks for a network buffer to write into."""
+"""Hold buffers: a task waits whenever it requests a network buffer to write into."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from streamquake.topologies.limits import Milliseconds
 
 @faults.register
 class HoldBuffers(JvmFault):
-    """Hold up each request of a task for a network buffer, as a drained buffer pool would.
-
-    Only tasks that send records over the network ask for buffers.
-    """
+    """Delay each request of a task for a network buffer, as an exhausted buffer pool would. Only
+    tasks that send records over the network request buffers."""
 
     name: ClassVar[str] = "hold_buffers"
     touches: ClassVar[str] = "buffers"
-    drawn: ClassVar[bool] = False  # a job of forward edges alone asks for no buffers
+    drawn: ClassVar[bool] = False  # a job with forward edges only requests no buffers
     example: ClassVar[Mapping[str, Any]] = {"hold_ms": 100}
 
     hold_ms: Milliseconds

@@ -1,4 +1,4 @@
-"""Isolate: one node hears nothing of the others, and they nothing of it."""
+"""Isolate: no packet passes between one node and the others."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from streamquake.faults.mechanisms.node_cut import NodeIsolationFault
 
 @faults.register
 class Isolate(NodeIsolationFault):
-    """Cut a node off from every other node of the run and from all its links. The ports that it
-    publishes to the harness stay open, and so does its name service."""
+    """Isolate a node from every other node of the run and from all its links.
+
+    The ports that it publishes to the harness stay open, and its name service still answers.
+    """
 
     name: ClassVar[str] = "isolate"
     usual: ClassVar[str] = "kafka/broker-1"
@@ -25,7 +27,7 @@ class Isolate(NodeIsolationFault):
         return [other for other in cluster.nodes.values() if other.name != node.name]
 
     def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[PacketRule]:
-        """Everything of the proxy, in which also the others' links to this node end."""
+        """All packets of the proxy, in which also the others' links to this node end."""
         ip = cluster.links.proxy_ip
         if not ip:
             return []

@@ -1,4 +1,4 @@
-"""Kill: the main process gets a signal that ends it, by default at once and without cleanup."""
+"""Kill: a signal ends the main process, by default at once and without cleanup."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import await_end, before, bring_back, ended
 
 ENDS_WITHIN_S = 3.0
-"""How long the end is awaited after a signal that a process may answer in its own way. One that
-takes longer is still found by the evidence, only with a wider bracket."""
+"""How long the end is awaited after a signal that a process may handle. A process that takes longer
+is still found by the evidence, only with a wider bracket."""
 
 
 @faults.register
 class Kill(NodeFault):
-    """End the node's main process with a signal; heal starts the node again, its volumes kept."""
+    """End the node's main process with a signal; heal starts the node again, with its volumes."""
 
     name: ClassVar[str] = "kill"
     touches: ClassVar[str] = "process"
 
     signal: Literal["KILL", "TERM", "INT", "HUP", "QUIT", "ABRT", "SEGV"] = "KILL"
-    """Which one. The main process of a container survives every signal but KILL that it does not
-    handle itself (pid_namespaces(7)); a signal that it survives has no effect."""
+    """The signal. The main process of a container survives every signal but KILL that it does not
+    handle itself (pid_namespaces(7)); a signal that it survives is reported as not in effect."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return before(cluster, target)
@@ -39,7 +39,7 @@ class Kill(NodeFault):
         return until_now(cluster, sent.called_ns, sent.how)
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect while the main process is gone: its exit code is the sign."""
+        """In effect while the main process has ended: its exit code is the evidence."""
         return ended(cluster.state(target), baseline, signal=self.signal)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

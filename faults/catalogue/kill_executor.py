@@ -1,4 +1,5 @@
-"""Executor killed: the process that runs a worker's tasks ends at once, the worker itself stays."""
+"""Executor killed: the process that runs a worker's tasks ends at once, the worker itself stays
+up."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ INSPECT = ("pgrep", "-f", "[C]oarseGrainedExecutorBackend")
 
 @faults.register
 class KillExecutor(NodeFault):
-    """Kill every executor on a worker; the master has another one started there."""
+    """Kill every executor on a worker; the master starts a new one there."""
 
     name: ClassVar[str] = "kill_executor"
     touches: ClassVar[str] = "executor"
@@ -38,32 +39,33 @@ class KillExecutor(NodeFault):
         return {"executors": _executors(cluster, target)}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        """A worker without an executor is left as it is, and said not to be hit."""
+        """A worker without an executor is left as it is; the fault is then not in effect."""
         called_ns = cluster.clock.epoch_ns()
         if there := _executors(cluster, target):
             looked_inside(cluster, target, ["kill", "-KILL", *map(str, there)])
         return until_now(cluster, called_ns, "exec")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when those that ran before are gone; that cannot be taken back, so it is gone
-        as soon as another one runs, or where there was none before."""
+        """In effect when the former executors have ended. That cannot be undone, so it is gone as
+        soon as another one runs, or where none ran before."""
         before = baseline.get("executors", [])
         now = _executors(cluster, target)
         return Evidence(
-            # The master may have started another one before anybody looks.
+            # The master may have started another one before the first poll.
             in_effect=bool(before) and not set(before) & set(now),
             gone=bool(now) or not before,
             seen={"executors_before": before, "executors": now},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        """The master does; until it has, the fault is not seen gone."""
+        """The master does it; until then, the removal is not verified."""
         return nothing_done(cluster, "the master starts another executor")
 
 
 def _executors(cluster: Cluster, node: Node) -> list[int]:
-    """The processes of the node's executors; none on a node that does not run. Raises
-    ContainerError where a running one does not answer, which is not to be taken for none."""
+    """The processes of the node's executors; empty for a node that does not run. Raises
+    ContainerError where a running node does not answer, which must not be taken for zero
+    executors."""
     if not is_running(cluster, node):
         return []
     try:

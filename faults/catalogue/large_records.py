@@ -1,4 +1,4 @@
-"""Large records: for a while some records take many network buffers each."""
+"""Large records: for a while some records need many network buffers each."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from streamquake.topologies.limits import Share
 
 @faults.register
 class LargeRecords(DataFault):
-    """Give a share of the records a payload of `payload_bytes`, up to just below what a broker
-    takes in one message by default (1 MiB, `message.max.bytes`)."""
+    """Give a share of the records a payload of `payload_bytes`, up to just below the largest
+    message that a broker accepts by default (1 MiB, `message.max.bytes`)."""
 
     name: ClassVar[str] = "large_records"
     touches: ClassVar[str] = "payload"
@@ -26,7 +26,8 @@ class LargeRecords(DataFault):
     payload_bytes: Annotated[int, Field(ge=1000, le=980_000)]
     """Payload of a large record, bytes; its other fields add some 150."""
     share: Share = 0.01
-    """Share of the records that are large; times size and rate it is the bytes a second."""
+    """Share of the records that are large; share times size times rate gives the bytes per
+    second."""
 
     @property
     def change(self) -> WorkloadChange:

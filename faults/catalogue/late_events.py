@@ -15,11 +15,11 @@ from streamquake.topologies.limits import Share
 
 @faults.register
 class LateEvents(DataFault):
-    """Move the event time of records back, while they are sent as ever.
+    """Move the event time of records back; they are sent at the same time as before.
 
-    A job that leaves out what is too late (`lateness_ms` in the promise of its SQL) may be given
-    only what is less late than that: there the result is exactly known. What it drops beyond
-    depends on when its watermark moved, so an experiment that asks for it is refused.
+    A job that drops late records (`lateness_ms` in the promise of its SQL) may be given only
+    records that are less late than that: then the result is exactly known. Which later records it
+    drops depends on when its watermark moved, so an experiment that asks for them is rejected.
     """
 
     name: ClassVar[str] = "late_events"
@@ -32,7 +32,7 @@ class LateEvents(DataFault):
     share: Share = 0.1
     """Share of the records that are late."""
     out_of_order_ms: Annotated[int, Field(ge=0, le=60_000)] = 0
-    """Every record is moved back by up to this much more, milliseconds."""
+    """Every record is moved back by up to this much in addition, milliseconds."""
 
     @model_validator(mode="after")
     def _moves_something(self) -> LateEvents:
@@ -56,12 +56,13 @@ class LateEvents(DataFault):
         if use.lateness_ms is None or self.furthest_ms < use.lateness_ms:
             return None
         return (
-            f"the job may leave out what is {use.lateness_ms} ms late (`lateness_ms` in the head "
-            "of its SQL), and which records it does leave out cannot be known; expected late_ms + "
+            f"the job may drop records that are {use.lateness_ms} ms late (`lateness_ms` in the "
+            "head of its SQL), and which ones it drops cannot be known; expected late_ms + "
             f"out_of_order_ms below {use.lateness_ms}, got {self.furthest_ms}, or a job without "
             "windows"
         )
 
     def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-        """Records came whose event time lies before their turn; late ones at least by `late_ms`."""
+        """Records were acknowledged whose event time is earlier than normal; of the late ones by at
+        least `late_ms`."""
         return bool(seen["moved_back"] and seen["furthest_back_ms"] >= max(1, self.late_ms))

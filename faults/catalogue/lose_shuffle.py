@@ -1,4 +1,4 @@
-"""Shuffle output lost: what finished tasks left for the next stage is gone, its executor stays."""
+"""Shuffle output lost: the shuffle files of finished tasks are deleted, the executor stays up."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from streamquake.topologies.model import Topology
 
 MARK = f"{WORK}/streamquake-lost"
 LOSE = f"find {WORK} -type f -name 'shuffle_*' -print -delete 2>/dev/null | wc -l > {MARK}"
-"""Files come and go with every batch, so what was lost is counted as it is lost."""
+"""Every batch creates and deletes files, so the lost ones are counted while they are deleted."""
 
 
 @faults.register
 class LoseShuffle(NodeFault):
-    """Delete every shuffle file on a worker; who fetches them fails, and their stage runs again. A
-    batch without an exchange has none, and one that is over needs none."""
+    """Delete every shuffle file on a worker; tasks that fetch them fail, and the stage that wrote
+    them runs again. A batch without an exchange has none, and a finished batch needs none."""
 
     name: ClassVar[str] = "lose_shuffle"
     touches: ClassVar[str] = "shuffle"
@@ -42,12 +42,12 @@ class LoseShuffle(NodeFault):
         return until_now(cluster, called_ns, "exec")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when files were there to be lost."""
+        """In effect when there were files to delete."""
         lost = _lost(cluster, target)
         return Evidence(in_effect=bool(lost), gone=lost is None, seen={"files_lost": lost})
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        """Nothing brings the files back but the tasks that made them; only the mark is removed."""
+        """Only the tasks that wrote the files can restore them; heal removes the mark alone."""
         if _lost(cluster, target) is None:
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
@@ -56,8 +56,8 @@ class LoseShuffle(NodeFault):
 
 
 def _lost(cluster: Cluster, node: Node) -> int | None:
-    """How many files were lost on the node; None if it was not a target, or does not run. Raises
-    ContainerError where a running one does not answer."""
+    """How many files were lost on the node; None where the fault was not injected, or the node does
+    not run. Raises ContainerError where a running node does not answer."""
     if not is_running(cluster, node):
         return None
     try:

@@ -1,4 +1,5 @@
-"""Lose the unflushed log: a broker's machine loses power, and with it what was never on disk."""
+"""Lose the unflushed log: a broker's machine loses power, and with it all log data not yet on
+disk."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from streamquake.faults.mechanisms.resources import looked_inside
 
 LOG = f"{kafka.DATA}/data"
 MARK = f"{kafka.DATA}/streamquake-unflushed"
-"""What was cut, in the node itself, for evidence and heal in another process."""
+"""What was truncated, stored in the node itself for evidence and heal in another process."""
 
 LIST = """
 n=0
@@ -28,7 +29,7 @@ while grep -h '^State:' /proc/1/task/*/status 2>/dev/null | grep -qv T; do
 done
 cd "$1" && cat "$2" && echo --- && find . -name '*.log' -path './*/*' -exec stat -c '%n %s' {} +
 """
-"""Wait until no thread of the broker runs; then its recovery points and its segments."""
+"""Wait until no thread of the broker runs; then print its recovery points and its segments."""
 
 CUT = """
 cd "$1" && printf '%s\\n' "$3" > "$2" || exit 3
@@ -39,14 +40,13 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 """
-"""Write the mark, cut, and write behind it the size that each file has then."""
+"""Write the mark, truncate, and append to the mark the new size of each file."""
 
 
 @faults.register
 class LoseUnflushedLog(NodeFault):
-    """Kill a broker and cut its log back to what it has flushed, before heal starts it again: what
-    the page cache held is gone, and with it records that were acknowledged, unless other brokers
-    have copies."""
+    """Kill a broker and truncate its log to its last flush, before heal starts it again: the page
+    cache is lost, and with it acknowledged records, unless other brokers have copies."""
 
     name: ClassVar[str] = "lose_unflushed_log"
     touches: ClassVar[str] = "process"
@@ -55,8 +55,8 @@ class LoseUnflushedLog(NodeFault):
     usual: ClassVar[str] = "kafka/broker-3"
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        """Stop the broker first, so that it writes nothing while its files are cut; it never runs
-        on, whatever comes of that."""
+        """Stop the broker first, so that it writes nothing while its files are truncated; it never
+        continues, whatever happens meanwhile."""
         called_ns = cluster.runtime.kill(target.container, "STOP").called_ns
         try:
             _cut_back(cluster, target)
@@ -65,7 +65,7 @@ class LoseUnflushedLog(NodeFault):
         return InjectionTimes(called_ns=called_ns, seen_ns=killed.seen_ns, how=killed.how)
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect while the broker is gone and bytes are missing from its files."""
+        """In effect while the broker is down and bytes are missing from its files."""
         state = cluster.state(target)
         lost = _lost(cluster, target) if state.status == ContainerStatus.EXITED else {}
         return Evidence(
@@ -81,7 +81,8 @@ class LoseUnflushedLog(NodeFault):
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        """Start it again. One that is stopped in the middle of a cut must not run on: it ends."""
+        """Start it again. A broker that was stopped in the middle of a truncation must not
+        continue: it is killed first."""
         if cluster.state(target).status == ContainerStatus.RUNNING:
             if not _is_marked(cluster, target):
                 return cluster.runtime.kill(target.container, "CONT")
@@ -110,7 +111,7 @@ def _cut_back(cluster: Cluster, node: Node) -> None:
 
 
 def _lost(cluster: Cluster, node: Node) -> dict[str, int]:
-    """Segment -> bytes that were cut off in the present life of the container."""
+    """Segment -> bytes that were truncated since the container's last start."""
     mark, after = _mark(cluster, node)
     if mark.get("started_at") != cluster.state(node).started_at:
         return {}
@@ -119,13 +120,14 @@ def _lost(cluster: Cluster, node: Node) -> dict[str, int]:
 
 
 def _marked_at(cluster: Cluster, node: Node) -> str | None:
-    """The life of the container, by its start, in which the log was cut."""
+    """The start of the container (its time stamp) in which the log was truncated."""
     mark, _ = _mark(cluster, node)
     return mark.get("started_at")
 
 
 def _mark(cluster: Cluster, node: Node) -> tuple[Mapping[str, Any], Mapping[str, int]]:
-    """What the mark tells: how it was before, and segment -> size after; nothing without one."""
+    """The content of the mark: the state before, and segment -> size after; empty without a
+    mark."""
     try:
         head, *lines = _file(cluster, node, MARK).decode().splitlines()
     except ContainerError:
@@ -141,12 +143,12 @@ def _is_marked(cluster: Cluster, node: Node) -> bool:
 def _in_node(cluster: Cluster, node: Node, script: str, *words: str) -> str:
     done = cluster.runtime.exec(node.container, ["sh", "-c", script, "sh", *words])
     if done.exit_code != 0:
-        raise ContainerError(f"{node.name}: the log could not be cut: {done.output.strip()}")
+        raise ContainerError(f"{node.name}: the log could not be truncated: {done.output.strip()}")
     return done.output
 
 
 def _file(cluster: Cluster, node: Node, path: str) -> bytes:
-    """A file of the node, which may have ended. Raises ContainerError when it is not there."""
+    """A file of the node, which may have ended. Raises ContainerError when it does not exist."""
     with tempfile.TemporaryDirectory() as folder:
         cluster.runtime.copy_out(node.container, path, Path(folder))
         return (Path(folder) / Path(path).name).read_bytes()

@@ -1,4 +1,4 @@
-"""Memory limit: the node has hardly more memory than it uses already."""
+"""Memory limit: the node has hardly more memory than it already uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamquake.faults.mechanisms.resources import PROBE, is_gone, is_running, 
 from streamquake.topologies.limits import LARGEST_MB
 
 CACHE = f'dd if=/dev/zero of=/tmp/{PROBE} bs=1M count="$1" 2>/dev/null'
-"""Writes $1 MB, which the kernel would like to keep in memory and can drop at once."""
+"""Writes $1 MB, which the kernel caches in memory and can drop at once."""
 DROP = f"rm -f /tmp/{PROBE}"
 MOST_MB = 512
 SPARE_MB = 8
@@ -25,12 +25,13 @@ SPARE_MB = 8
 
 @faults.register
 class MemoryLimit(NodeFault):
-    """Lower the node's memory limit; a restart does not lift it, only heal does.
+    """Lower the node's memory limit; a restart does not remove it, only heal does.
 
-    Near the limit the kernel takes back page cache, so that every read is a slow one, and at last
-    kills a process. In effect when the limit is below the node's own and is met: a temporary file
-    is written that would take the node beyond it, and its use stays within (kernel.org,
-    cgroup-v1/memory and cgroup-v2). Also in effect when the node was killed for want of memory.
+    Near the limit the kernel reclaims page cache, so that every read becomes slow, and finally
+    kills a process. In effect when the limit is below the node's own and is enforced: the probe
+    writes a temporary file that would exceed the limit, and the node's memory use stays within it
+    (kernel.org, cgroup-v1/memory and cgroup-v2). Also in effect when the node was killed for lack
+    of memory.
     """
 
     name: ClassVar[str] = "memory_limit"
@@ -41,7 +42,8 @@ class MemoryLimit(NodeFault):
     memory_mb: Annotated[int, Field(ge=16, le=LARGEST_MB)] | None = None
     """The new limit, megabytes. Or:"""
     headroom_mb: Annotated[int, Field(ge=1, le=LARGEST_MB)] | None = None
-    """How much more the node may use than at the injection, page cache not counted, megabytes."""
+    """How much more memory the node may use than at the injection, without page cache,
+    megabytes."""
 
     @model_validator(mode="after")
     def _one_limit(self) -> MemoryLimit:
@@ -100,14 +102,15 @@ class MemoryLimit(NodeFault):
 
 
 def _own_limit(node: Node, baseline: Mapping[str, Any]) -> int | None:
-    """The limit before the injection; without a baseline, what the topology declares."""
+    """The limit before the injection, bytes; without a baseline, the declared one of the
+    topology."""
     measured: int | None = baseline.get("memory_limit_bytes")
     declared = node.spec.group.memory_mb
     return measured or (None if declared is None else declared << 20)
 
 
 def _watched(cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, int]:
-    """The usage with a file in the page cache that takes the node beyond its limit, and its size,
+    """The usage with a file in the page cache that would exceed the limit, and the file's size,
     bytes."""
     if not is_running(cluster, node) or before.memory_limit_bytes is None:
         return before, 0

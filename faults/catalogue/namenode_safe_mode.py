@@ -1,4 +1,4 @@
-"""NameNode in safe mode: files can be read, and nothing can be written."""
+"""NameNode in safe mode: files can be read, but not written."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HEAP_MB = 64
 
 @faults.register
 class NameNodeSafeMode(NodeFault):
-    """Bring the NameNode into safe mode, as an administrator or too few reported blocks do; every
-    write of a client is refused until heal makes it leave."""
+    """Bring the NameNode into safe mode, as an administrator or too few reported blocks do; it
+    rejects every write of a client until heal makes it leave."""
 
     name: ClassVar[str] = "namenode_safe_mode"
     touches: ClassVar[str] = "safe mode"
@@ -43,7 +43,8 @@ class NameNodeSafeMode(NodeFault):
         return _administer(cluster, target, "enter")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the NameNode says so and refuses to make a folder for that reason."""
+        """In effect when the NameNode reports it and rejects the creation of a folder for that
+        reason."""
         if cluster.state(target).status == ContainerStatus.EXITED:
             return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
         seen = _seen(cluster, target)
@@ -56,8 +57,8 @@ class NameNodeSafeMode(NodeFault):
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        """A NameNode that has ended comes back without a safe mode that it was told to enter; one
-        that is just coming back cannot be told to leave either."""
+        """A NameNode that has ended restarts without a safe mode that was set by command; one that
+        is just starting cannot be made to leave it either."""
         state, now_ns = cluster.state(target), cluster.clock.epoch_ns()
         another = state.started_at != baseline.get("started_at", state.started_at)
         left = another or state.status == ContainerStatus.EXITED
@@ -67,7 +68,8 @@ class NameNodeSafeMode(NodeFault):
 
 
 def _seen(cluster: Cluster, node: Node) -> dict[str, Any]:
-    """The state it tells, and what comes of making a folder; the reason when it does not answer."""
+    """Its reported state, and the result of creating a folder; the reason when it does not
+    answer."""
     requested = namenode(cluster, node.spec.service)
     try:
         state = requested.state()

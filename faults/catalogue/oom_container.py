@@ -27,12 +27,13 @@ case $limit in max|????????????????*) exit {NO_LIMIT};; esac
 echo 1000 >/proc/1/oom_score_adj || exit {REFUSED}
 exec tail /dev/zero
 """
-"""`tail` keeps the last lines, and this one never ends. The main process is offered to the kernel
-first (proc(5), oom_score_adj). Without a limit, all of the host's memory would be filled."""
+"""`tail` keeps the last line in memory, and this one never ends. The main process is made the
+kernel's first choice (proc(5), oom_score_adj). Without a limit, all of the host's memory would be
+filled."""
 
 WHY = {
     NO_LIMIT: "it has no memory limit; give its nodes `memory_mb` in the topology",
-    REFUSED: "its main process could not be offered to the kernel (/proc/1/oom_score_adj)",
+    REFUSED: "its main process could not be made the kernel's first choice (/proc/1/oom_score_adj)",
 }
 
 
@@ -56,7 +57,8 @@ class OomContainer(NodeFault):
         return until_now(cluster, called_ns, "exec")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the main process has ended and the engine was told of the killer."""
+        """In effect when the main process has ended and the engine reports the out-of-memory
+        killer."""
         state = cluster.state(target)
         found = ended(state, baseline)
         return Evidence(

@@ -24,8 +24,8 @@ OUT_OF_MEMORY = 3
 
 @faults.register
 class OomHeap(NodeFault):
-    """Start the node again with a heap too small for its work; its JVM ends at the first
-    OutOfMemoryError. Heal starts it with its own heap."""
+    """Restart the node with a heap too small for its work; its JVM ends at the first
+    OutOfMemoryError. Heal restarts it with its own heap."""
 
     name: ClassVar[str] = "oom_heap"
     touches: ClassVar[str] = "process"
@@ -34,7 +34,8 @@ class OomHeap(NodeFault):
     example: ClassVar[Mapping[str, Any]] = {"heap_mb": 8}
 
     heap_mb: Annotated[int, Field(ge=2, le=LARGEST_MB)] = 8
-    """The largest heap, megabytes. A heap that suffices for the node's work has no effect."""
+    """The maximum heap, megabytes. A heap that suffices for the node's work is reported as not in
+    effect."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return {**before(cluster, target), "errors": _errors(cluster, target)}
@@ -48,8 +49,9 @@ class OomHeap(NodeFault):
         return killed
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the JVM has ended, and told of more OutOfMemoryErrors than before, or by
-        its exit status: a log that goes on for long may have the error out of sight."""
+        """In effect when the JVM has ended with more OutOfMemoryErrors in its log than before, or
+        with the exit status for them: in a log that continues for long the error may be out of
+        reach."""
         state = cluster.state(target)
         if state.status == ContainerStatus.GONE:
             return Evidence(in_effect=False, gone=True, seen=about(state))

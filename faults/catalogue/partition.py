@@ -22,9 +22,9 @@ from streamquake.faults.mechanisms.reachability import ConnectionAttempt
 
 @faults.register
 class Partition(NetworkCutFault[PairTarget]):
-    """Stop packets between two nodes, those of their links included and nothing else: `between A
-    and B` both ways, `from A to B` those of one way, so that B hears nothing from A while A still
-    hears B."""
+    """Stop packets between two nodes, including those of their links, and nothing else: `between A
+    and B` both ways, `from A to B` one way, so that B receives nothing from A while A still
+    receives from B."""
 
     name: ClassVar[str] = "partition"
     target_kind: ClassVar[TargetKind] = "pairs"
@@ -57,10 +57,10 @@ class Partition(NetworkCutFault[PairTarget]):
 def _one_way(
     cluster: Cluster, source: Node, target: Node
 ) -> tuple[list[PacketRule], list[PacketRule]]:
-    """What to stop at the one who sends, and at the one who shall not hear.
+    """The packets to stop at the sender, and at the receiver.
 
-    Stopped where they arrive, so that the sender's kernel takes them for sent; only what goes
-    into a link is stopped at the sender, where its port is known.
+    They are stopped where they arrive, so that the sender's kernel counts them as sent; only
+    packets into a link are stopped at the sender, where the link's port is known.
     """
     links = cluster.links
     at_target = [PacketRule(way="in", peer=source.name, address=source.ip)]

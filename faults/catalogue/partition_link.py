@@ -26,7 +26,7 @@ class PartitionLink(NetworkCutFault[LinkTarget]):
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
 
     stream: Stream = "both"
-    """upstream: what goes from the link's `from` nodes; downstream: what comes back to them."""
+    """upstream: packets from the link's `from` nodes; downstream: packets back to them."""
 
     def blocks(self, cluster: Cluster, target: LinkTarget) -> Blocks:
         paths = target.paths
@@ -48,10 +48,10 @@ class PartitionLink(NetworkCutFault[LinkTarget]):
         return "unanswered" if self.stream == "downstream" else "stopped"
 
     def _of(self, cluster: Cluster, path: LinkPath) -> Iterator[PacketRule]:
-        """Stopped and counted at the proxy: what comes in from the source, what goes back to it.
+        """Stopped and counted at the proxy: packets from the source, and packets back to it.
 
-        Where only the way back is stopped, the way there is counted. The other way round there is
-        nothing to count: without a connection nothing goes back.
+        If only packets back are stopped, those from the source are counted. In the other case there
+        is nothing to count: without a connection no packet returns.
         """
         ip, port = cluster.ip_of(path.source), path.proxy_port
         comes = PacketRule(way="in", peer=path.name, address=ip, port=port, port_is="near")

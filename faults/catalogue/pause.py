@@ -1,4 +1,4 @@
-"""Pause: every process of the node stands still; its sockets stay open."""
+"""Pause: every process of the node is frozen; its sockets stay open."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from streamquake.faults.mechanisms.injection_times import nothing_done
 
 @faults.register
 class Pause(NodeFault):
-    """Freeze all processes of the node; no FIN is sent, so peers notice only by time-out.
+    """Freeze all processes of the node; no FIN is sent, so peers notice only by timeout.
 
-    A Flink JobManager that led, and was frozen until another had taken over, may stay deaf once it
-    runs again: its REST answered 503 for as long as it was watched (90 s), while the new leader
-    discarded what it sent as "in read-only association" (Pekko's remoting, between two processes
-    that dialled each other at once; seen with a fifth of a processor for each node). A run then
-    says that the cluster did not recover, and is right; restarting that JobManager repairs it.
+    A Flink JobManager that was the leader, and was frozen until another had taken over, may stay
+    unreachable after it runs again: its REST interface answered 503 for as long as it was observed
+    (90 s), while the new leader discarded its messages as "in read-only association" (Pekko's
+    remoting, between two processes that connected to each other at once; observed with a fifth of a
+    processor per node). A run then correctly reports that the cluster did not recover; a restart of
+    that JobManager fixes it.
     """
 
     name: ClassVar[str] = "pause"

@@ -14,13 +14,14 @@ from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChang
 
 @faults.register
 class Poison(DataFault):
-    """Send records that break off in the middle of their JSON.
+    """Send records that end in the middle of their JSON.
 
-    They are sent and acknowledged, and expected in no output. What comes of it is the job's: the
-    shipped jobs refuse what they cannot parse, restart, read it again, and never recover, so that
+    They are sent and acknowledged, and expected in no output. The effect depends on the job: the
+    shipped jobs reject what they cannot parse, restart, read it again, and never recover, so that
     `recovery` is violated and `exactly_once` undecided (state `expect: violated`). With
-    `'json.ignore-parse-errors' = 'true'` in the source's options a job goes on without them, and
-    its result is exact. Healing sends no more of them; those in the topic stay there, as in life.
+    `'json.ignore-parse-errors' = 'true'` in the source's options a job continues without them, and
+    its result is exact. Healing sends no more of them; those in the topic stay there, as in
+    production.
     """
 
     name: ClassVar[str] = "poison"
@@ -47,5 +48,5 @@ class Poison(DataFault):
         return None
 
     def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-        """One of them was acknowledged."""
+        """At least one of them was acknowledged."""
         return bool(seen["unreadable"])

@@ -1,4 +1,4 @@
-"""Refused link: connections that are open live on, new ones are refused."""
+"""Refused link: open connections stay open, new ones are refused."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from streamquake.faults.mechanisms.reachability import ConnectionAttempt, attemp
 
 @faults.register
 class RefuseLink(NetworkCutFault[LinkTarget]):
-    """Answer every attempt to open a connection of the link with a refusal, as when no process
-    listens at its far end; open connections are left alone."""
+    """Refuse every attempt to open a connection of the link, as if no process listened at its far
+    end; open connections are unchanged."""
 
     name: ClassVar[str] = "refuse_link"
     target_kind: ClassVar[TargetKind] = "links"

@@ -27,9 +27,9 @@ ANSWER_S = 10.0
 
 @faults.register
 class Rescale(JobFault):
-    """Change the parallelism of the job's widest vertices; heal gives them back what they had.
+    """Change the parallelism of the job's widest vertices; heal restores their parallelism.
 
-    The narrower ones, such as a writer that stands alone, stay as they are.
+    Narrower vertices, such as a single writer, stay as they are.
     """
 
     name: ClassVar[str] = "rescale"
@@ -49,7 +49,7 @@ class Rescale(JobFault):
         return runs.rescale_problem(topology, service)
 
     def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
-        """The widest vertices and the parallelism each was asked to have."""
+        """The widest vertices and the requested parallelism of each."""
         job = target.job
         return {"parallelism": _widest(_answered(cluster, job))}
 
@@ -64,8 +64,8 @@ class Rescale(JobFault):
     def evidence(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
-        """In effect when each of the vertices has the new parallelism and every subtask of it
-        runs; gone when each has the old one, in what was asked for too."""
+        """In effect when each of the vertices has the new parallelism and every subtask of it runs;
+        gone when each has the old one, and the old one is requested too."""
         job = target.job
         before: Mapping[str, int] = baseline.get("parallelism", {})
         try:
@@ -112,12 +112,12 @@ def _widest(widths: Mapping[str, VertexParallelism]) -> dict[str, int]:
 
 
 def _is(width: VertexParallelism, parallelism: int) -> bool:
-    """Whether a vertex was asked to be so wide, is it, and runs whole."""
+    """Whether a vertex has the requested parallelism, and all its subtasks run."""
     return width.wanted == width.parallelism == width.running == parallelism
 
 
 def _answered(cluster: Cluster, job: CurrentJob) -> Mapping[str, VertexParallelism]:
-    """How wide the vertices are, as soon as the job can say so: while a failover is under way it
+    """The parallelism of each vertex, as soon as the job can report it: during a failover it
     cannot. Raises NotReady."""
     found: dict[str, VertexParallelism] = {}
 
@@ -134,5 +134,5 @@ def _answered(cluster: Cluster, job: CurrentJob) -> Mapping[str, VertexParalleli
 
 def _operator(cluster: Cluster, job: CurrentJob) -> Rescales:
     runs = engine(cluster.topology.services[job.service].engine)
-    assert isinstance(runs, Rescales), "rejected by `problem` before anything starts"
+    assert isinstance(runs, Rescales), "rejected by `role_problem` before anything starts"
     return runs

@@ -1,4 +1,4 @@
-"""Reset link: connections break with a reset as soon as anything is sent on them."""
+"""Reset link: connections are reset as soon as data is sent on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class ResetLink(ToxicFault):
         return {"reset_peer": {"timeout": 0}}
 
     def baseline(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, Any]:
-        """What comes of a new connection on which nothing is sent, and which ones are open."""
+        """The result of a new connection on which nothing is sent, and which connections are
+        open."""
         paths = target.paths
         tried = held(cluster, attempts_of_link(cluster, paths), sends="")
         return {"new": tried, "open": sorted(traffic_of(cluster.links, paths).sources)}
@@ -31,8 +32,8 @@ class ResetLink(ToxicFault):
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
-        """In effect when a new connection of every path is reset by its first byte, where it was
-        left open before. The byte is sent only where the toxic is sure to swallow it."""
+        """In effect when a new connection of every path is reset by its first byte, where it stayed
+        open before. The byte is sent only where the toxic is sure to swallow it."""
         applied, paths = self.in_place(cluster, target), target.paths
         sends = "x" if self.complete(applied) else ""
         tried = held(cluster, attempts_of_link(cluster, paths), sends=sends)

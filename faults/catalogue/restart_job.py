@@ -1,4 +1,4 @@
-"""Restart: the job is ended so that its state stays, and submitted anew from that state."""
+"""Restart: the job is ended with its state retained, and resubmitted from that state."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from streamquake.topologies.templates import render
 
 @faults.register
 class RestartJob(JobFault):
-    """End the job so that its state stays, and submit it anew from that state, changed as asked:
-    the run goes on with the new job.
+    """End the job with its state retained, and resubmit it from that state with the requested
+    changes; the run continues with the new job.
 
-    From a `checkpoint` the job is cancelled and the newest one that completed is restored, which
+    From a `checkpoint` the job is cancelled and its newest completed checkpoint is restored, which
     the job must retain (`execution.checkpointing.externalized-checkpoint-retention:
     RETAIN_ON_CANCELLATION` in its `config`). From a `savepoint` it is stopped with one in the state
     backend's own format, from a `canonical` one with one that any backend reads. There is nothing
-    to undo; `for_s` says when another restart may follow.
+    to undo; `for_s` is the time until another restart may follow.
     """
 
     name: ClassVar[str] = "restart_job"
@@ -50,19 +50,19 @@ class RestartJob(JobFault):
     example: ClassVar[Mapping[str, Any]] = {"from": "savepoint"}
 
     from_: Annotated[RetainedState, Field(alias="from")] = "checkpoint"
-    """What the new job is given."""
+    """The state that the new job is restored from."""
     parallelism: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Parallel subtasks of the new job; as many as before unless given."""
     config: Mapping[str, Scalar] = {}
-    """Settings of the new job, above those it had."""
+    """Settings of the new job, in addition to those of the old one; they take precedence."""
     sql: str | None = None
-    """Another statement file, shipped or by path, with the placeholders of the job's own; or, of
-    several lines, the statements themselves, as a recorded plan has them."""
+    """Another statement file, shipped or by path, with the placeholders of the job's own; or, if it
+    has several lines, the statements themselves, as in a recorded plan."""
     claim: bool = False
-    """Whether what is restored belongs to the new job, which removes it when it needs it no more;
-    unless it does, the new job's first checkpoint shares no file with it."""
+    """Whether the restored state belongs to the new job, which removes it when it no longer needs
+    it; otherwise the new job's first checkpoint shares no file with it."""
     ready_s: Limit = 60.0
-    """The longest that the new job may take, in seconds, until every task runs."""
+    """The longest time until every task of the new job runs, seconds."""
 
     @field_validator("sql")
     @classmethod
@@ -89,7 +89,7 @@ class RestartJob(JobFault):
 
     @property
     def source(self) -> str:
-        """Where the other statements stand, for messages."""
+        """Where the other statements come from, for messages."""
         return "restart_job.sql" if self.sql is None or "\n" in self.sql else self.sql
 
     @property
@@ -103,17 +103,17 @@ class RestartJob(JobFault):
         )
 
     def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
-        """The job that shall be replaced."""
+        """The job that is replaced."""
         return {"job": target.job.id}
 
     def inject(self, cluster: Cluster, target: JobTarget) -> InjectionTimes:
-        """Raises ValueError for a job of which it is not known how to submit it."""
+        """Raises ValueError for a job whose submission is not known."""
         job, called_ns = target.job, cluster.clock.epoch_ns()
         spec, runs = self._changed(job), _restarter(cluster, job)
         path = runs.end_and_retain_state(cluster, job.service, job.id, self.from_)
         anew = runs.resume(cluster, job.service, spec, path, self.claim)
         cluster.run.job = replace(job, id=anew, spec=spec, restored_from=path)
-        # Whether it came up is for the evidence to say.
+        # The evidence decides whether it started.
         with suppress(NotReadyInTime):
             self._await_start(cluster, cluster.run.job)
         return until_now(cluster, called_ns, "another job")
@@ -121,9 +121,9 @@ class RestartJob(JobFault):
     def evidence(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
-        """In effect when another job runs whole, as wide as asked, and says that it was restored
-        from what the one before it left; also when it has failed for good, with the engine's
-        `reason`. Nothing of it is there to be undone."""
+        """In effect when another job runs completely, with the requested parallelism, and reports
+        that it was restored from the state of the former one; also when it has failed for good,
+        with the engine's `reason`. Nothing remains to be undone."""
         try:
             job = find_job(cluster).job
             start = _restarter(cluster, job).start_of(cluster, job.service, job.id)
@@ -149,10 +149,10 @@ class RestartJob(JobFault):
         return nothing_done(cluster, "nothing to undo")
 
     def _changed(self, job: CurrentJob) -> JobSpec:
-        """What is submitted: what the job was, with all that is asked for changed."""
+        """The submission: that of the former job, with all requested changes."""
         if job.spec is None:
             raise ValueError(
-                "how the job was submitted is known to the run alone that did it; restart it in an "
+                "only the run that submitted the job knows how to submit it; restart it in an "
                 "experiment"
             )
         text = self.statements()
@@ -194,5 +194,5 @@ def _text(name: str) -> str:
 
 def _restarter(cluster: Cluster, job: CurrentJob) -> RestartsFromState:
     runs = engine(cluster.topology.services[job.service].engine)
-    assert isinstance(runs, RestartsFromState), "rejected by `problem` before anything starts"
+    assert isinstance(runs, RestartsFromState), "rejected by `role_problem` before anything starts"
     return runs

@@ -13,11 +13,11 @@ FAIL_ONCE = 'throw new RuntimeException("failed by streamquake, to have a task r
 
 
 class AtRestore(JvmFault):
-    """What both have in common: there must be a restore to disturb."""
+    """What both have in common: the fault needs a restore to act on."""
 
     restart: bool = True
-    """Fail one task of the node first, so that there is a restore; with `false`, another fault's
-    restart is waited for. Only JVMs that live through that restart hold the rule."""
+    """Fail one task of the node first, so that there is a restore; with `false`, the restart of
+    another fault is awaited. Only JVMs that survive that restart keep the rule."""
 
     def points(self) -> Iterable[RuleLocation]:
         return RESTORE
@@ -41,7 +41,7 @@ class DelayRestore(AtRestore, DelayingFault):
 
 @faults.register
 class FailRestore(AtRestore, FailingFault):
-    """Fail the restore of a task on the node: a second failure on the way back from the first."""
+    """Fail the restore of a task on the node: a second failure during recovery from the first."""
 
     name: ClassVar[str] = "fail_restore"
     touches: ClassVar[str] = "restore"

@@ -14,16 +14,16 @@ from streamquake.topologies.model import Topology
 
 @faults.register
 class RingPartition(NodeIsolationFault):
-    """Leave each node only the one before and the one after it, the last joined to the first:
-    no node reaches all, yet all are connected. Target `all of ROLE`; with three nodes or fewer
-    everybody is a neighbour, and nothing would be cut."""
+    """Leave each node connected only to the one before and the one after it, the last to the first:
+    no node reaches all others, yet all are connected. Target: `all of ROLE`; with three nodes or
+    fewer every node is a neighbour, and no packet would be stopped."""
 
     name: ClassVar[str] = "ring_partition"
     usual: ClassVar[str] = "all of flink/taskmanager"
     example: ClassVar[Mapping[str, Any]] = {"among": "service"}
 
     among: Among = "role"
-    """Who forms the ring: the nodes of the target's role, or of its whole service."""
+    """The nodes that form the ring: those of the target's role, or of its whole service."""
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:

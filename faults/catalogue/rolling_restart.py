@@ -16,8 +16,8 @@ from streamquake.topologies.limits import Limit
 
 @faults.register
 class RollingRestart(NodeFault):
-    """Stop and start each node in turn, the next when the service is ready; heal starts what a
-    restart that broke off has left down."""
+    """Stop and start each node in turn, the next when the service is ready; heal starts the nodes
+    that an interrupted restart left down."""
 
     name: ClassVar[str] = "rolling_restart"
     touches: ClassVar[str] = "process"
@@ -29,7 +29,7 @@ class RollingRestart(NodeFault):
     grace_s: Limit = 10.0
     """Seconds between TERM and KILL."""
     ready_s: Limit = 60.0
-    """The longest that the service may take to be ready after each node."""
+    """The longest time until the service is ready after each node, seconds."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         return before(cluster, target)
@@ -46,7 +46,7 @@ class RollingRestart(NodeFault):
         return stopped
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the node runs and was started since; that cannot be taken back, so it is
+        """In effect when the node runs and was restarted since. That cannot be undone, so it is
         gone as soon as the node runs."""
         state = cluster.state(target)
         started = state.started_at != baseline.get("started_at", state.started_at)

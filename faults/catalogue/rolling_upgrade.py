@@ -1,4 +1,5 @@
-"""Rolling upgrade: the nodes of a role are replaced one after the other, while the rest goes on."""
+"""Rolling upgrade: the nodes of a role are replaced one after the other, while the rest keeps
+running."""
 
 from __future__ import annotations
 
@@ -35,11 +36,11 @@ from streamquake.topologies.model import Scalar
 @faults.register
 class RollingUpgrade(NodeFault):
     """Replace the container of each node in turn by one of another image or with other settings,
-    the next when the service is ready; heal replaces them back, in turn as well.
+    the next when the service is ready; heal replaces them back, also in turn.
 
-    Name, address, ports and volumes stay; what lay elsewhere in the container is lost, as in any
-    upgrade. Without `image` each node is made anew from its own image, which is an upgrade but for
-    the new bits: it is seen by the container's id, and there is nothing to replace back.
+    Name, address, ports and volumes stay; other files of the container are lost, as in any upgrade.
+    Without `image` each node is created again from its own image, an upgrade without a new version:
+    the evidence is the container's id, and there is nothing to replace back.
     """
 
     name: ClassVar[str] = "rolling_upgrade"
@@ -49,13 +50,14 @@ class RollingUpgrade(NodeFault):
     usual: ClassVar[str] = "all of hdfs/datanode"
 
     image: Annotated[str, Field(min_length=1)] | None = None
-    """The image of the new containers, which the engine must have; by default that of the old."""
+    """The image of the new containers, which the container engine must have; by default the present
+    one."""
     config: Mapping[str, Scalar] = {}
     """Engine settings of the new containers, beside those of the topology."""
     grace_s: Limit = 10.0
     """Seconds between TERM and KILL for the old one."""
     ready_s: Limit = 60.0
-    """The longest that the service may take to be ready after each node."""
+    """The longest time until the service is ready after each node, seconds."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         node = found_again(cluster, target)
@@ -72,8 +74,9 @@ class RollingUpgrade(NodeFault):
         return replaced
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the node runs in another container, of the image and with the settings
-        asked for; gone when it is of the old image again, without settings of ours, and alone."""
+        """In effect when the node runs in another container, of the requested image and with the
+        requested settings; gone when it has the old image again, without settings of the fault, and
+        no second container."""
         node = found_again(cluster, target)
         containers = containers_of(cluster, node)
         settings = settings_of(containers[0]) if containers else {}
@@ -105,7 +108,7 @@ class RollingUpgrade(NodeFault):
             if state.image == former and not settings:
                 return bring_back(cluster, node)
             replaced = self._replace(cluster, node, former, {})
-            # The next node is healed whether this one is well again or not.
+            # The next node is healed whether this one is ready again or not.
             with suppress(NotReadyInTime, NodeDied, ContainerError):
                 self._await_ready(cluster, node)
             return replaced

@@ -1,4 +1,4 @@
-"""Savepoint: the job copies its whole state while it runs, as an operator would ask it to."""
+"""Savepoint: the job copies its whole state while it runs, as when an operator requests it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from streamquake.topologies.model import Topology
 
 @faults.register
 class Savepoint(JobFault):
-    """Take a savepoint; in effect when it is completed. It stays where it was written: there is
-    nothing to undo, and it is over as soon as none is being taken."""
+    """Take a savepoint; in effect when it is completed. The savepoint stays where it was written:
+    there is nothing to undo, and the fault is over as soon as none is in progress."""
 
     name: ClassVar[str] = "savepoint"
     touches: ClassVar[str] = "savepoint"
@@ -33,7 +33,7 @@ class Savepoint(JobFault):
         return runs.savepoint_problem(topology, service)
 
     def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
-        """The newest savepoint there is: what comes after it is ours."""
+        """The newest existing savepoint; a newer one belongs to the fault."""
         job = target.job
         known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
         return {"newest": max((savepoint.number for savepoint in known), default=0)}
@@ -47,8 +47,8 @@ class Savepoint(JobFault):
     def evidence(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
-        """In effect when one that is newer than the baseline's is completed: its path, size and
-        duration are the signs. Gone while none is in progress."""
+        """In effect when a savepoint newer than the baseline's is completed: its path, size and
+        duration are the evidence. Gone while none is in progress."""
         job = target.job
         try:
             known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
@@ -73,5 +73,5 @@ class Savepoint(JobFault):
 
 def _operator(cluster: Cluster, job: CurrentJob) -> TakesSavepoints:
     runs = engine(cluster.topology.services[job.service].engine)
-    assert isinstance(runs, TakesSavepoints), "rejected by `problem` before anything starts"
+    assert isinstance(runs, TakesSavepoints), "rejected by `role_problem` before anything starts"
     return runs

@@ -1,4 +1,4 @@
-"""Shrink the ISR: a follower is held back until the leaders say that a copy is missing."""
+"""Shrink the ISR: a follower is held back until the leaders remove it from the in-sync replicas."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ ANYWHERE = "0.0.0.0/0"
 
 @faults.register
 class ShrinkIsr(NodeFault):
-    """Refuse a broker's connections to the other brokers' replication port, so that it falls out
-    of the in-sync replicas of what is written to. It lives on, and leads on what it leads."""
+    """Refuse a broker's connections to the other brokers' replication port, so that it leaves the
+    in-sync replicas of partitions that are written to. It stays up, and keeps leading its own
+    partitions."""
 
     name: ClassVar[str] = "shrink_isr"
     touches: ClassVar[str] = "replication"
@@ -46,9 +47,9 @@ class ShrinkIsr(NodeFault):
         return until_now(cluster, called_ns, "iptables")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when it fell out of sync with something that it followed in sync before; gone
-        when it is in sync again with all of that. A partition without writes has no lagging
-        replica."""
+        """In effect when it is out of sync with a partition that it followed in sync before; gone
+        when it is in sync again with all of those. A partition without writes has no lagging
+        follower."""
         found = poll(cluster.runtime, target.container, _chain(target))
         applied = found is not None and found.in_place
         try:
@@ -92,7 +93,8 @@ def _chain(node: Node) -> str:
 
 
 def _blocks(cluster: Cluster, node: Node) -> list[PacketRule]:
-    """The ways to the other brokers: straight ones, and those that a link leads to its proxy."""
+    """The connections to the other brokers: direct ones, and those that a link routes through its
+    proxy."""
     port = engine("kafka").ports()["internal"]
     others = [other for other in cluster.of_role(node.spec.role_name) if other.name != node.name]
     straight = [PacketRule(way="out", peer=o.name, address=o.ip, port=port) for o in others]

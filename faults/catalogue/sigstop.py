@@ -40,7 +40,7 @@ class Sigstop(NodeFault):
         state = line.rpartition(")")[2].split()[:1]
         return Evidence(
             in_effect=state == [STOPPED],
-            gone=bool(state) and state != [STOPPED],  # no answer proves neither
+            gone=bool(state) and state != [STOPPED],  # without an answer neither is proven
             seen={"status": str(status), "process_state": "".join(state)},
         )
 

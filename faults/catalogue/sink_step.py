@@ -12,7 +12,7 @@ from streamquake.faults.mechanisms.jvm_rules import DelayingFault, FailingFault
 
 @faults.register
 class DelayPrecommit(DelayingFault):
-    """Delay the sink's pre-commit, with which a checkpoint begins in the sink's task."""
+    """Delay the sink's pre-commit, the first step of a checkpoint in the sink's task."""
 
     name: ClassVar[str] = "delay_precommit"
     touches: ClassVar[str] = "precommit"
@@ -48,7 +48,7 @@ class DelayCommit(DelayingFault):
 @faults.register
 class FailCommit(FailingFault):
     """Fail the sink between a complete checkpoint and its commit: the task is restarted, and the
-    restored committer must commit what this one did not."""
+    restored committer must commit what the failed one did not."""
 
     name: ClassVar[str] = "fail_commit"
     touches: ClassVar[str] = "commit"

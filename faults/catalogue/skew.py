@@ -13,7 +13,7 @@ from streamquake.faults.mechanisms.key_shares import Skew
 from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChange
 
 ENOUGH_RECORDS = 50
-"""With fewer records a share says little."""
+"""With fewer records a share is not significant."""
 
 
 @faults.register
@@ -51,13 +51,13 @@ class SkewKeys(DataFault):
         return None
 
     def top_share(self, keys: int) -> float:
-        """The share that the hottest of so many keys gets."""
+        """The share that the hottest of this many keys gets."""
         shares = self.skew.shares(max(1, keys))
         return shares[0] / sum(shares)
 
     def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-        """The hottest key's share came at least half way from what it was to what it shall be. A
-        load that is as hot already cannot be made so."""
+        """The hottest key's share moved at least half way from its former value to the new one. A
+        load that already has this skew cannot be changed."""
         was = before.get("hottest_share", 0.0)
         wanted = self.top_share(before.get("keys", seen["keys"]))
         half_way = (was + wanted) / 2

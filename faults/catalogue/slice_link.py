@@ -1,4 +1,4 @@
-"""Sliced link: bytes come in small pieces, so that readers see every record torn."""
+"""Sliced link: bytes arrive in small pieces, so that readers get every record in parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamquake.faults.mechanisms.toxics import StreamToxicFault
 
 @faults.register
 class SliceLink(StreamToxicFault):
-    """Cut what a link carries into small TCP segments, with a pause between them."""
+    """Split the bytes of a link into small TCP segments, with a pause between them."""
 
     name: ClassVar[str] = "slice_link"
     example: ClassVar[Mapping[str, Any]] = {"average_bytes": 32}
@@ -47,8 +47,8 @@ class SliceLink(StreamToxicFault):
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
-        """In effect when the segments of a link in use are no larger than a slice, and where they
-        were larger before, smaller than then."""
+        """In effect when the segments of a link in use are no larger than a slice, and smaller than
+        before where they were larger."""
         moved, applied = self.watched(cluster, target), self.in_place(cluster, target)
         means = {way: _mean(seen) for way, seen in moved.items()}
         before = baseline.get("bytes_per_segment", {})

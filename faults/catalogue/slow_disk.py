@@ -1,4 +1,4 @@
-"""Slow disk: what the node writes and reads on its disk goes at a small rate."""
+"""Slow disk: the node writes and reads its disk at a low rate."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ MOST_KB = 4096
 class SlowDisk(NodeFault):
     """Limit the rate at which the node reads and writes its disk; for groups with `disk_mb`.
 
-    The kernel throttles what the node's processes read and what they write and wait for (fsync,
-    O_DSYNC, direct). What they leave to the kernel to write later escapes on control groups of
-    version 1 (kernel.org, cgroup-v1/blkio-controller), and is counted on version 2. In effect when
-    a small synced write by the node's own user takes at least half as long as the rate says, and
-    twice as long as before. A node that is started again has its disk at full speed.
+    The kernel throttles reads of the node's processes and the writes that they wait for (fsync,
+    O_DSYNC, direct). Deferred writes are not limited on control groups of version 1 (kernel.org,
+    cgroup-v1/blkio-controller), but are on version 2. In effect when a small synced write by the
+    node's own user takes at least half as long as the rate implies, and twice as long as before. A
+    restarted node has its disk at full speed.
     """
 
     name: ClassVar[str] = "slow_disk"
@@ -65,7 +65,7 @@ class SlowDisk(NodeFault):
         return disk_problem(topology, role)
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        """The quickest of some writes: a busy disk is slow now and then, a limited one always."""
+        """The quickest of some writes: a busy disk is slow sometimes, a limited one always."""
         took_s = [written(cluster, target, self._probe_kb).seconds for _ in range(3)]
         return {"write_s": min((s for s in took_s if s is not None), default=None)}
 

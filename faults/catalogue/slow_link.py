@@ -1,4 +1,4 @@
-"""Slow link: a link's bytes come late or thinly, through its proxy."""
+"""Slow link: a link's bytes are delayed or rate-limited by its proxy."""
 
 from __future__ import annotations
 

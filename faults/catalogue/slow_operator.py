@@ -1,4 +1,4 @@
-"""Slow operator: every record takes its time, as with a slow function or a slow look-up."""
+"""Slow operator: every record takes extra time, as with a slow function or a slow lookup."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamquake.faults.mechanisms.jvm_rules import DelayingFault
 
 @faults.register
 class SlowOperator(DelayingFault):
-    """Delay every record that is handed to an operator, or every fetch of a source."""
+    """Delay every record that an operator receives, or every fetch of a source."""
 
     name: ClassVar[str] = "slow_operator"
     touches: ClassVar[str] = "records"

@@ -1,4 +1,4 @@
-"""Stalled link: connections stay open, and nothing comes through them."""
+"""Stalled link: connections stay open, but deliver no data."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from streamquake.faults.mechanisms.toxics import StreamToxicFault
 
 @faults.register
 class StallLink(StreamToxicFault):
-    """Swallow a link's bytes while its connections stay open, and new ones are still taken.
+    """Discard a link's bytes while its connections stay open and new ones are accepted.
 
-    What was swallowed is lost to these connections, so healing closes them: both ends open new
+    The discarded bytes are lost to these connections, so healing closes them: both ends open new
     ones.
     """
 
@@ -31,8 +31,8 @@ class StallLink(StreamToxicFault):
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
-        """In effect when nothing more is delivered on a link that delivered before, or that is
-        given bytes to deliver. An unused link is not stalled."""
+        """In effect when nothing more is delivered on a link that delivered before, or that
+        receives bytes to deliver. An unused link is not stalled."""
         moved, applied = self.watched(cluster, target), self.in_place(cluster, target)
         delivered = {way: seen.delivered for way, seen in moved.items()}
         given = {way: seen.received for way, seen in moved.items()}

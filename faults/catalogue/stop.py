@@ -1,4 +1,4 @@
-"""Stop: the node is asked to end, as an orderly shutdown asks, and made to when it does not."""
+"""Stop: the node gets TERM, as in an orderly shutdown, and KILL if it does not end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KILLED = 128 + 9
 
 @faults.register
 class Stop(NodeFault):
-    """Stop the node with TERM, and with KILL after a grace; heal starts it again."""
+    """Stop the node with TERM, and with KILL after a grace period; heal starts it again."""
 
     name: ClassVar[str] = "stop"
     touches: ClassVar[str] = "process"
@@ -34,7 +34,7 @@ class Stop(NodeFault):
         return end_gracefully(cluster, target, self.grace_s)
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect while the main process is gone; its exit code tells which signal ended it."""
+        """In effect while the main process has ended; its exit code shows which signal ended it."""
         state = cluster.state(target)
         ended_by = None
         if state.exit_code is not None:

@@ -1,4 +1,4 @@
-"""Surge: for a while the load comes faster."""
+"""Surge: for a while the load has a higher rate."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from streamquake.faults.mechanisms.data import DataFault
 from streamquake.faults.mechanisms.workload_change import WorkloadChange
 
 WATCH_S = 0.5
-"""Over less than this a rate says little."""
+"""Over a shorter time a rate is not significant."""
 
 
 @faults.register
 class Surge(DataFault):
-    """Send at a multiple of the rate. The number of records stays: the load ends earlier."""
+    """Send at a multiple of the rate. The number of records stays the same: the load ends
+    earlier."""
 
     name: ClassVar[str] = "surge"
     touches: ClassVar[str] = "rate"
@@ -32,7 +33,8 @@ class Surge(DataFault):
         return WorkloadChange(rate_factor=self.factor)
 
     def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-        """Acknowledgements rose at least a third of the way to the rate asked for: some of it is
-        lost on a busy machine. If the broker accepts no more than before, it has no effect."""
+        """The rate of acknowledgements rose by at least a third of the requested increase: a busy
+        machine reaches only part of it. Where the broker accepts no higher rate, the fault is not
+        in effect."""
         wanted = before.get("records_per_s", 0.0) * (2 + self.factor) / 3
         return bool(seen["watched_s"] >= WATCH_S and seen["records_per_s"] > wanted)

@@ -1,4 +1,4 @@
-"""Throw in task: an operator fails over a record, as a fault in its own code would make it."""
+"""Throw in task: an operator fails on a record, as by a bug in its own code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamquake.faults.mechanisms.jvm_rules import FailingFault
 
 @faults.register
 class ThrowInTask(FailingFault):
-    """Throw an exception when an operator is handed a record: the task fails and is restarted."""
+    """Throw an exception when an operator receives a record: the task fails and is restarted."""
 
     name: ClassVar[str] = "throw_in_task"
     touches: ClassVar[str] = "records"

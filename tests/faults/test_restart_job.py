@@ -172,7 +172,7 @@ def test_another_process_sees_it_by_the_job_that_is_there(cluster: Cluster) -> N
     cluster.run.job = None
     assert fault.evidence(cluster, the_job(cluster), {"job": JOB}).in_effect
     assert not fault.evidence(cluster, the_job(cluster), {"job": "job-2"}).in_effect
-    with pytest.raises(ValueError, match="known to the run alone"):
+    with pytest.raises(ValueError, match="only the run that submitted the job"):
         fault.inject(cluster, the_job(cluster))
 
 

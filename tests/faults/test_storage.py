@@ -158,7 +158,7 @@ def test_a_log_that_cannot_be_cut_leaves_no_stopped_broker(cluster: Cluster, bro
     assert isinstance(cluster.runtime, FakeRuntime)
     busy = ExecResult(exit_code=3, output="the broker could not be stopped")
     cluster.runtime.on_exec.insert(0, lambda spec, argv: busy)
-    with pytest.raises(ContainerError, match="kafka/broker-3: the log could not be cut"):
+    with pytest.raises(ContainerError, match="kafka/broker-3: the log could not be truncated"):
         LoseUnflushedLog().inject(cluster, broker)
     assert cluster.state(broker).status == ContainerStatus.EXITED
 
