@@ -157,7 +157,7 @@ def test_the_only_jobmanager_is_the_active_one_and_has_no_standby(cluster: Clust
 def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> None:
     assert on_duty("the node running subtask 1 of input", cluster) == ["flink/taskmanager-2"]
     for requested, message in (
-        ("subtask 0 of nobody", "no vertex"),
+        ("subtask 0 of unknown", "no vertex"),
         ("subtask 3 of input", "0 to 2"),
     ):
         with pytest.raises(LookupError, match=message):

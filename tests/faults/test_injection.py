@@ -1,4 +1,4 @@
-"""Striking: the intent comes first, the effect is seen or said to be missing, the undo is sure."""
+"""Injection: the intent is saved first, a missing effect is reported, the heal is certain."""
 
 from __future__ import annotations
 
@@ -185,9 +185,7 @@ def acts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Fau
     return made
 
 
-def test_an_injection_strikes_every_target_with_its_own_baseline(
-    acts: Fault, tmp_path: Path
-) -> None:
+def test_every_target_is_injected_with_its_own_baseline(acts: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     targets = [cluster.node(WORKER), cluster.node(OTHER)]
     baselines = baselines_of(acts, cluster, targets)
@@ -280,7 +278,7 @@ def test_what_is_seen_now_is_held_against_the_baseline(acts: Fault, tmp_path: Pa
     assert SHOWN["looked"] == [(WORKER, {"of": 1}), (OTHER, {})]
 
 
-def test_targets_struck_in_turn_end_with_the_first_that_cannot_be_struck(
+def test_sequential_injection_ends_with_the_first_target_that_fails(
     acts: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = Barrier(2)
@@ -358,8 +356,8 @@ def test_a_further_look_proves_what_every_target_shows(
 def test_a_look_at_targets_that_are_gone_proves_nothing(acts: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
-    nobody = log.intend(step=1, fault=acts, target="all but kafka/broker-1", names=[])
+    without_target = log.intend(step=1, fault=acts, target="all but kafka/broker-1", names=[])
     del cluster.nodes[WORKER]
     found = verify_again(intent, cluster)
     assert (found.in_effect, found.ended_on, found.targets) == (False, (), 1)
-    assert not verify_again(nobody, cluster).in_effect
+    assert not verify_again(without_target, cluster).in_effect

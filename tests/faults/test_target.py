@@ -1,4 +1,4 @@
-"""Targets: the grammar, and what matches when the fault strikes."""
+"""Targets: the grammar, and what matches at the injection."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_node_that_is_gone_cannot_be_found_again() -> None:
         find_target("flink/taskmanager-2", cluster)
 
 
-def test_the_job_that_somebody_else_submitted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_streamquake_did_not_submit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = fake_cluster()
     cluster.run.job = None
     monkeypatch.setattr(FlinkEngine, "only_job", lambda *_: "b0b")

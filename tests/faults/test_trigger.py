@@ -54,7 +54,7 @@ CHECKPOINT = ("checkpoint triggered", "checkpoint acknowledged")
 
 
 def opened(**more: Any) -> Trigger:
-    """A window that checkpoint 7 has opened, and that is struck in."""
+    """A window that checkpoint 7 has opened, in which the fault was called."""
     waiting = trigger(between=CHECKPOINT, **more)
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=7))
     assert waiting.is_due(10**9)
@@ -86,13 +86,13 @@ def test_the_systems_stamps_judge_a_window_better_than_what_was_seen() -> None:
     assert '"checkpoint acknowledged" happened 50.0 ms' in waiting.missed(int(1.1e9), int(1.1e9))
 
 
-def test_a_checkpoint_that_failed_before_the_strike_is_no_window() -> None:
+def test_a_checkpoint_that_failed_before_the_injection_is_no_window() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
     assert '"checkpoint failed" happened' in waiting.missed(int(1.2e9), int(1.2e9))
 
 
-def test_a_checkpoint_that_failed_by_the_strike_was_hit() -> None:
+def test_a_checkpoint_that_failed_by_the_injection_was_disturbed() -> None:
     """An engine may know of a kill before the harness has seen it."""
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_FAILED, 1.15, checkpoint=7))
@@ -100,7 +100,7 @@ def test_a_checkpoint_that_failed_by_the_strike_was_hit() -> None:
     assert waiting.missed(int(1.16e9), int(1.2e9)) != ""
 
 
-def test_a_window_that_closes_before_the_strike_begins_is_let_pass() -> None:
+def test_a_window_that_closes_before_the_injection_is_skipped() -> None:
     waiting = trigger(between=CHECKPOINT, delay_s=0.2)
     waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
@@ -296,7 +296,7 @@ def test_what_closes_a_window(action: Action, of: int | None, by: int | None, cl
     assert bool(waiting.missed(2 * 10**9, 2 * 10**9)) == closes
 
 
-def test_a_window_struck_again_waits_for_a_new_first_event() -> None:
+def test_a_repeated_injection_waits_for_a_new_first_event() -> None:
     waiting = opened(tries=2)
     waiting.again()
     assert (waiting.due_ns, waiting.event) == (None, None)

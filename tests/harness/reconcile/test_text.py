@@ -81,9 +81,7 @@ def test_values_that_are_no_json_are_reported_with_advice(
     result = of_topic(spark, monkeypatch, sent, [b"1.0", b"1.1"])
 
     assert found(result) == {"lost": 6, "phantom": 2, "malformed": 2, **UNASKED}
-    message = (
-        "no record of the actual side could be read: is its format right? --actual-format says"
-    )
+    message = "no record of the actual side could be read: is its format right?"
     assert [note[: len(message)] for note in result.notes] == [message]
 
 

@@ -1,0 +1,141 @@
+"""Names and sentences use the field's words: a table of words that have a better one, and no file
+that has them. After TigerBeetle's `tidy`."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FEWEST = 1_000
+"""Fewer files than this are not the whole project."""
+BETTER = {
+    r"nought": "zero",
+    r"mend(s|ed|ing)?": "fix, repair",
+    r"goodbye": "clean-up",
+    r"strikes?|struck|striking": "inject, take effect",
+    r"bites?|bitten": "take effect",
+    r"seen to bite": "in effect, verified",
+    r"beds?": "cluster lease",
+    r"manners?": "generation parameters",
+    r"tooth|teeth": "interval, sawtooth",
+    r"troubles?": "problem",
+    r"unfit": "unsuitable",
+    r"nobody|whoever|somebody": "the actor: another process, no node, a reader",
+    r"whose doing": "attribution",
+    r"drills?": "row diff",
+    r"victim": "affected subtask",
+    r"last words": "log tail",
+}
+"""Regular expression of whole words -> what an engineer of the field would write."""
+EXCEPTIONS = {
+    "tests/test_wording.py": "the table itself",
+    "CHANGELOG.md": "tells of released versions in their own words",
+}
+WORDS = re.compile("|".join(rf"(?P<w{i}>\b({word})\b)" for i, word in enumerate(BETTER)), re.I)
+NAME_PART = re.compile(r"[a-z]+|[A-Z]+[a-z]*")
+COMMENT = {".yaml": "#", ".yml": "#", ".sh": "#", ".toml": "#", ".sql": "--"}
+
+
+class Hit(NamedTuple):
+    """A word in a line of a file, and what to write in its place."""
+
+    file: str
+    line: int
+    word: str
+    better: str
+
+    def __str__(self) -> str:
+        return f'{self.file}:{self.line}: "{self.word}": write {self.better}'
+
+
+def hits_in(file: str, text: str) -> Iterator[Hit]:
+    """The words of a file that have a better one: of Python its names, strings and comments, of
+    Markdown and templates all text, of YAML, SQL, TOML and shell the comments."""
+    suffix = Path(file).suffix
+    if suffix == ".py":
+        parts = _parts_of_python(text)
+    elif suffix in COMMENT:
+        parts = (
+            (number, line.partition(COMMENT[suffix])[2])
+            for number, line in enumerate(text.splitlines(), 1)
+        )
+    else:
+        parts = iter(enumerate(text.splitlines(), 1))
+    for number, part in parts:
+        for found in WORDS.finditer(part):
+            better = list(BETTER.values())[int(str(found.lastgroup)[1:])]
+            yield Hit(file, number, found.group(), better)
+
+
+def _parts_of_python(text: str) -> Iterator[tuple[int, str]]:
+    """(line, words); a name is split at underscores and capitals."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME:
+            yield token.start[0], " ".join(NAME_PART.findall(token.string))
+        elif token.type in (tokenize.STRING, tokenize.COMMENT):
+            for offset, line in enumerate(token.string.splitlines()):
+                yield token.start[0] + offset, line
+
+
+def files_of_the_project() -> list[str]:
+    """Every text file that git has, without the links and what tests recorded."""
+    listed = subprocess.run(
+        ("git", "ls-files"), cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\n")
+    kinds = {".py", ".md", ".j2", *COMMENT}
+    return [
+        file
+        for file in listed
+        if Path(file).suffix in kinds
+        and file not in EXCEPTIONS
+        and not file.startswith("streamquake/")
+    ]
+
+
+def test_no_file_has_a_word_that_has_a_better_one() -> None:
+    files = files_of_the_project()
+    assert len(files) > FEWEST
+
+    hits = [hit for file in files for hit in hits_in(file, (ROOT / file).read_text("utf-8"))]
+
+    assert hits == [], "\n" + "\n".join(map(str, hits))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "line"),
+    [
+        ("a.py", "x = 1\ndef strike_node() -> None: ...\n", 2),
+        ("a.py", "class WorstTrouble: ...\n", 1),
+        ("a.py", 'x = "it was mended"\n', 1),
+        ("a.py", '"""One.\n\nNobody knows.\n"""\n', 3),
+        ("a.py", "x = 1  # starts at nought\n", 1),
+        ("a.md", "# Faults\n\nThe fault struck.\n", 3),
+        ("a.yaml", "name: x\n# whoever reads this\n", 2),
+        ("a.sh", "true # a goodbye\n", 1),
+        ("a.sql", "SELECT 1; -- the victim\n", 1),
+    ],
+)
+def test_a_planted_word_is_found_at_its_line(file: str, text: str, line: int) -> None:
+    (hit,) = hits_in(file, text)
+
+    assert (hit.file, hit.line) == (file, line)
+    assert f"{file}:{line}: " in str(hit)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("a.py", "bitwise = embedded = 'a striking_distance'.upper()[0]\n"),
+        ("a.yaml", "victim: 1\n"),
+    ],
+)
+def test_parts_of_words_and_keys_are_left_alone(file: str, text: str) -> None:
+    assert [hit for hit in hits_in(file, text) if hit.word != "striking"] == []
