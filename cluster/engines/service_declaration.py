@@ -50,7 +50,7 @@ def _rules_problems(declared: Service, takes_rules: bool) -> Problems:
             message = f"a {role} of the engine {declared.engine} is started without a rule agent"
             problems.append((place, f"{message}; remove the rules"))
         elif foreign := group.image or declared.image:
-            message = f"rules need the rule agent, which the image {foreign} does not bring"
+            message = f"rules need the rule agent, which the image {foreign} does not contain"
             problems.append((place, f"{message}; remove the rules, or the image"))
     return problems
 

@@ -1,8 +1,9 @@
-"""What all faults of the data share: the load is steered, and what was acknowledged shows it.
+"""Common base of all data faults: they change the load, and the acknowledged records show the
+change.
 
-The load goes on sending records whose correct result is known; only their keys, number, size or
-times change for a while. So these faults need the workload of a run: a cluster started by hand has
-none, and one that has finished cannot be steered any more.
+The load continues to send records whose correct result is known; only their keys, number, size or
+times change for a while. So these faults need the workload of a run: a cluster that was started
+manually has none, and a finished workload cannot be changed any more.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChang
 
 
 class DataFault(Fault[WorkloadTarget]):
-    """The base of every fault of `the workload`: what it changes in the load, what that asks of the
-    job, and what shows it. In the record of a run it is its name and parameters."""
+    """The base of every fault of `the workload`: what it changes in the load, what it requires of
+    the job, and which figures show it. The record of a run holds its name and parameters."""
 
     target_kind: ClassVar[TargetKind] = "workload"
     usual: ClassVar[str] = "the workload"
     shows: ClassVar[tuple[str, ...]]
-    """The figures of `Steering.sent_under` that show the disturbance."""
+    """The figures of `SteerableLoad.sent_under` that show the disturbance."""
 
     @property
     def change(self) -> WorkloadChange:
-        """How the load is sent while it is in force."""
+        """How the load is sent while the fault is in effect."""
         raise NotImplementedError
 
     def unknown_result(self, use: LoadUse) -> str | None:
-        """Why the expected result would not be known exactly, or nothing be disturbed, with the
-        next step; None where it makes sense."""
+        """Why the expected result would not be known exactly, or nothing would be disturbed, with
+        the next step for the user; None where the fault makes sense."""
         return None
 
     def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-        """Whether what was acknowledged since it began shows it, compared with before; `before`
+        """Whether the records acknowledged since its begin show it, compared with before; `before`
         may be empty."""
         raise NotImplementedError
 
@@ -54,8 +55,9 @@ class DataFault(Fault[WorkloadTarget]):
     def evidence(
         self, cluster: Cluster, target: WorkloadTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
-        """In effect while records that show it are acknowledged; gone when the load is steered no
-        more and an ordinary record was acknowledged after it, or when the load has finished."""
+        """In effect while records that show it are acknowledged; gone when the load is no longer
+        changed and an ordinary record was acknowledged afterwards, or when the load has
+        finished."""
         figures = target.steering.sent_under(self.name)
         active, records = figures["active"], figures["records"]
         return Evidence(

@@ -1,4 +1,4 @@
-"""What the faults of a node's disk share: writing on it, as the node and as its keeper."""
+"""Common functions of the faults on a node's disk: writing on it, as the node and as its keeper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITE_LIMIT_S = 30
 
 @dataclass(frozen=True, kw_only=True)
 class WriteResult:
-    """What came of a write: how long it took, seconds, or None where it failed."""
+    """The result of a write: its duration, seconds, or None where it failed."""
 
     seconds: float | None
     answer: str
@@ -43,13 +43,13 @@ def disk_problem(topology: Topology, role: str) -> str | None:
     if group_of(topology, role).disk_mb is not None:
         return None
     return (
-        f"{role} has no disk of its own, and the engine's is not ours to disturb; give it a size "
+        f"{role} has no disk of its own, and the engine's must not be disturbed; give it a size "
         "in the topology, such as `disk_mb: 1024`"
     )
 
 
 def on_disk(cluster: Cluster, node: Node, script: str, *words: object) -> str:
-    """What a shell script of the keeper says in the folder of the node's disk.
+    """The output of a shell script that the keeper runs in the folder of the node's disk.
 
     Raises ContainerError when it fails.
     """
@@ -60,7 +60,7 @@ def on_disk(cluster: Cluster, node: Node, script: str, *words: object) -> str:
 
 
 def written(cluster: Cluster, node: Node, kilobytes: int) -> WriteResult:
-    """Write on the node's disk, as the node's own user; by the keeper while the node is down."""
+    """Write on the node's disk, as the node's own user; as the keeper while the node is down."""
     blocks = str(max(1, kilobytes // BLOCK_KB))
     if not is_running(cluster, node):
         return _read(cluster.disks.run(node.spec, WRITE, ".", blocks).output, "keeper")

@@ -1,7 +1,8 @@
-"""A line of our own in the script that starts a node's process.
+"""A line that a fault adds to the script that starts a node's process.
 
-It lies in the container's own layer, so it survives a restart of the node and the death of the
-harness, and goes with the container. Each line ends with a mark, and only marked lines are removed.
+The script is stored in the container's own layer, so the line survives a restart of the node and
+the death of the harness, and is removed with the container. Each line ends with a mark, and only
+marked lines are removed.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError
 
 SCRIPT = "/docker-entrypoint.sh"
-"""Where the shipped images, and many others, have it."""
+"""The path of the script in the shipped images, and in many others."""
 
 
 def has_line(cluster: Cluster, node: Node, mark: str) -> bool:
-    """Whether a marked line is in the script now."""
+    """Whether the script contains a line with this mark now."""
     return any(_marked(line, mark) for line in _read(cluster, node))
 
 
 def put_line(cluster: Cluster, node: Node, line: str, mark: str) -> None:
-    """Let the script begin with a line of shell, in place of one with the same mark."""
+    """Insert a shell line at the start of the script, replacing one with the same mark. Raises
+    ContainerError when there is no such script, or it is no shell script."""
     first, *rest = (kept for kept in _read(cluster, node) if not _marked(kept, mark))
     if not first.startswith("#!") or not first.rstrip().endswith("sh"):
         raise ContainerError(
@@ -34,7 +36,7 @@ def put_line(cluster: Cluster, node: Node, line: str, mark: str) -> None:
 
 
 def take_line(cluster: Cluster, node: Node, mark: str) -> None:
-    """Remove the marked line; it need not be there."""
+    """Remove the line with this mark; it need not exist."""
     lines = _read(cluster, node)
     kept = [line for line in lines if not _marked(line, mark)]
     if kept != lines:

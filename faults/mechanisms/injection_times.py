@@ -1,4 +1,4 @@
-"""Brackets that a fault writes itself, by the cluster's clock, where no runtime stamped them."""
+"""Injection times by the cluster's clock, for faults whose runtime calls give no time stamps."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 
 
 def until_now(cluster: Cluster, called_ns: int, how: str) -> InjectionTimes:
-    """From a call, epoch nanoseconds, to this moment, at which its effect was seen by `how`."""
+    """From a call, epoch nanoseconds, to this moment, at which its effect was observed by `how`."""
     return InjectionTimes(called_ns=called_ns, seen_ns=cluster.clock.epoch_ns(), how=how)
 
 
 def nothing_done(cluster: Cluster, why: str = "nothing to do") -> InjectionTimes:
-    """Of an undoing that found nothing to undo."""
+    """The times of a heal that found nothing to undo."""
     now_ns = cluster.clock.epoch_ns()
     return InjectionTimes(called_ns=now_ns, seen_ns=now_ns, how=why)

@@ -1,8 +1,8 @@
-"""The steps inside a TaskManager's JVM that faults disturb: which method of Flink each one is.
+"""The steps inside a TaskManager's JVM at which faults act: the method of Flink for each.
 
 Classes, methods and fields are those of Flink 1.20 and 2.2. Where a method serves an operator, the
-operator's own metric variables tell its name and subtask; where it serves a whole task, the
-task's do, and the task's name holds the names of the operators chained into it.
+operator's own metric variables give its name and subtask; where it serves a whole task, the task's
+do, and the task's name contains the names of the operators chained into it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ OPERATOR = f"{STREAMING}.api.operators.StreamOperator"
 
 @dataclass(frozen=True, kw_only=True)
 class RuleLocation:
-    """A method entered at a step, in the rule language.
+    """A method at whose entry a rule acts, in the rule language.
 
-    `who` binds `name` and `place` to whom the method serves; `is_subtask` is the condition for one
-    subtask, whose `{subtask}` counts from 0 and whose `{ordinal}` counts from 1.
+    `who` binds `name` and `place` to the operator or task that the method serves; `is_subtask` is
+    the condition for one subtask, whose `{subtask}` counts from 0 and whose `{ordinal}` counts from
+    1.
     """
 
     clazz: str
@@ -78,22 +79,22 @@ RECORD = (
     _of_operator(f"{_TASKS}.CopyingChainingOutput", "pushToOperator", "$0.input"),
     _of_operator(f"{STREAMING}.api.operators.SourceOperator", "emitNext", "$0"),
 )
-"""A record is handed to an operator: from the network, from the operator before it in a chain, or
-taken by a source from its splits."""
+"""An operator receives a record: from the network, from the operator before it in a chain, or, for
+a source, from its splits."""
 INPUT = (_of_task(f"{_TASKS}.StreamTask", "processInput", "$0.getEnvironment()"),)
-"""A running task looks for its next input."""
+"""A running task polls its next input."""
 SNAPSHOT = (_of_operator(f"{_TASKS}.RegularOperatorChain", "buildOperatorSnapshotFutures", "$3"),)
-"""The synchronous part of an operator's checkpoint: the task stands still meanwhile."""
+"""The synchronous part of an operator's checkpoint: the task processes no record meanwhile."""
 UPLOAD = (
     _of_task(
         f"{_TASKS}.AsyncCheckpointRunnable", "finalizeNonFinishedSnapshots", "$0.taskEnvironment"
     ),
 )
-"""The asynchronous part of a task's checkpoint: its state is written while it goes on."""
+"""The asynchronous part of a task's checkpoint: its state is written while the task continues."""
 PRECOMMIT = (_of_operator(f"{_SINK}.SinkWriterOperator", "prepareSnapshotPreBarrier", "$0"),)
-"""A sink's writer flushes and prepares what is to be committed, ahead of the barrier."""
+"""A sink's writer flushes and prepares the transaction to commit, ahead of the barrier."""
 COMMIT = (_of_operator(f"{_SINK}.CommitterOperator", "commitAndEmit", "$0"),)
-"""A sink's committer commits what a checkpoint prepared, also what a restore brought back."""
+"""A sink's committer commits what a checkpoint prepared, including what a restore recovered."""
 RESTORE = (_of_task(f"{_TASKS}.StreamTask", "restoreInternal", "$0.getEnvironment()"),)
 """A task restores its state before it runs."""
 BUFFER = (
@@ -104,5 +105,5 @@ BUFFER = (
         is_subtask='name.contains("({ordinal}/")',
     ),
 )
-"""A task asks for a network buffer to write records into. The pool does not know whose it is; the
+"""A task requests a network buffer to write records into. The pool does not know its task; the
 thread's name does, such as `Calc[2] (3/4)#0`, where subtasks count from one."""

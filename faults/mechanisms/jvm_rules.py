@@ -1,8 +1,8 @@
 """Faults at an exact step inside a JVM: rules that the JVM's agent applies where a step is entered.
 
-A rule acts every time its step is entered by the chosen operator or subtask, or the first
-`times` times. It counts its hits and stamps the first one in the JVM; rules and counts carry a
-mark made of the fault and its parameters, and go with the JVM.
+A rule acts every time the chosen operator or subtask enters its step, or the first `times` times.
+It counts its hits and stamps the first one in the JVM; rules and counters carry a mark derived from
+the fault and its parameters, and end with the JVM.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_JVM = (ContainerStatus.EXITED, ContainerStatus.GONE, ContainerStatus.CREATED)
 EVERY_TIME = 2**31 - 1
 ROLE = "taskmanager"
 Words = Annotated[str, Field(min_length=1, pattern=r'^[^"\\\n\r]+$')]
-"""Text that can stand in a rule: without double quotes, backslashes and line breaks."""
+"""Text that a rule can contain: without double quotes, backslashes and line breaks."""
 
 
 class JvmFault(NodeFault):
@@ -43,37 +43,37 @@ class JvmFault(NodeFault):
     leaves_agent: ClassVar[bool] = True
 
     operator: Words | None = None
-    """Only operators whose name holds this text; where the step is a whole task's, only tasks
-    into which such an operator is chained. Without it, any."""
+    """Only operators whose name contains this text; where the step is a whole task's, only tasks
+    into which such an operator is chained. By default, any."""
     subtask: Annotated[int, Field(ge=0, lt=2**15)] | None = None
-    """Only the subtask of this index, from 0. Without it, any."""
+    """Only the subtask with this index, from 0. By default, any."""
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
         service, _, kind = role.partition("/")
         if kind != ROLE:
-            return f"{cls.name} disturbs steps of tasks, and a {kind} runs none; target a {ROLE}"
+            return f"{cls.name} acts on steps of tasks, and a {kind} runs none; aim at a {ROLE}"
         declared = topology.services[service]
         group = declared.nodes.get(kind)
         if foreign := (group.image if group else None) or declared.image:
-            return f"{cls.name} needs the rule agent, which the image {foreign} does not bring"
+            return f"{cls.name} needs the rule agent, which the image {foreign} does not contain"
         return None
 
     def points(self) -> Iterable[RuleLocation]:
-        """The steps that the rules disturb."""
+        """The steps at which the fault acts."""
         raise NotImplementedError
 
     def action(self) -> str:
-        """What is done there, in the rule language."""
+        """The action of the rule, in the rule language."""
         raise NotImplementedError
 
     def limit(self) -> int:
-        """How often it acts."""
+        """How often the rule acts."""
         return EVERY_TIME
 
     def script(self, nonce: str) -> str:
-        """The rules. Counters live as long as the JVM, so each injection has a `nonce` of its
-        own for them."""
+        """The text of the rules. Counters live as long as the JVM, so each injection has a `nonce`
+        of its own for them."""
         return "".join(
             self.rule(f"{self.mark} {number}", point, self._counting(nonce), self.action())
             for number, point in enumerate(self.points(), start=1)
@@ -81,12 +81,12 @@ class JvmFault(NodeFault):
 
     @property
     def mark(self) -> str:
-        """What the names of its rules and counters begin with."""
+        """The prefix of the names of its rules and counters."""
         digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:8]
         return f"streamquake-{self.name}-{digest}"
 
     def rule(self, name: str, point: RuleLocation, counting: tuple[str, str], action: str) -> str:
-        """One rule; `counting` is a further condition and what is done before the action."""
+        """One rule; `counting` is a further condition and the statements before the action."""
         condition, noting = counting
         return (
             f"RULE {name}\nCLASS {point.clazz}\nMETHOD {point.method}\nAT ENTRY\nCOMPILE\n"
@@ -104,7 +104,7 @@ class JvmFault(NodeFault):
         key = f"{PROPERTIES}{self.mark}"
         return (
             f'incrementCounter("{nonce} entered") <= {self.limit()}',
-            # The count comes last: a reader that sees a hit sees its moment and its place.
+            # The count comes last, so that the moment and place of a counted hit are always set.
             f'System.setProperty("{key}.first", System.getProperty("{key}.first", '
             "java.time.Instant.now().toString()));\n"
             f'System.setProperty("{key}.at." + place.hashCode(), place);\n'
@@ -113,8 +113,7 @@ class JvmFault(NodeFault):
         )
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        """Nothing is measured: the agent is loaded ahead, so that the injection takes one
-        command."""
+        """Measures nothing: it loads the agent ahead, so that the injection takes one command."""
         try:
             _agent(cluster, target).load()
         except (AgentError, ContainerError) as error:
@@ -158,7 +157,7 @@ class JvmFault(NodeFault):
         called_ns = cluster.clock.epoch_ns()
         state, held = _inspect(cluster, target)
         if state.status == ContainerStatus.PAUSED:
-            raise AgentError(f"{target.name} is frozen: its rules go when it runs again")
+            raise AgentError(f"{target.name} is frozen: its rules are removed when it runs again")
         try:
             self._withdraw(_agent(cluster, target), held)
         except (AgentError, ContainerError):
@@ -177,25 +176,25 @@ class JvmFault(NodeFault):
 
 
 class DelayingFault(JvmFault):
-    """The base of those that hold up a thread that enters the step."""
+    """The base of faults that delay every call of the step."""
 
     delay_ms: Milliseconds
-    """How long each one is held up, milliseconds."""
+    """How long each call is delayed, milliseconds."""
 
     def action(self) -> str:
         return f"delay({self.delay_ms})"
 
 
 class FailingFault(JvmFault):
-    """The base of those that throw an exception at the step."""
+    """The base of faults that throw an exception at the step."""
 
     lasts: ClassVar[bool] = False
     fails_tasks: ClassVar[bool] = True
 
     times: Annotated[int, Field(gt=0, lt=EVERY_TIME)] = 1
-    """How often, in each JVM."""
+    """How often it throws, in each JVM."""
     message: Words = "thrown by streamquake"
-    """What the exception says."""
+    """The message of the exception."""
 
     def action(self) -> str:
         return f'throw new RuntimeException("{self.message}")'
@@ -209,8 +208,8 @@ def _agent(cluster: Cluster, node: Node) -> JvmAgent:
 
 
 def _inspect(cluster: Cluster, node: Node) -> tuple[ContainerState, Rules]:
-    """The node's state and the rules in its JVM; a JVM that does not run has none, and one that
-    was started again has no agent."""
+    """The node's state and the rules in its JVM; empty for a JVM that does not run, or that was
+    restarted and has no agent."""
     none = Rules(texts={}, properties={})
     state = cluster.state(node)
     if state.status in NO_JVM or state.status == ContainerStatus.PAUSED:
@@ -225,7 +224,7 @@ def _inspect(cluster: Cluster, node: Node) -> tuple[ContainerState, Rules]:
 
 
 def _refused(rules: Mapping[str, str]) -> dict[str, str]:
-    """What the JVM held against a rule when it first applied it: a wrong class, a wrong type."""
+    """The JVM's error when it first applied a rule, such as a wrong class or a wrong type."""
     lines = (line for text in rules.values() for line in text.splitlines())
     message = [line for line in lines if line.startswith("org.jboss.byteman.rule.exception.")]
     return {"refused": message[0]} if message else {}

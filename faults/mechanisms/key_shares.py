@@ -1,4 +1,4 @@
-"""How the keys share a load: evenly, one hot key, or by Zipf's law."""
+"""How the records of a load are distributed over keys: evenly, one hot key, or by Zipf's law."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from streamquake.topologies.model import Model
 
 
 class Skew(Model):
-    """The share of each key. With neither field set the keys share evenly."""
+    """The share of each key. With neither field set all keys have the same share."""
 
     hot_share: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Share of all records that goes to the first key; the others share the rest evenly."""
+    """Share of all records that goes to the first key; the other keys share the rest evenly."""
     zipf: Annotated[float, Field(gt=0, le=4)] | None = None
     """Exponent s: key k gets a share in proportion to 1 / (k + 1) ** s."""
 

@@ -1,9 +1,10 @@
-"""Packet rules of our own in the network namespaces of containers, and connection attempts there.
+"""Packet rules of the harness in the network namespaces of containers, and connection attempts
+there.
 
-Every injection has a chain of its own, named by a mark; its rules say in a comment what they are
-for. Laying it is one transaction of the kernel, so that all of it takes effect at once or nothing
-does; lifting it removes this chain and the jumps to it, and no other rules. The rules go with the
-namespace when the container ends.
+Every injection has a chain of its own, named by a mark; a comment in each rule states its purpose.
+One kernel transaction adds the chain, so that all of it takes effect at once or none does; healing
+removes this chain and the jumps to it, and no other rules. The rules end with the namespace when
+the container ends.
 """
 
 from __future__ import annotations
@@ -22,19 +23,21 @@ from streamquake.cluster.runtime.runtime import (
 )
 
 How = Literal["silent", "reset"]
-"""What happens to a packet that is stopped: dropped, without an answer; or refused, with a
-TCP reset or ICMP's "port unreachable", so that the sender knows at once."""
+"""What happens to a stopped packet: it is dropped without a response; or it is refused with a TCP
+reset or ICMP's "port unreachable", so that its sender fails at once."""
 
 MARK = "STREAMQUAKE-"
 PROBE_LIMIT_S = 0.3
-"""How long a connection attempt waits that is to stay without an answer; one takes a millisecond
-in one network, and a shell's start before it."""
+"""How long a connection attempt waits when no answer is expected. An answer takes a millisecond
+within one network, after the start of a shell."""
 UNDISTURBED_S = 3.0
-"""How long one waits that is to be answered, so that a busy machine is not taken for a cut."""
+"""How long an attempt waits when an answer is expected, so that a busy machine is not taken for a
+partition."""
 TIMED_OUT = "timed out"
 PROBE_PORTS = "61000:64999"
-"""The source ports of our own attempts, above those that the kernel gives to anybody else
-(`ip_local_port_range`, 32768 to 60999), so that rules tell our packets from the system's."""
+"""The source ports of the harness's own attempts, above the ports that the kernel gives to other
+processes (`ip_local_port_range`, 32768 to 60999), so that rules distinguish probes from the
+system's packets."""
 
 CONNECT = r"""
 use Socket; use Errno;
@@ -51,8 +54,9 @@ select($ready, undef, undef, 0.3) or exit 142;
 defined(my $read = sysread($socket, my $data, 1)) or die "$!\n";
 exit !$read;
 """
-"""Connect to an `address:port` from one of our ports; with a second word, send it and wait for an
-answer: 0 for one, 1 for the end of the data, 142 for silence. The error's name goes to stderr."""
+"""Connect to an `address:port` from one of the probe ports; with a second word, send it and wait
+for an answer: 0 for an answer, 1 for the end of the data, 142 for silence. The error's name goes to
+stderr."""
 
 APPLY = """exec iptables-restore --noflush -w <<END
 $1

@@ -1,10 +1,10 @@
-"""What all faults that stop packets have in common: laying, looking, lifting.
+"""Common base of all faults that stop packets: injecting, polling, healing.
 
-A cut says which packets it stops and where, and what must then come of connection attempts. The
-links complicate it: their connections run through the proxy, so the packets of a link come from
-the proxy's address, and which link they belong to is seen by the proxy's port on the side of the
-node that connects. On the other side the proxy's connections stay as they are: there the far
-node hears nothing more, but its own packets are still received by the proxy.
+A fault defines which packets it stops and where, and the expected outcome of connection attempts.
+Links are a special case: their connections run through the proxy, so the packets of a link come
+from the proxy's address, and the proxy's port on the side of the connecting node identifies the
+link. On the other side the proxy's connections stay as they are: the far node receives nothing
+more, but the proxy still receives its packets.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ from streamquake.faults.mechanisms.reachability import (
 )
 
 ExpectedOutcome = Literal["stopped", "unanswered", "open"]
-"""What must come of an attempt: its packets are stopped, or only the answer to them; or neither."""
+"""The expected outcome of an attempt: its packets are stopped, or only the answer to them; or
+neither."""
 
 Blocks = Mapping[str, Sequence[PacketRule]]
-"""Container -> what is laid in its namespace."""
+"""Container -> the rules that are added in its namespace."""
 
 
 class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
@@ -51,25 +52,25 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
     touches: ClassVar[str] = "network"
 
     how: How = "silent"
-    """silent: packets vanish, as when a machine lost power; peers find out by time-out only.
-    reset: a sender is refused at once."""
+    """silent: packets are dropped, as when a machine lost power; peers notice by timeout only.
+    reset: the sender is refused at once."""
 
     def blocks(self, cluster: Cluster, target: TargetT) -> Blocks:
-        """What to stop, and where. Raises ValueError when there is nothing to cut."""
+        """The packets to stop, and where. Raises ValueError when there are none."""
         raise NotImplementedError
 
     def attempts(self, cluster: Cluster, target: TargetT) -> Iterable[ConnectionAttempt]:
-        """The attempts that show it; nodes that have ended are not asked."""
+        """The attempts that show the effect, without those of nodes that have ended."""
         raise NotImplementedError
 
     def expected(
         self, cluster: Cluster, target: TargetT, attempt: ConnectionAttempt
     ) -> ExpectedOutcome:
-        """What must come of an attempt while the cut lasts."""
+        """The expected outcome of an attempt while the fault is in effect."""
         return "stopped"
 
     def baseline(self, cluster: Cluster, target: TargetT) -> Mapping[str, Any]:
-        """What comes of the attempts before."""
+        """The outcome of the attempts before the injection."""
         _, answers = self._heard(cluster, target, self.attempts(cluster, target))
         return {"answers": _named(answers)}
 
@@ -82,7 +83,7 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
         return in_place_everywhere(cluster, in_place, blocks)
 
     def evidence(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when attempts that were answered before fail in the right way, those that
+        """In effect when attempts that were answered before fail in the expected way, those that
         must still be answered are, and the rules have counted packets."""
         before = baseline.get("answers", {})
         containers = self.blocks(cluster, target)
@@ -135,11 +136,11 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
         containers: Blocks,
         expected: Mapping[ConnectionAttempt, ExpectedOutcome],
     ) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
-        """What the namespaces show, and what came of the attempts. Those that no answer is
-        expected of are given less time, as long as one of the cut's rules is there."""
+        """The state of the namespaces, and the outcome of the attempts. Attempts without an
+        expected answer get less time, as long as one of the fault's rules is in place."""
         silent = {a for a, what in expected.items() if self._fits(what, TIMED_OUT)}
         found, answers = self._heard(cluster, target, expected.keys() - silent)
-        # The rules are read last: what was tried is counted.
+        # The rules are read last, so that their counters include the attempts.
         shown, unheard = looks(cluster, chain_of(self, target), containers, silent)
         late: Mapping[ConnectionAttempt, str] = {}
         if not any(place is not None and place.in_place for place in shown.values()):
@@ -150,8 +151,8 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
     def _heard(
         self, cluster: Cluster, target: TargetT, attempts: Iterable[ConnectionAttempt]
     ) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
-        """What comes of attempts that are to be answered: an answer ends them at once, so they
-        may take long on a busy machine, which must not be taken for a cut."""
+        """The outcome of attempts that must be answered: an answer ends them at once, so they may
+        take long on a busy machine, which must not be taken for a partition."""
         return looks(cluster, chain_of(self, target), [], attempts, UNDISTURBED_S)
 
     def _fits(self, expected: ExpectedOutcome, answer: str) -> bool:
@@ -167,20 +168,20 @@ def chain_of(fault: Fault, target: Target) -> str:
 
 
 def attempts_between(cluster: Cluster, source: Node, target: Node) -> list[ConnectionAttempt]:
-    """Attempts from one node to another, by every way there is: direct, and each link."""
+    """Attempts from one node to another, by every route: direct, and each link."""
     if {cluster.state(node).status for node in (source, target)} != {ContainerStatus.RUNNING}:
         return []
     return [direct_attempt(cluster, source, target), *link_attempts(cluster, source, target)]
 
 
 def to_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[PacketRule]:
-    """At a link's source: what it sends into its links."""
+    """At a link's source: the packets that it sends into its links."""
     ip = cluster.links.proxy_ip
     return [PacketRule(way="out", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
 
 
 def from_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[PacketRule]:
-    """At a link's source: what comes back to it out of its links."""
+    """At a link's source: the packets that it receives from its links."""
     ip = cluster.links.proxy_ip
     return [PacketRule(way="in", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
 
@@ -188,7 +189,7 @@ def from_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[PacketRule]:
 def in_place_everywhere(
     cluster: Cluster, act: Callable[[str], None], containers: Iterable[str]
 ) -> InjectionTimes:
-    """Do something in several namespaces at once, timed."""
+    """Run an action in several namespaces at once; returns its times."""
     places = list(containers)
     called_ns = cluster.clock.epoch_ns()
     at_once(act, places)
@@ -200,7 +201,7 @@ def _answered_again(
     places: Iterable[PacketFilterState | None],
     answers: Mapping[ConnectionAttempt, str],
 ) -> bool:
-    """Whether running nodes answer, or another injection may be why they do not."""
+    """Whether running nodes answer, or another injection may explain why they do not."""
     if any(place is not None and place.others for place in places):
         return True
     silent = {attempt.target for attempt, answer in answers.items() if answer not in ANSWERS}

@@ -1,4 +1,5 @@
-"""Cuts around one node: from some of the others, by rules in its own namespace alone."""
+"""Partitions around one node: it is separated from some of the others by rules in its own namespace
+alone."""
 
 from __future__ import annotations
 
@@ -25,20 +26,20 @@ from streamquake.topologies.model import Topology
 
 Among = Literal["role", "service"]
 WORKERS = 8
-"""Nodes are asked for their ports at once: the baseline of a cut must not delay its injection."""
+"""The ports of all nodes are queried at once: the baseline must not delay the injection."""
 
 
 class NodeIsolationFault(NetworkCutFault[Node]):
-    """The base of faults that cut a node off from some others, both ways."""
+    """The base of faults that separate a node from some others, both ways."""
 
     target_kind: ClassVar[TargetKind] = "nodes"
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
-        """Whom the node shall no longer reach."""
+        """The nodes that the node must no longer reach."""
         raise NotImplementedError
 
     def still_seen(self, cluster: Cluster, node: Node) -> Sequence[Node]:
-        """Who must still be reached, and is asked for it."""
+        """The nodes that it must still reach; the evidence checks that."""
         return ()
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
@@ -58,8 +59,8 @@ class NodeIsolationFault(NetworkCutFault[Node]):
         }
 
     def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[PacketRule]:
-        """What to stop of the node's links to those it is cut off from; theirs to it are stopped
-        where they lay their own rules."""
+        """The packets to stop on the node's links to the nodes it is separated from; their links to
+        it are stopped by their own rules."""
         paths = [path for peer in peers for path in cluster.links.between(node.name, peer.name)]
         return [*to_proxy(cluster, paths), *from_proxy(cluster, paths)]
 

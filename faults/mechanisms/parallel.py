@@ -1,4 +1,4 @@
-"""The same on several targets or places, at the same time."""
+"""Run the same action on several targets or places, in parallel."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ R = TypeVar("R")
 
 
 def at_once(act: Callable[[T], R], places: Collection[T]) -> list[R]:
-    """What an act came to on each, in their order. Raises what the first that failed raised, after
-    all have ended."""
+    """The result of an action on each item, in their order. Raises the first failure, after all
+    actions have ended."""
     if len(places) <= 1:
         return [act(place) for place in places]
     with ThreadPoolExecutor(max_workers=len(places)) as pool:
-        # Not `map`, which leaves out those that were not begun when one fails.
+        # Not `map`, which skips actions that had not begun when one fails.
         began = [pool.submit(act, place) for place in places]
     return [each.result() for each in began]

@@ -1,4 +1,4 @@
-"""What the faults on a node's processes share: how a node is ended, looked at and brought back."""
+"""Common functions of the faults on a node's processes: end a node, inspect it, start it again."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from streamquake.faults.fault import Evidence
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 
 BACK = (ContainerStatus.RUNNING, ContainerStatus.GONE)
-"""A node in one of these is not held down: it runs, or it was removed."""
+"""A node in one of these states is not held down: it runs, or another process has removed it."""
 LOOK_EVERY_S = 0.02
 
 
 def before(cluster: Cluster, node: Node) -> Mapping[str, Any]:
-    """What tells a later start or end of the node from those before."""
+    """The properties that distinguish a later start or end of the node from earlier ones."""
     state = cluster.state(node)
     return {"status": str(state.status), "pid": state.pid, "started_at": state.started_at}
 
 
 def ended(state: ContainerState, baseline: Mapping[str, Any], **seen: Any) -> Evidence:
-    """In effect when the main process has ended that ran before; its exit code is the sign."""
+    """In effect when the main process that ran before has ended; its exit code is the evidence."""
     there_before = baseline.get("status") != ContainerStatus.EXITED
     return Evidence(
         in_effect=state.status == ContainerStatus.EXITED and there_before,
@@ -34,7 +34,7 @@ def ended(state: ContainerState, baseline: Mapping[str, Any], **seen: Any) -> Ev
 
 
 def about(state: ContainerState) -> Mapping[str, Any]:
-    """A container's state as evidence is written."""
+    """A container's state in the form of evidence."""
     return {
         "status": str(state.status),
         "exit_code": state.exit_code,
@@ -45,7 +45,7 @@ def about(state: ContainerState) -> Mapping[str, Any]:
 
 
 def await_end(cluster: Cluster, node: Node, within_s: float) -> bool:
-    """Wait until the main process has ended; whether it has."""
+    """Wait until the main process has ended; returns whether it has."""
 
     def pending() -> str | None:
         status = cluster.state(node).status
@@ -63,7 +63,7 @@ def await_end(cluster: Cluster, node: Node, within_s: float) -> bool:
 
 
 def end_gracefully(cluster: Cluster, node: Node, grace_s: float) -> InjectionTimes:
-    """End the main process with TERM, and with KILL when it is still there after the grace."""
+    """End the main process with TERM, and with KILL if it still runs after the grace period."""
     called = cluster.runtime.kill(node.container, "TERM")
     if not await_end(cluster, node, grace_s):
         called_ns, last = called.called_ns, cluster.runtime.kill(node.container)
@@ -72,7 +72,7 @@ def end_gracefully(cluster: Cluster, node: Node, grace_s: float) -> InjectionTim
 
 
 def bring_back(cluster: Cluster, node: Node) -> InjectionTimes:
-    """Start the node again where it has ended; one that was removed is left so."""
+    """Start the node again if it has ended; a removed node is left so."""
     if cluster.state(node).status in BACK:
         return nothing_done(cluster)
     return cluster.start_again(node)

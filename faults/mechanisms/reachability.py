@@ -1,4 +1,4 @@
-"""Who reaches whom: connection attempts between the nodes of a run, made from inside them."""
+"""Which nodes reach which: connection attempts between the nodes of a run, started inside them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from streamquake.faults.mechanisms.netfilter import (
 from streamquake.faults.mechanisms.parallel import at_once
 
 CLOSED_PORT = 9
-"""Tried where a node listens on nothing else: its kernel refuses, which is an answer as well."""
+"""Used where a node listens on no other port: its kernel refuses, which is an answer as well."""
 ANSWERS = ("connected", "refused")
-"""What comes of an attempt when packets pass both ways."""
+"""The outcomes of an attempt when packets pass both ways."""
 
 HOLD = r"""
 limit=$1 connect=$2 sends=$3; shift 3
@@ -35,10 +35,10 @@ for at; do
 done
 wait
 """
-"""Connect to some addresses at once, send something or nothing, and see what comes of it."""
+"""Connect to some addresses at once, send data or nothing, and report the outcome."""
 
 SILENT = 142
-"""How `CONNECT` ends when nothing was answered."""
+"""The exit code of `CONNECT` without an answer."""
 HELD = re.compile(r"^held (\S+) (\d+) ?(.*)$", re.M)
 LISTENING = re.compile(r"^LISTEN\s+\d+\s+\d+\s+(\S+):(\d+)\s", re.M)
 NAMED = re.compile(r"(\S+) -> (\S+):(\d+)")
@@ -58,7 +58,7 @@ class ConnectionAttempt:
 
 
 def attempt_named(name: str) -> ConnectionAttempt:
-    """The attempt of this name, as kept in a baseline."""
+    """The attempt with this name, as stored in a baseline. Raises ValueError."""
     found = NAMED.fullmatch(name)
     if found is None:
         raise ValueError(f'expected "NODE -> NODE:PORT", got "{name}"')
@@ -66,7 +66,7 @@ def attempt_named(name: str) -> ConnectionAttempt:
 
 
 def direct_attempt(cluster: Cluster, source: Node, target: Node) -> ConnectionAttempt:
-    """An attempt that passes no proxy, on a port where the target listens if there is one."""
+    """An attempt that bypasses the proxy, on a port where the target listens if there is one."""
     led_away = {path.target_port for path in cluster.links.between(source.name, target.name)}
     ports = [port for port in _listening(cluster, target) if port not in led_away]
     return ConnectionAttempt(source.name, target.name, min(ports, default=CLOSED_PORT))
@@ -113,7 +113,7 @@ def looks(
     attempts: Iterable[ConnectionAttempt],
     limit_s: float = PROBE_LIMIT_S,
 ) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
-    """Look into namespaces, all at once: what each shows, and what came of the attempts within
+    """Poll namespaces, all at once: the state of each, and the outcome of the attempts within
     `limit_s` seconds.
 
     An attempt from a node that has ended is left out.
@@ -138,7 +138,7 @@ def looks(
 def _by_source(
     cluster: Cluster, attempts: Iterable[ConnectionAttempt]
 ) -> dict[str, dict[ConnectionAttempt, str]]:
-    """Container -> the attempts to be made there, with address and port."""
+    """Container -> its attempts, each with address and port."""
     found: dict[str, dict[ConnectionAttempt, str]] = {}
     for attempt in attempts:
         if attempt.source in cluster.nodes and attempt.target in cluster.nodes:
@@ -148,7 +148,7 @@ def _by_source(
 
 
 def _came_of(exit_code: int, message: str) -> str:
-    """What `CONNECT` says of a connection that was opened, or was not."""
+    """The outcome of `CONNECT`, by its exit code and message."""
     for word in ("reset", "refused"):
         if word in message:
             return word
@@ -158,7 +158,7 @@ def _came_of(exit_code: int, message: str) -> str:
 
 
 def _listening(cluster: Cluster, node: Node) -> set[int]:
-    """The ports on which a node takes connections from others."""
+    """The ports on which a node accepts connections from others."""
     message = cluster.runtime.in_network_namespace(node.container, ["ss", "-ltnH"]).output
     open_to_all = ("0.0.0.0", "*", "[::]")
     own = (node.ip, f"[::ffff:{node.ip}]")

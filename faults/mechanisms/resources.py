@@ -1,4 +1,4 @@
-"""What the faults of resources share: the group of a role, and nodes that do not run."""
+"""Common functions of the resource faults: the group of a role, and the state of a node."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus,
 from streamquake.topologies.model import NodeGroup, Topology
 
 PROBE = ".streamquake-probe"
-"""A file that is written to see how a disk or the memory answers, and removed at once."""
+"""A file that is written to probe a disk or the memory, and removed at once."""
 
 LOOK_LIMIT_S = 20
-"""How long a quick question inside a node may take on a busy machine."""
+"""How long a quick command inside a node may take on a busy machine, seconds."""
 
 
 def group_of(topology: Topology, role: str) -> NodeGroup:
@@ -24,7 +24,7 @@ def group_of(topology: Topology, role: str) -> NodeGroup:
 
 
 def is_running(cluster: Cluster, node: Node) -> bool:
-    """Whether something can be asked inside the node."""
+    """Whether the node runs, so that commands can run inside it."""
     return cluster.state(node).status == ContainerStatus.RUNNING
 
 
@@ -35,15 +35,15 @@ def is_gone(cluster: Cluster, node: Node) -> bool:
 def looked_inside(
     cluster: Cluster, node: Node, argv: Sequence[str], timeout_s: float = LOOK_LIMIT_S
 ) -> ExecResult:
-    """What comes of a command in the node, whatever its exit code; it must bear being run twice,
-    for so it is when the engine loses the answer."""
+    """The result of a command in the node, whatever its exit code. The command must be safe to run
+    twice: it is repeated when the engine loses the output. Raises ContainerError."""
     return run_again_on_failure(cluster.runtime, node.container, argv, timeout_s)
 
 
 def probed_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
-    """What a shell script says in the node, as the node's own user; `words` are $1, $2, …
+    """The output of a shell script in the node, run as the node's own user; `words` are $1, $2, …
 
-    It must bear being run twice, as with `looked_inside`. Raises ContainerError when it fails.
+    It must be safe to run twice, as with `looked_inside`. Raises ContainerError when it fails.
     """
     message = looked_inside(cluster, node, ["sh", "-c", script, "sh", *map(str, words)])
     if message.exit_code != 0:

@@ -1,4 +1,4 @@
-"""What all faults that act on a link through Toxiproxy have in common.
+"""Common base of all faults that act on a link through Toxiproxy.
 
 https://github.com/Shopify/toxiproxy#toxics
 """
@@ -16,10 +16,10 @@ from streamquake.faults.fault import LinkFault, LinkTarget
 from streamquake.faults.mechanisms.injection_times import until_now
 
 Stream = Literal["both", "upstream", "downstream"]
-"""Which way of a link: upstream from its `from` nodes, downstream back to them."""
+"""The direction on a link: upstream from its `from` nodes, downstream back to them."""
 
 WATCH_S = 0.25
-"""How long traffic is watched for each look."""
+"""How long each poll observes the traffic, seconds."""
 
 
 class ToxicFault(LinkFault):
@@ -50,24 +50,24 @@ class ToxicFault(LinkFault):
             for name, _, _ in self._toxics()
             if cluster.links.remove_toxic(path, name)
         ]
-        how = f"toxiproxy, made anew: {', '.join(dict.fromkeys(anew))}" if anew else "toxiproxy"
+        how = f"toxiproxy, recreated: {', '.join(dict.fromkeys(anew))}" if anew else "toxiproxy"
         return until_now(cluster, called_ns, how)
 
     def in_place(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, list[str]]:
-        """Path -> those of our toxics that its proxy has."""
+        """Path -> the fault's toxics that its proxy has."""
         proxy, ours = proxy_of(cluster), {name for name, _, _ in self._toxics()}
         paths = target.paths
         return {path.name: sorted(ours & proxy.toxics(path.name).keys()) for path in paths}
 
     def complete(self, in_place: Mapping[str, list[str]]) -> bool:
-        """Whether every path has all of them."""
+        """Whether every path has all toxics of the fault."""
         wanted = len(list(self._toxics()))
         return bool(in_place) and all(len(found) == wanted for found in in_place.values())
 
     def watched(
         self, cluster: Cluster, target: LinkTarget
     ) -> Mapping[Direction, ConnectionCounters]:
-        """What moves on the link for a while, each way that is disturbed."""
+        """The traffic on the link during `WATCH_S`, in each disturbed direction."""
         paths = target.paths
         before = traffic_of(cluster.links, paths)
         cluster.clock.sleep(WATCH_S)
@@ -75,14 +75,14 @@ class ToxicFault(LinkFault):
         return {direction: after.since(before, direction) for direction in self.directions()}
 
     def _toxics(self) -> Iterator[tuple[str, str, Direction]]:
-        """Name, kind and direction of each. The name is the mark by which it is found again."""
+        """Name, kind and direction of each toxic. The heal finds it by its name."""
         for direction in self.directions():
             for kind in self.kinds():
                 yield f"{self.name}-{kind}-{direction}", kind, direction
 
 
 class StreamToxicFault(ToxicFault):
-    """The base of those that can be limited to one way of the link."""
+    """The base of toxic faults that can be limited to one direction of the link."""
 
     stream: Stream = "both"
 

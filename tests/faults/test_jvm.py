@@ -69,7 +69,7 @@ def test_only_taskmanagers_with_the_agent_make_sense(name: str) -> None:
     foreign = WIDE.model_dump(by_alias=True, exclude_none=True)
     foreign["services"]["flink"]["image"] = "example/flink:9"
     message = fault.role_problem(Topology.model_validate(foreign), "flink/taskmanager")
-    assert "image example/flink:9 does not bring" in str(message)
+    assert "image example/flink:9 does not contain" in str(message)
 
 
 def test_a_rule_names_operator_and_subtask(cluster: Cluster) -> None:

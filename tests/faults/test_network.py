@@ -180,7 +180,7 @@ def test_a_proxy_made_anew_is_told(tmp_path: Path) -> None:
     healed = FaultInjector(cluster, log, limit_s=1).undo(intent)
 
     assert healed.done, healed.reason
-    assert "made anew: sink:flink-taskmanager-1" in str(healed.evidence["watched"])
+    assert "recreated: sink:flink-taskmanager-1" in str(healed.evidence["watched"])
 
 
 def test_parameters_that_make_no_sense_are_refused() -> None:

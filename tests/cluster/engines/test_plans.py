@@ -219,11 +219,11 @@ def test_rules_are_refused_where_no_agent_would_apply_them() -> None:
 
     nodes = {"jobmanager": with_rules, "taskmanager": 1}
     foreign = problems(whole(image="example/flink:9", nodes=nodes), "flink")
-    assert "which the image example/flink:9 does not bring" in foreign["nodes.jobmanager.rules"]
+    assert "which the image example/flink:9 does not contain" in foreign["nodes.jobmanager.rules"]
 
     nodes["jobmanager"] = {**with_rules, "image": "example/jm:9"}
     foreign = problems(whole(nodes=nodes), "flink")
-    assert "which the image example/jm:9 does not bring" in foreign["nodes.jobmanager.rules"]
+    assert "which the image example/jm:9 does not contain" in foreign["nodes.jobmanager.rules"]
 
 
 def test_the_agent_listens_where_faults_look_for_it() -> None:
