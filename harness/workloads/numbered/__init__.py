@@ -32,13 +32,13 @@ from streamquake.reports.record.history import History
 from streamquake.topologies.model import Topic
 
 LONGEST_STEP_US = 3_600_000_000
-"""Times of the most records they fit in 64 bits."""
+"""Times the largest number of records, this fits in 64 bits."""
 
 
 @workloads.register
 class Numbered(Workload):
-    """Records that are a pure function of (seed, index), and of how the load was steered: the
-    expected result needs no ledger."""
+    """Records that are a pure function of (seed, workload changes, index): the expected result
+    needs no ledger."""
 
     name: ClassVar[str] = "numbered"
 
@@ -57,11 +57,11 @@ class Numbered(Workload):
     skew: Skew = Skew()
     """How unevenly keys are chosen."""
     skew_changes: Annotated[tuple[SkewChange, ...], Field(strict=False)] = ()
-    """From which record on they are chosen otherwise."""
+    """The records from which on keys are chosen with another skew."""
     event_step_us: Annotated[int, Field(ge=0, le=LONGEST_STEP_US)] | None = None
-    """Event time between two records in microseconds; as the rate gives it when left out."""
+    """Event time between two records in microseconds; by default given by the rate."""
     delivery_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60
-    """A record not acknowledged by then is unknown: it may have arrived, or not."""
+    """A record not acknowledged within this time is unknown: it may have arrived, or not."""
 
     @model_validator(mode="after")
     def _changes_in_order(self) -> Numbered:
@@ -87,9 +87,9 @@ class Numbered(Workload):
     def recipe(
         self, seed: int, scheduled_changes: Sequence[ScheduledChange] = ()
     ) -> LoadDefinition:
-        """What determines every record under this seed, steered so.
+        """All parameters that determine every record under this seed and these changes.
 
-        A later turn changes no record before it. Raises ValueError for an unknown disturbance.
+        A later change affects no record before it. Raises ValueError for an unknown disturbance.
         """
         step = (1000, self.rate_per_s) if self.event_step_us is None else (self.event_step_us, 1000)
         return LoadDefinition(
@@ -121,7 +121,7 @@ class Numbered(Workload):
             law = KeyDistribution(
                 start=start, shares=drawn.shares(self.keys), generation=parameters
             )
-            # A change of the pace alone leaves the records as they were.
+            # A change of the rate alone does not change the records.
             if not laws or replace(law, start=laws[-1].start) != laws[-1]:
                 laws.append(law)
         return laws

@@ -1,4 +1,4 @@
-"""The course of a load: its turns so far, and what was acknowledged on each stretch between."""
+"""The changes of a load so far, and the acknowledged records between each two of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from streamquake.harness.workloads.numbered.tally import DeliveryCounts, Deliver
 from streamquake.harness.workloads.numbered.turns import ScheduledChange, in_force
 
 RATE_OVER_NS = 3 * 10**9
-"""The rate is taken over at most this long, so that an old stall does not lower it."""
+"""The rate is measured over at most this long, so that an old stall does not lower it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeInterval:
-    """The records between two turns."""
+    """The records between two workload changes."""
 
     active: Collection[str]
     began_ns: int
@@ -28,7 +28,7 @@ class ChangeInterval:
 
 
 class WorkloadChangeLog:
-    """Owned by the thread that sends; others may ask what was sent."""
+    """Owned by the thread that sends; other threads may read."""
 
     def __init__(
         self, recipe_of: Callable[[Sequence[ScheduledChange]], LoadDefinition], now_ns: int
@@ -42,11 +42,12 @@ class WorkloadChangeLog:
 
     @property
     def current_interval(self) -> ChangeInterval:
-        """Where records go that are sent now."""
+        """The interval of the records that are sent now."""
         return self._intervals[-1]
 
     def apply_change(self, apply_change: ScheduledChange, now_ns: int) -> bool:
-        """Take a turn; False when it changes nothing. Raises ValueError for one that is unknown."""
+        """Apply a workload change; False when it changes nothing. Raises ValueError for an unknown
+        one."""
         if (
             apply_change.parameters is None
             and apply_change.disturbance not in self.current_interval.active
@@ -62,23 +63,23 @@ class WorkloadChangeLog:
         return True
 
     def factor(self) -> float:
-        """Times the load's own rate, now."""
+        """The present multiple of the load's own rate."""
         active = in_force(self._scheduled_changes, self.recipe.records)
         return math.prod(apply_change.change.rate_factor for apply_change in active.values())
 
     def acknowledged(self, index: int, interval: ChangeInterval, record: DeliveryReport) -> None:
-        """A record of a stretch was acknowledged."""
+        """Count an acknowledged record of an interval."""
         self._acknowledged += 1
         interval.tally.add(record)
         if interval.reads:
             interval.tally.read(record, self.recipe.event_time_ms(index))
 
     def mark(self, now_ns: int) -> None:
-        """Remember how many were acknowledged by now; a few times a second, for the rate."""
+        """Store how many were acknowledged by now; called a few times per second, for the rate."""
         self._marks.append((now_ns, self._acknowledged))
 
     def sent_under(self, disturbance: str, now_ns: int) -> dict[str, Any]:
-        """What was acknowledged since the disturbance was last begun or ended."""
+        """The figures of the records acknowledged since the disturbance last began or ended."""
         intervals = self._intervals.copy()
         active = disturbance in intervals[-1].active
         same = list(takewhile(lambda s: (disturbance in s.active) == active, reversed(intervals)))

@@ -1,8 +1,8 @@
-"""The records of the workload made inside Spark, with native expressions only.
+"""The records of the workload generated inside Spark, with native expressions only.
 
-The twin of `records.py`: the same fields from (seed, turns, index), without a row of Python. What
-differs from record to record by table (the slots of each segment) is joined from a small broadcast
-frame. Poison is no row: nothing is expected of it.
+The counterpart of `records.py`: the same fields from (seed, workload changes, index), without a
+Python row per record. Values that depend on a table (the slots of each segment) are joined from a
+small broadcast frame. Poison records have no row: they are expected nowhere.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.harness.workloads.numbered.layout import KeySegment
 from streamquake.harness.workloads.numbered.generation_parameters import (
     CHANCES,
     COPIES_BIT,
@@ -21,12 +22,11 @@ from streamquake.harness.workloads.numbered.generation_parameters import (
     LATE_BIT,
     GenerationParameters,
 )
-from streamquake.harness.workloads.numbered.layout import KeySegment
 from streamquake.harness.workloads.numbered.ranges import SendRange
 from streamquake.harness.workloads.numbered.records import AMOUNTS, EPOCH_MS, LoadDefinition
 
 PIECE = 1 << 15
-"""Ranges are cut to this many records, so that they spread over tasks and no array is large."""
+"""Ranges are split into this many records, so that they spread over tasks and no array is large."""
 COLUMNS = (
     "key",
     "seq",
@@ -79,7 +79,7 @@ def _with_fields(placed: DataFrame, recipe: LoadDefinition) -> DataFrame:
 
 
 def _size(recipe: LoadDefinition) -> Column:
-    """The twin of `GenerationParameters.size`."""
+    """The counterpart of `GenerationParameters.size`."""
     large = _bits(LARGE_BIT) < _of_parameters(recipe, lambda parameters: parameters.large_chance)
     return F.when(
         large, _of_parameters(recipe, lambda parameters: parameters.large_bytes)
@@ -87,7 +87,7 @@ def _size(recipe: LoadDefinition) -> Column:
 
 
 def _behind_ms(recipe: LoadDefinition) -> Column:
-    """The twin of `GenerationParameters.behind_ms`."""
+    """The counterpart of `GenerationParameters.behind_ms`."""
     spread = _bits(JITTER_BIT) * _of_parameters(recipe, lambda parameters: parameters.jitter_ms + 1)
     jitter = F.shiftright(spread, CHANCES.bit_length() - 1)
     late = _bits(LATE_BIT) < _of_parameters(recipe, lambda parameters: parameters.late_chance)
@@ -97,13 +97,13 @@ def _behind_ms(recipe: LoadDefinition) -> Column:
 
 
 def _copies(recipe: LoadDefinition) -> Column:
-    """The twin of `GenerationParameters.copies_of`."""
+    """The counterpart of `GenerationParameters.copies_of`."""
     many = _bits(COPIES_BIT) < _of_parameters(recipe, lambda parameters: parameters.copies_chance)
     return F.when(many, _of_parameters(recipe, lambda parameters: parameters.copies)).otherwise(1)
 
 
 def _bits(lowest: int) -> Column:
-    """The twin of `bits`."""
+    """The counterpart of `bits`."""
     return F.shiftrightunsigned("hashed", lowest).bitwiseAND(F.lit(CHANCES - 1).cast("bigint"))
 
 
@@ -149,14 +149,14 @@ def _first_slots(recipe: LoadDefinition) -> dict[int, int]:
 
 
 def _of_parameters(recipe: LoadDefinition, value: Callable[[GenerationParameters], int]) -> Column:
-    """A whole number that depends on the generation parameters of a record."""
+    """An integer that depends on the generation parameters of a record."""
     return _of_segment(recipe, F.col("index"), lambda segment: value(segment.generation))
 
 
 def _of_segment(
     recipe: LoadDefinition, index: Column, value: Callable[[KeySegment], int]
 ) -> Column:
-    """A whole number that depends on the segment a record lies in."""
+    """An integer that depends on the segment of a record."""
     *_, last = recipe.segments
     chosen, after = F.lit(value(last)).cast("bigint"), value(last)
     for segment in reversed(recipe.segments[:-1]):

@@ -1,7 +1,7 @@
-"""How the records of a segment are generated under the workload changes in force.
+"""How the records of a segment are generated under the active disturbances.
 
-A change of only a share of the records chooses them by bits of the record's own hash, so that
-Python and Spark choose the same ones.
+A disturbance of only a share of the records selects them by bits of the record's own hash, so that
+Python and Spark select the same ones.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 from streamquake.harness.workloads.numbered.turns import ScheduledChange
 
 CHANCES = 1 << 16
-"""Shares are kept in parts of this."""
+"""Shares are stored as multiples of one part in this many."""
 JITTER_BIT, LARGE_BIT, LATE_BIT, COPIES_BIT = 0, 16, 32, 48
-"""The lowest of the sixteen bits of a record's hash by which each is chosen."""
+"""The lowest of the sixteen bits of a record's hash that select it for each disturbance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationParameters:
-    """How records are made; the defaults are the ordinary way."""
+    """How records are generated; the defaults are those of an undisturbed load."""
 
     payload_bytes: int
     large_bytes: int = 0
@@ -43,13 +43,13 @@ class GenerationParameters:
         return self.large_bytes if large else self.payload_bytes
 
     def behind_ms(self, hashed: int) -> int:
-        """How far event time is moved back."""
+        """How far event time is moved back, milliseconds."""
         jitter = bits(hashed, JITTER_BIT) * (self.jitter_ms + 1) // CHANCES
         late = bits(hashed, LATE_BIT) < self.late_chance
         return jitter + (self.late_ms if late else 0)
 
     def copies_of(self, hashed: int) -> int:
-        """How many rows the record shall become."""
+        """How many rows the job writes for the record."""
         return self.copies if bits(hashed, COPIES_BIT) < self.copies_chance else 1
 
 
@@ -60,7 +60,7 @@ def bits(hashed: int, lowest: int) -> int:
 def generation_parameters_of(
     payload_bytes: int, scheduled_changes: Iterable[ScheduledChange]
 ) -> GenerationParameters:
-    """The parameters of a load with this payload under the workload changes in force."""
+    """The generation parameters of a load with this payload under the active changes."""
     fields: dict[str, Any] = {"payload_bytes": payload_bytes}
     for workload_change in scheduled_changes:
         change = workload_change.change

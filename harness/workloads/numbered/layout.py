@@ -1,10 +1,9 @@
-"""Which key record i has, and its sequence number within that key: closed form, no ledger.
+"""The key of record i, and its sequence number within that key: closed form, no ledger.
 
-A segment is a range of records with one skew and the same generation parameters. Within it the keys
-are laid out by a fixed table of slots, a seeded permutation in which every key stands as often as
-the skew gives it; record i of the segment takes slot `i mod slots`. So its sequence number is what
-the key had before the segment, plus a full round's share for each full round, plus its rank within
-this round.
+A segment is a range of records with one skew and one set of generation parameters. Its keys follow
+a fixed table of slots, a seeded permutation that contains every key as often as the skew requires;
+record i of the segment takes slot `i mod slots`. So its sequence number is the key's count before
+the segment, plus a full round's share for each full round, plus its rank within this round.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from typing import NamedTuple
 from streamquake.harness.workloads.numbered.generation_parameters import GenerationParameters
 
 MAX_SLOTS = 1 << 16
-"""Bounds the tables; a key whose share is smaller than one slot still gets one."""
+"""Limits the tables; a key whose share is smaller than one slot still gets one."""
 
 
 class KeySlot(NamedTuple):
-    """One place of a segment's table; a tuple, since it is read once for every record."""
+    """One slot of a segment's table; a tuple, since it is read once for every record."""
 
     key: int
     base: int
     """Records of this key before the segment."""
     per_round: int
-    """Times the key stands in the table."""
+    """How often the table contains the key."""
     rank: int
-    """Which of them this one is, from 0."""
+    """The rank of this slot among them, from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyDistribution:
-    """From record `start` on: the share of each key, and how the records are made."""
+    """From record `start` on: the share of each key, and how the records are generated."""
 
     start: int
     shares: Sequence[float]
@@ -64,7 +63,7 @@ class KeySegment:
 
 
 def segments(seed: int, laws: Sequence[KeyDistribution], records: int) -> tuple[KeySegment, ...]:
-    """The segments of a load, by its laws in order."""
+    """The segments of a load, by its key distributions in order."""
     ends = [law.start for law in laws[1:]] + [records]
     seen: Counter[int] = Counter()
     made = []
@@ -77,7 +76,7 @@ def segments(seed: int, laws: Sequence[KeyDistribution], records: int) -> tuple[
 
 
 def multiplicities(shares: Sequence[float]) -> list[int]:
-    """How often each key stands in a table: at least once, else in proportion to its share."""
+    """How often a table contains each key: at least once, else in proportion to its share."""
     total = sum(shares)
     wanted = max(len(shares), min(MAX_SLOTS, round(total / min(shares))))
     return [max(1, round(share / total * wanted)) for share in shares]

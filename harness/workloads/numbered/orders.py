@@ -1,4 +1,4 @@
-"""Orders to a load that runs: given by any thread, taken by the one that sends."""
+"""Requests to change a running load: made by any thread, applied by the sending thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from streamquake.harness.experiment.workload import WorkloadFinished
 
 ANSWER_S = 10
-"""The thread that sends looks for orders at least every few hundredths of a second."""
+"""The sending thread polls the requests at least every few hundredths of a second."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +21,11 @@ class ChangeRequest:
     disturbance: str
     parameters: Mapping[str, Any] | None
     answer: Future[int] = field(default_factory=Future)
-    """The first record that it concerns."""
+    """The first record that it affects."""
 
 
 class ChangeRequests:
-    """The line of orders; closed when there is nothing left to send."""
+    """The queue of requests; closed when there is nothing left to send."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,10 +41,10 @@ class ChangeRequests:
         return self._end is not None
 
     def give(self, disturbance: str, parameters: Mapping[str, Any] | None) -> int:
-        """Wait until it is taken; returns the first record it concerns.
+        """Wait until the request is applied; returns the first record that it affects.
 
-        Once the load is over, a disturbance ends without the producer, and beginning one raises
-        WorkloadOver. Raises TimeoutError if the producer does not take it.
+        When the load has finished, ending a disturbance returns at once, and beginning one raises
+        WorkloadOver. Raises TimeoutError when the sending thread does not take the request.
         """
         order = ChangeRequest(disturbance=disturbance, parameters=parameters)
         with self._lock:
@@ -54,7 +54,7 @@ class ChangeRequests:
         return order.answer.result(ANSWER_S)
 
     def waiting(self) -> list[ChangeRequest]:
-        """Take all orders."""
+        """Take all requests."""
         if not self._waiting:
             return []
         with self._lock:
@@ -62,7 +62,7 @@ class ChangeRequests:
         return taken
 
     def close(self, end: int) -> None:
-        """Nothing is sent from record `end` on; may be called again."""
+        """No record from `end` on is sent; may be called again."""
         with self._lock:
             self._end = end if self._end is None else self._end
             self._reject(self._end)
@@ -75,8 +75,8 @@ class ChangeRequests:
                 order.answer.set_exception(
                     WorkloadFinished(
                         f"the workload had sent all of its records (up to {end:,}), so "
-                        f"{order.disturbance} changed no record; give it more `records`, or "
-                        "inject the fault earlier"
+                        f"{order.disturbance} affected no record; give it more `records`, or "
+                        "inject earlier"
                     )
                 )
         self._waiting = []

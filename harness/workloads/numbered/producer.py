@@ -1,10 +1,9 @@
 """Sends the records: one thread, one idempotent producer, an even rate, and no ledger.
 
-While it runs it can be steered: what is asked for is put in a line, and the thread that sends takes
-it between two records, notes it, and only then sends the first record that it concerns.
-
-The client is confluent-kafka (librdkafka): beside a cluster on two cores kafka-python does not
-hold 50,000 records a second (`tests/benchmarks/bench_producer.py` measures both).
+While it runs its load can be changed: requests are queued, and the sending thread applies each
+between two records, records it in the history, and only then sends the first affected record. The
+client is confluent-kafka (librdkafka): beside a cluster on two cores kafka-python does not reach
+50,000 records per second (`tests/benchmarks/bench_producer.py` measures both).
 """
 
 from __future__ import annotations
@@ -29,16 +28,17 @@ from streamquake.reports.record.event import Action, EventDraft, Kind
 
 PROCESS = "workload"
 CHUNK_S = 0.025
-"""Records go out in chunks of this length: short enough to look even, long enough to be cheap."""
+"""Records are sent in chunks of this length: short enough for an even rate, long enough to be
+cheap."""
 CHUNK_RECORDS = 5_000
-"""Bounds a chunk at very high rates, so that stopping and noting never wait long."""
+"""Limits a chunk at very high rates, so that stopping and recording never wait long."""
 NOTE_S = 0.3
 CATCH_UP = 2
-"""After a stall the load runs at most this many times its rate, instead of in one burst."""
+"""After a stall the load runs at most at this multiple of its rate, instead of in one burst."""
 STOP_FLUSH_S = 10
 MAX_UNDER_WAY = 100_000
 MAX_UNDER_WAY_KB = 1 << 16
-"""Both bound the client's memory; beyond them the sender waits for acknowledgements."""
+"""Both limit the client's memory; beyond them the sender waits for acknowledgements."""
 REFUSED = {
     KafkaError.MSG_SIZE_TOO_LARGE,
     KafkaError.RECORD_LIST_TOO_LARGE,
@@ -48,7 +48,7 @@ REFUSED = {
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
 }
-"""Errors after which the record is certainly not in the topic; after any other it is unknown."""
+"""Errors after which the record was certainly not written; after any other this is unknown."""
 
 
 def producer_settings(bootstrap: str, delivery_timeout_s: float) -> dict[str, Any]:
@@ -133,8 +133,8 @@ class NumberedSender:
     def _run(self) -> None:
         try:
             self._send_all()
-        except Exception as error:  # noqa: BLE001 - the guard: told as `failure`, never hidden
-            self.failure = f"the workload's sender broke: {type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001 - the guard: reported as `failure`, never hidden
+            self.failure = f"the workload's sender failed: {type(error).__name__}: {error}"
         finally:
             self._finish()
 
@@ -159,7 +159,7 @@ class NumberedSender:
         self._await_acknowledgements()
 
     def _take_orders(self, index: int) -> None:
-        """Steer as was asked for, from record `index` on."""
+        """Apply the queued requests, from record `index` on."""
         for order in self._orders.waiting():
             change = ScheduledChange(index, order.disturbance, order.parameters)
             try:
@@ -179,7 +179,7 @@ class NumberedSender:
         )
 
     def _send(self, first: int, end: int) -> int:
-        """Hand records to the client until it has all before `end`; returns where it stopped."""
+        """Pass records to the client until it has all before `end`; returns where it stopped."""
         for record in self._change_log.recipe.between(first, end):
             while not self._hand_over(record):
                 self._producer.poll(CHUNK_S)
@@ -189,7 +189,7 @@ class NumberedSender:
         return max(first, end)
 
     def _hand_over(self, record: Record) -> bool:
-        """Hand one record to the client; False while its queue is full."""
+        """Pass one record to the client; False while its queue is full."""
         on_delivery = partial(self._settled, record.index, self._change_log.current_interval)
         try:
             self._producer.produce(

@@ -1,7 +1,7 @@
-"""What is known of each send, by index range: acknowledged, failed, unknown.
+"""The known result of each send, by index range: acknowledged, failed, unknown.
 
-`Settling` keeps one byte for each record under way and hands over what is settled, in order of the
-index and without holes, so that the history holds a few ranges a second and never a ledger.
+`PendingRanges` stores one byte for each record in flight and returns settled records in order of
+the index and without holes, so that the history holds a few ranges per second and never a ledger.
 `sent_ranges` reads them back.
 """
 
@@ -46,7 +46,7 @@ class SendRange(NamedTuple):
 
 
 class PendingRanges:
-    """The records under way. Owned by one thread."""
+    """The records in flight. Owned by one thread."""
 
     def __init__(self) -> None:
         self._base = 0
@@ -54,7 +54,7 @@ class PendingRanges:
         self.counts = dict.fromkeys(SendStatus, 0)
 
     def sending(self, count: int) -> None:
-        """The next `count` records are under way."""
+        """The next `count` records are in flight."""
         self._codes.extend(bytes(count))
 
     def settle(self, index: int, status: SendStatus) -> None:
@@ -62,13 +62,13 @@ class PendingRanges:
         self.counts[status] += 1
 
     def settle_rest(self, status: SendStatus) -> None:
-        """Whatever is still under way ended so."""
+        """All records still in flight get this status."""
         left = self._codes.count(0)
         self._codes = self._codes.replace(b"\0", bytes([_CODES[status]]))
         self.counts[status] += left
 
     def take(self) -> list[SendRange]:
-        """The ranges settled since the last call, up to the first record still under way."""
+        """The ranges settled since the last call, up to the first record still in flight."""
         unsettled = self._codes.find(0)
         end = len(self._codes) if unsettled < 0 else unsettled
         taken = [
@@ -81,8 +81,8 @@ class PendingRanges:
 
 
 def notes_of(ranges: Iterable[SendRange]) -> Iterator[tuple[Kind, dict[str, Any]]]:
-    """One value of a `records sent` note for each status: [first, last, status, count], and
-    `ranges` [[first, last], ...] where the records between are not all of this status."""
+    """One value of a `records sent` event for each status: [first, last, status, count], and
+    `ranges` [[first, last], ...] where the records between do not all have this status."""
     by_status: dict[SendStatus, list[SendRange]] = {}
     for run in ranges:
         by_status.setdefault(run.status, []).append(run)
@@ -99,11 +99,12 @@ def notes_of(ranges: Iterable[SendRange]) -> Iterator[tuple[Kind, dict[str, Any]
 
 
 def sent_ranges(history: History, records: int) -> list[SendRange]:
-    """What the history knows of every send, in order of the index, neighbours joined.
+    """What the history contains about every send, in order of the index, adjacent ranges merged.
 
-    When the workload's end is not in the history, the harness broke off: what it had not noted yet
-    may have been sent, so the rest up to `records` is unknown. So are records that a damaged
-    history tells nothing of (`note_problems`); of one that it tells of twice, the first counts.
+    When the workload's end is not in the history, the harness stopped early: records that it had
+    not recorded yet may have been sent, so the rest up to `records` is unknown. So are records
+    missing from a damaged history (`note_problems`); of a record that it contains twice, the first
+    entry counts.
     """
     known: list[SendRange] = []
     for run in _noted(history):
@@ -120,18 +121,18 @@ def sent_ranges(history: History, records: int) -> list[SendRange]:
 
 
 def note_problems(history: History) -> Iterator[str]:
-    """Where the history tells of a record twice or not at all: `Settling` leaves no hole."""
+    """Where the history contains a record twice or not at all: `PendingRanges` leaves no hole."""
     beyond = 0
     for run in _noted(history):
         if run.first > beyond:
-            yield f"the history tells nothing of the records {beyond:,} to {run.first - 1:,}"
+            yield f"the history does not contain the records {beyond:,} to {run.first - 1:,}"
         elif run.first < beyond:
             end = min(run.last, beyond - 1)
-            yield f"the history tells twice of the records {run.first:,} to {end:,}"
+            yield f"the history contains twice the records {run.first:,} to {end:,}"
         beyond = max(beyond, run.last + 1)
     done = history.first(WorkloadDone)
     if done is not None and (settled := _settled(done)) not in (None, beyond):
-        yield f"{settled:,} records were settled, and the history tells of {beyond:,}"
+        yield f"{settled:,} records were settled, and the history contains {beyond:,}"
     elif done is not None:
         yield from _other_results(done, history)
     for event in history.of(RecordsSent):
@@ -140,18 +141,18 @@ def note_problems(history: History) -> Iterator[str]:
 
 
 def _other_results(done: WorkloadDone, history: History) -> Iterator[str]:
-    """Where the workload counted other results of as many sends as the notes tell of."""
+    """Where the workload's counts of results differ from those of the recorded ranges."""
     ranges = _noted(history)
     if sum(run.size for run in ranges) != _settled(done):
-        return  # told of as records that are missing, or there twice
+        return  # reported as missing or duplicate records
     for status in SendStatus:
         noted = sum(run.size for run in ranges if run.status == status)
         if (counted := done.counts[status]) != noted:
-            yield f"{counted:,} sends were {status}, and the history tells of {noted:,}"
+            yield f"{counted:,} sends were {status}, and the history contains {noted:,}"
 
 
 def _noted(history: History) -> list[SendRange]:
-    """The ranges of all notes of sends, in order of the index."""
+    """The ranges of all `records sent` events, in order of the index."""
     return sorted(run for event in history.of(RecordsSent) for run in _runs(event))
 
 
@@ -160,7 +161,7 @@ def _beyond(known: Sequence[SendRange]) -> int:
 
 
 def _joined(ranges: Iterable[SendRange]) -> Iterator[SendRange]:
-    """Neighbours of one status as one."""
+    """Adjacent ranges with the same status, merged."""
     last: SendRange | None = None
     for run in ranges:
         if last is not None and last.status == run.status and last.last + 1 == run.first:
@@ -174,13 +175,14 @@ def _joined(ranges: Iterable[SendRange]) -> Iterator[SendRange]:
 
 
 def _settled(done: WorkloadDone) -> int | None:
-    """How many records the workload had settled at its end; None where that is not told."""
+    """How many records the workload had settled at its end; None where the history does not contain
+    it."""
     counts = list(done.counts.values())
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def _runs(event: RecordsSent) -> Iterator[SendRange]:
-    """The ranges of a note; one that ends before it begins names no record."""
+    """The ranges of an event; a range that ends before it begins contains no record."""
     status = SendStatus(event.status)
     recorded = [[event.first, event.last]] if event.ranges is None else event.ranges
     ranges = (SendRange(int(first), int(last), status) for first, last in recorded)

@@ -1,10 +1,10 @@
-"""Record i of the workload, as a pure function of (seed, turns, i), in Python.
+"""Record i of the workload, as a pure function of (seed, workload changes, i), in Python.
 
-`frame.py` says the same in Spark expressions; a property test holds the two together. The hash is
+`frame.py` computes the same in Spark expressions; a property test compares the two. The hash is
 xxHash64 of the index's eight little-endian bytes under a seed that is itself the hash of the run's
 seed, which is what Spark's `xxhash64(seed, index)` computes
 (https://github.com/apache/spark/blob/master/sql/catalyst/src/main/java/org/apache/spark/sql/catalyst/expressions/XXH64.java).
-Whole numbers only, so that no rounding can look like a change.
+Integers only, so that rounding cannot look like a change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EPOCH_MS = 1_767_225_600_000
 """Event time of record 0: 2026-01-01T00:00:00Z."""
 SPARK_HASH_SEED = 42
 AMOUNTS = 1000
-"""`amount` lies between 1 and this."""
+"""`amount` is between 1 and this."""
 
 
 class Record(NamedTuple):

@@ -1,4 +1,4 @@
-"""A planned change of the keys' shares: no fault, but a load that is uneven by itself."""
+"""A planned change of the keys' shares: no fault, but a load that is skewed by itself."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from streamquake.faults.mechanisms.key_shares import Skew
 
 
 class SkewChange(Skew):
-    """From this record on, another skew."""
+    """Another skew, from this record on."""
 
     at_record: Annotated[int, Field(ge=1)]

@@ -1,4 +1,5 @@
-"""What was acknowledged, as the client hands it back: keys, sizes, and what shows a disturbance."""
+"""Counts of the acknowledged records that the client returns: keys, sizes, and the signs of each
+disturbance."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ SHOWN_KEYS = 3
 
 
 class DeliveryReport(Protocol):
-    """A record as the client hands it back; its length is that of its value."""
+    """A record as the client returns it; its length is that of its value."""
 
     def key(self) -> Any: ...
     def value(self) -> Any: ...
@@ -23,7 +24,7 @@ class DeliveryReport(Protocol):
 
 @dataclass
 class DeliveryCounts:
-    """Counts over the records of one stretch. One thread adds; others may read."""
+    """Counts over the records of one interval. One thread adds; others may read."""
 
     keys: dict[bytes, int] = field(default_factory=dict)
     records: int = 0
@@ -45,7 +46,8 @@ class DeliveryCounts:
             self.largest_bytes = size
 
     def read(self, record: DeliveryReport, ordinary_ms: int) -> None:
-        """Look into one record too; `ordinary_ms` is the event time it would have in its turn."""
+        """Inspect the content of one record too; `ordinary_ms` is the event time of an undisturbed
+        load, milliseconds."""
         value = record.value()
         event_time = EVENT_TIME.search(value)
         if event_time is None or not value.endswith(b"}"):
@@ -60,11 +62,11 @@ class DeliveryCounts:
 
 
 def figures(tallies: Iterable[DeliveryCounts]) -> dict[str, Any]:
-    """Some tallies as one, in plain figures."""
+    """Several counts combined, as plain figures."""
     tallies = tuple(tallies)
     keys: Counter[bytes] = Counter()
     for tally in tallies:
-        keys.update(tally.keys.copy())  # a copy, since the sender goes on counting
+        keys.update(tally.keys.copy())  # a copy, since the sender continues counting
     counted = max(1, keys.total())
     records = sum(tally.records for tally in tallies)
     hottest = {

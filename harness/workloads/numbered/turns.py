@@ -1,7 +1,8 @@
-"""Turns: from which record on the load is sent in another way, by whom, and how.
+"""Workload changes: the record from which on the load is sent in another way, and the disturbance
+that causes it.
 
-Each stands in the history as `workload steered`, before any record that it concerns, so that the
-records can be made again exactly: they are a pure function of (seed, turns, index).
+The history contains each as `workload steered`, before any record that it affects, so that the
+records can be generated again exactly: they are a pure function of (seed, workload changes, index).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class ScheduledChange(NamedTuple):
 
 
 def scheduled_changes_of(history: History) -> tuple[ScheduledChange, ...]:
-    """All turns of a run, in order."""
+    """All workload changes of a run, in order."""
     return tuple(
         ScheduledChange(event.at_record, event.disturbance, event.parameters)
         for event in history.of(WorkloadSteered)
@@ -51,7 +52,7 @@ def scheduled_changes_of(history: History) -> tuple[ScheduledChange, ...]:
 def in_force(
     scheduled_changes: Iterable[ScheduledChange], index: int
 ) -> Mapping[str, ScheduledChange]:
-    """The disturbances that concern record `index`, by name."""
+    """The disturbances that affect record `index`, by name."""
     found: dict[str, ScheduledChange] = {}
     for change in scheduled_changes:
         if change.at_record <= index:

@@ -256,17 +256,17 @@ OK, OPEN = SendStatus.ACKNOWLEDGED, SendStatus.UNKNOWN
         (
             {"first": 201, "last": 399, "count": 199},
             [(0, 199, OK), (200, 200, OPEN), (201, 399, OK)],
-            "tells nothing of the records 200 to 200",
+            "does not contain the records 200 to 200",
         ),
         (
             {"first": 199, "last": 399, "count": 201},
             [(0, 399, OK)],
-            "tells twice of the records 199 to 199",
+            "contains twice the records 199 to 199",
         ),
         (
             {"first": 0, "last": 199, "count": 200},
             [(0, 199, OK), (200, 399, OPEN)],
-            "tells twice of the records 0 to 199",
+            "contains twice the records 0 to 199",
         ),
         ({"first": 200, "last": 399, "count": 100}, [(0, 399, OK)], "counts 100 records"),
         (
@@ -277,7 +277,7 @@ OK, OPEN = SendStatus.ACKNOWLEDGED, SendStatus.UNKNOWN
         ({"first": 200, "last": 399, "count": 200}, [(0, 399, OK)], ""),
     ],
 )
-def test_records_that_a_history_tells_of_twice_or_not_at_all_are_told(
+def test_duplicate_or_missing_records_of_a_history_are_reported(
     second: dict[str, object], known: list[tuple[int, int, SendStatus]], message: str
 ) -> None:
     recorded = Story().sent(1, 200).at(2, Action.SENT, status="acknowledged", **second)
@@ -294,8 +294,8 @@ def test_records_that_a_history_tells_of_twice_or_not_at_all_are_told(
     [
         (0, 400, ""),
         (0, None, ""),
-        (1, 400, "nothing of the records 0 to 0"),
-        (0, 500, "500 records were settled, and the history tells of 400"),
+        (1, 400, "not contain the records 0 to 0"),
+        (0, 500, "500 records were settled, and the history contains 400"),
     ],
 )
 def test_the_first_and_the_last_records_may_be_missing_too(
@@ -333,15 +333,15 @@ def test_ranges_of_two_statuses_fill_each_other() -> None:
         (
             "failed",
             [
-                "400 sends were acknowledged, and the history tells of 350",
-                "0 sends were failed, and the history tells of 50",
+                "400 sends were acknowledged, and the history contains 350",
+                "0 sends were failed, and the history contains 50",
             ],
         ),
         (
             "unknown",
             [
-                "400 sends were acknowledged, and the history tells of 350",
-                "0 sends were unknown, and the history tells of 50",
+                "400 sends were acknowledged, and the history contains 350",
+                "0 sends were unknown, and the history contains 50",
             ],
         ),
     ],

@@ -106,7 +106,7 @@ def test_a_history_that_tells_of_records_twice_makes_it_undecided(tmp_path: Path
     twice = whole().at(20, Action.SENT, first=0, last=9, count=10, status="acknowledged")
     outcome, summary = judged(twice, tmp_path)
     assert outcome == Outcome.UNDECIDED
-    assert "workload: the history tells twice of the records 0 to 9" in summary
+    assert "workload: the history contains twice the records 0 to 9" in summary
 
 
 @pytest.mark.parametrize(
