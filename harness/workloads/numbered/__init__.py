@@ -23,7 +23,7 @@ from streamquake.harness.workloads.numbered.producer import NumberedSender, prod
 from streamquake.harness.workloads.numbered.ranges import note_problems, sent_ranges
 from streamquake.harness.workloads.numbered.records import LoadDefinition
 from streamquake.harness.workloads.numbered.skew import SkewChange
-from streamquake.harness.workloads.numbered.turns import (
+from streamquake.harness.workloads.numbered.workload_changes import (
     ScheduledChange,
     in_force,
     scheduled_changes_of,
@@ -94,13 +94,13 @@ class Numbered(Workload):
         step = (1000, self.rate_per_s) if self.event_step_us is None else (self.event_step_us, 1000)
         return LoadDefinition(
             seed=seed,
-            segments=segments(seed, self._laws(scheduled_changes), self.records),
+            segments=segments(seed, self._distributions(scheduled_changes), self.records),
             records=self.records,
             partitions=self.partitions,
             event_ms=step,
         )
 
-    def _laws(self, changes: Sequence[ScheduledChange]) -> list[KeyDistribution]:
+    def _distributions(self, changes: Sequence[ScheduledChange]) -> list[KeyDistribution]:
         planned: dict[int, Skew] = {0: self.skew}
         planned |= {change.at_record: change for change in self.skew_changes}
         starts = {
@@ -111,20 +111,23 @@ class Numbered(Workload):
                 if workload_change.at_record < self.records
             ),
         }
-        laws: list[KeyDistribution] = []
+        distributions: list[KeyDistribution] = []
         skew = self.skew
         for start in sorted(starts):
             skew = planned.get(start, skew)
             active = tuple(in_force(changes, start).values())
             drawn = next((s for t in reversed(active) if (s := t.change.skew)), skew)
             parameters = generation_parameters_of(self.payload_bytes, active)
-            law = KeyDistribution(
+            distribution = KeyDistribution(
                 start=start, shares=drawn.shares(self.keys), generation=parameters
             )
             # A change of the rate alone does not change the records.
-            if not laws or replace(law, start=laws[-1].start) != laws[-1]:
-                laws.append(law)
-        return laws
+            if (
+                not distributions
+                or replace(distribution, start=distributions[-1].start) != distributions[-1]
+            ):
+                distributions.append(distribution)
+        return distributions
 
     def start(
         self,

@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.workloads.numbered.layout import KeySegment
 from streamquake.harness.workloads.numbered.generation_parameters import (
     CHANCES,
     COPIES_BIT,
@@ -22,6 +21,7 @@ from streamquake.harness.workloads.numbered.generation_parameters import (
     LATE_BIT,
     GenerationParameters,
 )
+from streamquake.harness.workloads.numbered.layout import KeySegment
 from streamquake.harness.workloads.numbered.ranges import SendRange
 from streamquake.harness.workloads.numbered.records import AMOUNTS, EPOCH_MS, LoadDefinition
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamquake.harness.workloads.numbered.turns import ScheduledChange
+from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
 
 CHANCES = 1 << 16
 """Shares are stored as multiples of one part in this many."""

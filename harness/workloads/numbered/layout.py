@@ -62,14 +62,18 @@ class KeySegment:
         return map(self.place, range(max(first, self.start), min(end, self.end)))
 
 
-def segments(seed: int, laws: Sequence[KeyDistribution], records: int) -> tuple[KeySegment, ...]:
+def segments(
+    seed: int, distributions: Sequence[KeyDistribution], records: int
+) -> tuple[KeySegment, ...]:
     """The segments of a load, by its key distributions in order."""
-    ends = [law.start for law in laws[1:]] + [records]
+    ends = [distribution.start for distribution in distributions[1:]] + [records]
     seen: Counter[int] = Counter()
     made = []
-    for number, (law, end) in enumerate(zip(laws, ends, strict=True)):
-        slots = _slots(f"{seed}:{number}", law.shares, seen)
-        segment = KeySegment(start=law.start, end=end, slots=slots, generation=law.generation)
+    for number, (distribution, end) in enumerate(zip(distributions, ends, strict=True)):
+        slots = _slots(f"{seed}:{number}", distribution.shares, seen)
+        segment = KeySegment(
+            start=distribution.start, end=end, slots=slots, generation=distribution.generation
+        )
         made.append(segment)
         seen += _records_per_key(segment)
     return tuple(made)

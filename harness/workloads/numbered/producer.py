@@ -17,13 +17,13 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.harness.workloads.numbered.course import ChangeInterval, WorkloadChangeLog
-from streamquake.harness.workloads.numbered.orders import ChangeRequests
+from streamquake.harness.workloads.numbered.change_log import ChangeInterval, WorkloadChangeLog
+from streamquake.harness.workloads.numbered.change_requests import ChangeRequests
 from streamquake.harness.workloads.numbered.pace import Pace
 from streamquake.harness.workloads.numbered.ranges import PendingRanges, SendStatus, notes_of
 from streamquake.harness.workloads.numbered.rate import RateSampler
 from streamquake.harness.workloads.numbered.records import LoadDefinition, Record
-from streamquake.harness.workloads.numbered.turns import ScheduledChange
+from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
 from streamquake.reports.record.event import Action, EventDraft, Kind
 
 PROCESS = "workload"

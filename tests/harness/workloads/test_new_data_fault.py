@@ -24,7 +24,7 @@ from streamquake.harness.experiment.data_validation import data_problem
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.frame import COLUMNS
-from streamquake.harness.workloads.numbered.turns import ScheduledChange
+from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
 from streamquake.reports.record.event import Action
 from tests.fakes import TOPOLOGY, fake_cluster
 from tests.fakes.worlds.workload import FakeLoad

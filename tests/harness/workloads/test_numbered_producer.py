@@ -22,7 +22,10 @@ from streamquake.harness.workloads.numbered.ranges import (
     notes_of,
     sent_ranges,
 )
-from streamquake.harness.workloads.numbered.turns import ScheduledChange, scheduled_changes_of
+from streamquake.harness.workloads.numbered.workload_changes import (
+    ScheduledChange,
+    scheduled_changes_of,
+)
 from streamquake.reports.record.event import Action, Event, EventDraft
 from streamquake.reports.record.history import History
 from tests.harness.histories import Story

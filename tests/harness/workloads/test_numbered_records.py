@@ -21,7 +21,7 @@ from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.frame import COLUMNS
 from streamquake.harness.workloads.numbered.records import EPOCH_MS, Record
 from streamquake.harness.workloads.numbered.skew import SkewChange
-from streamquake.harness.workloads.numbered.turns import ScheduledChange
+from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
 

@@ -23,7 +23,7 @@ from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.records import Record
-from streamquake.harness.workloads.numbered.turns import ScheduledChange
+from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import Metrics

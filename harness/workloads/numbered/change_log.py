@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
+from streamquake.harness.workloads.numbered.delivery_counts import (
+    DeliveryCounts,
+    DeliveryReport,
+    figures,
+)
 from streamquake.harness.workloads.numbered.records import LoadDefinition
-from streamquake.harness.workloads.numbered.tally import DeliveryCounts, DeliveryReport, figures
-from streamquake.harness.workloads.numbered.turns import ScheduledChange, in_force
+from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange, in_force
 
 RATE_OVER_NS = 3 * 10**9
 """The rate is measured over at most this long, so that an old stall does not lower it."""
@@ -45,18 +49,15 @@ class WorkloadChangeLog:
         """The interval of the records that are sent now."""
         return self._intervals[-1]
 
-    def apply_change(self, apply_change: ScheduledChange, now_ns: int) -> bool:
+    def apply_change(self, change: ScheduledChange, now_ns: int) -> bool:
         """Apply a workload change; False when it changes nothing. Raises ValueError for an unknown
         one."""
-        if (
-            apply_change.parameters is None
-            and apply_change.disturbance not in self.current_interval.active
-        ):
+        if change.parameters is None and change.disturbance not in self.current_interval.active:
             return False
-        changes = (*self._scheduled_changes, apply_change)
+        changes = (*self._scheduled_changes, change)
         self.recipe = self._recipe_of(changes)
         self._scheduled_changes = changes
-        active = in_force(changes, apply_change.at_record)
+        active = in_force(changes, change.at_record)
         reads = any(started.change.seen_inside for started in active.values())
         self._intervals.append(ChangeInterval(active=tuple(active), began_ns=now_ns, reads=reads))
         self.mark(now_ns)
@@ -65,7 +66,7 @@ class WorkloadChangeLog:
     def factor(self) -> float:
         """The present multiple of the load's own rate."""
         active = in_force(self._scheduled_changes, self.recipe.records)
-        return math.prod(apply_change.change.rate_factor for apply_change in active.values())
+        return math.prod(change.change.rate_factor for change in active.values())
 
     def acknowledged(self, index: int, interval: ChangeInterval, record: DeliveryReport) -> None:
         """Count an acknowledged record of an interval."""
