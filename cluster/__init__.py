@@ -1,1 +1,1 @@
-"""Makes a topology real: containers, engines, links, and what is asked of them."""
+"""Deploys a topology: containers, engines, links, and the queries to them."""

@@ -1,9 +1,9 @@
 """A clock that can be moved while the node runs, for groups with `clock: adjustable`.
 
 libfaketime (https://github.com/wolfcw/libfaketime) is preloaded into every process of the node and
-adds the offset it reads from a file to what the system says of the time of day. The monotonic
-clock, by which programs measure durations, is left alone. The file lies in memory and goes when
-the node stops: a node that is started again tells the host's time.
+adds the offset that it reads from a file to the system's time of day. The monotonic clock, by which
+programs measure durations, is unchanged. The file is stored in memory and is lost when the node
+stops: a restarted node has the host's time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streamquake.topologies.model import NodeGroup
 OFFSET = "/dev/shm/streamquake-clock-offset"
 """On the memory file system of every container, where any user may write."""
 FOLLOWS_WITHIN_S = 1
-"""How long a process keeps the offset it has read; reading it each time would cost far more."""
+"""How long a process caches the offset; reading it each time would cost far more."""
 ENV = {
     "LD_PRELOAD": "/usr/$LIB/faketime/libfaketimeMT.so.1",  # the loader knows what $LIB is
     "FAKETIME_TIMESTAMP_FILE": OFFSET,

@@ -1,4 +1,4 @@
-"""The cluster: a topology made real, and the one live object that faults and engines act on."""
+"""The cluster: a deployed topology, and the one live object that faults and engines act on."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Topology
 
 FIRST_HOST = 10
-"""Addresses below are left to the gateway and to helper containers."""
+"""Lower addresses are reserved for the gateway and for helper containers."""
 NOTICED_WITHIN_S = 5.0
-"""How long the engine may take to notice that a process has ended."""
+"""How long the container engine may take to notice that a process has ended."""
 
 
 class NodeDied(StreamquakeError):
-    """A node's container ended while something was awaited of it."""
+    """A node's container ended while the harness waited for the node."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
 
 class Cluster:
-    """The nodes of one run, their links, and the runtime and clock they live by."""
+    """The nodes of one run, their links, and the runtime and clock that they use."""
 
     def __init__(
         self, *, run_id: str, topology: Topology, runtime: ContainerRuntime, clock: Clock
@@ -62,13 +62,13 @@ class Cluster:
         self.clock = clock
         self.nodes: dict[str, Node] = {}
         self.planned: Mapping[str, str] = {}
-        """Node name -> address, given out before the nodes run."""
+        """Node name -> address, assigned before the nodes run."""
         self.clients: dict[str, Any] = {}
-        """Service -> what its engine asks it through; made by the engine at its first use."""
+        """Service -> the client that its engine uses; created by the engine at its first use."""
         self.former_logs: dict[str, str] = {}
-        """Node -> what was logged by the containers that were its own before it was replaced."""
+        """Node -> the logs of its former containers, which were replaced."""
         self.in_turn = threading.Lock()
-        """Held by a fault that stops nodes which must not all be down at once."""
+        """Held while nodes are taken down that must not all be down at once."""
         self.links = Links(self)
         self.disks = Disks(self)
 
@@ -110,28 +110,29 @@ class Cluster:
         return self.runtime.inspect(node.container)
 
     def start_again(self, node: Node) -> InjectionTimes:
-        """Start a stopped node and lay its links anew (its network namespace is a new one)."""
+        """Start a stopped node and add its link rules again (its network namespace is a new
+        one)."""
         bracket = self.runtime.start_again(node.container)
         self.route_links(node)
         return bracket
 
     def route_links(self, node: Node) -> None:
-        """Lead the node's links through their proxy. Raises NodeDied when it ended already."""
+        """Route the node's links through their proxy. Raises NodeDied when it has already ended."""
         try:
             self.links.attach(node)
         except ContainerError as failed:
             self._fail_once_dead(node, failed)
 
     def _fail_once_dead(self, node: Node, failed: ContainerError) -> None:
-        """What cannot be done with a node whose process has gone is the node's own failure, which
-        the engine may notice a moment later; otherwise `failed` is raised."""
+        """Raise NodeDied if the node's process has ended, which the engine may notice a moment
+        later; otherwise raise `failed`."""
 
-        def lives() -> str:
+        def pending_end() -> str:
             self.fail_on_dead([node])
             return str(failed)
 
         with suppress(NotReadyInTime):
-            wait_until(lives, what=node.name, limit_s=NOTICED_WITHIN_S, clock=self.clock)
+            wait_until(pending_end, what=node.name, limit_s=NOTICED_WITHIN_S, clock=self.clock)
         raise failed
 
     def pending(self, services: Iterable[str] | None = None) -> str | None:
@@ -145,8 +146,8 @@ class Cluster:
         return None
 
     def save_logs(self, folder: Path) -> None:
-        """Write every node's log to folder/<service-role-n>/log.txt, with those of the containers
-        it replaced; one failure stops no other."""
+        """Write every node's log to folder/<service-role-n>/log.txt, with the logs of its replaced
+        containers; one failure stops no other."""
         errors = []
         for node in self.nodes.values():
             target = folder / node.spec.host / "log.txt"
@@ -164,7 +165,7 @@ class Cluster:
         for node in nodes:
             state = self.state(node)
             if state.status in (ContainerStatus.EXITED, ContainerStatus.GONE):
-                oom = ", killed for want of memory" if state.oom_killed else ""
+                oom = ", killed for lack of memory" if state.oom_killed else ""
                 there = state.status != ContainerStatus.GONE
                 message = log_tail(self.runtime, node.container) if there else ""
                 raise NodeDied(
@@ -172,12 +173,12 @@ class Cluster:
                 )
 
     def _ended(self, nodes: Iterable[Node]) -> str | None:
-        """A node that has ended and will be started again, as a reason to wait. Raises NodeDied for
+        """The reason to wait for a node that has ended and will be restarted. Raises NodeDied for
         one that will not."""
         for node in nodes:
             status = self.state(node).status
             if status == ContainerStatus.EXITED and node.name in self.run.supervised:
-                return f"{node.name} has ended and is to be started again"
+                return f"{node.name} has ended and will be started again"
             if status in (ContainerStatus.EXITED, ContainerStatus.GONE):
                 self.fail_on_dead([node])
         return None
@@ -190,13 +191,13 @@ def start_cluster(
     limit_s: float,
     show_message: Callable[[str], None],
 ) -> None:
-    """Create network and containers, in parallel, and wait until every service is ready; one
+    """Create network and containers, in parallel, and wait until every service is ready; a service
     that needs others to be ready is started after them.
 
-    `tags` are labels put on everything beside the run's own. Whatever fails, the caller removes
-    what exists by label (`remove_cluster`); nothing is started before its label is known.
-    Of services that others run, none of which has a node, nothing is started. Raises NotReady,
-    NodeDied, ContainerError.
+    `tags` are labels for all resources in addition to the run's own. Whatever fails, the caller
+    removes all resources by label (`remove_cluster`); nothing is started before its label is known.
+    For external services without nodes, nothing is started. Raises NotReadyInTime, NodeDied,
+    ContainerError.
     """
     specs = all_nodes(cluster.topology)
     if not specs:
@@ -260,7 +261,7 @@ def _try(step: Callable[[str], None]) -> Callable[[str], list[str]]:
 
 
 def all_nodes(topology: Topology) -> tuple[NodeSpec, ...]:
-    """The declared nodes, and those that the engines need beside them."""
+    """The declared nodes, and the additional nodes that the engines need."""
     extra = (
         node
         for name, service in topology.services.items()
@@ -275,8 +276,8 @@ def _addresses(subnet: str, first: int = FIRST_HOST) -> Iterator[str]:
 
 
 def _start_node(cluster: Cluster, spec: NodeSpec, marks: Mapping[str, str], tries: int = 5) -> None:
-    """Start a node and lay its links. It adds itself to the cluster, so that the logs of those
-    that run can be saved when another fails."""
+    """Start a node and add its link rules. The node is added to the cluster, so that the logs of
+    running nodes can be saved when another one fails."""
     chosen: dict[tuple[str, int], int] = {}
 
     def host_port(of: NodeSpec, port: int) -> int:
@@ -306,7 +307,7 @@ def container_spec(
     published: Mapping[int, int],
     marks: Mapping[str, str],
 ) -> ContainerSpec:
-    """How a node's container is run: its engine's plan, and what the cluster adds to it."""
+    """The container of a node: its engine's plan, and the additions of the cluster."""
     volumes, disks = cluster.disks.bound(spec, plan.volumes)
     return ContainerSpec(
         name=cluster.container_name(spec.host),

@@ -1,9 +1,9 @@
-"""A topology as one file of Docker Compose, for people who want the cluster by hand.
+"""A topology as one file of Docker Compose, for users who start the cluster manually.
 
 Made from the same plans as a run's own containers: same images, commands, environment, limits and
 configuration. Four things differ. Ports are published at the numbers the engines use themselves,
-since no free ones are chosen there; links run direct, since nothing disturbs them; a job takes
-checkpoints by default, since people submit it; and health checks show when a service answers,
+since no run chooses free ones there; links run direct, since no fault acts on them; a job takes
+checkpoints by default, since users submit it; and health checks show when a service answers,
 which a run finds out from outside.
 """
 
@@ -32,7 +32,7 @@ HEADER = """\
 # Links run direct here, past the proxy that faults act on.
 """
 HEALTH_CHECK = {"interval": "3s", "timeout": "10s", "retries": 10, "start_period": "120s"}
-"""Patient enough for a machine on which all the services start at once."""
+"""Long enough for a machine on which all the services start at once."""
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,12 @@ def _next_free() -> Callable[[NodeSpec, int], int]:
 
 
 def _literal(text: str) -> str:
-    """Compose would take `$` for the beginning of a variable."""
+    """Compose would interpret `$` as the beginning of a variable."""
     return text.replace("$", "$$")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as such."""
+    """Writes multi-line texts as literal blocks."""
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
         return self.represent_scalar("tag:yaml.org,2002:str", text, "|" if "\n" in text else None)

@@ -54,9 +54,9 @@ done
 mv devices.tmp devices
 exec sleep infinity
 """
-"""A container's /dev is a copy of the time it began, so newer loop devices are added to it; and a
-device may be taken by another process between the check and the mount. Without `lost+found` the
-disk is empty, and the engine gives it the owner that the node's image wants."""
+"""A container's /dev is a copy from its start, so newer loop devices are added to it; and another
+process may take a device between check and mount. Without `lost+found` the disk is empty, and the
+engine gives it the owner that the node's image needs."""
 
 
 class Disks:
@@ -68,7 +68,7 @@ class Disks:
         self._devices: Mapping[str, str] = {}
 
     def start(self, marks: Mapping[str, str]) -> None:
-        """Make every disk; where no group asks for one, nothing. Raises ContainerError."""
+        """Create every disk; none where no group has `disk_mb`. Raises ContainerError."""
         sizes = {node.host: node.group.disk_mb for node in self._cluster.topology.nodes()}
         requested = [f"{host}:{size}" for host, size in sizes.items() if size is not None]
         if not requested:
@@ -92,7 +92,7 @@ class Disks:
     def bound(
         self, node: NodeSpec, volumes: Sequence[str]
     ) -> tuple[tuple[str, ...], dict[str, str]]:
-        """A node's volumes: those left as they are, and path -> device of that on its disk."""
+        """A node's volumes: those not on its disk, and path -> device of those on its disk."""
         device = self._devices.get(node.host)
         on_disk = dict.fromkeys(volumes[:1], device) if device else {}
         return tuple(volumes[len(on_disk) :]), on_disk
@@ -105,9 +105,9 @@ class Disks:
 
     def run(self, node: NodeSpec, script: str, *words: str) -> ExecResult:
         """Run a shell script in the keeper, in the folder of a node's disk; `words` are $1, $2, …
-        It must bear being run twice: it is when the engine loses the answer.
 
-        Works while the node is down or frozen. Raises LookupError, ContainerError.
+        It must be safe to run twice: it is repeated when the engine loses the output. Works while
+        the node is down or frozen. Raises LookupError, ContainerError.
         """
         self.device_of(node)
         assert self._keeper is not None
@@ -123,7 +123,7 @@ class Disks:
         assert self._keeper is not None
         runtime = self._cluster.runtime
         if runtime.inspect(self._keeper).status != ContainerStatus.RUNNING:
-            raise ContainerError(f"the disks could not be made: {runtime.logs(self._keeper)}")
+            raise ContainerError(f"the disks could not be created: {runtime.logs(self._keeper)}")
         try:
             message = runtime.exec(self._keeper, ["cat", DEVICES])
         except ResponseLost as lost:

@@ -28,8 +28,8 @@ class CurrentJob:
     service: str
     id: str
     spec: JobSpec | None = None
-    """As what it was submitted; None for a job that Streamquake did not submit."""
+    """The submitted specification; None for a job that another process submitted."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """What the placeholders of the run's statements stand for."""
+    """The values of the placeholders in the run's statements."""
     restored_from: str = ""
-    """The path of the state that it was given, if any."""
+    """The path of the state that it was restored from, if any."""

@@ -1,11 +1,10 @@
 """The rule agent of a node's JVM: Byteman, loaded into the running JVM when it is first needed.
 
-The agent's jar lies in the image and nothing of it is loaded before: an agent on the command line
-would cost every start its class archive, while one that is attached to the running JVM costs the
-others nothing. Only a node that the topology gives rules of its own starts with it. Its listener
-hears only on the loopback of the container's own network namespace, so that no port is published
-and no fault on the network cuts it off. What a rule counts it leaves in system properties, which
-the listener tells.
+The agent's jar is in the image and is not loaded before: an agent on the command line would cost
+every start its class archive, while an agent that is attached to a running JVM costs the others
+nothing. Only a node with rules in the topology starts with it. Its listener listens only on the
+loopback of the container's own network namespace, so that no port is published and no network fault
+disconnects it. A rule stores its counts in system properties, which the listener reports.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ connect($jvm, sockaddr_un($door)) or die "$door: $!\n";
 syswrite($jvm, join("\0", 1, 'load', 'instrument', 'false', "$jar=$options", ''));
 print while <$jvm>;
 """
-"""What HotSpot's attach mechanism asks for: a file and SIGQUIT open its socket, `load` loads."""
+"""The attach protocol of HotSpot: a file and SIGQUIT open its socket, `load` loads the agent."""
 
 CONVERSE = """
 port=$1; limit_s=$2; shift 2
@@ -65,13 +64,13 @@ RULE = re.compile(r"^RULE (.+)$", re.MULTILINE)
 def agent_option(script: str) -> str:
     """The flag of a JVM that has rules from its start on, from a file of the container.
 
-    The listener is there too: an agent is loaded once, and faults shall find it.
+    The listener is started too: an agent is loaded once, and faults must find it.
     """
     return f"-javaagent:{JAR}=script:{script},{LISTENER}"
 
 
 class AgentError(StreamquakeError):
-    """The agent could not be loaded, or refused or did not answer a command."""
+    """The agent could not be loaded, or rejected or did not answer a command."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -108,7 +107,7 @@ class JvmAgent:
             )
 
     def rules(self) -> Rules | None:
-        """What it holds now; None when no agent is loaded, so that there can be no rule."""
+        """Its rules and counts; None when no agent is loaded, so that there can be no rule."""
         answers = self._converse("LIST", "LISTSYSPROPS")
         if answers is None:
             return None
@@ -129,10 +128,10 @@ class JvmAgent:
             self.load()
             answers = self._commands(command)
         if rejected := re.findall(r"^(?:ERROR|EXCEPTION).*$", answers[0], re.MULTILINE):
-            raise AgentError(f"{self._container}: the agent refused a rule: {' '.join(rejected)}")
+            raise AgentError(f"{self._container}: the agent rejected a rule: {' '.join(rejected)}")
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove rules by name; one that is not there is removed already."""
+        """Remove rules by name; a rule that does not exist counts as removed."""
         rules = "".join(f"RULE {name}\n" for name in names)
         self._commands(f"DELETE\nSCRIPT streamquake\n{rules}ENDSCRIPT\nENDDELETE")
 

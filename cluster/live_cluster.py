@@ -1,4 +1,4 @@
-"""What engines, links and disks know of the cluster they belong to."""
+"""The view of the cluster that its engines, links and disks have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamquake.topologies.model import Topology
 
 
 class LiveCluster(Protocol):
-    """The nodes of a cluster that runs, and the runtime and clock they live by."""
+    """The nodes of a running cluster, and the runtime and clock that they use."""
 
     run_id: str
     topology: Topology
@@ -20,7 +20,7 @@ class LiveCluster(Protocol):
     clock: Clock
     nodes: dict[str, Node]
     clients: dict[str, Any]
-    """Service -> what its engine asks it through; made by the engine at its first use."""
+    """Service -> the client that its engine uses; created by the engine at its first use."""
     run: RunContext
     """The run that uses the cluster now."""
 
@@ -50,5 +50,5 @@ class LiveCluster(Protocol):
     def state(self, node: Node) -> ContainerState: ...
 
     def start_again(self, node: Node) -> InjectionTimes:
-        """Start a stopped node and lay its links anew."""
+        """Start a stopped node and add its link rules again."""
         ...

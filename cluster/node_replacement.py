@@ -1,8 +1,8 @@
-"""Replacing a node: another container takes its place, with its name, address, ports and volumes.
+"""Replace a node: another container takes its place, with its name, address, ports and volumes.
 
-The new one is created while the old one still runs, so that an image that cannot be had does no
-harm; then the old one ends, the new one starts, and the old one is removed. Whatever moment that
-breaks off at, `tidied` makes one node of what is left, from the labels alone.
+The new one is created while the old one still runs, so that a missing image does no harm; then the
+old one ends, the new one starts, and the old one is removed. After an interruption at any moment,
+`tidied` restores one node from the labels alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streamquake.cluster.runtime.runtime import (
 from streamquake.topologies.model import Scalar, Topology
 
 LOG_LINES = 20_000
-"""How much of its log outlives a container that was replaced."""
+"""How much of the log of a replaced container is kept."""
 
 
 def containers_of(cluster: Cluster, node: Node) -> list[FoundResource]:
@@ -46,7 +46,7 @@ def usual_image(cluster: Cluster, node: Node) -> str:
 
 
 def found_again(cluster: Cluster, node: Node) -> Node:
-    """The node as it is now, though another process may have replaced it; changes nothing."""
+    """The node as it is now, even if another process has replaced it; changes nothing."""
     found = containers_of(cluster, node)
     if not found:
         return node
@@ -56,7 +56,7 @@ def found_again(cluster: Cluster, node: Node) -> Node:
 
 
 def tidied(cluster: Cluster, node: Node) -> Node:
-    """The same, with what a replacement that broke off has left removed or set right."""
+    """The same, after the remains of an interrupted replacement were removed or repaired."""
     found = containers_of(cluster, node)
     for twin in found[1:]:
         cluster.runtime.remove(twin.id)

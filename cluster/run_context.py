@@ -1,4 +1,5 @@
-"""What a run gives the cluster it uses, so that faults and engines can reach it there."""
+"""The context that a run gives the cluster it uses, so that faults and engines can reach it
+there."""
 
 from __future__ import annotations
 
@@ -11,19 +12,21 @@ from streamquake.cluster.steering import SteerableLoad
 
 @dataclass(kw_only=True)
 class RunContext:
-    """One run on a cluster. It is filled in as the run comes along, and goes as a whole at its end.
+    """One run on a cluster.
 
-    A cluster that was started by hand has a context of its own id, with nothing else in it.
+    It is filled during the run, and discarded as a whole at its end. A cluster that was started
+    manually has an empty context with its own id.
     """
 
     run_id: str
-    """`${run}` of its job; another id than the cluster's where several runs use that in turn."""
+    """`${run}` of its job; different from the cluster's id where several runs use the cluster in
+    turn."""
     job: CurrentJob | None = None
     """Its job, while there is one."""
     steering: SteerableLoad | None = None
     """Its load, once it can be steered."""
     begins: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    """Topic -> partition -> where the run's records begin, in topics that may hold others before;
-    those that were made for the run are not named."""
+    """Topic -> partition -> the offset at which the run's records begin, in topics that may contain
+    earlier records; topics created for the run are left out."""
     supervised: set[str] = field(default_factory=set)
-    """Nodes that its supervisor starts again when they end."""
+    """Nodes that the run's supervisor restarts when they end."""

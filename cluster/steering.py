@@ -10,17 +10,17 @@ class SteerableLoad(Protocol):
     """A load whose records can be disturbed while it runs, with a result that stays known."""
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
-        """From now on send in another way; returns the index of the first record it concerns.
+        """Change the load from now on; returns the index of the first record that it affects.
 
         Raises ValueError for a disturbance that this load does not know.
         """
         ...
 
     def settle(self, disturbance: str) -> int:
-        """Send as before again; returns the index of the first ordinary record. May run twice."""
+        """End the change; returns the index of the first ordinary record. May run twice."""
         ...
 
     def sent_under(self, disturbance: str) -> Mapping[str, Any]:
-        """What was acknowledged while it was steered so: `active`, `records`, and what shows the
-        disturbance itself (such as the share of the hot key)."""
+        """The figures of the records acknowledged under this change: `active`, `records`, and the
+        signs of the disturbance itself (such as the share of the hot key)."""
         ...

@@ -1,4 +1,4 @@
-"""What only engines can say of a topology: their roles, ports, versions and settings."""
+"""The checks of a topology that only its engines can make: roles, ports, versions and settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Problems = list[tuple[tuple[str, ...], str]]
 
 
 def topology_problems(topology: Topology) -> Problems:
-    """Everything its engines find wrong with a topology; nothing is started or asked."""
+    """All problems that its engines find in a topology; nothing is started or queried."""
     problems: Problems = []
     for name, service in topology.services.items():
         if service.engine not in engines:
@@ -32,10 +32,8 @@ def topology_problems(topology: Topology) -> Problems:
 
 
 def checked_topology(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:
-    """The topology at a place of a document, with every problem, those its engines see included.
-
-    With problems, the topology is what is left without the wrong parts, or None.
-    """
+    """The topology at a place of a document, with all its problems, including those that its
+    engines find. With problems, it is the topology without the invalid parts, or None."""
     topology, problems = topology_of(document, at)
     if topology is not None:
         problems += [
@@ -70,7 +68,7 @@ def _port_problems(topology: Topology) -> Problems:
 
 
 def _doubled_links(topology: Topology) -> Problems:
-    """Links over the same way as an earlier one, which alone would carry the traffic."""
+    """Links on the same route as an earlier one, which alone would carry the traffic."""
     problems: Problems = []
     first: dict[tuple[str, str, int], str] = {}
     for name, link in topology.links.items():

@@ -1,8 +1,8 @@
-"""What an engine is: how one kind of system is run, asked and stopped.
+"""An engine: how one kind of system is started, queried and stopped.
 
 An engine is one file in `cluster/engines/` that registers itself. It plans the containers of a
-service, says why the service is not ready yet, and names its ports. What only some engines can do
-(run jobs, say which records are committed) are protocols of their own.
+service, reports why the service is not ready yet, and names its ports. Capabilities of only some
+engines (run jobs, report committed records) are protocols of their own.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from streamquake.topologies.registry import Registry
 
 RecordEvent = Callable[[EventDraft], None]
 RecordSample = Callable[[str, str, float], None]
-"""Hand over one sample: series, where (node, vertex or partition), value."""
+"""Pass on one sample: series, place (node, vertex or partition), value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodePlan:
-    """How one node is to be run; the cluster adds name, address, labels and published ports."""
+    """How one node is run; the cluster adds name, address, labels and published ports."""
 
     image: str
     command: tuple[str, ...]
@@ -39,17 +39,17 @@ class NodePlan:
     tmpfs: Mapping[str, str] = field(default_factory=dict)
     health: tuple[str, ...] = ()
     """A command that exits with 0 inside the container when the node answers; empty for a node that
-    answers no question. Runs ask from outside (`pending`)."""
+    answers no query. Runs query from outside (`pending`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PortAllocator:
-    """What an engine's plan may ask of its surroundings before any container exists."""
+    """The surroundings that an engine's plan may query before any container exists."""
 
     host: Callable[[NodeSpec, int], int]
     """The loopback port that publishes a node's port."""
     by_hand: bool = False
-    """Whether people submit the jobs; the settings that a run gives with each job then stand in the
+    """Whether users submit the jobs; the settings that a run gives with each job are then in the
     cluster's own files."""
 
 
@@ -59,8 +59,8 @@ class Engine(Protocol):
     name: str
 
     def roles(self) -> Mapping[str, str]:
-        """The roles this engine knows -> what a node of the role is. Nodes of the first role need
-        none of the others to serve."""
+        """The roles this engine knows -> a description of a node of the role. Nodes of the first
+        role need none of the others to serve."""
         ...
 
     def ports(self) -> Mapping[str, int]:
@@ -68,7 +68,7 @@ class Engine(Protocol):
         ...
 
     def problems(self, topology: Topology, service: str) -> list[tuple[tuple[str, ...], str]]:
-        """What is wrong with a service: (path below the service, message). Asks no container."""
+        """The problems of a service: (path below the service, message). Queries no container."""
         ...
 
     def images(self, topology: Topology, service: str) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class StartsAfter(Protocol):
-    """An engine whose nodes may end at once where others are not ready yet."""
+    """An engine whose nodes may end at once if others are not ready yet."""
 
     def after(self, topology: Topology, service: str) -> tuple[str, ...]:
         """The services that must be ready before this one is started."""
@@ -97,10 +97,10 @@ class StartsAfter(Protocol):
 
 @runtime_checkable
 class UsesEndpoint(Protocol):
-    """An engine that can use a system of its kind that Streamquake did not start."""
+    """An engine that can use an external system of its kind."""
 
     def endpoint_problem(self, endpoint: str) -> str | None:
-        """Why this cannot be where one is, or None. Sends no request."""
+        """Why an endpoint cannot be used here, or None. Queries no system."""
         ...
 
 
@@ -112,19 +112,19 @@ class RunsJobs(Protocol):
     """The kinds of programs it takes, by the fields of `JobSpec` that hold them."""
 
     parts: Mapping[str, str]
-    """What every such engine has -> the role that it is here: `worker`, whose nodes run the tasks,
-    and `coordinator`, whose node plans and commits."""
+    """The generic roles -> the engine's own ones: `worker`, whose nodes run the tasks, and
+    `coordinator`, whose node plans and commits."""
 
     def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
-        """Whether a job with these settings of its own is to take checkpoints."""
+        """Whether a job with these settings of its own takes checkpoints."""
         ...
 
     def submit(self, cluster: LiveCluster, service: str, job: JobSpec) -> str:
-        """Submit a job and return its id. Raises JobRefused with the engine's own words."""
+        """Submit a job and return its id. Raises JobRejected with the engine's own message."""
         ...
 
     def job_pending(self, cluster: LiveCluster, service: str, job: str) -> str | None:
-        """Why the job does not run whole (every task running), or None when it does."""
+        """Why the job does not run completely (every task running), or None when it does."""
         ...
 
     def drain_pending(
@@ -150,7 +150,7 @@ class RunsJobs(Protocol):
 
 @runtime_checkable
 class ReportsPositions(Protocol):
-    """An engine that can say at once how far a job has read, without waiting for commits."""
+    """An engine that can report at once how far a job has read, without waiting for commits."""
 
     def positions(
         self, cluster: LiveCluster, service: str, job: str, topic: str
@@ -161,24 +161,24 @@ class ReportsPositions(Protocol):
 
 @runtime_checkable
 class KeepsOffsets(Protocol):
-    """An engine whose jobs commit what they have read to a log of their own, to no consumer
+    """An engine whose jobs commit their read offsets to a log of their own, to no consumer
     group."""
 
     def committed(self, cluster: LiveCluster, service: str, topic: str) -> Mapping[int, int]:
-        """Partition -> the next offset after what was committed, as far as is known; missing:
+        """Partition -> the next offset after the committed ones, as far as is known; missing:
         nothing yet."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class SavepointResult:
-    """A copy of a job's state that was asked for, as far as it has come."""
+    """A requested copy of a job's state, and its progress."""
 
     number: int
     """Counted up by the job, together with its checkpoints."""
     state: Literal["in progress", "completed", "failed"]
     path: str
-    """Where it lies, once it is completed."""
+    """The path where it is stored, once it is completed."""
     size_bytes: int
     duration_ms: int
     reason: str = ""
@@ -187,20 +187,21 @@ class SavepointResult:
 
 @runtime_checkable
 class TakesSavepoints(Protocol):
-    """An engine that copies a job's whole state when it is asked to."""
+    """An engine that copies a job's whole state on request."""
 
     def savepoint_problem(self, topology: Topology, service: str) -> str | None:
         """Why none can be taken on this topology, or None."""
         ...
 
     def take_savepoint(self, cluster: LiveCluster, service: str, job: str) -> None:
-        """Ask for one and return when that is accepted. Raises JobUnknown, JobRefused."""
+        """Request one and return when the request is accepted. Raises JobUnknown, JobRejected."""
         ...
 
     def savepoints(
         self, cluster: LiveCluster, service: str, job: str
     ) -> tuple[SavepointResult, ...]:
-        """Those that the engine remembers, newest first. Raises JobUnknown, JobUnanswered."""
+        """The savepoints that the engine remembers, newest first. Raises JobUnknown,
+        JobUnreachable."""
         ...
 
 
@@ -212,7 +213,7 @@ class VertexParallelism:
     parallelism: int
     running: int
     wanted: int
-    """What was asked for; it has fewer where slots are missing."""
+    """The requested parallelism; the actual one is lower if slots are missing."""
 
 
 @runtime_checkable
@@ -226,39 +227,39 @@ class Rescales(Protocol):
     def rescale(
         self, cluster: LiveCluster, service: str, job: str, wanted: Mapping[str, int]
     ) -> None:
-        """Ask for other parallelisms, by vertex; returns when that is accepted. Raises JobUnknown,
-        JobRefused."""
+        """Request other parallelisms, by vertex; returns when the request is accepted. Raises
+        JobUnknown, JobRejected."""
         ...
 
     def widths(
         self, cluster: LiveCluster, service: str, job: str
     ) -> Mapping[str, VertexParallelism]:
-        """Vertex -> how wide it is now. Raises JobUnknown, JobUnanswered."""
+        """Vertex -> its present parallelism. Raises JobUnknown, JobUnreachable."""
         ...
 
 
 RetainedState = Literal["checkpoint", "savepoint", "canonical"]
-"""As what a job's state outlives it: its newest checkpoint, or a savepoint in the state backend's
-own format or in the one that all backends share."""
+"""The form in which a job's state outlives the job: its newest checkpoint, or a savepoint in the
+state backend's own format or in the canonical one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobStart:
-    """How far a job has come since it was submitted."""
+    """The progress of a job since its submission."""
 
     state: Literal["coming", "running", "failed"]
     """`running` once every task runs; `failed` when the job has ended for good."""
     parallelism: int = 0
     """Subtasks of its widest vertex."""
     restored_from: str = ""
-    """The path of the state that it says it was given; nothing where it says none."""
+    """The path of the state from which it reports to be restored; empty where it reports none."""
     reason: str = ""
     """Why it does not run."""
 
 
 @runtime_checkable
 class RestartsFromState(Protocol):
-    """An engine that ends a job so that its state stays, and starts one from such state."""
+    """An engine that ends a job with its state retained, and starts one from such state."""
 
     def restart_problem(self, topology: Topology, service: str) -> str | None:
         """Why it cannot be done on this topology, or None."""
@@ -267,7 +268,7 @@ class RestartsFromState(Protocol):
     def retained_state_problem(
         self, topology: Topology, service: str, config: Mapping[str, Any], keeping: RetainedState
     ) -> str | None:
-        """Why a job with these settings of its own leaves no such state behind, or None."""
+        """Why a job with these settings of its own retains no such state, or None."""
         ...
 
     def end_and_retain_state(
@@ -280,19 +281,19 @@ class RestartsFromState(Protocol):
     def resume(
         self, cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: bool
     ) -> str:
-        """Submit a job that begins with the state at a path, which is its own from then on with
-        `claim`; returns its id, also of one that failed at once. Raises JobRefused when there is no
-        such job."""
+        """Submit a job that begins with the state at a path, which it owns from then on with
+        `claim`; returns its id, also of a job that failed at once. Raises JobRejected when there is
+        no such job."""
         ...
 
     def start_of(self, cluster: LiveCluster, service: str, job: str) -> JobStart:
-        """How far it has come. Raises JobUnknown, JobUnanswered."""
+        """The progress of the job. Raises JobUnknown, JobUnreachable."""
         ...
 
 
 @runtime_checkable
 class FindsRunningJobs(Protocol):
-    """An engine that can say which job it runs, also one that Streamquake did not submit."""
+    """An engine that can find its running job, also one that another process submitted."""
 
     def only_job(self, cluster: LiveCluster, service: str) -> str:
         """The id of the one job that has not ended. Raises LookupError when there is not one."""
@@ -301,7 +302,7 @@ class FindsRunningJobs(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeDuty:
-    """Something that one node of a role does at a time, such as leading a partition."""
+    """A duty that one node of a role has at a time, such as leading a partition."""
 
     role: str
     usage: str
@@ -314,7 +315,7 @@ class NodeDuty:
 
 @runtime_checkable
 class KnowsDuties(Protocol):
-    """An engine that can say which of its nodes does something now."""
+    """An engine that can find which of its nodes has a duty now."""
 
     def duties(self) -> tuple[NodeDuty, ...]: ...
 
@@ -326,39 +327,40 @@ class KnowsDuties(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RunResidue:
-    """What a run has left on a cluster that another run is to have."""
+    """The residue of a run on a cluster that another run will use."""
 
     run: str
     folders: tuple[str, ...]
-    """Where it wrote in a file system."""
+    """The folders that it wrote in a file system."""
 
 
 @runtime_checkable
 class CleansUpRuns(Protocol):
-    """An engine whose service can be handed from one run to the next."""
+    """An engine whose service can be reused by the next run."""
 
     def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """Remove all that a run left which another one could see, and return when it is gone.
+        """Remove all residue of a run that another run could observe, and return when it is
+        removed.
 
-        Whatever it raises, the service must not be handed on.
+        Whatever it raises, the service must not be reused.
         """
         ...
 
 
 class JobRejected(StreamquakeError):
-    """The engine did not take the job, or an order about it; the message holds its reason."""
+    """The engine rejected the job, or a request about it; the message contains its reason."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
 
 class JobUnknown(StreamquakeError, LookupError):
-    """The engine answers, and does not know the job (any more)."""
+    """The engine answers, but does not know the job (any more)."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
 
 class JobUnreachable(StreamquakeError):
-    """No answer to a request about the job; a retry may help."""
+    """No process answers a request about the job now; a retry may help."""
 
     kind = ErrorKind.CLUSTER_FAILED
 

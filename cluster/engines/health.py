@@ -1,8 +1,8 @@
-"""Commands that find out inside a container whether a node answers.
+"""Commands that check inside a container whether a node answers.
 
-They need bash alone, which every image has. Each asks the node a question that it cannot answer
-before it serves: a port that is open is no answer, since a process that stands still has one too.
-Each waits for the answer as long as whatever runs it allows.
+They need only bash, which every image has. Each sends the node a request that it cannot answer
+before it serves: an open port is no answer, since a frozen process has one too. Each waits for the
+answer as long as its caller allows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a look at an engine showed: an event that has no time stamp yet."""
+"""The result of polling an engine: an event that has no time stamp yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamquake.reports.record.event import Action, EventDraft, Kind
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """Something seen that had not been seen before."""
+    """A change that was observed for the first time."""
 
     action: Action
     value: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What every engine asks of a declared service: its roles, its image, its settings."""
+"""The checks that every engine makes of a declared service: its roles, its image, its settings."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def role_problems(
     *,
     takes_rules: bool = False,
 ) -> Problems:
-    """Roles the engine does not know, roles it cannot do without, roles of one node only, and
-    rules for nodes that no agent would apply them to."""
+    """Unknown roles, missing roles, roles with more than one node where one is allowed, and rules
+    for nodes that no agent would apply them to."""
     unknown = [
         (("nodes", role), f'{declared.engine} has no role "{role}"{did_you_mean(role, known)}')
         for role in declared.nodes
@@ -56,7 +56,7 @@ def _rules_problems(declared: Service, takes_rules: bool) -> Problems:
 
 
 def owned_problems(declared: Service, owned: Iterable[str]) -> Problems:
-    """Settings that a topology may not give because the plan of the nodes depends on them."""
+    """Settings that a topology must not give because the plan of the nodes depends on them."""
     return [
         (("config", key), f"{key} is set by the engine {declared.engine} and cannot be given here")
         for key in owned
@@ -76,7 +76,7 @@ def version_problems(declared: Service, kind: str) -> Problems:
 
 
 def image_of(topology: Topology, node: NodeSpec, kind: str) -> str:
-    """The image a node runs: its own, its service's, or the one made for the version."""
+    """The image a node runs: its own, its service's, or the one built for the version."""
     declared = topology.services[node.service]
     return node.group.image or declared.image or recipe(kind, declared.version).tag
 
@@ -89,7 +89,7 @@ def images_to_build(declared: Service, kind: str) -> tuple[str, ...]:
 
 
 def as_text(value: Scalar) -> str:
-    """A setting as the engines' own files write it: true, not True."""
+    """A setting in the syntax of the engines' own files: true, not True."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,9 +1,10 @@
-"""Links made real: every declared TCP path runs through one Toxiproxy, unseen by the engines.
+"""Deployed links: every declared TCP path runs through one Toxiproxy, transparently for the
+engines.
 
-For each pair of nodes of a link there is a proxy. In the network namespace of the *from* node a
-NAT rule sends connections for `to:port` to that proxy instead; addresses, host names and settings
-of the engines stay as they are, so any image works. Rules live in the node's namespace and go with
-it; a node that is started again gets them anew before its process can connect.
+For each pair of nodes of a link there is a proxy. In the network namespace of the *from* node a NAT
+rule sends connections for `to:port` to that proxy instead; addresses, host names and settings of
+the engines stay as they are, so any image works. Rules live in the node's namespace and end with
+it; a restarted node gets them again before its process can connect.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PROXY_NODE = "links/toxiproxy-1"
 FIRST_PORT = 21_000
 CHAIN = "STREAMQUAKE-LINKS"
 BYTES = re.compile(r"\bbytes_(?:received|acked):(\d+)")
-"""What `ss -i` says of a connection: bytes taken in, and bytes the peer has acknowledged."""
+"""The fields of a connection in `ss -i`: bytes received, and bytes the peer has acknowledged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,13 +91,13 @@ class Links:
         self.proxy: Toxiproxy | None = None
         self.proxy_ip = ""
         self.proxy_container = ""
-        """Where all proxies run, and its container; empty without links."""
+        """The server of all proxies, and its container; empty without links."""
 
     def of(self, link: str) -> tuple[LinkPath, ...]:
         return tuple(path for path in self.paths if path.link == link)
 
     def between(self, source: str, target: str) -> tuple[LinkPath, ...]:
-        """The paths of every link that leads from one node to another."""
+        """The paths of every link from one node to another."""
         return tuple(p for p in self.paths if (p.source, p.target) == (source, target))
 
     def start(self, marks: Mapping[str, str], addresses: Iterator[str]) -> None:
@@ -119,10 +120,8 @@ class Links:
             self._create(path)
 
     def attach(self, node: Node) -> None:
-        """Lay the rules that send the node's link connections through the proxy.
-
-        May run twice: the rules stand in a chain of their own, which is emptied first.
-        """
+        """Add the rules that send the node's link connections through the proxy. May run twice: the
+        rules are in a chain of their own, which is emptied first."""
         rules = [
             [
                 "-A",
@@ -149,7 +148,7 @@ class Links:
         script = " && ".join([chain, *(_nat(*rule) for rule in rules), jumps])
         result = self._cluster.runtime.in_network_namespace(node.container, ["sh", "-c", script])
         if result.exit_code != 0:
-            raise ContainerError(f"links of {node.name} could not be laid: {result.output}")
+            raise ContainerError(f"links of {node.name} could not be added: {result.output}")
 
     def bytes_passed(self, paths: Sequence[LinkPath]) -> int:
         """Bytes that the connections of some paths have carried, both ways.
@@ -164,7 +163,7 @@ class Links:
         return closed + sum(int(number) for number in BYTES.findall(open_now))
 
     def connections(self, *wanted: str) -> str:
-        """What `ss -i` says of the proxy's open connections, or of those that its filter wants.
+        """The output of `ss -i` for the proxy's open connections, or for those that match a filter.
         Raises ContainerError."""
         listed = self._cluster.runtime.in_network_namespace(
             self.proxy_container, ["ss", "-tinHO", "state", "established", *wanted]
@@ -178,11 +177,11 @@ class Links:
         return self._cluster.ip_of(path.target)
 
     def remove_toxic(self, path: LinkPath, name: str) -> bool:
-        """Take a toxic off a path; when the server hangs over it, make the proxy anew.
+        """Remove a toxic from a path; if the server hangs, recreate the proxy.
 
         Removing a toxic under Kafka traffic can hang Toxiproxy's admin call
-        (Shopify/toxiproxy#558); a new proxy has no toxics, at the price of its connections.
-        Returns whether the proxy was made anew.
+        (Shopify/toxiproxy#558); a new proxy has no toxics, but its connections are lost. Returns
+        whether the proxy was recreated.
         """
         if self.proxy is None:
             return False

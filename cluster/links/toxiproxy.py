@@ -22,7 +22,7 @@ DEADLINE_S = 5.0
 
 
 class ToxiproxyError(StreamquakeError):
-    """The proxy refused a call or did not answer within its deadline."""
+    """The proxy rejected a call or did not answer within its deadline."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -55,7 +55,7 @@ class Toxiproxy:
         self._call("POST", f"/proxies/{_quoted(proxy)}/toxics", toxic)
 
     def remove_toxic(self, proxy: str, name: str) -> None:
-        """Remove a toxic; gone already is fine."""
+        """Remove a toxic; does nothing if it does not exist."""
         self._call("DELETE", f"/proxies/{_quoted(proxy)}/toxics/{name}", missing_is_fine=True)
 
     def toxics(self, proxy: str) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""What the kernel has counted on the connections of a link, in the namespace of its proxy.
+"""The kernel's counters of a link's connections, in the namespace of its proxy.
 
 Every connection of a link is two: from the source to the proxy, and from the proxy to the target.
-What is received on one and delivered on the other has passed.
+Bytes that are received on one and delivered on the other have passed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Traffic:
     targets: Mapping[str, ConnectionCounters]
 
     def since(self, before: Traffic, direction: Direction) -> ConnectionCounters:
-        """What has moved in a direction: received at one side, delivered and sent on the other."""
+        """The traffic in one direction: received at one side, delivered and sent on the other."""
         comes, goes = ("sources", "targets") if direction == "upstream" else ("targets", "sources")
         arrived = _grown(getattr(before, comes), getattr(self, comes))
         went = _grown(getattr(before, goes), getattr(self, goes))

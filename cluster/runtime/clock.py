@@ -1,4 +1,4 @@
-"""Time as a seam: the run's clock, real or faked."""
+"""An interface to time: the run's clock, real or fake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Clock(Protocol):
     def now_ns(self) -> int: ...
 
     def restart(self) -> None:
-        """Another run begins: restart at zero. Wall-clock time continues."""
+        """Another run begins: count from zero again. Wall-clock time continues."""
         ...
 
     def epoch_ns(self) -> int:
@@ -61,11 +61,11 @@ class SystemClock:
 
 
 TURN_S = 0.001
-"""How long other threads really get while time is made to pass."""
+"""How long other threads really run while the fake time passes."""
 
 
 class FakeClock:
-    """A clock that advances only while a caller sleeps; for fast tests."""
+    """A clock that moves only when a thread sleeps on it; for tests without waiting."""
 
     def __init__(self) -> None:
         self._now_ns = 0
@@ -88,10 +88,10 @@ class FakeClock:
         self._now_ns += int(seconds * 1e9)
 
     def wait(self, signal: threading.Event, seconds: float) -> None:
-        """Sleep the whole time, unless another thread signals first.
+        """Let all of the time pass, unless another thread signals first.
 
-        Simulated time runs ahead of threads that work meanwhile, so they get a
-        turn: without one a busy machine's fault was "not in effect within its limit".
+        Fake time passes faster than threads can work, so they get a turn: without one a busy
+        machine's fault was "not in effect within its limit".
         """
         if not signal.wait(TURN_S):
             self.sleep(seconds)

@@ -10,8 +10,8 @@ from streamquake.cluster.runtime.runtime import ContainerRuntime, ExecResult, Re
 def run_again_on_failure(
     runtime: ContainerRuntime, container: str, argv: Sequence[str], timeout_s: float
 ) -> ExecResult:
-    """What comes of a command, whatever its exit code; it must bear being run twice, for so it is
-    when the engine loses the answer."""
+    """The result of a command, whatever its exit code. The command must be safe to run twice: it is
+    repeated when the engine loses the output."""
     try:
         return runtime.exec(container, argv, timeout_s=timeout_s)
     except ResponseLost:

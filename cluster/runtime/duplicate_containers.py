@@ -1,7 +1,7 @@
-"""Two containers of one node: what is there in the midst of a replacement, or when it broke off.
+"""Two containers of one node: the state during a replacement, or after an interrupted one.
 
-The new container is created beside the old one, under a name for the meantime, and carries the
-same labels; so all of a node is found, and removed with its run, whatever became of the rest.
+The new container is created beside the old one, under a temporary name, with the same labels; so
+all containers of a node are found, and removed with its run, whatever happened to the others.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ ALIVE = (ContainerStatus.RUNNING, ContainerStatus.PAUSED, ContainerStatus.RESTAR
 
 
 def best_first(runtime: ContainerRuntime, found: Iterable[FoundResource]) -> list[FoundResource]:
-    """The containers of one node, first the one that is the node: that which runs (they share an
-    address, so only one can), and if none does, the one that was there before."""
+    """The containers of one node, its present one first: the one that runs (they share an address,
+    so only one can), and if none does, the older one."""
     duplicates = list(found)
     if len(duplicates) < 2:
         return duplicates

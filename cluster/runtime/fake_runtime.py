@@ -1,9 +1,9 @@
 """The shipped fake of a container engine: containers in memory, on any clock.
 
-It keeps to the contract that the Docker runtime keeps to (one suite runs over both), so that
-faults and the whole runner can be tested in milliseconds. Tests script what happens inside a
-container: `on_exec` answers commands, `say` writes its log, `write` puts files into it, `die` ends
-it as a crash would, `on_start` lets its process fail, and `failing_starts` the engine.
+It fulfils the contract of the Docker runtime (one suite runs over both), so that faults and the
+whole runner can be tested in milliseconds. Tests script what happens inside a container: `on_exec`
+answers commands, `write_log` writes its log, `write` adds files, `die` ends it as a crash would,
+`on_start` lets its process fail, and `failing_starts` the engine.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class FakeRuntime:
         self.on_exec: list[OnExec] = []
         self.on_network_tool: list[OnExec] = []
         self.on_start: list[Callable[[FakeContainer], int | None]] = []
-        """Look at a container that starts: with which exit code its process fails at once."""
+        """Called with a container that starts: returns the exit code with which its process fails
+        at once."""
         self.failing_starts: dict[str, Exception] = {}
         """Container name -> what its next starts raise."""
         self.unavailable: str | None = None
@@ -139,7 +140,7 @@ class FakeRuntime:
         return f"10.{number // 256}.{number % 256}.0/24"
 
     def guard(self, run_id: str) -> AbstractContextManager[None]:
-        """What lives in this process's memory dies with it: there is nothing to guard."""
+        """Does nothing: the containers in this process's memory end with it."""
         return nullcontext()
 
     def start(self, spec: ContainerSpec) -> str:
@@ -363,7 +364,7 @@ class FakeRuntime:
                 return
 
     def _shared_files(self, spec: ContainerSpec) -> dict[str, str]:
-        """What lies on the volumes that a container has from another."""
+        """The files on the volumes that a container shares with another."""
         other = self.containers.get(spec.volumes_from or "")
         folders = (*spec.volumes, *spec.disks)
         return {

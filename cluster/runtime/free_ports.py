@@ -13,7 +13,7 @@ before the container does."""
 
 
 def free_port() -> int:
-    """A loopback port that is free now; it may be taken before it is published."""
+    """A loopback port that is free now; another process may take it before it is published."""
     for _ in range(50):
         port = random.randint(FIRST, LAST)
         with socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""The labels on everything the harness creates, by which leftovers are found again."""
+"""The labels on all resources that the harness creates, by which leftovers are found."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def owner_is_alive(labels: Mapping[str, str]) -> bool:
 def _start_of(pid: int) -> str:
     """The kernel's start time of a process in clock ticks; "0" where there is no /proc.
 
-    A process that has ended but was not waited for by its parent still has an entry: it is gone.
+    A process that has ended without a `wait` of its parent still has an entry: it counts as ended.
     """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:

@@ -1,4 +1,4 @@
-"""What a container said before it ended, short enough for an error."""
+"""The log tail of a container that ended, short enough for an error message."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from streamquake.cluster.runtime.runtime import ContainerRuntime
 
 LINES = 15
 LOOKED_AT = 400
-"""Lines of the log that are read: the end of a JVM's log is often a trace of fifty frames under
-the one line that says why."""
+"""Lines of the log that are read: a JVM's log often ends with a trace of fifty frames below the one
+line that states the reason."""
 
 
 def log_tail(runtime: ContainerRuntime, container: str) -> str:

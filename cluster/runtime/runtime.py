@@ -1,4 +1,4 @@
-"""The seam to a container engine: what the harness asks of one, and the values it passes.
+"""The interface to a container engine: its calls, and the values it passes.
 
 `docker/` implements it with the docker SDK; `fake_runtime.py` is the shipped fake, on which every
 fault and the whole runner are tested in milliseconds. One contract suite runs over both.
@@ -19,13 +19,13 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 
 class RuntimeUnavailable(StreamquakeError):
-    """No container engine answers, or it may not be used; the message says what to do."""
+    """No container engine answers, or it may not be used; the message states the next step."""
 
     kind = ErrorKind.ENGINE_MISSING
 
 
 class ContainerError(StreamquakeError):
-    """The engine refused or failed a call; the message names container and cause."""
+    """The engine rejected or failed a call; the message names container and cause."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -43,14 +43,14 @@ class ContainerStatus(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     RESTARTING = "restarting"
-    """It has ended, and the engine will start it again by itself."""
+    """It has ended, and the engine will restart it by itself."""
     EXITED = "exited"
     GONE = "gone"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerSpec:
-    """A container that shall run. Ports are published on loopback only (container -> host)."""
+    """A container to run. Ports are published on loopback only (container -> host)."""
 
     name: str
     image: str
@@ -73,8 +73,8 @@ class ContainerSpec:
     disks: Mapping[str, str] = field(default_factory=dict)
     """The same, each on a block device of the engine's machine that holds ext4: path -> device."""
     volumes_from: str | None = None
-    """A container, running or not, whose volumes this one has as well, in place of new ones at the
-    same paths. They go with the last container that has them."""
+    """A container, running or not, whose volumes this one shares, instead of new ones at the same
+    paths. They are removed with the last container that has them."""
     keeps_disks: bool = False
     """With the right to make and mount loop devices, and the engine's control groups at
     CONTROL_GROUPS: for the one helper that provides disks to the others."""
@@ -97,7 +97,7 @@ class ContainerState:
     started_at: str = ""
     """When its main process was started, as ISO 8601; empty when it never was."""
     restarts: int = 0
-    """How often the engine has started it again by itself since the last start by a client."""
+    """How often the engine has restarted it by itself since its last explicit start."""
     image: str = ""
     """The reference it was created with, and below the id of the image that this meant then."""
     image_id: str = ""
@@ -112,15 +112,13 @@ class ContainerState:
 GONE = ContainerState(status=ContainerStatus.GONE)
 
 CONTROL_GROUPS = "/host-cgroup"
-"""Where a container that keeps disks finds the control groups of the engine's machine."""
+"""The path at which a keeper of disks finds the control groups of the engine's machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a container may use, what it uses, and how often it met its limits since it started.
-
-    A limit is None where there is none. Of a stopped container only the limits are known.
-    """
+    """The limits of a container, its use of resources, and how often it met its limits since its
+    start. A limit is None where there is none. Of a stopped container only the limits are known."""
 
     cpus: float | None = None
     throttled: int = 0
@@ -149,7 +147,7 @@ class ExecResult:
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerEvent:
-    """Something that happened to a container, from the engine's event stream."""
+    """An event of a container, from the engine's event stream."""
 
     id: str
     action: str
@@ -161,9 +159,9 @@ class ContainerEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class InjectionTimes:
-    """When a disturbance was called and when its effect was seen, epoch nanoseconds.
+    """When an injection was called and when its effect was observed, epoch nanoseconds.
 
-    The effect lies between the two. `how` says what was watched: `pidfd`, `api`.
+    The effect began between the two. `how` names what was observed: `pidfd`, `api`.
     """
 
     called_ns: int
@@ -172,10 +170,8 @@ class InjectionTimes:
 
 
 class ContainerRuntime(Protocol):
-    """What the harness asks of a container engine.
-
-    Every call may raise ContainerError; none hangs without end.
-    """
+    """The calls of the harness to a container engine. Every call may raise ContainerError; none
+    hangs forever."""
 
     def check(self) -> None:
         """Raise RuntimeUnavailable, with the next step, when no engine can be used."""
@@ -193,8 +189,8 @@ class ContainerRuntime(Protocol):
         ...
 
     def guard(self, run_id: str) -> AbstractContextManager[None]:
-        """While it is open: if this process is killed without cleanup, within 10 s everything with
-        the run's label is removed. Leaving it in the ordinary way removes nothing."""
+        """While the context is open: if this process is killed without cleanup, everything with the
+        run's label is removed within 10 s. A normal exit of the context removes nothing."""
         ...
 
     def start(self, spec: ContainerSpec) -> str:
@@ -218,38 +214,38 @@ class ContainerRuntime(Protocol):
         ...
 
     def kill(self, container: str, signal: str = "KILL") -> InjectionTimes:
-        """Send a signal to the main process; for KILL, return when the process is gone.
+        """Send a signal to the main process; for KILL, return when the process has ended.
 
         A container that has ended already is left as it is.
         """
         ...
 
     def pause(self, container: str) -> InjectionTimes:
-        """Freeze every process; frozen already is fine."""
+        """Freeze every process; a frozen container is left as it is."""
         ...
 
     def unpause(self, container: str) -> InjectionTimes:
-        """Thaw every process; not frozen is fine."""
+        """Thaw every process; a container that is not frozen is left as it is."""
         ...
 
     def usage(self, container: str) -> Usage:
-        """The limits now and how they were met; of one that is gone, nothing."""
+        """The present limits and how often they were met; empty for a removed container."""
         ...
 
     def limit_cpus(self, container: str, cpus: float | None) -> InjectionTimes:
-        """Let it use this many processors, None for all; kept when it is started again."""
+        """Set the limit of processors, None for all; kept over a restart."""
         ...
 
     def limit_memory(self, container: str, limit_bytes: int) -> InjectionTimes:
-        """Let it use this much memory; kept when it is started again.
+        """Set the limit of memory, bytes; kept over a restart.
 
         Raises ContainerError when it uses more that cannot be reclaimed (control groups v1).
         """
         ...
 
     def restart_on_failure(self, container: str, times: int) -> None:
-        """From now on let the engine itself start it again when its main process fails, this
-        often at most; 0 is never, as from the start."""
+        """Let the engine restart it when its main process fails, this often at most; 0, the initial
+        value, is never."""
         ...
 
     def put(self, container: str, contents: Mapping[str, str]) -> None:
@@ -285,16 +281,17 @@ class ContainerRuntime(Protocol):
     def find(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
         """Containers, running or not, that carry all these labels.
 
-        An empty value asks only that the label is there, whatever it says.
+        An empty value matches any value of the label.
         """
         ...
 
     def find_networks(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]: ...
 
     def remove(self, container: str) -> None:
-        """Kill and remove a container and its anonymous volumes; gone already is fine."""
+        """Kill and remove a container and its anonymous volumes; does nothing if it does not
+        exist."""
         ...
 
     def remove_network(self, network: str) -> None:
-        """Remove a network; gone already is fine."""
+        """Remove a network; does nothing if it does not exist."""
         ...

@@ -1,8 +1,8 @@
-"""Sweep: what dead runs left behind, found by label and removed.
+"""Sweep: the resources that dead runs left, found by label and removed.
 
-A run's things carry the run and the process that owns them. Only where that process is gone are
-they left over; things of runs that live, and clusters kept on purpose (`up`, `--keep`), which
-have no owner, are not touched unless everything is asked for.
+The resources of a run are labelled with the run and its owner process. They are leftovers only if
+that process has ended; resources of live runs, and clusters kept on purpose (`up`, `--keep`), which
+have no owner, are removed only on request (`everything`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover:
-    """What is there of one run, its reaper among the containers."""
+    """The resources of one run, with its reaper among the containers."""
 
     run_id: str
     containers: tuple[FoundResource, ...]

@@ -12,7 +12,7 @@ Pending = Callable[[], str | None]
 
 
 class NotReadyInTime(StreamquakeError):
-    """Something awaited did not come within its limit; `reason` is what was seen last."""
+    """A state was not reached within its limit; `reason` is the last observation."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -24,7 +24,7 @@ class NotReadyInTime(StreamquakeError):
 def wait_until(
     pending: Pending, *, what: str, limit_s: float, clock: Clock, every_s: float = 0.1
 ) -> None:
-    """Poll until `pending` answers None. Raises NotReady with the last reason.
+    """Poll until `pending` returns None. Raises NotReadyInTime with the last reason.
 
     An exception from `pending` ends the wait at once: that is how a dead container fails fast.
     """

@@ -52,7 +52,7 @@ class JvmFault(NodeFault):
     def role_problem(cls, topology: Topology, role: str) -> str | None:
         service, _, kind = role.partition("/")
         if kind != ROLE:
-            return f"{cls.name} acts on steps of tasks, and a {kind} runs none; aim at a {ROLE}"
+            return f"{cls.name} acts on steps of tasks, and a {kind} runs none; target a {ROLE}"
         declared = topology.services[service]
         group = declared.nodes.get(kind)
         if foreign := (group.image if group else None) or declared.image:

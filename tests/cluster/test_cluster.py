@@ -168,7 +168,7 @@ def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeR
         _start(cluster)
 
     assert str(died.value) == (
-        "echo/server-2 ended with exit code 137, killed for want of memory\n"
+        "echo/server-2 ended with exit code 137, killed for lack of memory\n"
         "java.lang.OutOfMemoryError\n"
     )
     assert runtime.clock.now_ns() < 2e9
@@ -198,13 +198,13 @@ def test_a_node_whose_end_is_noticed_late_is_told_as_dead_not_as_unlinked(
         _start(cluster)
 
 
-def test_links_that_cannot_be_laid_on_a_living_node_are_an_error(
+def test_link_rules_that_cannot_be_added_on_a_running_node_are_an_error(
     cluster: Cluster, runtime: FakeRuntime
 ) -> None:
     runtime.on_network_tool.insert(
         0, lambda spec, argv: ExecResult(exit_code=1, output="no room") if argv[0] == "sh" else None
     )
-    with pytest.raises(ContainerError, match="could not be laid: no room"):
+    with pytest.raises(ContainerError, match="could not be added: no room"):
         _start(cluster)
 
 

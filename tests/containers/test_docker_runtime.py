@@ -161,7 +161,7 @@ def test_memory_beyond_the_limit_is_seen_as_such(docker_run: DockerRuntime, run_
         state = docker_run.inspect(container)  # the end and its cause are told one by one
         return None if state.oom_killed and state.status == ContainerStatus.EXITED else str(state)
 
-    wait_until(pending, what="ended for want of memory", limit_s=60, clock=SystemClock())
+    wait_until(pending, what="ended for lack of memory", limit_s=60, clock=SystemClock())
     assert docker_run.inspect(container).exit_code == 137
 
 

@@ -43,7 +43,7 @@ def quota_us(cpus: float | None) -> int:
 
 
 def usage_on_host(container: str, pid: int) -> Usage | None:
-    """What the files of the container's group say; None where they are out of reach."""
+    """The contents of the container's group files; None where they are out of reach."""
     found: dict[str, str] = {}
     for controller, files in READ.items():
         folder = _folder(controller, container, pid)
@@ -54,7 +54,7 @@ def usage_on_host(container: str, pid: int) -> Usage | None:
 
 
 def usage_inside(output: str) -> Usage:
-    """What the files say, as `READ_INSIDE` prints them."""
+    """The contents of the files, as printed by `READ_INSIDE`."""
     parts = (part.partition("\n") for part in output.split("== ")[1:])
     return usage_of({name: text for name, _, text in parts})
 
@@ -130,7 +130,8 @@ def _numbers(text: str) -> dict[str, int]:
 
 
 def _folder(controller: str, container: str, pid: int) -> Path | None:
-    """Where the group of a container's main process lies; None for a process of elsewhere."""
+    """The path of the control group of a container's main process; None for a process of another
+    machine."""
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:

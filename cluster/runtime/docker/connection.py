@@ -20,8 +20,8 @@ CALL_LIMIT_S = 120
 """A loaded engine needs tens of seconds to remove a container; longer than this it hangs."""
 
 PORT_TAKEN = ("port is already allocated", "bind: address already in use", "ports are not avail")
-"""The engine's words for a taken host port. A taken *container* address is told in other words
-("Address already in use" with nothing before it), and another port would not cure it."""
+"""The engine's words for a taken host port. A taken *container* address has another message
+("Address already in use" with nothing before it), and another port would not help."""
 
 
 def connect(limit_s: int | None = CALL_LIMIT_S) -> docker.APIClient:

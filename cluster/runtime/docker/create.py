@@ -89,8 +89,8 @@ def _networking(client: docker.APIClient, spec: ContainerSpec) -> Any:
 
 
 def _socket_path(client: docker.APIClient) -> str:
-    """Where the engine's socket lies for the engine: on a Linux host the path this client uses
-    (a rootless engine has another than the usual one); inside Docker Desktop's machine always the
+    """The path of the engine's socket as the engine itself has it: on a Linux host the path this
+    client uses (a rootless engine has an unusual one); inside Docker Desktop's machine always the
     usual one."""
     adapter = client.get_adapter(client.base_url)
     path = getattr(adapter, "socket_path", None)

@@ -22,11 +22,12 @@ from streamquake.cluster.runtime.runtime import (
 )
 
 GRACE_S = 10.0
-"""How much longer than the command's own limit the engine may take to tell of its end."""
+"""How much longer than the command's own limit the engine may take to report its end."""
 KILLED_BY_SIGNAL = 128
 KILLED = KILLED_BY_SIGNAL + 9
 REPORTS_ITS_END = '"$@"; code=$?; printf %s "$0"; printf %s "$0" >&2; exit $code'
-"""Runs its arguments, then says its own name on both streams: who hears it twice heard all."""
+"""Runs its arguments, then prints its own name on both streams: a reader who gets it twice has all
+of the output."""
 
 SAME_IPTABLES = """
 if iptables-legacy -t nat -S DOCKER_OUTPUT >/dev/null 2>&1; then
@@ -38,19 +39,20 @@ if iptables-legacy -t nat -S DOCKER_OUTPUT >/dev/null 2>&1; then
 fi
 exec "$@"
 """
-"""Use the kind of iptables (legacy or nf_tables) with which the engine laid its own rules."""
+"""Use the kind of iptables (legacy or nf_tables) with which the engine created its own rules."""
 
 
 def run(
     client: docker.APIClient, container: str, argv: Sequence[str], timeout_s: float
 ) -> ExecResult:
-    """Run a command to its end. One that outlives its limit is killed, and ContainerError raised.
+    """Run a command to its end. A command that exceeds its limit is killed, and ContainerError
+    raised.
 
     The engine cannot end a command it began, so `timeout` (coreutils or busybox, in every usual
-    image) does it inside; the deadline here is only for an engine or container that hangs.
-    Two seconds after a command's end the engine closes its streams, read or not (`EventExit` in
-    moby's `daemon/monitor.go`): on a busy machine an answer comes short, or empty, which must not
-    be taken for what the command said: AnswerLost.
+    image) does it inside; the deadline here is only for an engine or container that hangs. Two
+    seconds after a command's end the engine closes its streams, read or not (`EventExit` in moby's
+    `daemon/monitor.go`): on a busy machine the output may be incomplete, or empty, which must not
+    be taken for the command's output: ResponseLost.
     """
     limit_s = max(1, math.ceil(timeout_s))
     end = uuid.uuid4().hex

@@ -29,7 +29,7 @@ REPORT_EVERY_S = 0.005
 
 @dataclass(frozen=True, kw_only=True)
 class Freezer:
-    """The freezer of one container: the file to write, the file that tells, and their words."""
+    """The freezer of one container: the file to write, the file to read, and their contents."""
 
     group: Path
     asked: str
@@ -37,20 +37,21 @@ class Freezer:
     words: tuple[str, str]
     """What to write for thawed and for frozen."""
     frozen_line: str
-    """The line by which the kernel says that everything is frozen."""
+    """The line by which the kernel reports that everything is frozen."""
 
     def is_frozen(self) -> bool:
-        """Raises OSError when the control group is gone."""
+        """Raises OSError when the control group was removed."""
         return self.frozen_line in (self.group / self.reported).read_text().splitlines()
 
     def is_requested(self) -> bool:
-        """Whether it was asked to freeze, done or not; not when the control group is gone."""
+        """Whether a freeze was requested, completed or not; False when the control group was
+        removed."""
         with suppress(OSError):
             return (self.group / self.asked).read_text().strip() in ("FREEZING", "FROZEN", "1")
         return False
 
     def set(self, frozen: bool, clock: Clock) -> None:
-        """Freeze or thaw, and return when the kernel says so. Raises ContainerError."""
+        """Freeze or thaw, and return when the kernel reports it. Raises ContainerError."""
         name = self.group.name
         state = "frozen" if frozen else "thawed"
         try:

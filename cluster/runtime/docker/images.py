@@ -30,7 +30,7 @@ class DockerImages:
         return True
 
     def pull(self, ref: str, timeout_s: float) -> bool:
-        """Ask the registry; an engine that cannot reach it can take minutes to say so."""
+        """Query the registry; an engine that cannot reach it can take minutes to report that."""
         asking = threading.Thread(target=self._try_pull, args=(ref,), daemon=True)
         asking.start()
         asking.join(timeout_s)

@@ -25,7 +25,7 @@ class ContainerLimits:
         self._clock = clock
 
     def usage(self, container: str) -> Usage:
-        """Of a stopped container what it will be limited to; of one that is gone, nothing."""
+        """The limits that a stopped container will have; empty for a removed one."""
         with translated(f"limits of {container}"):
             try:
                 about: dict[str, Any] = self._client.inspect_container(container)
@@ -61,8 +61,8 @@ class ContainerLimits:
     def _limit(
         self, container: str, in_kernel: Callable[[int], bool], **settings: Any
     ) -> InjectionTimes:
-        """The kernel's way is quick, and its bracket narrow; the engine is told in any case, or
-        the limit would be the old one after a restart."""
+        """The kernel's interface is fast, with narrow injection times; the engine is updated in any
+        case, or the old limit would be back after a restart."""
         with translated(f"limiting {container}"):
             try:
                 pid: int = self._client.inspect_container(container)["State"]["Pid"]

@@ -1,9 +1,9 @@
-"""Networks whose addresses the harness may hand out.
+"""Networks whose addresses the harness may assign.
 
-The engine gives containers fixed addresses only in a network with an explicit subnet, and
-chooses free subnets only by itself. So it is asked to choose (it knows the host's routes and its
-other networks), and the network is made again with just that subnet. Between the two another run
-may take it; then the engine chooses anew.
+The engine gives containers fixed addresses only in a network with an explicit subnet, and chooses
+free subnets only by itself. So the engine chooses first (it knows the host's routes and its other
+networks), and the network is created again with just that subnet. Between the two another run may
+take the subnet; then the engine chooses again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Networks:
         )
 
     def remove(self, network: str) -> None:
-        """Remove a network; gone already is fine. Containers still in it are cut off first."""
+        """Remove a network; does nothing if it does not exist. Containers still in it are
+        disconnected first."""
 
         def pending() -> str | None:
             try:

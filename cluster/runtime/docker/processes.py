@@ -1,7 +1,7 @@
 """What is done to a container's processes: ended, signalled, frozen, thawed.
 
 Through the kernel where the container is of this host (`kernel.py`, `freezer.py`), through the
-engine elsewhere. Either way the engine comes to know it, so that what it says stays true.
+engine elsewhere. Either way the engine is informed, so that its state stays correct.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ ENDED = (ContainerStatus.EXITED, ContainerStatus.CREATED)
 class Processes:
     """The processes of all containers of one engine.
 
-    The main process of each is remembered from when it was last looked at, because asking the
-    engine takes longer than the signal; the sender makes sure that it is still the container's.
+    The main process of each is remembered from its last inspection, because a query to the engine
+    takes longer than a signal; the sender of a signal verifies that the process is still the
+    container's.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Processes:
         self._pids[container] = pid
 
     def seen(self, container: str) -> int:
-        """The main process when it was last looked at; 0 when there was none."""
+        """The main process at the last inspection; 0 when there was none."""
         return self._pids.get(container, 0)
 
     def kill(self, container: str, signal: str) -> InjectionTimes:
@@ -92,7 +93,7 @@ class Processes:
         return InjectionTimes(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
 
     def await_status(self, container: str, awaited: set[ContainerStatus]) -> None:
-        """Wait until the engine says so. Raises ContainerError."""
+        """Wait until the engine reports it. Raises ContainerError."""
 
         def pending() -> str | None:
             status = self._inspect(container).status

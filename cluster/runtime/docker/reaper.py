@@ -1,4 +1,4 @@
-"""The reaper: removes what a run left behind when its process was killed without cleanup.
+"""The reaper: removes what a run left behind when its process died without a goodbye.
 
 A small server in a container is told the run's label over a TCP connection, in the protocol of
 testcontainers' Ryuk (https://github.com/testcontainers/moby-ryuk). It holds the engine's socket,
@@ -38,8 +38,8 @@ ENV: Mapping[str, str] = {
     "RYUK_CONNECTION_TIMEOUT": "60s",
     "RYUK_RECONNECTION_TIMEOUT": "2s",
 }
-"""The connection is local and never opened a second time, so there is no peer to wait for; the two
-seconds are for the engine to finish what the dead process asked of it last."""
+"""The connection is local and never opened a second time, so no reconnection is awaited; the two
+seconds let the engine finish the last requests of the dead process."""
 
 
 class Reaper:
@@ -68,7 +68,8 @@ class Reaper:
         self.stop()
 
     def start(self) -> None:
-        """Start the reaper and tell it the run. Raises ContainerError when it does not answer."""
+        """Start the reaper and send it the run's label. Raises ContainerError when it does not
+        answer."""
         port = self._start_container()
         try:
             wait_until(

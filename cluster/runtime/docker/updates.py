@@ -23,7 +23,7 @@ def update(client: docker.APIClient, container: str, clock: Clock, **settings: A
     then. Raises ContainerError when the engine never notices.
     """
 
-    def refused() -> str | None:
+    def pending_update() -> str | None:
         try:
             client.update_container(container, **settings)
         except APIError as error:
@@ -34,6 +34,6 @@ def update(client: docker.APIClient, container: str, clock: Clock, **settings: A
 
     what = f"{', '.join(settings)} set"
     try:
-        wait_until(refused, what=what, limit_s=NOTICED_WITHIN_S, clock=clock)
+        wait_until(pending_update, what=what, limit_s=NOTICED_WITHIN_S, clock=clock)
     except NotReadyInTime as never:
         raise ContainerError(f"{container}: {never}") from never

@@ -108,7 +108,10 @@ def test_what_proves_nothing_exits_with_3(run_command: RunCommand, tmp_path: Pat
         (("--actual", "e.json", "--key", "id", "--ack", "id"), "text or a boolean, got bigint"),
         (("--actual", "e.json", "--key", "id", "--sequence", "id,ack"), "expected one expression"),
         (("--actual", "e.json", "--key", "id", "--actual-key", "id,ack"), "as many expressions"),
-        (("--actual", "e.json", "--key", "id", "--actual-compare", "id"), "differs from --compare"),
+        (
+            ("--actual", "e.json", "--key", "id", "--actual-compare", "id"),
+            "replaces --compare on the actual side",
+        ),
         (("--actual", "e.json", "--key", "CAST(ack AS INT)"), "failed on a record"),
         (("--actual", "e.json", "--key", "id", "--also", "gpa"), '"gpa"; did you mean "gap"?'),
         (("--actual", "notes", "--key", "id"), "set it with"),
@@ -240,7 +243,7 @@ def test_a_file_maps_a_side(run_command: RunCommand, tmp_path: Path) -> None:
         (
             "key: id\n",
             ("--key", "id", "--actual-key", "id"),
-            "m.yaml:1: key: --actual-key says that",
+            "m.yaml:1: key: --actual-key gives that too",
         ),
         (
             "key: id\n",
