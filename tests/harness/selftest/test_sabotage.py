@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile import digest, reconcile, retractions, row_diff, row_hashes
-from streamquake.harness.reconcile.anomalies import gap, wrong_partition
+from streamquake.harness.reconcile.anomalies import gap, unmatched_retraction, wrong_partition
 from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.selftest.cells import chosen
@@ -177,7 +177,7 @@ def _takes_refused_for_unknown(patch: pytest.MonkeyPatch) -> None:
 
 
 def _takes_even_numbers_for_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gap, "_whole", lambda sequence, kind: sequence * 2)
+    patch.setattr(gap, "_whole_numbers", lambda sequence, kind: sequence * 2)
 
 
 def _takes_the_first_partition_for_every_key(patch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def _forgets_unsent_retractions(patch: pytest.MonkeyPatch) -> None:
     def matched(actual: DataFrame, shape: Shape) -> DataFrame:
         return real(actual, shape).where(~retractions.is_retraction(shape))
 
-    patch.setattr(retractions, "unmatched_records", matched)
+    patch.setattr(unmatched_retraction, "unmatched_records", matched)
 
 
 SABOTAGE: Sequence[tuple[Break, str]] = (
