@@ -1,7 +1,7 @@
-"""Checkpoints as they come into sight: triggered, acknowledged, completed, failed; restores.
+"""Observed checkpoints: triggered, acknowledged, completed, failed; restores.
 
-The JobManager is asked for its whole list again and again; what changed since the last look
-becomes events. A checkpoint that came and went between two looks still gives all its events.
+The JobManager's whole list is polled; changes since the last poll become events. A checkpoint that
+began and ended between two polls still gives all its events.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from streamquake.reports.record.event import Action, Kind
 
 Document = Mapping[str, Any]
 NO_REASON = "no reason given"
-"""The reason of a checkpoint that failed and of which Flink says no more."""
+"""The reason of a failed checkpoint for which Flink reports none."""
 
 
 class CheckpointWatch:
-    """Remembers what was seen of the checkpoints of one job."""
+    """Remembers the observed checkpoints of one job."""
 
     def __init__(self, job: str) -> None:
         self._job = job
@@ -28,7 +28,7 @@ class CheckpointWatch:
         self._restored_at_ms = 0
 
     def poll(self, document: Document) -> Iterator[Observation]:
-        """What is new in an answer of `GET /jobs/:job/checkpoints`, oldest first."""
+        """The new events in an answer of `GET /jobs/:job/checkpoints`, oldest first."""
         for checkpoint in reversed(document["history"]):
             if checkpoint["id"] not in self._ended:
                 yield from self._progress(checkpoint)
@@ -95,7 +95,7 @@ def phases(details: Mapping[str, Document]) -> dict[str, Any]:
 
 def subtasks_of(details: Mapping[str, Document]) -> list[dict[str, Any]]:
     """What each subtask that acknowledged a checkpoint spent its time on, in milliseconds, and how
-    many bytes in flight it passed or kept; of the same answers as `phases`."""
+    many in-flight bytes it processed or persisted; from the same answers as `phases`."""
     return [
         {
             "vertex": vertex,

@@ -47,7 +47,7 @@ OWNED = (
 )
 
 _CLUSTER: Mapping[str, Scalar] = {
-    # Looking must be quick: the REST handlers answer from caches of this age.
+    # Polls must be quick: the REST handlers answer from caches of this age.
     "web.refresh-interval": "100 ms",
     "rest.cache.checkpoint-statistics.timeout": "20 ms",
     "metrics.fetcher.update-interval": "500 ms",
@@ -56,11 +56,11 @@ _CLUSTER: Mapping[str, Scalar] = {
     "web.timeout": "10 s",
     # Long enough to bridge gaps in the polling, short enough to be sent ten times a second.
     "web.checkpoints.history": 30,
-    # A killed TaskManager is missed after two failed heartbeats, a frozen one after ten seconds;
+    # A killed TaskManager is detected after two failed heartbeats, a frozen one after ten seconds;
     # shorter, and a JVM starved on a small machine would be taken for a frozen one.
     "heartbeat.interval": "1 s",
     "heartbeat.timeout": "10 s",
-    # Channels shall cross the network, and a killed TaskManager shall not hold the whole job.
+    # Channels must cross the network, and a killed TaskManager must not run the whole job.
     "taskmanager.load-balance.mode": "SLOTS",
     # Sized for a gigabyte: Flink's defaults would leave tasks 26 MB of heap.
     "taskmanager.memory.jvm-metaspace.size": "192m",
@@ -84,8 +84,8 @@ def config_file(
 ) -> str:
     """The text of a node's config.yaml; `by_hand` as of `Ports`."""
     service = topology.services[node.service]
-    # Each JobManager has its own address; the others are told where the first one is, and with
-    # high availability ask ZooKeeper instead.
+    # Each JobManager has its own address; the others get the address of the first one, and with
+    # high availability query ZooKeeper instead.
     is_one = node.role == "jobmanager"
     jobmanager = node.host if is_one else jobmanager_of(topology, node.service).host
     of_jobs = job_settings(topology, node.service)
@@ -123,9 +123,9 @@ def config_file(
 def _task_rpc(topology: Topology, service: str) -> int:
     """A new port at each start, unless a link must know it.
 
-    A TaskManager that comes back on its old address can meet the JobManager's own attempts to
-    reach the one before; where both dial at once, Pekko keeps an association that discards what
-    comes in ("in read-only association"), and the TaskManager never registers.
+    A TaskManager that restarts on its old address can meet the JobManager's own connection attempts
+    to the former one; where both connect at once, Pekko keeps an association that discards incoming
+    messages ("in read-only association"), and the TaskManager never registers.
     """
     wanted = (link.port for link in topology.links.values() if link.to.startswith(f"{service}/"))
     return TASK_RPC if {TASK_RPC, TASK_RPC_NAME} & set(wanted) else 0

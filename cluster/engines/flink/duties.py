@@ -1,4 +1,4 @@
-"""What a Flink node does now: which JobManager leads, which TaskManager runs a subtask."""
+"""The duties of Flink nodes: which JobManager leads, which TaskManager runs a subtask."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SUBTASK = NodeDuty(
 )
 """Subtasks are counted from 0, as Flink does; NAME is a part of the vertex's name."""
 ANSWER_S = 3.0
-"""How long a JobManager is asked again that answers with an error of its own, such as a cancelled
-look at the execution graph, before the injection is given up."""
+"""How long the request to a JobManager is repeated that answers with an error of its own, such as a
+cancelled access to the execution graph, before the injection is given up."""
 
 
 def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
 
 
 def current_job(cluster: LiveCluster, service: str, rest: FlinkRest) -> str:
-    """The job of the run; on a cluster started by hand the only one that has not ended."""
+    """The job of the run; on a manually started cluster the only one that has not ended."""
     if cluster.run.job is not None and cluster.run.job.service == service:
         return cluster.run.job.id
     return only_job(service, rest)
@@ -72,7 +72,7 @@ def only_job(service: str, rest: FlinkRest) -> str:
 
 
 def _running(cluster: LiveCluster, service: str, rest: FlinkRest, subtask: int, part: str) -> str:
-    """The node whose TaskManager runs a subtask of the first vertex that is called so."""
+    """The node whose TaskManager runs a subtask of the first vertex whose name matches."""
     job = current_job(cluster, service, rest)
     vertices = rest.get(f"/jobs/{job}")["vertices"]
     names = {vertex["name"]: vertex["id"] for vertex in vertices}

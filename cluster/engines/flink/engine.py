@@ -1,4 +1,4 @@
-"""The engine "flink": a session cluster, and a SQL gateway through which SQL jobs come in."""
+"""The engine "flink": a session cluster, and a SQL gateway that receives SQL jobs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FlinkEngine:
 
     name = "flink"
     worker_role = "taskmanager"
-    """The role whose nodes offer slots, one each unless the topology says more."""
+    """The role whose nodes offer slots, one each unless the topology sets more."""
     programs = ("sql", "jar")
     parts: Mapping[str, str] = {"worker": "taskmanager", "coordinator": "jobmanager"}
 
@@ -144,7 +144,7 @@ class FlinkEngine:
         return f"not registered: {', '.join(missing)}" if missing else None
 
     def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
-        """By the interval that the job or its service gives."""
+        """Decided by the interval that the job or its service sets."""
         if INTERVAL in config:
             return str(config[INTERVAL]) not in ("0", "0s", "disabled")
         return INTERVAL in topology.services[service].config
@@ -192,7 +192,7 @@ class FlinkEngine:
             with jobmanager(cluster, service) as rest:
                 return duties.only_job(service, rest)
         except (FlinkUnreachable, FlinkError) as error:
-            raise LookupError(f"the job of {service} cannot be asked for: {error}") from error
+            raise LookupError(f"the job of {service} cannot be queried: {error}") from error
 
     def savepoint_problem(self, topology: Topology, service: str) -> str | None:
         return operations.savepoint_problem(topology, service)
@@ -266,7 +266,7 @@ def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
 
 
 def _silent_jobmanager(cluster: LiveCluster, service: str) -> str | None:
-    """A JobManager that has not ended and does not answer, also not for the one that leads."""
+    """A JobManager that has not ended and does not answer, not even through the leader."""
     for node in ha.running(cluster, service):
         try:
             with FlinkRest(cluster.address(node, REST)) as rest:

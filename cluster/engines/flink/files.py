@@ -1,8 +1,9 @@
-"""The files that a Flink job's checkpoints leave on HDFS: how many, and how large.
+"""The files that a Flink job's checkpoints leave on HDFS: their number and size.
 
-A checkpoint's folder is listed soon after it completed, by another thread than the one that saw it
-complete: with few checkpoints retained the folder is gone some checkpoints later. The job's folder
-`shared` is listed with it: incremental checkpoints keep there what several of them refer to.
+A checkpoint's folder is listed soon after the checkpoint completed, by another thread than the one
+that observed it: if few checkpoints are retained, the folder is removed some checkpoints later. The
+job's folder `shared` is listed with it: incremental checkpoints store files there that several of
+them refer to.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streamquake.reports.record.event import Action
 SHARED = "shared"
 """Flink's name for that folder (`AbstractFsCheckpointStorageAccess`)."""
 KEPT = 16
-"""Listings that wait; the oldest are dropped when the NameNode does not answer for long."""
+"""Pending listings; the oldest are dropped when the NameNode does not answer for long."""
 
 
 class CheckpointFiles:
@@ -33,13 +34,13 @@ class CheckpointFiles:
         self._due: deque[tuple[int, str]] = deque(maxlen=KEPT)
 
     def await_listing(self, completed: Mapping[str, Any]) -> None:
-        """List the folder of a completed checkpoint at the next look, where it lies on HDFS."""
+        """List the folder of a completed checkpoint at the next poll, if it is on HDFS."""
         path = urlsplit(completed.get("path") or "")
         if path.scheme == "hdfs" and self._store is not None:
             self._due.append((completed["checkpoint"], path.path))
 
     def poll(self) -> Iterator[Observation]:
-        """What was found in the folders that are due; nothing is told of one that is gone."""
+        """The contents of the folders that are due; nothing is recorded of a removed folder."""
         while self._due and self._store is not None:
             checkpoint, path = self._due.popleft()
             requested = namenode(self._cluster, self._store)

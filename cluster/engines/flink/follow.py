@@ -1,6 +1,7 @@
-"""Following a Flink job: polling its REST interface and telling what is new, until stopped.
+"""Follow a Flink job: poll its REST interface and record changes, until stopped.
 
-A JobManager that does not answer is no news about the job: nothing is told until it answers again.
+A JobManager that does not answer proves nothing about the job: nothing is recorded until it answers
+again.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ def follow(
     measure: RecordSample,
     stop: threading.Event,
 ) -> None:
-    """Watch a job until `stop` or its end. Raises nothing for a JobManager that is away.
+    """Observe a job until `stop` or its end. Raises nothing for an unreachable JobManager.
 
-    Checkpoints are watched in a thread and a connection of their own: faults wait for their steps,
-    and must not wait for the looks at tasks and metrics, which take many questions.
+    Checkpoints are observed in a thread and a connection of their own: faults wait for their steps,
+    and must not wait for polls of tasks and metrics, which take many requests.
     """
     with (
         jobmanager(cluster, service) as rest,
@@ -76,13 +77,13 @@ def follow(
             over.set()
         checkpoints.result()
         if follower.ended:
-            # What completed with the job's end, as a savepoint that it was stopped with does.
+            # Checkpoints that completed with the job's end, such as the savepoint of a stop.
             with suppress(FlinkUnreachable):
                 follower.poll_checkpoints()
 
 
 class JobFollower:
-    """Looks at one job; each look does what is due."""
+    """Polls one job; each poll makes the requests that are due."""
 
     def __init__(
         self,
@@ -119,18 +120,18 @@ class JobFollower:
         return self._states.ended
 
     def poll(self) -> None:
-        """One look at everything. Raises FlinkUnreachable."""
+        """One poll of everything. Raises FlinkUnreachable."""
         self.poll_job()
         self.poll_checkpoints()
 
     def poll_job(self) -> None:
-        """Ask what is due of the job and its tasks and tell what is new. Raises
+        """Make the due requests about the job and its tasks and record changes. Raises
         FlinkUnreachable."""
         try:
             if not self._introduced:
                 detail = self._rest.get(self._path)
                 if detail["state"] == "INITIALIZING":
-                    return  # its graph is still being made, and its state mapped to it
+                    return  # its graph is still being built, and its state mapped to it
                 self._report([self._submitted(detail)])
                 self._introduced = True
             if self._is_due(TASKS_S):
@@ -150,13 +151,13 @@ class JobFollower:
             self._metrics.poll_subtasks(answers)
 
     def poll_checkpoints(self) -> None:
-        """Tell what is new of the checkpoints, once the job was told. Raises FlinkUnreachable."""
+        """Record new checkpoint events, once the job was recorded. Raises FlinkUnreachable."""
         if not (self._introduced and self._has_checkpoints):
             return
         try:
             found = self._quick.get(f"{self._path}/checkpoints")
         except FlinkError:
-            return  # whether the job is lost is told by the look at the job
+            return  # the poll of the job records whether the job is lost
         for observation in self._checkpoints.poll(found):
             seen_ns = self._clock.now_ns()
             if observation.action in (Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED):
@@ -204,7 +205,7 @@ class JobFollower:
         )
 
     def _lost_or_not_ready(self, error: FlinkError) -> None:
-        """A job that was there and is not known any more is lost; other errors pass."""
+        """A job that existed and is no longer known is lost; other errors are ignored."""
         if error.status == 404 and self._vertices and self._is_unknown():
             self._report(self._states.end(LOST))
 

@@ -1,7 +1,7 @@
-"""High availability: several JobManagers, of which ZooKeeper elects one to lead.
+"""High availability: several JobManagers, of which ZooKeeper elects one as leader.
 
-It is on where a service's config says `high-availability.type: zookeeper`. The leader's address
-stands in ZooKeeper, where Flink's own processes look for it; so does the harness.
+It is on where a service's config has `high-availability.type: zookeeper`. The leader's address is
+stored in ZooKeeper, where Flink's own processes read it; so does the harness.
 """
 
 from __future__ import annotations
@@ -44,15 +44,16 @@ def services(topology: Topology, service: str) -> tuple[str, ...]:
 
 
 def settings(topology: Topology, service: str, rpc_port: int) -> dict[str, Scalar]:
-    """What Flink's processes must know of the ensemble; a topology's own settings go above."""
+    """The settings of the ensemble for Flink's processes; a topology's own settings take
+    precedence."""
     if not is_on(topology, service):
         return {}
     found: dict[str, Scalar] = {
         ROOT: "/flink",
         CLUSTER: f"/{service}",
         "high-availability.jobmanager.port": rpc_port,
-        # A killed leader is missed after this long; shorter, and one that a small machine starves
-        # would lose its office.
+        # A killed leader is detected after this long; shorter, and one that a small machine starves
+        # would lose its leadership.
         "high-availability.zookeeper.client.session-timeout": "10 s",
         "high-availability.zookeeper.client.connection-timeout": "5 s",
         "high-availability.zookeeper.client.retry-wait": "1 s",
@@ -65,7 +66,7 @@ def settings(topology: Topology, service: str, rpc_port: int) -> dict[str, Scala
 
 
 def problems(topology: Topology, service: str) -> Problems:
-    """What keeps a service from being highly available as it says."""
+    """The problems of a service's high-availability settings."""
     declared = topology.services[service]
     if not is_on(topology, service):
         group = declared.nodes.get("jobmanager")
@@ -92,7 +93,7 @@ def leader(cluster: LiveCluster, service: str) -> Node:
     for node in nodes:
         if node.spec.host == host and _runs(cluster, node):
             return node
-    raise LookupError(f"no jobmanager of {service} leads now; the last one to do so was {host}")
+    raise LookupError(f"no jobmanager of {service} leads now; the last leader was {host}")
 
 
 def standbys(cluster: LiveCluster, service: str) -> tuple[Node, ...]:
@@ -115,7 +116,7 @@ def _published(cluster: LiveCluster, service: str) -> str:
     try:
         content = zookeeper.read(cluster, ensemble, path)
     except ZooKeeperUnreachable as error:
-        raise LookupError(f"who leads {service} is not known: {error}") from error
+        raise LookupError(f"the leader of {service} is not known: {error}") from error
     if (found := ADDRESS.search(content or b"")) is None:
         raise LookupError(f"no jobmanager of {service} leads now")
     return found[1].decode()

@@ -1,4 +1,5 @@
-"""Questions to one running Flink job: does it run whole, has it committed, stop it."""
+"""Queries about one running Flink job: whether it runs completely, whether it has committed; and
+its cancellation."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ def _channels(rest: FlinkRest, job: str) -> int:
 
 
 def cancel(cluster: LiveCluster, service: str, job: str) -> None:
-    """Cancel a job; one that has ended or is unknown is fine. Raises FlinkUnreachable."""
+    """Cancel a job; does nothing if it has ended or is unknown. Raises FlinkUnreachable."""
     try:
         with jobmanager(cluster, service) as rest:
             rest.patch(f"/jobs/{job}", mode="cancel")
@@ -87,13 +88,13 @@ def cancel(cluster: LiveCluster, service: str, job: str) -> None:
 
 def cancel_all(cluster: LiveCluster, service: str) -> None:
     """Cancel every job that has not ended, and wait until all have: a cancelled job counts as ended
-    when its last task has. Raises FlinkUnreachable, FlinkError, NotReady."""
+    when its last task has. Raises FlinkUnreachable, FlinkError, NotReadyInTime."""
     for job in _live(cluster, service):
         cancel(cluster, service, job)
 
     def pending() -> str | None:
         left = _live(cluster, service)
-        return f"still there: {', '.join(left)}" if left else None
+        return f"not ended: {', '.join(left)}" if left else None
 
     wait_until(pending, what="jobs cancelled", limit_s=CANCEL_S, clock=cluster.clock, every_s=0.25)
 
@@ -105,7 +106,7 @@ def _live(cluster: LiveCluster, service: str) -> list[str]:
 
 
 def checkpoints_enabled(rest: FlinkRest, job: str) -> bool:
-    """Whether the job itself has checkpoints on, whatever the cluster's file says."""
+    """Whether the job itself has checkpoints enabled, whatever the cluster's file says."""
     try:
         return int(rest.get(f"/jobs/{job}/checkpoints/config")["interval"]) < 2**62
     except FlinkError as error:

@@ -1,9 +1,9 @@
-"""What a job's tasks spend their time on, from the counters that Flink keeps of it.
+"""How a job's tasks spend their time, from the counters that Flink keeps of it.
 
 Flink's own rates (`backPressuredTimeMsPerSecond` and its like) are means over a minute: half a
-minute of back-pressure never shows as such, and is still told half a minute after it ended. The
-counters behind them are brought up to date every five seconds (`TimerGauge`, a `View`), so that a
-share is at most that old.
+minute of back-pressure never shows fully, and still shows half a minute after it ended. The
+counters behind them are updated every five seconds (`TimerGauge`, a `View`), so that a share is at
+most that old.
 """
 
 from __future__ import annotations

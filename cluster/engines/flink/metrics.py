@@ -27,7 +27,7 @@ LOAD = {
     "debloatedBufferSize": "debloated_buffer_bytes",
 }
 OPERATORS = {
-    # What the source has not read yet, what windows left out as too late, and the slowest sink's
+    # Records that the source has not read yet, records dropped as too late, and the slowest sink's
     # last send.
     "pendingRecords": ("pending_records", "sum"),
     "numLateRecordsDropped": ("late_records_dropped", "sum"),
@@ -83,7 +83,7 @@ class MetricsProbe:
     def _gauges(self, vertex: Mapping[str, Any]) -> None:
         path = f"/jobs/{self._job}/vertices/{vertex['id']}/subtasks/metrics"
         names = self._known(vertex["id"], path)
-        # Asked for one name that it does not know, Flink answers with none of the others either.
+        # If one requested name is unknown, Flink returns none of the others either.
         found = self._rest.get(path, get=",".join(names)) if names else []
         of_operators: dict[str, list[float]] = {}
         for metric in found:
@@ -114,7 +114,7 @@ class MetricsProbe:
         return self._names[vertex]
 
     def _sample(self, series: str, where: str, value: float | str) -> None:
-        """Hand a value on, unless it is the NaN Flink gives where it has nothing to tell."""
+        """Record a value, unless it is NaN, which Flink returns where it has no value."""
         number = float(value)
         if math.isfinite(number):
             self._measure(series, where, number)

@@ -1,4 +1,4 @@
-"""What is done to a running Flink job on purpose: savepoints, and another parallelism."""
+"""Operations on a running Flink job: savepoints, and another parallelism."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATES = {"COMPLETED": "completed", "FAILED": "failed"}
 def savepoint_problem(topology: Topology, service: str) -> str | None:
     """Why no savepoint can be taken."""
     if topology.service_of("hdfs") is None:
-        return "a savepoint needs a place that every node reaches; add a service of the engine hdfs"
+        return "a savepoint needs storage that every node reaches; add a service of the engine hdfs"
     return None
 
 
@@ -87,7 +87,7 @@ def rescale(cluster: LiveCluster, service: str, job: str, wanted: Mapping[str, i
 
 
 def widths(cluster: LiveCluster, service: str, job: str) -> Mapping[str, VertexParallelism]:
-    """How wide each vertex is, and how wide it was asked to be."""
+    """The present and the requested parallelism of each vertex."""
     with asked(cluster, service, job) as rest:
         detail = rest.get(f"/jobs/{job}")
         required = _required(rest, job)
@@ -103,7 +103,7 @@ def widths(cluster: LiveCluster, service: str, job: str) -> Mapping[str, VertexP
 
 
 def _required(rest: FlinkRest, job: str) -> dict[str, int]:
-    """Vertex -> the parallelism asked for; nothing where the scheduler takes no such orders."""
+    """Vertex -> the requested parallelism; empty where the scheduler takes no such requests."""
     try:
         answer = rest.get(f"/jobs/{job}/resource-requirements")
     except FlinkError:
@@ -125,7 +125,7 @@ def _savepoint(document: Mapping[str, Any]) -> SavepointResult:
 
 @contextmanager
 def asked(cluster: LiveCluster, service: str, job: str) -> Iterator[FlinkRest]:
-    """Questions about a job: an unknown job and a silent JobManager are told apart."""
+    """Queries about a job: an unknown job and an unreachable JobManager are distinguished."""
     try:
         with jobmanager(cluster, service) as rest:
             yield rest
@@ -139,7 +139,7 @@ def asked(cluster: LiveCluster, service: str, job: str) -> Iterator[FlinkRest]:
 
 @contextmanager
 def ordered(job: str) -> Iterator[None]:
-    """An order about a job: whatever keeps Flink from taking it is a refusal."""
+    """A request to change a job: any failure of Flink to accept it is a rejection."""
     try:
         yield
     except FlinkError as error:

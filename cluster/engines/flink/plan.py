@@ -66,8 +66,8 @@ def may_hold_records(persisted_bytes: int, channels: int) -> bool:
 
 
 def pairs(edge: Mapping[str, str], width: Mapping[str, int]) -> list[tuple[Subtask, Subtask]]:
-    """Who sends to whom over an edge; of an exchange of all with all only as many pairs as join
-    all of them. `width` is the parallelism of each vertex."""
+    """The sending and receiving subtasks of an edge; of an all-to-all exchange only as many pairs
+    as join all of them. `width` is the parallelism of each vertex."""
     source, target = edge["from"], edge["to"]
     senders, receivers = width[source], width[target]
     if edge["ship"] not in POINTWISE:

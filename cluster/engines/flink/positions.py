@@ -1,6 +1,6 @@
 """How far a job has read a topic, from the metrics of its Kafka sources.
 
-The consumer group says the same with certainty, but late: a source commits when a checkpoint
+The consumer group reports the same with certainty, but late: a source commits when a checkpoint
 completes, and the commit leaves with the consumer's next poll, which an empty topic delays by up
 to ten seconds. These figures are half a second old.
 """

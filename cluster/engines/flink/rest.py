@@ -21,7 +21,7 @@ LONGEST_CAUSE = 400
 
 
 class FlinkUnreachable(StreamquakeError):
-    """No answer within the deadline, or not yet; a retry may help."""
+    """No process answered within the deadline; a retry may help."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -37,10 +37,10 @@ class FlinkError(StreamquakeError):
 
 
 class FlinkRest:
-    """One REST interface, behind an address or several of which any answers for all.
+    """One REST interface, behind one address or several of which any answers for all.
 
-    JobManagers that wait to lead pass every question on to the one that does. A context manager;
-    not to be shared between threads.
+    Standby JobManagers forward every request to the leader. A context manager; not to be shared
+    between threads.
     """
 
     def __init__(self, *addresses: str, deadline_s: float = DEADLINE_S) -> None:
@@ -81,8 +81,8 @@ class FlinkRest:
         self._session.close()
 
     def _call(self, method: str, path: str, **arguments: Any) -> Any:
-        """Ask where the last answer came from; a question may be asked elsewhere too, an order
-        is given once, where a question has just been answered."""
+        """Use the address of the last answer; a query is retried at the others, a request for a
+        change is sent once, to an address that has just answered a query."""
         if method != "GET":
             if len(self._urls) > 1:
                 self.get("/overview")
@@ -94,7 +94,7 @@ class FlinkRest:
                 self._urls.append(self._urls.pop(0))
                 if not others:
                     raise
-        raise FlinkUnreachable(f"{method} {path}: no address to send it to")
+        raise FlinkUnreachable(f"{method} {path}: no JobManager runs")
 
     def _ask(self, method: str, path: str, **arguments: Any) -> Any:
         arguments.setdefault("timeout", self._deadline_s)
@@ -111,7 +111,7 @@ class FlinkRest:
 
 
 def jobmanager(cluster: LiveCluster, service: str) -> FlinkRest:
-    """The JobManagers of a service, through their published ports; those that stand still last."""
+    """The JobManagers of a service, through their published ports; frozen ones last."""
     if service in cluster.clients:
         given: FlinkRest = cluster.clients[service]
         return given

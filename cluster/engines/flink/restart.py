@@ -1,4 +1,4 @@
-"""A Flink job that is ended so that its state stays, and one that is submitted from such state."""
+"""End a Flink job with its state retained, and submit one from such state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RETENTION = "execution.checkpointing.externalized-checkpoint-retention"
 RETAINED = "RETAIN_ON_CANCELLATION"
 FORMATS: Mapping[RetainedState, str] = {"savepoint": "NATIVE", "canonical": "CANONICAL"}
 END_S = 60.0
-"""A task that is cancelled ends its record first, and is not interrupted for half a minute."""
+"""A cancelled task finishes its record first, and is not interrupted for half a minute."""
 STOP_S = 120.0
 """A savepoint is aligned, whatever checkpoints are: its barriers wait behind all records."""
 
@@ -32,7 +32,7 @@ def restart_problem(topology: Topology, service: str) -> str | None:
     """Why no job can be restarted from its state."""
     if topology.service_of("hdfs") is None:
         return (
-            "state that outlives its job needs a place that every node reaches; add a service of "
+            "state that outlives its job needs storage that every node reaches; add a service of "
             "the engine hdfs"
         )
     return None
@@ -41,13 +41,13 @@ def restart_problem(topology: Topology, service: str) -> str | None:
 def retained_state_problem(
     topology: Topology, service: str, config: Mapping[str, Any], keeping: RetainedState
 ) -> str | None:
-    """Why a job with these settings leaves no such state: Flink removes a cancelled job's
-    checkpoints unless it is told to keep them."""
+    """Why a job with these settings retains no such state: Flink removes a cancelled job's
+    checkpoints unless configured to keep them."""
     settings = job_settings(topology, service, config)
     if keeping != "checkpoint" or settings.get(RETENTION, "").upper() == RETAINED:
         return None
     return (
-        "a cancelled job's checkpoints are removed unless it says otherwise; set "
+        "a cancelled job's checkpoints are removed by default; set "
         f"`{RETENTION}: {RETAINED}` in `job: config`, or restart from a savepoint"
     )
 
@@ -55,7 +55,7 @@ def retained_state_problem(
 def end_and_retain_state(
     cluster: LiveCluster, service: str, job: str, keeping: RetainedState
 ) -> str:
-    """Cancel the job, or stop it with a savepoint; returns the path of what it leaves."""
+    """Cancel the job, or stop it with a savepoint; returns the path of the retained state."""
     if keeping == "checkpoint":
         return _cancelled(cluster, service, job)
     return _stopped(cluster, service, job, FORMATS[keeping])
@@ -78,7 +78,7 @@ def resume(cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: b
 
 
 def start_of(cluster: LiveCluster, service: str, job: str) -> JobStart:
-    """How far a job has come, and what it says it was restored from."""
+    """The progress of a job, and the state that it reports to be restored from."""
     with asked(cluster, service, job) as rest:
         detail = rest.get(f"/jobs/{job}")
         state = detail["state"]
@@ -150,7 +150,7 @@ def _await_end(cluster: LiveCluster, service: str, job: str) -> None:
 def _until(
     pending: Callable[[], str | None], cluster: LiveCluster, what: str, limit_s: float
 ) -> None:
-    """Wait, also for a JobManager that does not answer now."""
+    """Wait, even while a JobManager does not answer."""
 
     def answered() -> str | None:
         try:

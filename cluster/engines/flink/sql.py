@@ -1,7 +1,7 @@
-"""SQL through Flink's SQL gateway: a script in, the id of the job it started out.
+"""SQL through Flink's SQL gateway: submits a script, returns the ids of the jobs it started.
 
-The gateway takes one statement at a time, so a script is taken apart here: at semicolons outside
-quotes and comments, and not inside `EXECUTE STATEMENT SET BEGIN … END`.
+The gateway takes one statement at a time, so a script is split here: at semicolons outside quotes
+and comments, and not inside `EXECUTE STATEMENT SET BEGIN … END`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 STATEMENT_S = 60.0
-"""Also for a request that is sent once, since the effect of an unanswered one is unknown."""
+"""Also for requests that are sent only once, since the outcome of an unanswered one is unknown."""
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?\*/)
       | (?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`)
@@ -29,7 +29,7 @@ _SET = ("EXECUTE", "STATEMENT", "SET", "BEGIN")
 
 
 class StatementFailed(StreamquakeError):
-    """The gateway refused a statement, or did not finish it; message: statement and cause."""
+    """The gateway rejected a statement, or did not finish it; message: statement and cause."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -99,7 +99,7 @@ def _first_result(gateway: FlinkRest, path: str, head: str, clock: Clock) -> dic
         try:
             answer.update(gateway.get(path, rowFormat="JSON"))
         except FlinkUnreachable as silent:
-            return str(silent)  # it may only be busy; the next question tells
+            return str(silent)  # it may only be busy; the next request decides
         return "the gateway has no result yet" if answer["resultType"] == "NOT_READY" else None
 
     wait_until(pending, what=f'"{head}"', limit_s=STATEMENT_S, clock=clock)

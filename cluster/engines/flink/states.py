@@ -1,7 +1,7 @@
-"""A job's own state as it comes into sight: failures with their causes, restarts, the end.
+"""The observed state of a job: failures with their causes, restarts, the end.
 
-Flink calls a job RESTARTING when even one region of many restarts, and may leave that state
-between two looks: the time stamp of the state, not the state, says that it was entered again.
+Flink calls a job RESTARTING when even one region of many restarts, and may leave that state between
+two polls: the time stamp of the state, not the state, shows that it was entered again.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from streamquake.reports.record.event import Action, Kind
 Document = Mapping[str, Any]
 ENDED = ("FAILED", "CANCELED", "FINISHED")
 LOST = "LOST"
-"""The JobManager answers and does not know the job: it was started anew, and nothing was kept."""
+"""The JobManager answers but does not know the job: it was restarted without retained state."""
 
 
 class StateWatch:
-    """Remembers what was seen of one job's state."""
+    """Remembers the observed state of one job."""
 
     def __init__(self, job: str) -> None:
         self._job = job
@@ -32,7 +32,7 @@ class StateWatch:
         self.ended = False
 
     def poll(self, detail: Document) -> Iterator[Observation]:
-        """What is new in an answer of `GET /jobs/:job`."""
+        """The new events in an answer of `GET /jobs/:job`."""
         entered_ms = self._restart_ms(detail["timestamps"])
         if entered_ms > self._restarting_ms:
             self._restarting_ms = entered_ms
@@ -45,15 +45,15 @@ class StateWatch:
             yield from self.end(detail["state"], detail["timestamps"].get(detail["state"], 0))
 
     def _restart_ms(self, timestamps: Mapping[str, int]) -> int:
-        """When the job was last restarted: also when another JobManager took it over, which
-        begins with it anew."""
+        """When the job was last restarted, or taken over by another JobManager, which restarts
+        it."""
         begun_ms = timestamps.get("INITIALIZING", 0)
         self._first_begun_ms = self._first_begun_ms or begun_ms
         taken_over_ms = begun_ms if begun_ms > self._first_begun_ms else 0
         return max(timestamps.get("RESTARTING", 0), taken_over_ms)
 
     def failures(self, document: Document) -> Iterator[Observation]:
-        """What is new in an answer of `GET /jobs/:job/exceptions`, oldest first."""
+        """The new events in an answer of `GET /jobs/:job/exceptions`, oldest first."""
         for entry in reversed(document["exceptionHistory"]["entries"]):
             if entry["timestamp"] > self._last_failure_ms:
                 self._last_failure_ms = entry["timestamp"]
@@ -71,7 +71,7 @@ class StateWatch:
                 )
 
     def end(self, state: str, ended_ms: int = 0) -> Iterator[Observation]:
-        """The job came to its end, at a moment in epoch ms where it is known; told once."""
+        """The job ended, at a moment in epoch ms where it is known; recorded once."""
         if self.ended:
             return
         self.ended = True

@@ -31,7 +31,7 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
             return _submit_sql(cluster, service, job, settings)
         return _submit_jar(cluster, service, job, settings)
     except (StatementFailed, FlinkError, FlinkUnreachable) as error:
-        raise JobRejected(f"{service} refused the job {job.name}: {error}") from error
+        raise JobRejected(f"{service} rejected the job {job.name}: {error}") from error
 
 
 def _submit_sql(cluster: LiveCluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:

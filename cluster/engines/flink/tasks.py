@@ -1,7 +1,7 @@
-"""Task attempts as they come into sight: which attempt of which subtask is where, in which state.
+"""Observed task attempts: which attempt of which subtask is on which node, in which state.
 
-The restart count and state of a job say nothing about which of its tasks were restarted; the
-attempt number and start time of every subtask do.
+The restart count and state of a job do not show which of its tasks were restarted; the attempt
+number and start time of every subtask do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streamquake.reports.record.event import Action
 
 Document = Mapping[str, Any]
 Listing = Callable[[], list[Document]]
-"""Asks for the JobManager's list of TaskManagers."""
+"""Queries the JobManager's list of TaskManagers."""
 Place = tuple[str, int]
 """A vertex and the number of one of its subtasks."""
 
@@ -58,7 +58,7 @@ class TaskWatch:
         self._ran_whole = False
 
     def poll(self, vertices: list[Document]) -> Iterator[Observation]:
-        """What is new in the answers of `GET /jobs/:job/vertices/:vertex`, one per vertex."""
+        """The new events in the answers of `GET /jobs/:job/vertices/:vertex`, one per vertex."""
         before, self._seen = self._seen, {}  # a rescaled vertex has other subtasks than before
         restarted = False
         for vertex in vertices:

@@ -58,7 +58,7 @@ OWNED = (
 
 
 class HdfsWriteError(StreamquakeError):
-    """The file-system shell failed; the message holds the folder and what the shell said."""
+    """The file-system shell failed; the message contains the folder and the shell's output."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -70,7 +70,7 @@ class HdfsEngine:
     name = "hdfs"
 
     def roles(self) -> Mapping[str, str]:
-        return {"namenode": "keeps the names of all files", "datanode": "keeps the blocks"}
+        return {"namenode": "stores the names of all files", "datanode": "keeps the blocks"}
 
     def ports(self) -> Mapping[str, int]:
         return {"rpc": RPC, "data": DATA, "http": HTTP}
@@ -120,7 +120,7 @@ class HdfsEngine:
         if state["NumLiveDataNodes"] != declared:
             return f"{state['NumLiveDataNodes']} of {declared} DataNodes live"
         if silent:
-            return f"not heard since their start: {', '.join(silent)}"
+            return f"no heartbeat since their start: {', '.join(silent)}"
         if state["FSState"] != "Operational":
             return f"{name} is in safe mode"
         return None
@@ -139,7 +139,7 @@ class HdfsEngine:
         try:
             hosts = namenode(cluster, service).holders(path)
         except NameNodeUnreachable as error:
-            raise LookupError(f"who holds {path} is not known: {error}") from error
+            raise LookupError(f"the DataNode with {path} is not known: {error}") from error
         datanodes = cluster.of_role(f"{service}/datanode")
         found = [node.name for node in datanodes if node.spec.host in hosts]
         if not found:
@@ -148,8 +148,8 @@ class HdfsEngine:
 
 
 def _not_heard(cluster: LiveCluster, service: str) -> list[str]:
-    """DataNodes that have said nothing since their container was started: one that was ended counts
-    as live for some seconds, so being live is not enough."""
+    """DataNodes without a heartbeat since their container was started: an ended one counts as live
+    for some seconds, so being live is not enough."""
     silent_s = namenode(cluster, service).silent_s()
     now_ms = cluster.clock.epoch_ms()
     return [
@@ -169,12 +169,12 @@ def _namenode(topology: Topology, service: str) -> NodeSpec:
 
 
 def client_settings(topology: Topology, service: str) -> dict[str, Scalar]:
-    """What a client in the network must know beside the address, as Hadoop settings."""
+    """The Hadoop settings of a client in the network, in addition to the address."""
     declared = topology.services[service]
     datanodes = declared.nodes["datanode"].count
     return {
         "dfs.replication": declared.config.get("dfs.replication", min(datanodes, 3)),
-        # Names lead through the links; an address from the NameNode's books might not.
+        # Host names are routed through the links; an address from the NameNode might not be.
         "dfs.client.use.datanode.hostname": True,
         # With fewer than four DataNodes there is no other one to take a failed one's place.
         "dfs.client.block.write.replace-datanode-on-failure.enable": datanodes > 3,
@@ -183,15 +183,15 @@ def client_settings(topology: Topology, service: str) -> dict[str, Scalar]:
 
 
 def _block_size(disk_mb: int | None) -> dict[str, Scalar]:
-    """On a small disk small blocks: a DataNode sets a whole one aside for each open file."""
+    """On a small disk small blocks: a DataNode reserves a whole block for each open file."""
     return {} if disk_mb is None else {"dfs.blocksize": f"{max(1, disk_mb // 64)}m"}
 
 
 def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
     """Copy a folder of HDFS into a folder of the host, hidden files included.
 
-    Returns the copy's own folder below `target`. Raises HdfsRefused when the folder is not there
-    or cannot be read whole.
+    Returns the copy's own folder below `target`. Raises HdfsWriteError when the folder does not
+    exist or cannot be read completely.
     """
     container = namenode_of(cluster, service).container
     holder = f"/tmp/fetch-{uuid.uuid4().hex}"
@@ -211,9 +211,9 @@ def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
 
 
 def delete(cluster: LiveCluster, service: str, folders: Sequence[str]) -> None:
-    """Delete folders with all that is in them, not into the trash; one that is not there is fine.
+    """Delete folders with their contents, not into the trash; a missing folder is ignored.
 
-    Raises HdfsRefused.
+    Raises HdfsWriteError.
     """
     script = 'JVM_HEAP_MB=128 hdfs dfs -rm -r -f -skipTrash "$@"'
     container = namenode_of(cluster, service).container
@@ -229,10 +229,10 @@ def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:
         "dfs.permissions.enabled": False,
         "dfs.namenode.safemode.extension": 0,
         "dfs.namenode.datanode.registration.ip-hostname-check": False,
-        # A DataNode is seen to be gone after 2 * 2 s + 10 * 1 s, not after ten minutes.
+        # A DataNode counts as dead after 2 * 2 s + 10 * 1 s, not after ten minutes.
         "dfs.heartbeat.interval": 1,
         "dfs.namenode.heartbeat.recheck-interval": 2000,
-        # A DataNode would refuse every block on a disk with less than a gigabyte to spare.
+        # By default a DataNode rejects every block on a disk with less than a gigabyte to spare.
         "dfs.datanode.round-robin-volume-choosing-policy.additional-available-space": 0,
         **client_settings(topology, node.service),
         **declared.config,

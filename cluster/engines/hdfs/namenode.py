@@ -1,4 +1,5 @@
-"""What a NameNode says of itself, and what it lets a client do, over its published HTTP port."""
+"""The reports of a NameNode, and the operations that it allows a client, over its published HTTP
+port."""
 
 from __future__ import annotations
 
@@ -17,30 +18,30 @@ POLL_S = 2.0
 
 
 class NameNodeUnreachable(StreamquakeError):
-    """The NameNode did not answer in time, or not as one that serves; the message says what."""
+    """The NameNode did not answer in time, or is not serving; the message states which."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
 
 class NameNode(Protocol):
-    """What may be asked of a NameNode. Every call may raise NameNodeUnanswered."""
+    """The queries to a NameNode. Every call may raise NameNodeUnreachable."""
 
     def state(self) -> Mapping[str, Any] | None:
-        """Its own account of the file system, None while it has none yet."""
+        """Its own report on the file system, None while it has none yet."""
         ...
 
     def silent_s(self) -> Mapping[str, int]:
-        """Host name of each live DataNode -> for how many seconds, cut to whole ones, it has said
-        nothing."""
+        """Host name of each live DataNode -> whole seconds since its last heartbeat."""
         ...
 
     def rejection(self, folder: str) -> str | None:
-        """Why a folder cannot be made, in the NameNode's words; None when it was made, and
+        """Why a folder cannot be created, in the NameNode's words; None when it was created, and
         removed again."""
         ...
 
     def holders(self, path: str) -> tuple[str, ...]:
-        """The host names of the DataNodes with the first block of a file; none for no such."""
+        """The host names of the DataNodes with the first block of a file; empty for a missing
+        file."""
         ...
 
     def files(self, folder: str) -> Mapping[str, int]:
@@ -58,7 +59,7 @@ def namenode_of(cluster: LiveCluster, service: str) -> Node:
 
 
 def namenode(cluster: LiveCluster, service: str) -> NameNode:
-    """The NameNode of a service, to be asked."""
+    """The NameNode of a service, for queries."""
     if service not in cluster.clients:
         address = cluster.address(namenode_of(cluster, service), HTTP)
         cluster.clients[service] = LiveNameNode(address)
@@ -120,7 +121,7 @@ class LiveNameNode:
         return beans[0] if beans else None
 
     def _answer(self, verb: str, path: str, question: Mapping[str, str]) -> dict[str, Any]:
-        """A JSON answer; what was refused is one as well."""
+        """A JSON answer; a rejection is one as well."""
         try:
             answer = requests.request(
                 verb, f"http://{self._address}{path}", params=question, timeout=POLL_S

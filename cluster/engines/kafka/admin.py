@@ -1,7 +1,8 @@
-"""Questions to a Kafka service from outside: is it whole, how far do its topics reach.
+"""Queries to a Kafka service from outside: whether it is complete, and the end offsets of its
+topics.
 
-Every call goes through the published HOST listeners and has a deadline. A question that was not
-answered raises KafkaUnanswered: no caller may take silence for an empty topic.
+Every call goes through the published HOST listeners and has a deadline. An unanswered query raises
+KafkaUnreachable: silence must not be taken for an empty topic.
 """
 
 from __future__ import annotations
@@ -32,22 +33,23 @@ HOST_PORT = 9096
 """The container port of the listener that is published on loopback."""
 DEADLINE_S = 10.0
 POLL_S = 1.0
-"""How long one look at readiness may take; the next follows at once."""
+"""How long one readiness check may take; the next follows at once."""
 
 STAMPED_ON_APPEND = {"message.timestamp.type": "LogAppendTime"}
-"""A topic so set says of each record when the broker appended it, whatever its producer says."""
+"""With this setting each record has the time at which the broker appended it, whatever its producer
+sets."""
 
 _LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
 class KafkaUnreachable(StreamquakeError):
-    """The brokers refused a call or did not answer it in time; the message says which."""
+    """The brokers rejected a call or did not answer it in time; the message states which."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
 
 class TopicMismatch(StreamquakeError):
-    """A topic that a run was to use is not there, or not as it must be."""
+    """A topic that a run needs is missing, or differs from what the run needs."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -61,7 +63,7 @@ def bootstrap(cluster: LiveCluster, service: str) -> str:
 
 
 def pending(cluster: LiveCluster, service: str) -> str | None:
-    """Why the brokers are not all there, with an active controller and all copies in sync; None
+    """Why not all brokers are present, with an active controller and all replicas in sync; None
     when they are."""
     declared = {node.spec.ordinal for node in cluster.of_role(f"{service}/broker")}
     client = _client(cluster, service)
@@ -81,8 +83,8 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
 
 
 def unanswered(cluster: LiveCluster, service: str) -> str | None:
-    """Why brokers that Streamquake did not start cannot be queried, or None when they can; whether
-    they are whole is not judged."""
+    """Why external brokers cannot be queried, or None when they can; whether they are complete is
+    not checked."""
     try:
         _client(cluster, service).list_topics(timeout=POLL_S)
     except KafkaException as error:
@@ -91,7 +93,7 @@ def unanswered(cluster: LiveCluster, service: str) -> str | None:
 
 
 def _not_in_sync(topics: Mapping[str, TopicMetadata]) -> str | None:
-    """Partitions without a leader, and those with fewer copies in sync than they shall have."""
+    """Partitions without a leader, and those with fewer in-sync replicas than required."""
     partitions = {
         f"{name}/{number}": partition
         for name, topic in topics.items()
@@ -141,9 +143,9 @@ def create_topics(
 def ends_of_existing(
     cluster: LiveCluster, service: str, wanted: Mapping[str, int | None]
 ) -> dict[str, dict[int, int]]:
-    """Topic -> where each of its partitions ends now, of topics that Streamquake did not create;
-    `wanted` has the partitions a topic must have, where that matters. Raises TopicUnfit,
-    KafkaUnanswered."""
+    """Topic -> the end offsets of its partitions now, of topics that the harness did not create;
+    `wanted` has the required number of partitions, where that matters. Raises TopicMismatch,
+    KafkaUnreachable."""
     there = topics(cluster, service)
     if missing := [name for name in wanted if name not in there]:
         raise TopicMismatch(
@@ -175,7 +177,7 @@ def topics_at(brokers: str) -> tuple[str, ...]:
 
 
 def delete_topics(cluster: LiveCluster, service: str, names: Sequence[str]) -> None:
-    """Delete topics; brokers hear of it soon after this returns. Raises KafkaUnanswered."""
+    """Delete topics; brokers apply it soon after this returns. Raises KafkaUnreachable."""
     if not names:
         return
     answers = _client(cluster, service).delete_topics(
@@ -269,6 +271,6 @@ def _client_of(bootstrap: str) -> AdminClient:
 
 @lru_cache(maxsize=4)
 def _member(bootstrap: str, group: str) -> Consumer:
-    """A consumer that may ask for its group's offsets; it never joins, so it causes no
-    rebalance."""
+    """A consumer that may query its group's offsets; it never joins, so it disturbs no other
+    consumer."""
     return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})

@@ -1,8 +1,8 @@
-"""Asking running brokers what they know.
+"""Queries to running brokers.
 
 The client library of everything else (librdkafka) has no calls for the quorum and for transactions,
-so kafka-python asks. Each running broker is asked by itself, with a deadline of its own: one that
-hangs or was cut off neither blocks the answer nor gives it alone.
+so kafka-python is used. Each running broker is queried by itself, with a deadline of its own: one
+that hangs or is isolated neither blocks the answer nor is the only source of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from streamquake.cluster.runtime.runtime import ContainerStatus
 
 LOOK_MS = 1_500
 PATIENT_MS = 5_000
-"""For what must not miss a broker that is slow, as on a busy machine."""
+"""For queries that must not miss a slow broker, as on a busy machine."""
 
 T = TypeVar("T")
 
@@ -78,13 +78,14 @@ class LiveBrokers:
         return [n for n in nodes if self._cluster.state(n).status == ContainerStatus.RUNNING]
 
     def _ask_each(self, question: Callable[[KafkaAdminClient, int], T]) -> list[T]:
-        """The answers of all brokers that give one. Raises KafkaUnanswered when none does."""
+        """The answers of all brokers that respond. Raises KafkaUnreachable when none does."""
         return self._answers(question, LOOK_MS)[0]
 
     def _answers(
         self, question: Callable[[KafkaAdminClient, int], T], within_ms: int
     ) -> tuple[list[T], list[str]]:
-        """The answers, and why others gave none. Raises KafkaUnanswered where there is none."""
+        """The answers, and why other brokers gave none. Raises KafkaUnreachable where there is
+        none."""
         answers: list[T] = []
         failed: list[str] = []
 
@@ -160,11 +161,9 @@ def _by_id(answers: Iterable[tuple[Transaction, ...]]) -> tuple[Transaction, ...
 
 
 def _take_over(client: KafkaAdminClient, transaction: Transaction) -> None:
-    """Ask for the id as a new producer would, once.
-
-    The coordinator then ends what is open exactly as it does when the time-out has passed, and
-    answers that the id is busy. A client that asked again would get the id, and wipe the trace.
-    """
+    """Request the id as a new producer would, once. The coordinator then ends the open transaction
+    exactly as after a timeout, and answers that the id is busy. A client that repeated the request
+    would get the id, and erase the trace."""
     manager = client._manager  # the library has no public way to send a request of one's own
 
     async def ask() -> int:

@@ -1,4 +1,5 @@
-"""What the brokers of a Kafka service know: leaders, copies, the controller, transactions."""
+"""The state that the brokers of a Kafka service report: leaders, replicas, the controller,
+transactions."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ ABORTED = "CompleteAbort"
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionState:
-    """A partition as its brokers see it, nodes by number; leader -1 while there is none."""
+    """A partition as its brokers report it, nodes by number; leader -1 while there is none."""
 
     topic: str
     number: int
@@ -48,10 +49,10 @@ class Transaction:
 
 
 class Brokers(Protocol):
-    """What may be asked of the brokers. Every call may raise KafkaUnanswered."""
+    """The queries to the brokers. Every call may raise KafkaUnreachable."""
 
     def answering(self) -> tuple[int, ...]:
-        """The numbers of the brokers that answer by themselves; none is an answer too."""
+        """The numbers of the brokers that answer by themselves; may be empty."""
         ...
 
     def partitions(self) -> tuple[PartitionState, ...]: ...
@@ -74,7 +75,7 @@ class Brokers(Protocol):
 
 
 def brokers(cluster: LiveCluster, service: str) -> Brokers:
-    """The brokers of a service, to be asked."""
+    """The brokers of a service, for queries."""
     if service not in cluster.clients:
         # The library behind it takes a second to import: too long for a command that asks nothing.
         from streamquake.cluster.engines.kafka.broker_requests import LiveBrokers

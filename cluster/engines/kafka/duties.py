@@ -1,4 +1,4 @@
-"""Which broker does what now: leads a partition, follows it, controls, coordinates transactions."""
+"""The duties of brokers: leader or follower of a partition, controller, transaction coordinator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
             try:
                 return (f"{service}/broker-{answer(match.groupdict())}",)
             except KafkaUnreachable as error:
-                raise LookupError(f'who is "the {duty}" is not known: {error}') from error
+                raise LookupError(f'"the {duty}" is not known: {error}') from error
     raise LookupError(f'no broker of {service} can be "the {duty}"')
 
 
@@ -63,7 +63,7 @@ def _leader(requested: Brokers, words: Mapping[str, str | None]) -> int:
 
 
 def _follower(requested: Brokers, words: Mapping[str, str | None]) -> int:
-    """The first that is in sync, by number: one that lags already is not worth a disturbance."""
+    """The first in-sync follower, by number: one that lags already is not worth a disturbance."""
     partition = _partition(requested, words)
     followers = sorted(set(partition.in_sync) - {partition.leader})
     if not followers:

@@ -1,9 +1,9 @@
 """The engine "kafka": brokers in KRaft mode, without ZooKeeper.
 
-Each broker offers its log on several listeners, so that a link can tell a job's source from its
-sink although both end at the same process: INPUT and OUTPUT are for jobs, INTERNAL is for brokers
-and everybody else in the network, HOST for the harness, on a port published on loopback. The
-first three of three or more brokers are controllers too; of fewer brokers, the first one.
+Each broker has several listeners, so that a link can distinguish a job's source from its sink
+although both end at the same process: INPUT and OUTPUT are for jobs, INTERNAL is for brokers and
+other clients in the network, HOST for the harness, on a port published on loopback. The first three
+of three or more brokers are controllers too; of fewer brokers, the first one.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class KafkaEngine:
             return admin.unanswered(cluster, service)
         if len(cluster.of_role(f"{service}/broker")) == 1:
             return admin.pending(cluster, service)
-        # What the brokers say together may be from before one of them was missed; when each has
-        # answered by itself, they are asked once more.
+        # The brokers' common answer may be older than the detection of a failure; when each has
+        # answered by itself, they are queried once more.
         return (
             admin.pending(cluster, service)
             or _silent(cluster, service)
@@ -150,8 +150,8 @@ def addresses(topology: Topology, service: str, port: str) -> str:
 
 
 def _silent(cluster: LiveCluster, service: str) -> str | None:
-    """Brokers that do not answer, though the others still count on them: one that was killed is
-    missed only seconds later. None when each answers."""
+    """Brokers that do not answer, though the others still count on them: a killed broker is
+    detected only seconds later. None when each answers."""
     nodes = cluster.of_role(f"{service}/broker")
     answering = kafka_brokers.brokers(cluster, service).answering()
     silent = [node.name for node in nodes if node.spec.ordinal not in answering]
@@ -198,12 +198,12 @@ def _defaults(brokers: int) -> dict[str, str | int]:
         "transaction.max.timeout.ms": 3_600_000,
         "group.initial.rebalance.delay.ms": 0,
         "auto.create.topics.enable": "false",
-        # A run writes little, and keeps all of it until it is judged.
+        # A run writes little data, and retains all of it until the verdict.
         "log.retention.hours": -1,
-        # A broker that was killed is missed, and one that came back is used, within seconds.
+        # A killed broker is detected, and a restarted one is used, within seconds.
         "broker.session.timeout.ms": 6_000,
         "broker.heartbeat.interval.ms": 1_000,
-        # A follower that no longer reads is told so within seconds, not after half a minute.
+        # A follower that no longer reads leaves the ISR within seconds, not after half a minute.
         "replica.lag.time.max.ms": 5_000,
         # How far each log was flushed is on disk a second later, not up to a minute.
         "log.flush.offset.checkpoint.interval.ms": 1_000,

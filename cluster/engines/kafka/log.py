@@ -1,10 +1,9 @@
-"""A broker's log on disk: what of it is flushed, and where a cut at the flushed end falls.
+"""A broker's log on disk: its flushed part, and where a truncation to the flushed end falls.
 
-A broker writes to the page cache and leaves the flushing to the operating system; what it has
-flushed itself stands in its recovery points, one offset a partition. All beyond may be gone when
-the machine loses power. The metadata log of the quorum is flushed with every write and left alone.
-
-The layout of a batch of records: https://kafka.apache.org/documentation/#recordbatch
+A broker writes to the page cache and leaves the flushing to the operating system; its recovery
+points, one offset per partition, record what it has flushed itself. All later records may be lost
+when the machine loses power. The metadata log of the quorum is flushed with every write and left
+alone. The layout of a batch of records: https://kafka.apache.org/documentation/#recordbatch
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ReadFile = Callable[[str], bytes]
 
 @dataclass(frozen=True, kw_only=True)
 class LogSegment:
-    """One file of a partition's log; its name tells the first offset in it."""
+    """One file of a partition's log; its name is the first offset in it."""
 
     path: str
     size: int
@@ -40,7 +39,7 @@ class LogSegment:
 
 @dataclass(frozen=True, kw_only=True)
 class LogTruncation:
-    """A segment and the size it keeps; None when the whole file goes."""
+    """A segment and its size after truncation; None when the whole file is removed."""
 
     path: str
     size: int
@@ -69,7 +68,7 @@ def segments(listing: str) -> Iterator[LogSegment]:
 def cuts(
     found: Iterable[LogSegment], flushed: Mapping[str, int], read: ReadFile
 ) -> list[LogTruncation]:
-    """What must go so that only flushed records are left. A file is read only where a flushed
+    """The truncations after which only flushed records are left. A file is read only if a flushed
     end falls inside it; a partition without a recovery point was never flushed."""
     made: list[LogTruncation] = []
     by_place = sorted(found, key=lambda s: (s.partition, s.first_offset))
@@ -94,7 +93,7 @@ def position_of(offset: int, log: bytes) -> int:
 
 
 def _cut(segment: LogSegment, end: int, read: ReadFile) -> LogTruncation | None:
-    """What a segment loses when nothing from an offset on is left; None when it stays whole."""
+    """The truncation of a segment from an offset on; None when the segment stays complete."""
     if segment.first_offset > end:
         return LogTruncation(path=segment.path, size=segment.size, keeps=None)
     inside = segment.size > 0 and segment.first_offset < end

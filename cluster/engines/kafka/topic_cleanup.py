@@ -1,9 +1,10 @@
-"""Forgetting a run: nothing of it may come out of the topics that the next run creates.
+"""Remove the residue of a run: none of its records may appear in the topics that the next run
+creates.
 
-A job that was cancelled leaves transactions open. When their time is over, minutes later, the
-coordinator writes an end into every partition *of that name*, be it a new one: so they are ended
-first, which fences their producers too, and only then the topics are deleted. Consumer groups stay:
-their names are the run's own.
+A cancelled job leaves transactions open. When they time out, minutes later, the coordinator writes
+an end marker into every partition *of that name*, even a new one: so they are ended first, which
+fences their producers too, and only then the topics are deleted. Consumer groups stay: their names
+are the run's own.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def forget(cluster: LiveCluster, service: str) -> None:
 
     def there_still() -> str | None:
         left = admin.topics(cluster, service)
-        return f"topics still there: {', '.join(left)}" if left else None
+        return f"topics not deleted: {', '.join(left)}" if left else None
 
     wait_until(open_still, what="transactions ended", limit_s=LIMIT_S, clock=cluster.clock)
     admin.delete_topics(cluster, service, admin.topics(cluster, service))

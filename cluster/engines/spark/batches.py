@@ -1,4 +1,4 @@
-"""Micro-batches as they come into sight, told in the words of checkpoints: the log of offsets is
+"""Observed micro-batches, recorded as checkpoints: the log of offsets is
 their trigger, the log of commits their completion.
 
 A batch whose first job comes before its offsets are in the log is triggered by that job: of one run
@@ -21,7 +21,7 @@ from streamquake.reports.record.event import MICRO_BATCH, Action, Kind
 
 @dataclass
 class RunningBatch:
-    """A batch that is under way: the epoch ms of the steps it has taken."""
+    """A batch in progress: the epoch ms of its steps so far."""
 
     number: int
     trigger_ms: int
@@ -32,7 +32,7 @@ class RunningBatch:
 
 @dataclass
 class BatchWatch:
-    """Remembers the batches of one query that are under way."""
+    """Remembers the batches of one query that are in progress."""
 
     job: str
     _begun: dict[int, RunningBatch] = field(default_factory=dict)
@@ -124,8 +124,8 @@ class BatchWatch:
 
 
 def figures(made: Mapping[str, Any]) -> dict[str, Any]:
-    """What Spark's report of a batch says: input rows, offsets, durations by phase, and the size of
-    its state."""
+    """The fields of Spark's report of a batch: input rows, offsets, durations by phase, and the
+    size of its state."""
     operators = made.get("stateOperators") or ()
     return {
         "began_ms": round(datetime.fromisoformat(made["timestamp"]).timestamp() * 1000),

@@ -18,7 +18,7 @@ MASTER_UI, WORKER_UI, UI, NEWS = 8080, 8081, 4040, 4050
 MEMORY_MB = {"master": 512, "worker": 1792, "driver": 1280}
 CONF = "/opt/spark/conf"
 WORK = "/var/lib/spark"
-"""Where masters keep what they know, and workers the files of their executors."""
+"""The folder in which masters store their state, and workers the files of their executors."""
 OWNED = (
     "spark.master",
     "spark.submit.deployMode",
@@ -35,16 +35,16 @@ OWNED = (
 )
 
 _DAEMONS: Mapping[str, Scalar] = {
-    # A worker is seen to be gone after ten seconds without a word, not after a minute.
+    # A worker counts as lost after ten seconds without a heartbeat, not after a minute.
     "spark.worker.timeout": 10,
-    # A master that is started again still knows its workers and programs.
+    # A restarted master still knows its workers and programs.
     "spark.deploy.recoveryMode": "FILESYSTEM",
     "spark.deploy.recoveryDirectory": f"{WORK}/recovery",
     # A worker makes the folders in which its executors keep shuffle files and state.
     "spark.local.dir": f"{WORK}/local",
 }
 _PROGRAM: Mapping[str, Scalar] = {
-    # A frozen or cut-off executor is missed after twenty seconds, not after two minutes; shorter,
+    # A frozen or isolated executor is detected after 20 s, not after two minutes; if shorter,
     # and a JVM starved on a small machine would be taken for a frozen one.
     "spark.network.timeout": "20s",
     "spark.network.timeoutInterval": "2s",
@@ -55,7 +55,7 @@ _PROGRAM: Mapping[str, Scalar] = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # How soon a query that has nothing to do says so.
+    # How soon an idle query reports that it is idle.
     "spark.sql.streaming.noDataProgressEventInterval": 1000,
 }
 _EXECUTOR_JVM = (

@@ -1,7 +1,7 @@
-"""What a Spark driver tells of itself, asked over the port that its listener answers on.
+"""The events of a Spark driver, requested over the port of its listener.
 
-The listener (`images/spark/java`) stands in the driver's own process: one that has ended tells
-nothing any more, and the one after it begins anew, with another `life`.
+The listener (`images/spark/java`) runs in the driver's own process: after the process has ended it
+answers nothing, and that of the next process begins again, with another `life`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from streamquake.cluster.node import Node
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 POLL_S = 5.0
-"""How long an answer may take; the driver itself waits up to a second for something to tell."""
+"""How long an answer may take; the driver itself waits up to a second for a new event."""
 
 Entry = Mapping[str, Any]
 
 
 class DriverUnreachable(StreamquakeError):
-    """The driver does not answer. `gone` says that nothing listens there: its process has ended,
-    or has not come so far; otherwise it may only be slow or cut off."""
+    """The driver does not answer. `gone` is True when no process listens: it has ended, or has not
+    started so far; otherwise it may only be slow or isolated."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -36,7 +36,7 @@ class DriverUnreachable(StreamquakeError):
 
 @dataclass(frozen=True, kw_only=True)
 class DriverEvents:
-    """What came after some point of a driver's life."""
+    """The events after some point of a driver's life."""
 
     life: int
     entries: tuple[Entry, ...]
@@ -56,13 +56,13 @@ class DriverState:
 
     @property
     def executors(self) -> tuple[str, ...]:
-        """The hosts of the executors that are there, one for each."""
+        """The hosts of the running executors, one entry for each."""
         changed = self.later("executor added", "executor removed")
         return () if changed is None else tuple(changed["there"].values())
 
 
 class SparkDriver(Protocol):
-    """What may be asked of a driver. Every call may raise DriverAway."""
+    """The queries to a driver. Every call may raise DriverUnreachable."""
 
     def news(self, after: int) -> DriverEvents: ...
 
@@ -101,7 +101,7 @@ def driver_of(cluster: LiveCluster, service: str) -> Node:
 
 
 def driver(cluster: LiveCluster, service: str) -> SparkDriver:
-    """The driver of a service, to be asked."""
+    """The driver of a service, for queries."""
     if service not in cluster.clients:
         cluster.clients[service] = LiveDriver(cluster.address(driver_of(cluster, service), NEWS))
     known: SparkDriver = cluster.clients[service]

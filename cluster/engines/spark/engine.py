@@ -1,8 +1,8 @@
 """The engine "spark": a standalone cluster, and a driver of its own that runs one PySpark program.
 
-Workers run executors, as many cores wide as they have slots; the driver asks the master for them.
-The driver's node is supervised like all others: one that ends is started again and goes on from its
-checkpoint.
+Workers run executors, with as many cores as they have slots; the driver requests them from the
+master. The driver's node is supervised like all others: one that ends is restarted and continues
+from its checkpoint.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class SparkEngine:
         )
 
     def pending(self, cluster: LiveCluster, service: str) -> str | None:
-        """None when every worker is registered; whether a program runs is the job's to say."""
+        """None when every worker is registered; whether a program runs is checked with the job."""
         return master.pending(cluster, service)
 
     def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
@@ -162,8 +162,8 @@ class SparkEngine:
 
 
 def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
-    """A master answers for itself, a worker when the master knows it. A driver answers nothing
-    before it is given a program."""
+    """A master answers by itself, a worker when the master knows it. A driver answers nothing
+    before it gets a program."""
     if node.role == "driver":
         return ()
     expected = '"status" : "ALIVE"' if node.role == "master" else f'"{node.host}"'

@@ -1,8 +1,8 @@
-"""The files of state that a query's batches leave on HDFS: how many, and how large.
+"""The state files that a query's batches leave on HDFS: their number and size.
 
-Its checkpoint's folder `state` is listed soon after a batch was committed, by another thread than
-the one that sees batches: a slow NameNode must not hold up what faults wait for. What was not there
-at the listing before belongs to the batches since then.
+The folder `state` of its checkpoint is listed soon after a batch was committed, by another thread
+than the one that observes batches: a slow NameNode must not delay the events that faults wait for.
+Files that the former listing did not contain belong to the batches since then.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class StateFiles:
         self._known: Mapping[str, int] = {}
 
     def await_listing(self, batch: int) -> None:
-        """List at the next look what is there after a batch."""
+        """List the state files at the next poll, after a batch."""
         self._due = batch
 
     def poll(self) -> Iterator[Observation]:
-        """What was found, if a listing is due; nothing is told of a query without state, or whose
-        checkpoint does not lie on HDFS."""
+        """The listing, if one is due; nothing is recorded of a query without state, or whose
+        checkpoint is not on HDFS."""
         batch, self._due = self._due, None
         job = self._cluster.run.job
         place = urlsplit("" if job is None else job.values.get("checkpoint", ""))

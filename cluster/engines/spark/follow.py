@@ -1,7 +1,7 @@
-"""Following a query: what its driver tells becomes notes, through every life of the driver.
+"""Follow a query: record the events of its driver, through every restart of the driver.
 
-A driver that is there and does not answer is no news about its query. One that has gone has failed,
-and one with another life was started again: it goes on after the last batch that was committed.
+A driver that runs and does not answer proves nothing about its query. A driver that has ended has
+failed, and one with another life was restarted: it continues after the last committed batch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from streamquake.reports.record.event import Action
 
 AWAY_S = 0.2
 LIST_S = 0.5
-"""How often it is looked whether files are to be listed."""
+"""How often the follower checks whether files are to be listed, seconds."""
 
 
 def follow(
@@ -38,7 +38,7 @@ def follow(
     measure: RecordSample,
     stop: threading.Event,
 ) -> None:
-    """Watch a query until `stop`. Raises nothing for a driver that is away."""
+    """Observe a query until `stop`. Raises nothing for an unreachable driver."""
     follower = QueryFollower(cluster, service, job, record_event, measure)
     requested = driver(cluster, service)
 
@@ -64,7 +64,7 @@ def follow(
 
 
 class QueryFollower:
-    """Turns what a driver tells of one query into notes."""
+    """Records the events that a driver reports of one query."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class QueryFollower:
         self._committed = -1
 
     def take(self, news: DriverEvents) -> None:
-        """Tell what is new; news of another life than before are asked for anew, from its
+        """Record new events; those of another life of the driver are requested from its
         beginning."""
         if news.life != self._life:
             if self._life:
@@ -106,12 +106,12 @@ class QueryFollower:
         self.cursor += len(news.entries)
 
     def poll_files(self) -> None:
-        """List what state is on HDFS, if a batch was committed since the last look; may be called
-        in a thread of its own."""
+        """List the state on HDFS, if a batch was committed since the last poll; may be called in a
+        thread of its own."""
         self._report(self._files.poll())
 
     def gone(self, why: str) -> None:
-        """The driver's process is no more; told once in each of its lives."""
+        """The driver's process has ended; recorded once in each of its lives."""
         if self._life and not self._failed:
             self._fail(why, own=False)
 

@@ -1,4 +1,5 @@
-"""Questions to one running query: does it run whole, how far has it come, has it committed all."""
+"""Queries about one running query: whether it runs completely, its offsets, whether it has
+committed all."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ more since then."""
 
 
 def pending(cluster: LiveCluster, service: str) -> str | None:
-    """Why the query does not run whole, or None when it runs with an executor on each worker."""
+    """Why the query does not run completely, or None when it runs with an executor on each
+    worker."""
     try:
         now = driver(cluster, service).now()
     except DriverUnreachable as error:

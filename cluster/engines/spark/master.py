@@ -1,4 +1,4 @@
-"""What a standalone master says of its workers, over its published port."""
+"""The state that a standalone master reports of its workers, over its published port."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ POLL_S = 2.0
 
 
 class MasterUnreachable(StreamquakeError):
-    """The master did not answer in time; the message says what."""
+    """The master did not answer in time; the message states the error."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
 
 class SparkMaster(Protocol):
-    """What may be asked of a master."""
+    """The query to a master."""
 
     def state(self) -> dict[str, Any]:
-        """Its account of itself, its workers and programs. Raises MasterAway."""
+        """Its report on itself, its workers and programs. Raises MasterUnreachable."""
         ...
 
 
@@ -46,8 +46,9 @@ class LiveMaster:
 
 
 def pending(cluster: LiveCluster, service: str) -> str | None:
-    """Why not every worker is with the master, or None: each must be alive and have been heard
-    since its container was started, for one that was killed counts as alive for some seconds."""
+    """Why not every worker is registered with the master, or None: each must be alive and have sent
+    a heartbeat since its container was started, since a killed worker counts as alive for some
+    seconds."""
     try:
         state = _master(cluster, service).state()
     except MasterUnreachable as error:

@@ -1,7 +1,7 @@
-"""Submitting a PySpark program: its text and settings are given to the driver that waits for them.
+"""Submit a PySpark program: the waiting driver gets its text and settings.
 
-A driver that ends is started again with the same files, so that its program goes on from its
-checkpoint. A program that fails before its query was there is rejected, with its log tail.
+A driver that ends is restarted with the same files, so that its program continues from its
+checkpoint. A program that fails before its query started is rejected, with its log tail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SUBMIT_S = 180.0
 
 def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
     """Give the driver its program; returns the id of its query once that has started. Raises
-    JobRefused with the program's log tail."""
+    JobRejected with the program's log tail."""
     if job.pyspark is None:
         raise JobRejected(f"{service} runs PySpark programs, and {job.name} is none")
     node = driver_of(cluster, service)
@@ -61,7 +61,7 @@ def query_of(cluster: LiveCluster, service: str) -> str:
 
 
 def cancel(cluster: LiveCluster, service: str) -> None:
-    """Take the driver's program away and let the driver wait for another one."""
+    """Remove the driver's program and let the driver wait for another one."""
     node = driver_of(cluster, service)
     cluster.runtime.put(node.container, {f"{JOB}/job.conf": ""})
     cluster.runtime.kill(node.container)

@@ -1,7 +1,7 @@
-"""Executors and task attempts as they come into sight, and whether the query's tasks run.
+"""Observed executors and task attempts, and whether the query's tasks run.
 
-Tasks of a micro-batch live for a moment, so an attempt is told once, at its end. One that ended
-otherwise than well, or that was not the first of its task, is what a failure left.
+Tasks of a micro-batch live for a moment, so an attempt is recorded once, at its end. An attempt
+that failed, or that was not the first of its task, is the trace of a failure.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 GET_DATA, NO_NODE = 4, -101
 SESSION_MS = 4_000
-"""How long a server keeps the session of a client that did not close it."""
+"""How long a server keeps the session of a reader that ended without closing it."""
 
 
 class ZooKeeperUnreachable(StreamquakeError):
-    """The server does not answer, or serves no requests now; a retry may help."""
+    """The server does not answer, or is not serving now; a retry may help."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -34,7 +34,7 @@ def ask(address: str, word: str, limit_s: float) -> str:
 
 
 def read(address: str, path: str, limit_s: float) -> bytes | None:
-    """What a path holds, or None where there is none. Raises ZooKeeperUnreachable."""
+    """The content of a path, or None where there is none. Raises ZooKeeperUnreachable."""
     try:
         with _connected(address, limit_s) as connection:
             _send(connection, struct.pack(">iqiqi16sb", 0, 0, SESSION_MS, 0, 16, bytes(16), 0))
@@ -72,7 +72,7 @@ def _receive(connection: socket.socket) -> bytes:
 
 
 def _exactly(connection: socket.socket, count: int) -> bytes:
-    """So many bytes; a server that serves no requests closes the connection instead."""
+    """Read exactly this many bytes; a server that is not serving closes the connection instead."""
     found = b""
     while len(found) < count:
         part = connection.recv(count - len(found))

@@ -1,6 +1,7 @@
-"""The engine "zookeeper": an ensemble that elects leaders for others and keeps their small notes.
+"""The engine "zookeeper": an ensemble that elects leaders for others and stores small records for
+them.
 
-The harness reads such a note to learn who leads (`zookeeper_client.py`).
+The harness reads such a record to find the leader (`client.py`).
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class ZooKeeperEngine:
         return None
 
     def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """Nothing: what stands here belongs to the services that it coordinates."""
+        """Does nothing: the stored records belong to the services that it coordinates."""
 
 
 def quorum(topology: Topology, service: str) -> str:
@@ -93,7 +94,7 @@ def quorum(topology: Topology, service: str) -> str:
 
 
 def read(cluster: LiveCluster, service: str, path: str) -> bytes | None:
-    """What a path holds, by the first server that answers; None where there is no such path.
+    """The content of a path, from the first server that answers; None where there is no such path.
 
     Raises ZooKeeperUnreachable when no server answers.
     """

@@ -1,4 +1,4 @@
-"""Flink with several JobManagers: plans, who leads, whom to ask, and a job that is taken over."""
+"""Flink with several JobManagers: plans, the leader, failover of queries, and takeover of a job."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_each_jobmanager_has_its_own_address_and_all_know_the_ensemble() -> None
     assert flink_ha.QUORUM not in config_of(topology(config={}, jobmanagers=1), "flink/gateway-1")
 
 
-def test_the_leader_is_who_zookeeper_names_as_long_as_it_runs(
+def test_the_leader_is_the_running_jobmanager_that_zookeeper_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster, requested = fake_cluster(topology()), []
@@ -99,7 +99,7 @@ def test_the_leader_is_who_zookeeper_names_as_long_as_it_runs(
     assert requested == ["/flink/flink/leader/dispatcher/connection_info"]
     assert [n.name for n in flink_ha.standbys(cluster, "flink")] == ["flink/jobmanager-1"]
     cluster.runtime.kill(cluster.node("flink/jobmanager-2").container)
-    with pytest.raises(LookupError, match="leads now; the last one to do so was"):
+    with pytest.raises(LookupError, match="leads now; the last leader was"):
         flink_ha.leader(cluster, "flink")
     message = None
     with pytest.raises(LookupError, match="no jobmanager of flink leads now"):

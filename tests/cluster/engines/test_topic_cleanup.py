@@ -71,9 +71,9 @@ def test_kafka_ends_transactions_first_and_waits_until_the_topics_are_gone(
     assert kafka_admin.topics(cluster, "kafka") == ()
 
 
-def test_kafka_says_what_does_not_go(cluster: Cluster, topics: Topics) -> None:
+def test_topics_that_are_not_deleted_are_named(cluster: Cluster, topics: Topics) -> None:
     topics._lag = 10**6
-    with pytest.raises(NotReadyInTime, match="topics still there: input, totals"):
+    with pytest.raises(NotReadyInTime, match="topics not deleted: input, totals"):
         forget(cluster, "kafka")
 
 
@@ -121,11 +121,11 @@ def test_flink_cancels_what_has_not_ended_and_waits_for_its_end(
     assert rest.looks < 0
 
 
-def test_flink_says_which_job_does_not_end(
+def test_a_job_that_does_not_end_is_named(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: Jobs(10**6))
-    with pytest.raises(NotReadyInTime, match="still there: live"):
+    with pytest.raises(NotReadyInTime, match="not ended: live"):
         forget(cluster, "flink")
 
 
