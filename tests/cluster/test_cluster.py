@@ -174,7 +174,7 @@ def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeR
     assert runtime.clock.now_ns() < 2e9
 
 
-def test_a_node_whose_end_is_noticed_late_is_told_as_dead_not_as_unlinked(
+def test_a_node_whose_end_is_noticed_late_is_reported_as_dead(
     cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its network namespace goes with its process, some time before the engine says so."""
@@ -237,7 +237,7 @@ def test_a_service_that_needs_another_is_started_when_that_one_is_ready(
     assert list(cluster.nodes) == ["first/server-1", "second/server-1"]
 
 
-def test_a_service_that_does_not_come_says_why(cluster: Cluster, runtime: FakeRuntime) -> None:
+def test_a_service_that_does_not_start_has_a_reason(cluster: Cluster, runtime: FakeRuntime) -> None:
     runtime.on_network_tool.clear()
 
     with pytest.raises(NotReadyInTime) as late:

@@ -178,7 +178,9 @@ def test_networks_of_runs_that_start_together_do_not_collide(
     assert len(docker_run.find_networks({labels.RUN: run_id})) == 4
 
 
-def test_a_missing_image_says_what_to_do(docker_run: DockerRuntime, run_id: str) -> None:
+def test_a_missing_image_is_an_error_with_the_next_step(
+    docker_run: DockerRuntime, run_id: str
+) -> None:
     spec = ContainerSpec(
         name=run_id, image="streamquake/no-such-image", labels={labels.RUN: run_id}
     )
@@ -194,7 +196,9 @@ def test_no_engine_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
         DockerRuntime().check()
 
 
-def test_a_socket_that_may_not_be_opened_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_without_permission_is_an_error_with_the_next_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refused(self: socket.socket, address: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -211,7 +215,9 @@ def test_a_socket_that_may_not_be_opened_says_what_to_do(monkeypatch: pytest.Mon
         ({"ApiVersion": "1.45", "Version": "26.1", "Os": "windows"}, "switch Docker Desktop"),
     ],
 )
-def test_an_engine_that_cannot_do_it_says_what_to_do(version: dict[str, str], words: str) -> None:
+def test_an_unsupported_engine_is_an_error_with_the_next_step(
+    version: dict[str, str], words: str
+) -> None:
     class Engine:
         def version(self) -> dict[str, str]:
             return version

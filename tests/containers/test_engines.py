@@ -402,9 +402,7 @@ def test_checkpoints_can_be_switched_off_for_one_job(cluster: Cluster) -> None:
         ("CREATE TEMPORARY TABLE a (b INT) WITH ('connector' = 'blackhole')", "started 0 jobs"),
     ],
 )
-def test_a_refused_job_says_why_in_the_engines_own_words(
-    cluster: Cluster, sql: str, words: str
-) -> None:
+def test_a_rejected_job_has_the_engines_own_message(cluster: Cluster, sql: str, words: str) -> None:
     with pytest.raises(JobRejected) as rejected:
         FlinkEngine().submit(cluster, "flink", JobSpec(name="wrong", sql=sql, parallelism=1))
     assert words in str(rejected.value)

@@ -171,7 +171,7 @@ def test_what_the_system_sends_into_a_cut_is_told_from_the_probes(injector: Faul
         wait_until(pending, what="chatter stopped", limit_s=60, clock=injector.cluster.clock)
 
 
-def test_a_one_way_reset_tells_only_who_sends_that_way(injector: FaultInjector) -> None:
+def test_a_one_way_reset_affects_only_senders_in_that_direction(injector: FaultInjector) -> None:
     seen = injector.took_effect(
         made("partition", how="reset"), "from echo/server-1 to echo/server-2"
     )
@@ -217,7 +217,9 @@ def test_a_bridge_reaches_both_halves(injector: FaultInjector) -> None:
 
 @pytest.mark.parametrize("stream", ["both", "upstream", "downstream"])
 @pytest.mark.parametrize("how", ["silent", "reset"])
-def test_a_cut_link_is_cut_as_asked(injector: FaultInjector, how: str, stream: str) -> None:
+def test_a_partitioned_link_is_stopped_in_the_given_direction(
+    injector: FaultInjector, how: str, stream: str
+) -> None:
     seen = injector.took_effect(made("partition_link", how=how, stream=stream), "link line")
 
     rejected = how == "reset" and stream != "downstream"
@@ -253,7 +255,7 @@ def test_names_cannot_be_looked_up(injector: FaultInjector, how: str, lookup: st
         ("reset_link", {}),
     ],
 )
-def test_a_toxic_is_seen_in_what_passes(
+def test_a_toxic_changes_the_passing_traffic(
     injector: FaultInjector, name: str, params: Mapping[str, Any]
 ) -> None:
     seen = injector.took_effect(made(name, **params), "link line")

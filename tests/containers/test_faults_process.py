@@ -125,7 +125,7 @@ def test_it_is_healed_though_the_node_died_and_came_back(
     assert evidence_now(intent, cluster)[NODE].gone
 
 
-def test_a_signal_that_the_process_survives_has_no_effect(injector: FaultInjector) -> None:
+def test_a_signal_that_the_process_survives_is_not_in_effect(injector: FaultInjector) -> None:
     intent, injected = injector.inject_fault(Kill(signal="QUIT"), limit_s=1)
 
     assert not injected.done

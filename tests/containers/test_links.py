@@ -71,7 +71,7 @@ def _await_counted(cluster: Cluster, path: LinkPath, more_than: int) -> None:
     wait_until(pending, what="bytes counted", limit_s=30, clock=cluster.clock)
 
 
-def test_a_link_passes_its_proxy_unseen_and_is_slowed_there(
+def test_a_link_runs_through_its_proxy_transparently_and_is_slowed_there(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
     cluster = deploy(echo_topology())
@@ -135,7 +135,7 @@ def test_another_process_finds_the_cluster_by_its_labels(
     assert _ask(found, found.node("echo/server-2"))[0] == "pong"
 
 
-def test_a_node_that_dies_at_start_is_reported_with_its_log_tail(
+def test_a_node_that_ends_at_start_is_reported_with_its_log_tail(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
     with pytest.raises(NodeDied, match=r"(?s)echo/client-1 ended with exit code 9.*disk is gone"):

@@ -114,7 +114,7 @@ def test_an_interrupted_run_heals_records_and_removes(
     assert "Traceback" not in running.text()
 
 
-def test_a_container_that_dies_while_starting_is_said_with_its_log(tmp_path: Path) -> None:
+def test_a_container_that_ends_while_starting_is_reported_with_its_log(tmp_path: Path) -> None:
     broken = tmp_path / "broken.yaml"
     broken.write_text(
         "name: broken\n"

@@ -108,7 +108,7 @@ def test_what_is_kept_on_purpose_outlives_the_reaper(
     assert docker_run.inspect(container).status == ContainerStatus.RUNNING
 
 
-def test_a_reaper_that_does_not_answer_is_removed_and_said(
+def test_a_reaper_that_does_not_answer_is_removed_and_reported(
     docker_run: DockerRuntime, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streamquake.cluster.runtime.docker.reaper.ANSWERS_WITHIN_S", 1.0)

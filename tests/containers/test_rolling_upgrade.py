@@ -97,7 +97,7 @@ def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
     assert "kept through it all" in _in_namenode(other, READ)
 
 
-def test_a_replacement_that_broke_off_is_made_whole(cluster: Cluster, tmp_path: Path) -> None:
+def test_an_interrupted_replacement_is_repaired(cluster: Cluster, tmp_path: Path) -> None:
     log = IntentLog(tmp_path / "intents.jsonl")
     here = _attached(cluster)
     node = here.node("hdfs/datanode-1")

@@ -127,7 +127,7 @@ def test_it_writes_plain_evidence(testbed: Testbed) -> None:
         assert json.loads(json.dumps(dict(evidence.seen)))
 
 
-def test_an_injection_that_does_nothing_has_no_effect(
+def test_an_injection_that_does_nothing_is_not_in_effect(
     testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing(*_: object) -> InjectionTimes:

@@ -193,7 +193,7 @@ def test_pause_and_unpause_may_each_run_twice(testbed: Testbed) -> None:
         assert testbed.runtime.inspect(container).status == status
 
 
-def test_a_state_tells_the_image(testbed: Testbed) -> None:
+def test_a_state_contains_the_image(testbed: Testbed) -> None:
     spec = testbed.spec()
     container = testbed.runtime.start(spec)
 
@@ -327,7 +327,7 @@ def test_what_is_removed_is_gone_and_may_be_removed_twice(testbed: Testbed) -> N
 
 
 @pytest.mark.parametrize("call", ["kill", "pause", "unpause", "start_again", "logs"])
-def test_asking_for_what_is_gone_is_a_container_error(testbed: Testbed, call: str) -> None:
+def test_a_query_of_a_removed_container_is_a_container_error(testbed: Testbed, call: str) -> None:
     container = testbed.runtime.start(testbed.spec())
     testbed.runtime.remove(container)
 
@@ -355,7 +355,7 @@ def test_a_failing_start_leaves_nothing_behind(testbed: Testbed) -> None:
     assert testbed.runtime.find(testbed.marks) == ()
 
 
-def test_a_taken_port_is_told_as_such_and_leaves_nothing_behind(testbed: Testbed) -> None:
+def test_a_taken_port_has_its_own_error_and_leaves_no_container(testbed: Testbed) -> None:
     first = testbed.spec()
     testbed.runtime.start(first)
 
@@ -365,7 +365,7 @@ def test_a_taken_port_is_told_as_such_and_leaves_nothing_behind(testbed: Testbed
     assert len(testbed.runtime.find(testbed.marks)) == 1
 
 
-def test_events_of_the_run_are_seen_and_end_when_closed(testbed: Testbed) -> None:
+def test_events_of_the_run_arrive_and_end_when_closed(testbed: Testbed) -> None:
     seen: list[ContainerEvent] = []
     events = testbed.runtime.events(testbed.marks)
     reader = threading.Thread(target=lambda: seen.extend(events))

@@ -79,7 +79,7 @@ def test_an_older_savepoint_is_not_taken_for_ours(cluster: Cluster) -> None:
     assert evidence.seen["savepoints"] == 0
 
 
-def test_a_savepoint_that_fails_is_not_in_effect_and_says_why(cluster: Cluster) -> None:
+def test_a_failed_savepoint_is_not_in_effect_and_has_a_reason(cluster: Cluster) -> None:
     flink(cluster).savepoints_fail = True
     flink(cluster).looks_until_done = 0
     baseline = injected(Savepoint(), cluster)
@@ -116,7 +116,7 @@ def test_rescaling_to_the_width_it_has_is_refused(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("fault", [Savepoint(), Rescale(to=2)])
-def test_a_job_that_is_gone_is_healed_and_a_silent_jobmanager_is_not_the_end(
+def test_a_removed_job_is_healed_and_an_unreachable_jobmanager_is_no_end(
     fault: Fault, cluster: Cluster
 ) -> None:
     baseline = injected(fault, cluster)
@@ -137,7 +137,7 @@ def test_an_order_that_flink_does_not_take_is_a_refusal(cluster: Cluster) -> Non
         Rescale(to=2).heal(cluster, the_job(cluster), baseline)
 
 
-def test_what_a_topology_cannot_do_is_refused_before_anything_starts() -> None:
+def test_a_fault_that_the_topology_cannot_support_is_rejected_before_the_start() -> None:
     default = fault_target_problem(Rescale(to=2), "the job", without("none"))
     assert "flink has default; set `config: {jobmanager.scheduler: adaptive}`" in str(default)
     no_store = fault_target_problem(Savepoint(), "the job", without("hdfs"))
@@ -173,7 +173,7 @@ def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> Non
 
 
 @pytest.mark.parametrize("answers_after", [2, 1000])
-def test_a_jobmanager_that_answers_with_an_error_of_its_own_is_asked_again(
+def test_a_jobmanager_that_answers_with_an_internal_error_is_queried_again(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, answers_after: int
 ) -> None:
     requested: list[str] = []

@@ -94,7 +94,7 @@ def test_a_surge_is_shown_by_acknowledgements_a_second(testbed: Testbed) -> None
     assert testbed.load.sent_under("surge")["records_per_s"] == pytest.approx(500, rel=0.05)
 
 
-def test_a_surge_that_the_broker_does_not_accept_has_no_effect(testbed: Testbed) -> None:
+def test_a_surge_that_the_broker_does_not_accept_is_not_in_effect(testbed: Testbed) -> None:
     testbed.load.takes_per_s = 600
 
     injected = testbed.inject_fault("surge", factor=4)
@@ -133,7 +133,7 @@ def test_a_fan_out_is_shown_by_the_copies_it_carries(testbed: Testbed) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_load_that_continues_as_before_has_no_effect(testbed: Testbed, name: str) -> None:
+def test_an_unchanged_load_is_not_in_effect(testbed: Testbed, name: str) -> None:
     testbed.load.deaf = True
 
     assert not testbed.inject_fault(name, **CASES[name]).done
@@ -141,9 +141,7 @@ def test_a_load_that_continues_as_before_has_no_effect(testbed: Testbed, name: s
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_load_that_has_finished_cannot_be_changed_and_is_healed(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_finished_load_cannot_be_disturbed_and_is_healed(tmp_path: Path, name: str) -> None:
     dataset = Testbed(tmp_path, records=100)
 
     injected = dataset.inject_fault(name, **CASES[name])
@@ -167,7 +165,7 @@ def test_a_load_that_finishes_under_a_fault_is_healed(tmp_path: Path) -> None:
     assert dataset.heal().done
 
 
-def test_a_load_that_is_gone_is_healed(testbed: Testbed) -> None:
+def test_a_removed_load_is_healed(testbed: Testbed) -> None:
     assert testbed.inject_fault("skew", hot_share=0.6).done
 
     testbed.cluster.run.steering = None

@@ -39,7 +39,7 @@ def status(cluster: Cluster, name: str) -> ContainerStatus:
     return cluster.state(cluster.node(name)).status
 
 
-def test_a_kill_is_seen_and_undone(tmp_path: Path) -> None:
+def test_a_kill_is_verified_and_healed(tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = intended(log, Kill(), WORKER)
     injected = inject_fault(intent, cluster, [cluster.node(WORKER)], limit_s=1)
@@ -64,7 +64,7 @@ def test_a_second_undo_is_harmless(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("losses", "done"), [(5, True), (1_000_000, False)])
-def test_a_look_whose_answer_was_lost_is_no_look(
+def test_a_poll_whose_answer_was_lost_is_no_evidence(
     losses: int, done: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, lost, checked = fake_cluster(), iter(range(losses)), Kill.evidence
@@ -102,7 +102,7 @@ def test_a_toxic_that_cannot_be_removed_costs_the_proxy_not_the_heal(tmp_path: P
     assert set(proxy.created) == {path.name for path in cluster.links.of("sink")}
 
 
-def test_a_target_that_is_gone_is_healed(tmp_path: Path) -> None:
+def test_a_removed_target_is_healed(tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = intended(log, Kill(), WORKER)
     del cluster.nodes[WORKER]
@@ -185,7 +185,7 @@ def acts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Fau
     return made
 
 
-def test_every_target_is_injected_with_its_own_baseline(acts: Fault, tmp_path: Path) -> None:
+def test_an_injection_uses_the_own_baseline_of_every_target(acts: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     targets = [cluster.node(WORKER), cluster.node(OTHER)]
     baselines = baselines_of(acts, cluster, targets)
@@ -228,7 +228,7 @@ def test_how_exactly_a_moment_is_known_is_told_in_milliseconds() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "state"), [(True, "in effect"), (False, "healed")])
-def test_what_is_not_seen_in_its_limit_is_a_reason(
+def test_an_effect_that_is_not_verified_within_its_limit_is_a_reason(
     acts: Fault, tmp_path: Path, wanted: bool, state: str
 ) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
@@ -323,7 +323,7 @@ def test_an_undo_that_fails_leaves_the_intent_open(acts: Fault, tmp_path: Path) 
         (None, None, False, ()),
     ],
 )
-def test_a_further_look_proves_what_every_target_shows(
+def test_a_repeated_verification_covers_every_target(
     acts: Fault,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -353,7 +353,7 @@ def test_a_further_look_proves_what_every_target_shows(
     assert (found.targets, found.seen_ns) == (2, cluster.clock.now_ns())
 
 
-def test_a_look_at_targets_that_are_gone_proves_nothing(acts: Fault, tmp_path: Path) -> None:
+def test_a_poll_of_removed_targets_proves_nothing(acts: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
     without_target = log.intend(step=1, fault=acts, target="all but kafka/broker-1", names=[])

@@ -88,7 +88,7 @@ def test_a_buffer_pool_knows_its_task_by_the_thread(cluster: Cluster) -> None:
     assert 'name.contains("(3/")' in fault.script("once")
 
 
-def test_evidence_tells_who_was_hit_and_when_first(cluster: Cluster) -> None:
+def test_evidence_contains_the_affected_subtasks_and_the_first_hit(cluster: Cluster) -> None:
     fault, node = made("slow_operator", operator="Calc"), cluster.node(ONE)
     fault.inject(cluster, node)
     seen = fault.evidence(cluster, node, {}).seen
@@ -107,7 +107,7 @@ def test_a_hit_is_counted_once_its_moment_and_place_are_noted(name: str) -> None
     assert counting == [["first", "at", "hits"]] * len([*fault.points()])
 
 
-def test_a_rule_without_a_hit_is_installed_but_not_in_effect(cluster: Cluster) -> None:
+def test_a_rule_that_no_task_enters_is_in_place_but_not_in_effect(cluster: Cluster) -> None:
     fault, node = made("slow_operator", operator="no such operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     evidence = fault.evidence(cluster, node, {})
@@ -154,7 +154,7 @@ def test_nothing_of_it_is_left_in_the_jvm(cluster: Cluster) -> None:
     assert (left.texts, left.properties) == ({}, {})
 
 
-def test_a_jvm_that_was_started_again_holds_no_rule(cluster: Cluster) -> None:
+def test_a_restarted_jvm_has_no_rule(cluster: Cluster) -> None:
     fault, node = made("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     cluster.runtime.kill(node.container)
@@ -180,7 +180,7 @@ def test_a_jvm_that_dies_while_it_is_healed_is_healed(
     assert fault.evidence(cluster, node, {}).gone
 
 
-def test_a_rule_that_will_not_go_is_no_heal(
+def test_a_rule_that_cannot_be_removed_is_no_heal(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault, node = made("slow_operator"), cluster.node(ONE)
@@ -194,7 +194,7 @@ def test_a_rule_that_will_not_go_is_no_heal(
         fault.heal(cluster, node, {})
 
 
-def test_a_frozen_jvm_is_neither_injected_nor_healed(cluster: Cluster) -> None:
+def test_a_frozen_jvm_is_neither_injected_into_nor_healed(cluster: Cluster) -> None:
     fault, node = made("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     cluster.runtime.pause(node.container)

@@ -75,7 +75,7 @@ def test_a_partition_cuts_the_links_of_the_pair_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("busy", "whose"), [(True, SYSTEM), (False, PROBE_ALONE)])
 @pytest.mark.parametrize("how", ["silent", "reset"])
-def test_a_cut_says_whose_packets_it_stopped(
+def test_a_partition_records_whose_packets_it_stopped(
     how: str, busy: bool, whose: str, tmp_path: Path
 ) -> None:
     cluster = fake_cluster(WIDE)
@@ -169,7 +169,7 @@ def test_an_unused_link_is_not_stalled(tmp_path: Path) -> None:
     assert "bytes_delivered" in injected.reason
 
 
-def test_a_proxy_made_anew_is_told(tmp_path: Path) -> None:
+def test_a_recreated_proxy_is_recorded(tmp_path: Path) -> None:
     cluster, log = fake_cluster(WIDE), IntentLog(tmp_path / "intents.jsonl")
     proxy = FakeToxiproxy()
     use_proxy(cluster, proxy)
@@ -202,9 +202,7 @@ def test_a_machine_that_answers_late_is_not_cut_before_the_fault() -> None:
 
 
 @pytest.mark.parametrize("how", ["silent", "reset"])
-def test_a_cut_is_seen_and_seen_gone_on_a_machine_that_answers_late(
-    how: str, tmp_path: Path
-) -> None:
+def test_a_partition_and_its_heal_are_verified_on_a_slow_machine(how: str, tmp_path: Path) -> None:
     cluster = fake_cluster(WIDE)
     _answer_after_a_second(cluster)
     injector = FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=1)

@@ -13,7 +13,7 @@ MANY = 40
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, MANY])
-def test_all_are_acted_on_at_the_same_time_and_told_in_order(count: int) -> None:
+def test_all_items_are_processed_in_parallel_and_returned_in_order(count: int) -> None:
     together = Barrier(max(1, count))
 
     def act(place: int) -> str:

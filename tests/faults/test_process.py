@@ -112,7 +112,7 @@ def test_a_node_that_ended_and_was_started_meanwhile_is_healed(
     assert testbed.script() == PROGRAM
 
 
-def test_a_signal_that_the_process_survives_has_no_effect(testbed: Testbed) -> None:
+def test_a_signal_that_the_process_survives_is_not_in_effect(testbed: Testbed) -> None:
     intent, injected = testbed.inject_fault(Kill(signal="QUIT"))
 
     assert not injected.done
@@ -139,7 +139,7 @@ def test_what_had_ended_before_was_not_killed(testbed: Testbed) -> None:
 @pytest.mark.parametrize(
     ("stubborn", "ended_by"), [(False, "TERM"), (True, "KILL, after the grace")]
 )
-def test_a_stop_tells_who_ended_the_node(
+def test_a_stop_records_which_signal_ended_the_node(
     stubborn: bool, ended_by: str, testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if stubborn:
@@ -177,7 +177,9 @@ def test_a_restart_ends_at_the_first_node_that_does_not_come_back(testbed: Testb
     assert testbed.cluster.state(first).status == ContainerStatus.RUNNING
 
 
-def test_a_crash_loop_goes_on_without_us_until_its_last_time(testbed: Testbed) -> None:
+def test_a_crash_loop_continues_without_the_harness_until_its_last_restart(
+    testbed: Testbed,
+) -> None:
     intent, injected = testbed.inject_fault(CrashLoop(times=7))
 
     assert injected.done, injected.reason
@@ -209,7 +211,7 @@ def test_a_line_laid_twice_is_there_once_and_others_lines_stay(testbed: Testbed)
     assert testbed.script().replace("true  # streamquake mine\n", "") == foreign
 
 
-def test_a_heap_that_suffices_has_no_effect(testbed: Testbed) -> None:
+def test_a_heap_that_suffices_is_not_in_effect(testbed: Testbed) -> None:
     intent, injected = testbed.inject_fault(OomHeap(heap_mb=4096))
 
     assert not injected.done
@@ -254,7 +256,7 @@ def test_an_end_without_the_kernels_word_is_not_for_want_of_memory(testbed: Test
     assert "oom_killed" in injected.reason
 
 
-def test_a_worker_without_an_executor_is_said_not_to_be_hit(tmp_path: Path) -> None:
+def test_a_worker_without_an_executor_is_not_in_effect(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path)
     dataset.runtime.on_exec.insert(0, _no_process)
 

@@ -75,7 +75,7 @@ def test_a_group_without_it_is_told_what_to_declare(name: str, next_step: str) -
     assert next_step in role_problem
 
 
-def test_a_processor_limit_that_is_not_reached_is_not_in_effect(
+def test_a_processor_limit_that_no_process_meets_is_not_in_effect(
     cluster: Cluster, node: Node
 ) -> None:
     def idle(_: object, argv: object) -> ExecResult | None:
@@ -89,7 +89,7 @@ def test_a_processor_limit_that_is_not_reached_is_not_in_effect(
 
 
 @pytest.mark.parametrize(("busy", "whose"), [(True, SYSTEM), (False, PROBE_ALONE)])
-def test_a_cpu_limit_says_whose_work_was_held_back(
+def test_a_cpu_limit_records_whose_work_was_throttled(
     cluster: Cluster, node: Node, monkeypatch: pytest.MonkeyPatch, busy: bool, whose: str
 ) -> None:
     usage, looks = cluster.runtime.usage, iter(range(100))
@@ -115,7 +115,7 @@ def test_a_processor_limit_above_the_declared_one_is_refused(cluster: Cluster, n
     assert cluster.runtime.usage(node.container).cpus == 0.5
 
 
-def test_a_memory_limit_that_is_no_lower_is_refused(cluster: Cluster, node: Node) -> None:
+def test_a_memory_limit_that_is_no_lower_is_rejected(cluster: Cluster, node: Node) -> None:
     with pytest.raises(ValueError, match="less than its own limit of 1024 MB, got 2048 MB"):
         MemoryLimit(memory_mb=2048).inject(cluster, node)
 
@@ -176,7 +176,7 @@ def test_a_disk_that_cannot_be_changed_is_an_error_with_its_words(
 
 
 @pytest.mark.parametrize(("losses", "reported"), [(1, True), (2, False)])
-def test_a_question_whose_answer_was_lost_is_asked_once_more(
+def test_a_command_whose_output_was_lost_runs_once_more(
     losses: int, reported: bool, cluster: Cluster, node: Node
 ) -> None:
     lost = iter(range(losses))
@@ -193,7 +193,9 @@ def test_a_question_whose_answer_was_lost_is_asked_once_more(
         assert fault.evidence(cluster, node, {}).in_effect
 
 
-def test_a_clock_that_went_halfway_is_neither_there_nor_gone(cluster: Cluster, node: Node) -> None:
+def test_a_clock_that_moved_halfway_is_neither_in_effect_nor_healed(
+    cluster: Cluster, node: Node
+) -> None:
     fault = ClockSkew(offset_s=60)
     baseline = fault.baseline(cluster, node)
     ClockSkew(offset_s=30).inject(cluster, node)
@@ -203,7 +205,7 @@ def test_a_clock_that_went_halfway_is_neither_there_nor_gone(cluster: Cluster, n
     assert not evidence.gone
 
 
-def test_a_clock_that_was_told_late_before_the_fault_may_be_as_far_off(
+def test_a_baseline_clock_that_was_read_late_widens_the_tolerance(
     cluster: Cluster, node: Node
 ) -> None:
     def late(_: object, argv: Sequence[str]) -> ExecResult | None:

@@ -56,7 +56,7 @@ def injected(fault: RestartJob, cluster: Cluster) -> Evidence:
     return fault.evidence(cluster, target, baseline)
 
 
-def test_a_cancelled_job_goes_on_from_its_newest_checkpoint(cluster: Cluster) -> None:
+def test_a_cancelled_job_continues_from_its_newest_checkpoint(cluster: Cluster) -> None:
     evidence = injected(restart(), cluster)
 
     given = gateway(cluster).settings
@@ -69,7 +69,7 @@ def test_a_cancelled_job_goes_on_from_its_newest_checkpoint(cluster: Cluster) ->
 
 
 @pytest.mark.parametrize(("kept", "path"), [("savepoint", "native"), ("canonical", "canonical")])
-def test_a_stopped_job_goes_on_from_its_savepoint(kept: str, path: str, cluster: Cluster) -> None:
+def test_a_stopped_job_continues_from_its_savepoint(kept: str, path: str, cluster: Cluster) -> None:
     evidence = injected(restart(claim=True, **{"from": kept}), cluster)
 
     folder = "hdfs://hdfs-namenode-1:8020/flink/savepoints"
@@ -162,11 +162,11 @@ def test_a_job_that_begins_with_nothing_is_not_in_effect(cluster: Cluster) -> No
     assert (evidence.seen["state"], evidence.in_effect) == ("running", False)
 
 
-def test_a_job_with_fewer_slots_than_asked_is_not_in_effect(cluster: Cluster) -> None:
+def test_a_job_with_fewer_slots_than_requested_is_not_in_effect(cluster: Cluster) -> None:
     assert not injected(restart(parallelism=9), cluster).in_effect
 
 
-def test_another_process_sees_it_by_the_job_that_is_there(cluster: Cluster) -> None:
+def test_another_process_verifies_it_by_the_running_job(cluster: Cluster) -> None:
     fault = restart()
     injected(fault, cluster)
     cluster.run.job = None
@@ -176,7 +176,7 @@ def test_another_process_sees_it_by_the_job_that_is_there(cluster: Cluster) -> N
         fault.inject(cluster, the_job(cluster))
 
 
-def test_a_silent_jobmanager_is_no_effect(cluster: Cluster) -> None:
+def test_an_unreachable_jobmanager_is_no_effect(cluster: Cluster) -> None:
     fault, target = restart(), the_job(cluster)
     fault.inject(cluster, target)
     cluster.runtime.kill(cluster.node("flink/jobmanager-1").container)

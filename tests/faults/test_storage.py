@@ -84,7 +84,7 @@ def test_a_namenode_that_was_started_again_is_out_of_safe_mode(cluster: Cluster)
     assert evidence.seen["state"] == "Operational"
 
 
-def test_a_namenode_that_is_coming_back_is_not_told_to_leave(cluster: Cluster) -> None:
+def test_a_starting_namenode_is_not_made_to_leave_safe_mode(cluster: Cluster) -> None:
     assert isinstance(cluster.runtime, FakeRuntime)
     fault, node = NameNodeSafeMode(), cluster.node("hdfs/namenode-1")
     baseline, _ = injected(fault, cluster, node)
@@ -112,7 +112,9 @@ def test_the_administration_tool_that_fails_is_told(cluster: Cluster) -> None:
         NameNodeSafeMode().inject(cluster, cluster.node("hdfs/namenode-1"))
 
 
-def test_an_unflushed_log_is_cut_and_told_by_segment(cluster: Cluster, broker: Node) -> None:
+def test_an_unflushed_log_is_truncated_and_recorded_by_segment(
+    cluster: Cluster, broker: Node
+) -> None:
     _, evidence = injected(LoseUnflushedLog(), cluster, broker)
     assert evidence.in_effect
     assert evidence.seen["bytes_lost"] == 7_000
@@ -154,7 +156,9 @@ def test_a_broker_stopped_in_the_middle_of_a_cut_must_not_run_on(
     assert LoseUnflushedLog().evidence(cluster, broker, {}).gone
 
 
-def test_a_log_that_cannot_be_cut_leaves_no_stopped_broker(cluster: Cluster, broker: Node) -> None:
+def test_a_log_that_cannot_be_truncated_leaves_no_stopped_broker(
+    cluster: Cluster, broker: Node
+) -> None:
     assert isinstance(cluster.runtime, FakeRuntime)
     busy = ExecResult(exit_code=3, output="the broker could not be stopped")
     cluster.runtime.on_exec.insert(0, lambda spec, argv: busy)

@@ -62,7 +62,7 @@ def test_a_target_that_matches_nothing_names_the_nearest(text: str, near: str) -
     assert f'did you mean "{near}"?' in problem
 
 
-def test_a_node_that_is_gone_cannot_be_found_again() -> None:
+def test_a_removed_node_cannot_be_found_again() -> None:
     cluster = fake_cluster()
     del cluster.nodes["flink/taskmanager-2"]
     with pytest.raises(LookupError, match="does not exist"):

@@ -92,7 +92,7 @@ def test_a_checkpoint_that_failed_before_the_injection_is_no_window() -> None:
     assert '"checkpoint failed" happened' in waiting.missed(int(1.2e9), int(1.2e9))
 
 
-def test_a_checkpoint_that_failed_by_the_injection_was_disturbed() -> None:
+def test_a_checkpoint_that_failed_by_the_injection_was_affected() -> None:
     """An engine may know of a kill before the harness has seen it."""
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_FAILED, 1.15, checkpoint=7))
@@ -215,7 +215,7 @@ def test_a_trigger_says_what_it_is() -> None:
         assert str(when) == message
 
 
-def test_what_did_not_come_is_said() -> None:
+def test_a_trigger_that_did_not_fire_has_a_reason() -> None:
     """The whole message about a trigger that never fired."""
     assert trigger(after_s=2.0).missing() == "the moment 2 s after steady state was not reached"
     nth = trigger(event="checkpoint triggered", nth=2)
@@ -230,7 +230,7 @@ def test_what_did_not_come_is_said() -> None:
     assert other.missing() == "when #1 is in effect: it was not in effect yet"
 
 
-def test_a_window_that_did_not_come_says_how_far_it_got() -> None:
+def test_a_window_that_did_not_open_reports_its_progress() -> None:
     waiting = trigger(between=CHECKPOINT, nth=2, delay_s=1)
     message = '"checkpoint triggered" was observed {} times since steady state'
     assert waiting.missing() == f"{message.format(0)}, number 2 was awaited"
@@ -254,7 +254,7 @@ def test_a_window_that_did_not_come_says_how_far_it_got() -> None:
     assert '; 2 times "checkpoint acknowledged"' in waiting.missing()
 
 
-def test_a_missed_window_says_by_how_much() -> None:
+def test_a_missed_window_reports_by_how_much() -> None:
     waiting = opened()
     waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
     assert waiting.missed(int(1.05e9), int(1.1125e9)) == (
@@ -296,7 +296,7 @@ def test_what_closes_a_window(action: Action, of: int | None, by: int | None, cl
     assert bool(waiting.missed(2 * 10**9, 2 * 10**9)) == closes
 
 
-def test_a_repeated_injection_waits_for_a_new_first_event() -> None:
+def test_a_retried_window_waits_for_a_new_first_event() -> None:
     waiting = opened(tries=2)
     waiting.again()
     assert (waiting.due_ns, waiting.event) == (None, None)
@@ -358,7 +358,9 @@ def test_only_the_step_that_is_meant_counts() -> None:
 
 
 @pytest.mark.parametrize("action", [Action.FAULT_SKIPPED, Action.FAULT_NOT_IN_EFFECT])
-def test_a_step_without_effect_says_why_to_those_that_wait_for_it(action: Action) -> None:
+def test_a_step_without_effect_gives_its_reason_to_the_steps_that_wait_for_it(
+    action: Action,
+) -> None:
     waiting = trigger(steps=(KILL,), effect_of=1)
     waiting.see(event(action, 4, step=0, reason="no such node"))
     assert waiting.hopeless == "when #1 is in effect: it never was in effect (no such node)"

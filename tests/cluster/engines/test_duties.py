@@ -47,7 +47,7 @@ def test_each_duty_is_found(cluster: Cluster, target: str, node: str) -> None:
     assert found(cluster, target) == [node]
 
 
-def test_a_duty_moves_when_its_node_is_gone(cluster: Cluster) -> None:
+def test_a_duty_moves_when_its_node_has_ended(cluster: Cluster) -> None:
     assert found(cluster, "the leader of partition 0 of input") == ["kafka/broker-1"]
     cluster.runtime.kill(cluster.node("kafka/broker-1").container)
     assert found(cluster, "the leader of partition 0 of input") == ["kafka/broker-2"]
@@ -77,7 +77,7 @@ def test_a_duty_without_a_node_is_rejected_with_the_reason(
         found(cluster, target)
 
 
-def test_silence_is_no_answer(cluster: Cluster) -> None:
+def test_an_unreachable_service_is_no_answer(cluster: Cluster) -> None:
     for node in cluster.of_role("kafka/broker"):
         cluster.runtime.kill(node.container)
     cluster.runtime.kill(cluster.node("hdfs/namenode-1").container)
@@ -86,7 +86,7 @@ def test_silence_is_no_answer(cluster: Cluster) -> None:
             found(cluster, target)
 
 
-def test_a_partition_without_leader_or_follower_is_told() -> None:
+def test_a_partition_without_leader_or_follower_is_an_error() -> None:
     cluster = fake_cluster(WIDE)
     known = known_brokers(cluster)
     leads = FakeBrokers(cluster, "kafka").partitions()[0]

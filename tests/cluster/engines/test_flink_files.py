@@ -38,7 +38,7 @@ OWN = {"_metadata": 10}
 
 
 @pytest.mark.parametrize("shared", [{}, {"a": 200, "b": 300}])
-def test_a_listing_tells_of_a_checkpoints_own_and_of_its_shared_files(
+def test_a_listing_contains_a_checkpoints_own_and_its_shared_files(
     shared: Mapping[str, int],
 ) -> None:
     files = asking(Folders(**{"chk-7": OWN, "shared": shared}))

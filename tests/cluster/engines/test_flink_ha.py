@@ -125,7 +125,7 @@ class Asked(FlinkRest):
         return place
 
 
-def test_a_question_goes_to_the_next_address_and_stays_there() -> None:
+def test_a_query_goes_to_the_next_address_and_stays_there() -> None:
     rest = Asked()
     assert rest.get("/jobs") == "one"
     rest.silent = {"one"}
@@ -155,7 +155,7 @@ def test_a_job_that_another_jobmanager_took_over_was_restarted() -> None:
     assert list(watch.poll(taken_over)) == []
 
 
-def test_attempts_numbered_anew_are_told_by_when_they_started() -> None:
+def test_attempts_with_restarted_numbers_are_distinguished_by_their_start() -> None:
     vertices = [copy.deepcopy(answer(f"vertex-{n}")) for n in range(3)]
     tasks = [task for vertex in vertices for task in vertex["subtasks"]]
     for task in tasks:

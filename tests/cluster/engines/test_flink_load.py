@@ -66,7 +66,7 @@ def test_another_attempt_begins_anew() -> None:
     assert watched.poll(task(0, 0, 0, 100, attempt=1)) == {}
 
 
-def test_a_task_that_does_not_know_or_does_not_run_is_not_told_of() -> None:
+def test_a_task_with_unknown_load_or_not_running_is_not_recorded() -> None:
     watched = ObservationWindow()
     watched.poll(task(0, "NaN", 0, 0), task(1, 0, 0, 0))
     found = watched.poll(task(0, "NaN", 5000, 0), task(1, 0, 1000, 4000))

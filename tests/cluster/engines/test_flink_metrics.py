@@ -61,7 +61,7 @@ def test_operators_of_one_vertex_are_one_figure() -> None:
     assert found["sink_latency_ms", "WINDOWS"] == 2.0
 
 
-def test_a_vertex_that_tells_nothing_yet_gives_no_sample() -> None:
+def test_a_vertex_without_values_gives_no_sample() -> None:
     assert not [series for series, _ in samples(Rest(source=())) if "usage" in series]
 
 

@@ -27,7 +27,7 @@ def running(vertices: list[Any], attempt: int) -> list[Any]:
     return changed
 
 
-def test_a_checkpoint_that_came_and_went_between_two_looks_gives_all_its_events() -> None:
+def test_a_checkpoint_that_began_and_ended_between_two_polls_gives_all_its_events() -> None:
     watch = CheckpointWatch(JOB)
     seen = [
         (s.action, s.value.get("checkpoint"), s.kind) for s in watch.poll(answer("checkpoints"))
@@ -44,7 +44,7 @@ def test_a_checkpoint_that_came_and_went_between_two_looks_gives_all_its_events(
     assert list(watch.poll(answer("checkpoints"))) == []
 
 
-def test_a_checkpoint_in_progress_is_told_as_it_advances() -> None:
+def test_a_checkpoint_in_progress_is_recorded_as_it_advances() -> None:
     document = answer("checkpoints")
     last = document["history"][0]
     last.update({"status": "IN_PROGRESS", "num_acknowledged_subtasks": 0})
@@ -61,7 +61,7 @@ def test_a_checkpoint_in_progress_is_told_as_it_advances() -> None:
     assert observation.value["reason"] == "Checkpoint expired before completing."
 
 
-def test_a_second_restore_from_the_same_checkpoint_is_told_again() -> None:
+def test_a_second_restore_from_the_same_checkpoint_is_recorded_again() -> None:
     watch, document = CheckpointWatch(JOB), answer("checkpoints")
     assert Action.JOB_RESTORED in [s.action for s in watch.poll(document)]
     document["latest"]["restored"]["restore_timestamp"] += 500
@@ -87,7 +87,7 @@ def test_the_node_of_a_task_is_remembered_after_its_taskmanager_is_forgotten() -
     assert known.node("(unassigned)") == ""
 
 
-def test_a_task_is_told_once_for_each_attempt_and_state() -> None:
+def test_a_task_is_recorded_once_for_each_attempt_and_state() -> None:
     watch = TaskWatch(JOB, names())
     first = list(watch.poll(running(VERTICES, attempt=0)))
     assert [s.action for s in first] == [Action.TASK_CHANGED] * 9 + [Action.JOB_RUNNING]
@@ -108,7 +108,7 @@ def test_a_job_runs_again_only_when_every_task_does() -> None:
     assert [s.action for s in watch.poll(again)][-1] == Action.JOB_RUNNING
 
 
-def test_a_restart_between_two_looks_is_seen_by_its_time_stamp() -> None:
+def test_a_restart_between_two_polls_is_found_by_its_time_stamp() -> None:
     watch, detail = StateWatch(JOB), answer("job")
     detail["state"] = "RUNNING"
     (observation,) = watch.poll(detail)

@@ -97,7 +97,7 @@ def test_the_first_look_tells_the_job_and_everything_it_finds(recorded: Recorded
     assert ("checkpoint_duration_ms", JOB) in [sample[:2] for sample in samples]
 
 
-def test_a_jobmanager_that_does_not_answer_is_no_news(recorded: Recorded) -> None:
+def test_an_unreachable_jobmanager_gives_no_events(recorded: Recorded) -> None:
     notes: list[EventDraft] = []
     watching = follower(recorded, notes, [])
     watching.poll()
@@ -110,7 +110,7 @@ def test_a_jobmanager_that_does_not_answer_is_no_news(recorded: Recorded) -> Non
     assert not watching.ended
 
 
-def test_a_job_the_jobmanager_forgot_is_lost_and_said_so(recorded: Recorded) -> None:
+def test_a_job_that_the_jobmanager_forgot_is_recorded_as_lost(recorded: Recorded) -> None:
     notes: list[EventDraft] = []
     cluster = fake_cluster()
     watching = follower(recorded, notes, [], cluster)
@@ -122,7 +122,7 @@ def test_a_job_the_jobmanager_forgot_is_lost_and_said_so(recorded: Recorded) -> 
     assert watching.ended
 
 
-def test_a_job_that_failed_while_it_was_set_up_is_told_without_a_graph(recorded: Recorded) -> None:
+def test_a_job_that_failed_during_setup_is_recorded_without_a_graph(recorded: Recorded) -> None:
     assert recorded.answers is not None
     detail = recorded.answers[f"/jobs/{JOB}"]
     detail.update({"state": "FAILED", "vertices": []})
@@ -138,7 +138,7 @@ def test_a_job_that_failed_while_it_was_set_up_is_told_without_a_graph(recorded:
     assert ended.value["cause"]
 
 
-def test_a_job_is_told_when_its_graph_is_there_and_not_before(recorded: Recorded) -> None:
+def test_a_job_is_recorded_once_its_graph_exists(recorded: Recorded) -> None:
     assert recorded.answers is not None
     detail = recorded.answers[f"/jobs/{JOB}"]
     vertices, notes = detail["vertices"], []  # type: tuple[Any, list[EventDraft]]
@@ -175,7 +175,7 @@ def only_once_ended(made: type[JobFollower]) -> Callable[[JobFollower], None]:
     return late
 
 
-def test_a_checkpoint_whose_details_are_gone_is_still_told(recorded: Recorded) -> None:
+def test_a_checkpoint_without_details_is_still_recorded(recorded: Recorded) -> None:
     assert recorded.answers is not None
     for path in [p for p in recorded.answers if "details" in p]:
         del recorded.answers[path]
@@ -282,7 +282,7 @@ def test_the_job_is_told_before_its_checkpoints(recorded: Recorded) -> None:
     assert actions.index(Action.JOB_SUBMITTED) < actions.index(Action.CHECKPOINT_TRIGGERED)
 
 
-def test_a_watcher_that_fails_ends_the_following_and_is_told(
+def test_a_failed_watcher_ends_the_following_and_is_reported(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(self: JobFollower) -> None:

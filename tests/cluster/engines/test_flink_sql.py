@@ -69,13 +69,13 @@ class Gateway:
         """The session is closed."""
 
 
-def test_a_gateway_that_is_busy_is_asked_again_for_a_result() -> None:
+def test_a_busy_gateway_is_polled_again_for_a_result() -> None:
     gateway = Gateway()
     assert run_script(cast(FlinkRest, gateway), "INSERT INTO a", {}, FakeClock()) == ["j"]
     assert gateway.asked == 3
 
 
-def test_a_gateway_that_never_answers_is_said_to_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_that_never_answers_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(self: Gateway, path: str, **parameters: str) -> None:
         raise FlinkUnreachable("GET: ReadTimeout")
 

@@ -81,7 +81,7 @@ def test_what_is_flushed_stays() -> None:
     assert cut == LogTruncation(path=LATER, size=70, keeps=0)
 
 
-def test_an_empty_segment_loses_nothing_and_old_records_may_be_gone_already() -> None:
+def test_an_empty_segment_loses_nothing_and_old_records_may_be_deleted_already() -> None:
     assert cuts([LogSegment(path=FIRST, size=0)], {}, unread) == []
     assert cuts([LogSegment(path=LATER, size=9)], {}, unread) == [
         LogTruncation(path=LATER, size=9, keeps=0)

@@ -133,7 +133,7 @@ def test_a_committed_batch_is_a_completed_checkpoint_with_its_figures() -> None:
     assert {series for series, _, _ in followed.samples} >= {"batch_ms", "batch_rows"}
 
 
-def test_attempts_are_told_at_their_end_with_their_place() -> None:
+def test_attempts_are_recorded_at_their_end_with_their_place() -> None:
     followed = Followed()
     followed.take(ENTRIES)
     attempts = [n.value for n in followed.notes if n.action == Action.TASK_ATTEMPT]
@@ -144,7 +144,7 @@ def test_attempts_are_told_at_their_end_with_their_place() -> None:
     }
 
 
-def test_a_lost_executor_is_told_with_its_reason_and_again_when_tasks_run() -> None:
+def test_a_lost_executor_is_recorded_with_its_reason_and_again_when_tasks_run() -> None:
     followed = Followed()
     followed.take(ENTRIES)
     reason = "Command exited with code 137"
@@ -247,7 +247,7 @@ def test_what_breaks_while_a_query_is_followed_ends_the_following(breaks: str) -
         runs.follow(cluster, "spark", "q", lambda note: None, lambda *_: None, threading.Event())
 
 
-def test_a_failed_query_says_its_root_cause() -> None:
+def test_a_failed_query_reports_its_root_cause() -> None:
     followed = Followed()
     reason = "StreamingQueryException: x\n  at a.b(c)\nCaused by: java.io.IOException: no space\n"
     (failing,) = followed.take([entry("query ended", run="r", reason=reason)])
@@ -270,7 +270,7 @@ def test_why_a_query_does_not_run_whole(entries: list[dict[str, Any]], words: st
     assert words in message
 
 
-def test_a_query_runs_whole_with_an_executor_on_each_worker_and_a_task_started() -> None:
+def test_a_query_runs_completely_with_an_executor_on_each_worker_and_a_task() -> None:
     both = {"0": "spark-worker-1", "1": "spark-worker-2"}
     driver = Driver(
         [

@@ -103,7 +103,7 @@ def test_a_four_letter_word_is_answered() -> None:
         assert zookeeper_client.ask(address, "srvr", LIMIT_S) == "Mode: standalone\n"
 
 
-def test_a_server_that_serves_no_requests_is_told_from_a_missing_path() -> None:
+def test_a_server_that_is_not_serving_differs_from_a_missing_path() -> None:
     server = Server({})
     server.refuses = True
     with serving(server) as address, pytest.raises(ZooKeeperUnreachable, match="ConnectionReset"):

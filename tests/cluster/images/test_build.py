@@ -66,7 +66,7 @@ def test_parents_are_built_first_and_once() -> None:
     assert store.builds[1].args == {"PARENT": recipe("base").tag}
 
 
-def test_a_second_call_builds_and_says_nothing() -> None:
+def test_a_second_call_builds_and_prints_nothing() -> None:
     store = FakeStore()
     build.ensure([recipe("kafka")], store, lambda line: None)
     store.builds.clear()

@@ -80,7 +80,7 @@ def test_toxics_are_listed_by_name(proxy: Toxiproxy) -> None:
     assert proxy.toxics("a") == {"late": {"name": "late", "type": "latency"}}
 
 
-def test_a_toxic_that_is_gone_is_removed(proxy: Toxiproxy) -> None:
+def test_a_missing_toxic_counts_as_removed(proxy: Toxiproxy) -> None:
     proxy.remove_toxic("a", "late")
     proxy.remove_toxic("a", "never-was")
 
@@ -90,7 +90,7 @@ def test_a_toxic_that_is_gone_is_removed(proxy: Toxiproxy) -> None:
     ]
 
 
-def test_a_refusal_is_told_in_the_servers_words(proxy: Toxiproxy) -> None:
+def test_a_rejection_has_the_servers_message(proxy: Toxiproxy) -> None:
     with pytest.raises(ToxiproxyError, match=r"POST /proxies: 400 .*bad request body"):
         proxy.create("a", "0.0.0.0:1", "b:2")
     with pytest.raises(ToxiproxyError, match="404"):

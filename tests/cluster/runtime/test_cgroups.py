@@ -33,7 +33,7 @@ SAID = Usage(
 
 
 @pytest.mark.parametrize("files", [V1, V2])
-def test_both_versions_say_the_same(files: dict[str, str]) -> None:
+def test_both_versions_report_the_same(files: dict[str, str]) -> None:
     assert usage_of(files) == SAID
     assert usage_inside("".join(f"== {name}\n{text}" for name, text in files.items())) == SAID
 

@@ -48,5 +48,5 @@ def test_an_answer_cut_short_is_an_error_and_not_an_answer(message: Callable[[st
         Engine(message).run()
 
 
-def test_a_command_that_was_killed_says_what_it_could() -> None:
+def test_a_killed_command_reports_its_output_so_far() -> None:
     assert Engine(lambda mark: "y", code=137).run() == ExecResult(exit_code=137, output="y")

@@ -44,7 +44,7 @@ def test_version_2_is_written_in_one_file_and_told_in_another(tmp_path: Path) ->
     assert not freezer.is_frozen()
 
 
-def test_a_kernel_that_does_not_get_there_is_said(tmp_path: Path) -> None:
+def test_a_freeze_that_the_kernel_does_not_complete_is_an_error(tmp_path: Path) -> None:
     group = tmp_path / "system.slice" / "docker-abc.scope"
     group.mkdir(parents=True)
     (group / "cgroup.freeze").write_text("0\n")
@@ -61,6 +61,6 @@ def test_a_freezer_that_is_not_there_is_none(groups: list[str], tmp_path: Path) 
     assert freezer_in(groups, tmp_path) is None
 
 
-def test_a_process_outside_the_container_is_none() -> None:
+def test_a_process_of_another_container_is_not_used() -> None:
     assert freezer_of("no-such-container", 1) is None
     assert freezer_of("no-such-container", 0) is None

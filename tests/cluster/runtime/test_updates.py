@@ -43,7 +43,7 @@ def test_an_end_that_is_never_noticed_is_an_error_with_the_reason() -> None:
         Engine(rejections=1_000_000).take(restart_policy={"Name": "no"})
 
 
-def test_another_refusal_is_told_at_once() -> None:
+def test_another_rejection_is_raised_at_once() -> None:
     engine = Engine(rejections=2, reason="no such container")
     with pytest.raises(APIError, match="no such container"):
         engine.take(mem_limit=10**9)

@@ -163,7 +163,7 @@ def test_a_later_turn_changes_no_record_before_it(
         assert list(known)[: change.at_record] == whole[: change.at_record]
 
 
-def test_any_stretch_is_made_without_the_ones_before() -> None:
+def test_any_interval_is_generated_without_the_ones_before() -> None:
     workload = Numbered(
         records=1000, rate_per_s=10, skew_changes=(SkewChange(at_record=300, zipf=1.0),)
     )
