@@ -222,8 +222,8 @@ def test_an_agent_that_does_not_answer_is_an_error(cluster: Cluster, runtime: Fa
         agent(cluster, cluster.node(ONE)).rules()
 
 
-def test_a_refused_rule_is_an_error(cluster: Cluster) -> None:
-    with pytest.raises(AgentError, match="refused a rule: EXCEPTION"):
+def test_a_rejected_rule_is_an_error(cluster: Cluster) -> None:
+    with pytest.raises(AgentError, match="rejected a rule: EXCEPTION"):
         agent(cluster, cluster.node(ONE)).install("this is no rule\n")
 
 

@@ -94,7 +94,7 @@ class FlinkRest:
                 self._urls.append(self._urls.pop(0))
                 if not others:
                     raise
-        raise FlinkUnreachable(f"{method} {path}: no JobManager runs")
+        raise FlinkUnreachable(f"{method} {path}: no address to send it to")
 
     def _ask(self, method: str, path: str, **arguments: Any) -> Any:
         arguments.setdefault("timeout", self._deadline_s)

@@ -1,4 +1,4 @@
-"""The reaper: removes what a run left behind when its process died without a goodbye.
+"""The reaper: removes what a run left when its process was killed without cleanup.
 
 A small server in a container is told the run's label over a TCP connection, in the protocol of
 testcontainers' Ryuk (https://github.com/testcontainers/moby-ryuk). It holds the engine's socket,
