@@ -36,7 +36,7 @@ class BridgePartition(NodeIsolationFault):
             return []
         return nodes[bridge + 1 :] if at < bridge else nodes[:bridge]
 
-    def still_seen(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+    def still_reachable(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         nodes = members(cluster, node, self.among)
         apart = {node.name, *(other.name for other in self.cut_off(cluster, node))}
         return [n for n in nodes if n.name not in apart] if len(nodes) >= 3 else []

@@ -13,7 +13,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.mechanisms.resources import group_of, is_running, probed_inside
+from streamquake.faults.mechanisms.resources import group_of, is_running, run_script_inside
 from streamquake.topologies.limits import Finite
 from streamquake.topologies.model import Topology
 
@@ -62,7 +62,7 @@ class ClockSkew(NodeFault):
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        probed_inside(cluster, target, SET, f"{self.offset_s:+.3f}")
+        run_script_inside(cluster, target, SET, f"{self.offset_s:+.3f}")
         return until_now(cluster, called_ns, "libfaketime")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
@@ -82,14 +82,14 @@ class ClockSkew(NodeFault):
         if not is_running(cluster, target):
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
-        probed_inside(cluster, target, CLEAR)
+        run_script_inside(cluster, target, CLEAR)
         return until_now(cluster, called_ns, "libfaketime")
 
 
 def _offset(cluster: Cluster, node: Node) -> tuple[float, float]:
     """How far the node's clock is ahead of the host's, and how far that may be wrong, seconds."""
     before_ns = cluster.clock.epoch_ns()
-    reported_ns = int(probed_inside(cluster, node, READ_CLOCK))
+    reported_ns = int(run_script_inside(cluster, node, READ_CLOCK))
     after_ns = cluster.clock.epoch_ns()
     offset_s = (reported_ns - (before_ns + after_ns) / 2) / 1e9
     return round(offset_s, 3), round((after_ns - before_ns) / 2e9 + TOLERANCE_S, 3)

@@ -13,7 +13,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes, Usage
 from streamquake.faults.fault import Evidence, NodeFault, disturbed_party, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.resources import is_gone, is_running, probed_inside
+from streamquake.faults.mechanisms.resources import is_gone, is_running, run_script_inside
 
 BUSY = (
     'for loop in $(seq "$1"); do timeout 0.4 sh -c "while :; do :; done" & done; wait 2>/dev/null;'
@@ -85,7 +85,7 @@ class CpuLimit(NodeFault):
         after = cluster.runtime.usage(node.container)
         if after.throttled > before.throttled:
             return after, True
-        probed_inside(cluster, node, BUSY, math.floor(self.cpus) + 1)
+        run_script_inside(cluster, node, BUSY, math.floor(self.cpus) + 1)
         return cluster.runtime.usage(node.container), False
 
 

@@ -11,7 +11,7 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.entrypoint import has_line, put_line, take_line
+from streamquake.faults.mechanisms.entrypoint import has_line, put_line, remove_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import BACK, about, before
 
@@ -62,6 +62,6 @@ class CrashLoop(NodeFault):
         if self.evidence(cluster, target, baseline).gone:
             return nothing_done(cluster)
         cluster.runtime.restart_on_failure(target.container, 0)
-        take_line(cluster, target, self.name)
+        remove_line(cluster, target, self.name)
         cluster.runtime.kill(target.container)
         return cluster.start_again(target)

@@ -11,7 +11,7 @@ from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus,
 from streamquake.faults.fault import Evidence, NodeFault, disturbed_party, faults
 from streamquake.faults.mechanisms.netfilter import How, PacketRule, apply, count_anew, lift, poll
 from streamquake.faults.mechanisms.network_cut import chain_of, in_place_everywhere
-from streamquake.faults.mechanisms.resources import looked_inside
+from streamquake.faults.mechanisms.resources import run_inside
 
 NAME_SERVER = "127.0.0.11"
 """Where the container engine answers the name lookups of a container."""
@@ -86,7 +86,7 @@ class DnsFailure(NodeFault):
         other = next(n for n in cluster.nodes.values() if n.name != node.name)
         argv = ["timeout", str(limit_s), "getent", "hosts", other.spec.host]
         try:
-            done = looked_inside(cluster, node, argv, timeout_s=limit_s + 5)
+            done = run_inside(cluster, node, argv, timeout_s=limit_s + 5)
         except ContainerError:
             if cluster.state(node).status == ContainerStatus.RUNNING:
                 raise

@@ -15,7 +15,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.mechanisms.resources import is_running, probed_inside
+from streamquake.faults.mechanisms.resources import is_running, run_script_inside
 
 INSPECT = 'grep "open files" /proc/1/limits && ls /proc/1/fd'
 LIMIT = 'prlimit --pid 1 --nofile="$1":'
@@ -97,7 +97,7 @@ class FdLimit(NodeFault):
 
 
 def _inspect(cluster: Cluster, node: Node) -> OpenFiles:
-    message = probed_inside(cluster, node, INSPECT)
+    message = run_script_inside(cluster, node, INSPECT)
     limits = LIMITS.search(message)
     if limits is None:
         raise LookupError(
@@ -109,5 +109,5 @@ def _inspect(cluster: Cluster, node: Node) -> OpenFiles:
 
 def _limit(cluster: Cluster, node: Node, soft: int) -> InjectionTimes:
     called_ns = cluster.clock.epoch_ns()
-    probed_inside(cluster, node, LIMIT, soft)
+    run_script_inside(cluster, node, LIMIT, soft)
     return until_now(cluster, called_ns, "prlimit")

@@ -11,7 +11,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.mechanisms.resources import is_running, looked_inside
+from streamquake.faults.mechanisms.resources import is_running, run_inside
 from streamquake.topologies.model import Topology
 
 ROLE = "worker"
@@ -42,7 +42,7 @@ class KillExecutor(NodeFault):
         """A worker without an executor is left as it is; the fault is then not in effect."""
         called_ns = cluster.clock.epoch_ns()
         if there := _executors(cluster, target):
-            looked_inside(cluster, target, ["kill", "-KILL", *map(str, there)])
+            run_inside(cluster, target, ["kill", "-KILL", *map(str, there)])
         return until_now(cluster, called_ns, "exec")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
@@ -69,7 +69,7 @@ def _executors(cluster: Cluster, node: Node) -> list[int]:
     if not is_running(cluster, node):
         return []
     try:
-        message = looked_inside(cluster, node, INSPECT)
+        message = run_inside(cluster, node, INSPECT)
     except ContainerError:
         if is_running(cluster, node):
             raise

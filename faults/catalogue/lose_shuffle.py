@@ -12,7 +12,7 @@ from streamquake.cluster.runtime.runtime import ContainerError, InjectionTimes
 from streamquake.faults.catalogue.kill_executor import ROLE
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.mechanisms.resources import is_running, looked_inside
+from streamquake.faults.mechanisms.resources import is_running, run_inside
 from streamquake.topologies.model import Topology
 
 MARK = f"{WORK}/streamquake-lost"
@@ -61,7 +61,7 @@ def _lost(cluster: Cluster, node: Node) -> int | None:
     if not is_running(cluster, node):
         return None
     try:
-        message = looked_inside(cluster, node, ["cat", MARK])
+        message = run_inside(cluster, node, ["cat", MARK])
     except ContainerError:
         if is_running(cluster, node):
             raise

@@ -15,7 +15,7 @@ from streamquake.cluster.engines.kafka import log as kafka_log
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.resources import looked_inside
+from streamquake.faults.mechanisms.resources import run_inside
 
 LOG = f"{kafka.DATA}/data"
 MARK = f"{kafka.DATA}/streamquake-unflushed"
@@ -137,7 +137,7 @@ def _mark(cluster: Cluster, node: Node) -> tuple[Mapping[str, Any], Mapping[str,
 
 
 def _is_marked(cluster: Cluster, node: Node) -> bool:
-    return looked_inside(cluster, node, ["test", "-e", MARK]).exit_code == 0
+    return run_inside(cluster, node, ["test", "-e", MARK]).exit_code == 0
 
 
 def _in_node(cluster: Cluster, node: Node, script: str, *words: str) -> str:

@@ -12,7 +12,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes, Usage
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.resources import PROBE, is_gone, is_running, probed_inside
+from streamquake.faults.mechanisms.resources import PROBE, is_gone, is_running, run_script_inside
 from streamquake.topologies.limits import LARGEST_MB
 
 CACHE = f'dd if=/dev/zero of=/tmp/{PROBE} bs=1M count="$1" 2>/dev/null'
@@ -117,7 +117,7 @@ def _watched(cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, int]:
     left_mb = (before.memory_limit_bytes - before.memory_bytes) >> 20
     wanted_mb = min(MOST_MB, max(0, left_mb) + SPARE_MB)
     try:
-        probed_inside(cluster, node, CACHE, wanted_mb)
+        run_script_inside(cluster, node, CACHE, wanted_mb)
         return cluster.runtime.usage(node.container), wanted_mb << 20
     finally:
-        probed_inside(cluster, node, DROP)
+        run_script_inside(cluster, node, DROP)

@@ -11,7 +11,7 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.entrypoint import has_line, put_line, take_line
+from streamquake.faults.mechanisms.entrypoint import has_line, put_line, remove_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import BACK, about, before
 from streamquake.topologies.limits import LARGEST_MB
@@ -67,7 +67,7 @@ class OomHeap(NodeFault):
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if self.evidence(cluster, target, baseline).gone:
             return nothing_done(cluster)
-        take_line(cluster, target, self.name)
+        remove_line(cluster, target, self.name)
         cluster.runtime.kill(target.container)
         return cluster.start_again(target)
 

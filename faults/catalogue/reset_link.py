@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.traffic import traffic_of
 from streamquake.faults.fault import Evidence, LinkTarget, disturbed_party, faults
-from streamquake.faults.mechanisms.reachability import attempts_of_link, held
+from streamquake.faults.mechanisms.reachability import attempts_of_link, hold_connections
 from streamquake.faults.mechanisms.toxics import ToxicFault
 
 
@@ -26,7 +26,7 @@ class ResetLink(ToxicFault):
         """The result of a new connection on which nothing is sent, and which connections are
         open."""
         paths = target.paths
-        tried = held(cluster, attempts_of_link(cluster, paths), sends="")
+        tried = hold_connections(cluster, attempts_of_link(cluster, paths), sends="")
         return {"new": tried, "open": sorted(traffic_of(cluster.links, paths).sources)}
 
     def evidence(
@@ -36,7 +36,7 @@ class ResetLink(ToxicFault):
         open before. The byte is sent only where the toxic is sure to swallow it."""
         applied, paths = self.in_place(cluster, target), target.paths
         sends = "x" if self.complete(applied) else ""
-        tried = held(cluster, attempts_of_link(cluster, paths), sends=sends)
+        tried = hold_connections(cluster, attempts_of_link(cluster, paths), sends=sends)
         before, now_open = baseline.get("new", {}), traffic_of(cluster.links, paths).sources
         compared = [
             message for name, message in tried.items() if before.get(name, "open") == "open"

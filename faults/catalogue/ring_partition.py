@@ -30,11 +30,11 @@ class RingPartition(NodeIsolationFault):
         return too_few(topology, role, 4, "a ring partition")
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
-        near = {node.name, *(peer.name for peer in self.still_seen(cluster, node))}
+        near = {node.name, *(peer.name for peer in self.still_reachable(cluster, node))}
         ring = members(cluster, node, self.among)
         return [n for n in ring if n.name not in near] if len(ring) > 3 else []
 
-    def still_seen(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+    def still_reachable(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         ring = members(cluster, node, self.among)
         at = ring.index(node)
         return [ring[at - 1], ring[(at + 1) % len(ring)]] if len(ring) > 3 else []

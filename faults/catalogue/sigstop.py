@@ -10,7 +10,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.resources import looked_inside
+from streamquake.faults.mechanisms.resources import run_inside
 
 INSPECT = ("cat", "/proc/1/stat")
 STOPPED = "T"
@@ -36,7 +36,7 @@ class Sigstop(NodeFault):
             # A paused container hides the state of its process, so it does not prove the heal.
             paused = status == ContainerStatus.PAUSED
             return Evidence(in_effect=False, gone=not paused, seen={"status": str(status)})
-        line = looked_inside(cluster, target, INSPECT).output
+        line = run_inside(cluster, target, INSPECT).output
         state = line.rpartition(")")[2].split()[:1]
         return Evidence(
             in_effect=state == [STOPPED],

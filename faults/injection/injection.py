@@ -59,7 +59,7 @@ def inject_fault(
     intent: Intent, cluster: Cluster, targets: Sequence[Target], *, limit_s: float
 ) -> InjectionResult:
     """Inject into every target at once, then wait until the effect is verified on each."""
-    fault = intent.made()
+    fault = intent.build_fault()
 
     def inject(target: Target) -> InjectionTimes:
         return fault.inject(cluster, target)
@@ -72,7 +72,7 @@ def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) ->
 
     A target that was removed counts as healed. A verified heal is written into the log.
     """
-    fault = intent.made()
+    fault = intent.build_fault()
 
     def heal(target: Target) -> InjectionTimes:
         return fault.heal(cluster, target, intent.baselines.get(target.name, {}))
@@ -87,7 +87,7 @@ def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) ->
 
 def evidence_now(intent: Intent, cluster: Cluster) -> Mapping[str, Evidence]:
     """The evidence of an open injection now, on each of its targets that still exists."""
-    fault = intent.made()
+    fault = intent.build_fault()
     return {
         target.name: fault.evidence(cluster, target, intent.baselines.get(target.name, {}))
         for target in targets_of(intent, cluster)

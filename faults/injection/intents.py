@@ -42,7 +42,7 @@ class Intent:
     at: str = ""
     """When it was written, ISO 8601 in UTC."""
 
-    def made(self) -> Fault:
+    def build_fault(self) -> Fault:
         return faults[self.fault](**self.params)
 
 

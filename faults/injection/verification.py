@@ -50,10 +50,10 @@ class RepeatedVerification:
 
 def verify_again(intent: Intent, cluster: Cluster) -> RepeatedVerification:
     """Poll the evidence of an open injection, on all targets at once; raises nothing."""
-    fault, targets = intent.made(), targets_of(intent, cluster)
+    fault, targets = intent.build_fault(), targets_of(intent, cluster)
 
     def poll(target: Target) -> tuple[str, Evidence | None]:
-        return target.name, _looked(fault, intent, cluster, target)
+        return target.name, _poll_evidence(fault, intent, cluster, target)
 
     found = at_once(poll, targets)
     answered = {name: evidence for name, evidence in found if evidence is not None}
@@ -62,7 +62,9 @@ def verify_again(intent: Intent, cluster: Cluster) -> RepeatedVerification:
     )
 
 
-def _looked(fault: Fault, intent: Intent, cluster: Cluster, target: Target) -> Evidence | None:
+def _poll_evidence(
+    fault: Fault, intent: Intent, cluster: Cluster, target: Target
+) -> Evidence | None:
     try:
         return fault.evidence(cluster, target, intent.baselines.get(target.name, {}))
     except Exception:  # noqa: BLE001 - no answer is no evidence, neither for the effect nor against it

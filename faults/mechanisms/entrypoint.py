@@ -35,7 +35,7 @@ def put_line(cluster: Cluster, node: Node, line: str, mark: str) -> None:
     _write(cluster, node, [first, f"{line}  {_ending(mark)}", *rest])
 
 
-def take_line(cluster: Cluster, node: Node, mark: str) -> None:
+def remove_line(cluster: Cluster, node: Node, mark: str) -> None:
     """Remove the line with this mark; it need not exist."""
     lines = _read(cluster, node)
     kept = [line for line in lines if not _marked(line, mark)]

@@ -35,7 +35,7 @@ from streamquake.faults.mechanisms.reachability import (
     attempt_named,
     direct_attempt,
     link_attempts,
-    looks,
+    poll_namespaces,
 )
 
 ExpectedOutcome = Literal["stopped", "unanswered", "open"]
@@ -141,7 +141,7 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
         silent = {a for a, what in expected.items() if self._fits(what, TIMED_OUT)}
         found, answers = self._heard(cluster, target, expected.keys() - silent)
         # The rules are read last, so that their counters include the attempts.
-        shown, unheard = looks(cluster, chain_of(self, target), containers, silent)
+        shown, unheard = poll_namespaces(cluster, chain_of(self, target), containers, silent)
         late: Mapping[ConnectionAttempt, str] = {}
         if not any(place is not None and place.in_place for place in shown.values()):
             slow = [a for a, answer in unheard.items() if answer == TIMED_OUT]
@@ -153,7 +153,7 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
     ) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
         """The outcome of attempts that must be answered: an answer ends them at once, so they may
         take long on a busy machine, which must not be taken for a partition."""
-        return looks(cluster, chain_of(self, target), [], attempts, UNDISTURBED_S)
+        return poll_namespaces(cluster, chain_of(self, target), [], attempts, UNDISTURBED_S)
 
     def _fits(self, expected: ExpectedOutcome, answer: str) -> bool:
         if expected == "open":

@@ -38,7 +38,7 @@ class NodeIsolationFault(NetworkCutFault[Node]):
         """The nodes that the node must no longer reach."""
         raise NotImplementedError
 
-    def still_seen(self, cluster: Cluster, node: Node) -> Sequence[Node]:
+    def still_reachable(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         """The nodes that it must still reach; the evidence checks that."""
         return ()
 
@@ -49,7 +49,7 @@ class NodeIsolationFault(NetworkCutFault[Node]):
 
     def blocks(self, cluster: Cluster, target: Node) -> Blocks:
         cut_off = self.cut_off(cluster, target)
-        seen = self.still_seen(cluster, target)
+        seen = self.still_reachable(cluster, target)
         return {
             target.container: [
                 *(block for peer in cut_off for block in _both_ways(peer)),
@@ -66,7 +66,7 @@ class NodeIsolationFault(NetworkCutFault[Node]):
 
     def attempts(self, cluster: Cluster, target: Node) -> Iterable[ConnectionAttempt]:
         cut_off = self.cut_off(cluster, target)
-        requested = (*cut_off, *self.still_seen(cluster, target))
+        requested = (*cut_off, *self.still_reachable(cluster, target))
         with ThreadPoolExecutor(max_workers=WORKERS) as pool:
             there = pool.map(lambda peer: attempts_between(cluster, target, peer), requested)
             back = pool.map(lambda peer: attempts_between(cluster, peer, target)[:1], cut_off)
@@ -75,7 +75,7 @@ class NodeIsolationFault(NetworkCutFault[Node]):
     def expected(
         self, cluster: Cluster, target: Node, attempt: ConnectionAttempt
     ) -> ExpectedOutcome:
-        seen = {peer.name for peer in self.still_seen(cluster, target)}
+        seen = {peer.name for peer in self.still_reachable(cluster, target)}
         return "open" if attempt.target in seen else "stopped"
 
 

@@ -87,7 +87,9 @@ def attempts_of_link(cluster: Cluster, paths: Iterable[LinkPath]) -> list[Connec
     ]
 
 
-def held(cluster: Cluster, attempts: Iterable[ConnectionAttempt], sends: str) -> Mapping[str, str]:
+def hold_connections(
+    cluster: Cluster, attempts: Iterable[ConnectionAttempt], sends: str
+) -> Mapping[str, str]:
     """Connect and send: attempt -> `open`, `closed`, `reset`, or why there is no connection within
     `UNDISTURBED_S`."""
     tries = _by_source(cluster, attempts)
@@ -106,7 +108,7 @@ def held(cluster: Cluster, attempts: Iterable[ConnectionAttempt], sends: str) ->
     return {name: message for found in at_once(tried, tries) for name, message in found.items()}
 
 
-def looks(
+def poll_namespaces(
     cluster: Cluster,
     chain: str,
     containers: Iterable[str],

@@ -32,7 +32,7 @@ def is_gone(cluster: Cluster, node: Node) -> bool:
     return cluster.state(node).status == ContainerStatus.GONE
 
 
-def looked_inside(
+def run_inside(
     cluster: Cluster, node: Node, argv: Sequence[str], timeout_s: float = LOOK_LIMIT_S
 ) -> ExecResult:
     """The result of a command in the node, whatever its exit code. The command must be safe to run
@@ -40,12 +40,12 @@ def looked_inside(
     return run_again_on_failure(cluster.runtime, node.container, argv, timeout_s)
 
 
-def probed_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
+def run_script_inside(cluster: Cluster, node: Node, script: str, *words: object) -> str:
     """The output of a shell script in the node, run as the node's own user; `words` are $1, $2, …
 
-    It must be safe to run twice, as with `looked_inside`. Raises ContainerError when it fails.
+    It must be safe to run twice, as with `run_inside`. Raises ContainerError when it fails.
     """
-    message = looked_inside(cluster, node, ["sh", "-c", script, "sh", *map(str, words)])
+    message = run_inside(cluster, node, ["sh", "-c", script, "sh", *map(str, words)])
     if message.exit_code != 0:
         raise ContainerError(
             f"{node.name}: `{script}` failed with exit code {message.exit_code}: "

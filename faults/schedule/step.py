@@ -115,7 +115,7 @@ class Step(Model):
     for_s: Limit | None = None
     """Seconds from effect to heal; None heals at the end of the disturbance phase."""
 
-    def made(self) -> Fault:
+    def build_fault(self) -> Fault:
         """The fault with its parameters. Raises UnknownName or pydantic's ValidationError."""
         return faults[self.fault](**self.params)
 

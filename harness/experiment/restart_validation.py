@@ -35,7 +35,7 @@ def whole_params(step: Step) -> Mapping[str, Any]:
     """The parameters of a step with the text of statements in a file of the user's own in the place
     of its name, so that a recorded plan is whole. Those that are shipped keep their name. Raises
     UnknownName or pydantic's ValidationError."""
-    return {**step.params, **step.made().statement_texts()}
+    return {**step.params, **step.build_fault().statement_texts()}
 
 
 def config_problem(

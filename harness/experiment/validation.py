@@ -226,7 +226,7 @@ def _job_config(experiment: Experiment) -> Broken:
 def _data_and_restarts(experiment: Experiment) -> Broken:
     for number, step in enumerate(experiment.faults):
         try:
-            fault = step.made()
+            fault = step.build_fault()
         except ValueError:
             continue  # wrong parameters are told where they stand
         problems_found = (*data_problem(fault, experiment), *restart_problem(fault, experiment))

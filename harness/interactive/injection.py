@@ -104,7 +104,9 @@ def _chosen(intents: Sequence[Intent], which: Sequence[str]) -> list[Intent]:
 
 
 def _is_named(intent: Intent, word: str) -> bool:
-    return word == intent.made().name or (len(word) >= SHORTEST_ID and intent.id.startswith(word))
+    return word == intent.build_fault().name or (
+        len(word) >= SHORTEST_ID and intent.id.startswith(word)
+    )
 
 
 def _targets(
@@ -132,7 +134,7 @@ def _reject_taken(kept: ClusterSession, fault: Fault, names: Sequence[str]) -> N
 def _same(kept: ClusterSession, fault: Fault, names: Sequence[str]) -> Intent | None:
     """An open disturbance of the same kind of thing on one of the targets."""
     for intent in kept.intents.open():
-        if intent.made().touches == fault.touches and set(names) & set(intent.names):
+        if intent.build_fault().touches == fault.touches and set(names) & set(intent.names):
             return intent
     return None
 

@@ -79,7 +79,7 @@ class FaultScheduler:
             step,
             trigger_of(step.when, clock, steady_ns=self._start_ns, steps=steps[:number]),
             random.Random(f"{seed}:faults:{number}"),
-            BaselineCache(step.made(), choice, self._cluster, self._measurements),
+            BaselineCache(step.build_fault(), choice, self._cluster, self._measurements),
         )
 
     def pending(self) -> str | None:

@@ -50,7 +50,7 @@ class StepRun:
         self.trigger = trigger
         self.rng = rng
         self.baselines = baselines
-        self.fault: Fault = step.made()
+        self.fault: Fault = step.build_fault()
         self.state = StepState.WAITING
         self.targets: tuple[Target, ...] = ()
         self.intent: Intent | None = None

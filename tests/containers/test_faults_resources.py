@@ -131,7 +131,7 @@ def test_a_limit_and_a_full_disk_outlive_a_restart(bench: Bench) -> None:
 
 def _missing(bench: Bench, intent: Intent) -> str | None:
     baseline = intent.baselines[bench.node.name]
-    seen = intent.made().evidence(bench.cluster, bench.node, baseline)
+    seen = intent.build_fault().evidence(bench.cluster, bench.node, baseline)
     return None if seen.in_effect else str(seen)
 
 

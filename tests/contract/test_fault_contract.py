@@ -119,7 +119,7 @@ def test_its_intent_survives_the_file(testbed: Testbed) -> None:
     intent = testbed.intend(testbed.fault)
     (found,) = testbed.log.open()
     assert found == intent
-    assert found.made() == testbed.fault
+    assert found.build_fault() == testbed.fault
 
 
 def test_it_writes_plain_evidence(testbed: Testbed) -> None:

@@ -127,7 +127,7 @@ def test_an_intent_cut_off_by_a_crash_is_left_out(tmp_path: Path) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"schema": 1})[:-3])
     (found,) = IntentLog(path).open()
-    assert found.made() == SlowLink(latency_ms=50)
+    assert found.build_fault() == SlowLink(latency_ms=50)
 
 
 def test_an_injection_on_no_target_is_not_in_effect(tmp_path: Path) -> None:

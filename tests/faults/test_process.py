@@ -286,7 +286,7 @@ def test_a_worker_that_does_not_answer_is_not_taken_for_one_without_an_executor(
     dataset.runtime.on_exec.insert(0, _no_answer)
 
     with pytest.raises(ContainerError, match="frozen"):
-        intent.made().evidence(
+        intent.build_fault().evidence(
             dataset.cluster, dataset.cluster.node("spark/worker-2"), {"executors": [70]}
         )
 

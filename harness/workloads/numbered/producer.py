@@ -115,7 +115,7 @@ class NumberedSender:
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
         """Raises WorkloadOver when everything has been sent."""
-        ScheduledChange(0, disturbance, parameters).made()
+        ScheduledChange(0, disturbance, parameters).build_fault()
         return self._orders.give(disturbance, parameters)
 
     def settle(self, disturbance: str) -> int:

@@ -24,7 +24,7 @@ class ScheduledChange(NamedTuple):
     disturbance: str
     parameters: Mapping[str, Any] | None
 
-    def made(self) -> DataFault:
+    def build_fault(self) -> DataFault:
         """The disturbance. Raises ValueError when it is unknown or its parameters are wrong."""
         kind = faults.get(self.disturbance)
         if kind is None or not issubclass(kind, DataFault):
@@ -37,8 +37,8 @@ class ScheduledChange(NamedTuple):
 
     @property
     def change(self) -> WorkloadChange:
-        """What it changes in the load. Raises ValueError, as `made`."""
-        return self.made().change
+        """What it changes in the load. Raises ValueError, as `build_fault`."""
+        return self.build_fault().change
 
 
 def scheduled_changes_of(history: History) -> tuple[ScheduledChange, ...]:

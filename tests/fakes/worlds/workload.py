@@ -58,7 +58,7 @@ class FakeLoad:
         return self._next >= self._workload.records
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
-        ScheduledChange(0, disturbance, parameters).made()
+        ScheduledChange(0, disturbance, parameters).build_fault()
         self._send_due()
         if self.over:
             raise WorkloadFinished("the workload had sent all of its records")

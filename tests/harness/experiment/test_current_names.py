@@ -57,7 +57,7 @@ def test_a_recorded_plan_keeps_the_name_that_its_history_has() -> None:
     recorded = experiment_of_plan(former, "run.json")
 
     assert recorded.faults[0].fault == "stop_the_world"
-    assert type(recorded.faults[0].made()) is faults["sigstop"]
+    assert type(recorded.faults[0].build_fault()) is faults["sigstop"]
     assert experiment_document(recorded) == former
 
 

@@ -25,7 +25,7 @@ def document(how: str, retained: str = RETAINED) -> str:
 def test_a_restart_with_all_that_can_be_changed() -> None:
     how = "from: checkpoint, parallelism: 6, sql: running-totals.sql, claim: true, "
     how += "config: {execution.checkpointing.unaligned.enabled: true}"
-    fault = load(document(how)).faults[0].made()
+    fault = load(document(how)).faults[0].build_fault()
     assert isinstance(fault, RestartJob)
     assert (fault.from_, fault.parallelism, fault.claim) == ("checkpoint", 6, True)
 
