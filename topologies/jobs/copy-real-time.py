@@ -1,9 +1,8 @@
-# Every record goes through unchanged, as in copy.py, but in Spark's real-time mode: a batch lasts
-# as long as its trigger says, and its tasks write what they read at once.
+# Every record is copied unchanged, as in copy.py, but in Spark's real-time mode: the trigger sets
+# the length of a batch, and its tasks write each record as soon as they have read it.
 #
-# PySpark has no word for that trigger, so it comes from the virtual machine. Operators in Python,
-# aggregations and exchanges are refused in this mode, and of the sinks here Spark's own is taken,
-# which is at least once.
+# PySpark has no API for that trigger, so the program takes it from the JVM. This mode rejects
+# operators in Python, aggregations and exchanges. The sink is Spark's own, which is at least once.
 #
 # streamquake:
 #   outputs:

@@ -1,4 +1,4 @@
-# Every record goes through unchanged: one stage without an exchange, a task for each partition of
+# Every record is copied unchanged: one stage without an exchange, with one task per partition of
 # the input. The job's `args` are options of the writer, NAME=VALUE.
 #
 # streamquake:

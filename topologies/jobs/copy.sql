@@ -1,4 +1,4 @@
--- Every record goes through unchanged. Forward edges only: each source task is a pipelined region
+-- Every record is copied unchanged. Forward edges only: each source task is a pipelined region
 -- of its own with its sink task, so a lost TaskManager restarts only the tasks that ran there.
 --
 -- streamquake:

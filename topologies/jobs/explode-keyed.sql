@@ -1,5 +1,5 @@
--- Each record becomes a row for every number in its list `copies`, or one row where it has none, and
--- the rows are counted by key behind an exchange: what a record makes goes to one subtask.
+-- Each record becomes a row for every number in its list `copies`, or one row if it has none, and
+-- the rows are counted by key behind an exchange: all rows of a record go to one subtask.
 --
 -- streamquake:
 --   outputs:

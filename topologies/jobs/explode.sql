@@ -1,5 +1,5 @@
--- Each record becomes a row for every number in its list `copies`, or one row where it has none: a
--- few records can make many rows. Forward edges only, as in `copy.sql`.
+-- Each record becomes a row for every number in its list `copies`, or one row if it has none: a
+-- few records can produce many rows. Forward edges only, as in `copy.sql`.
 --
 -- streamquake:
 --   outputs:

@@ -1,7 +1,7 @@
--- A chain of five exchanges by key, one after the other: each step counts within another group, so
--- that every record crosses the network five times, and a barrier with it. The steps' figures depend
--- on the order of arrival; only what a record has from itself is compared. Records of one key may
--- overtake each other on their way through other groups, so no order is promised.
+-- A chain of five keyed exchanges: each step counts within another group, so every record and every
+-- barrier cross the network five times. The results of the steps depend on the order of arrival, so
+-- only the record's own fields are compared. Records of one key may overtake each other in other
+-- groups, so no order is expected.
 --
 -- streamquake:
 --   outputs:
@@ -50,7 +50,7 @@ SELECT `key`, seq, `index`, amount, arrived, COUNT(*) OVER (
 ) AS steps
 FROM input;
 
--- Each step needs what the one before it found: a step whose result is unused would be left out.
+-- Each step uses the result of the previous one: the planner would remove a step with an unused result.
 CREATE TEMPORARY VIEW second_step AS
 SELECT `key`, seq, `index`, amount, arrived, MAX(steps) OVER (
   PARTITION BY amount ORDER BY arrived ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW

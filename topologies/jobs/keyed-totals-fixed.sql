@@ -1,8 +1,8 @@
--- A running total per key, as in keyed-totals.sql, where each subtask that counts writes to a
--- partition of its own: 'fixed' sends subtask n to partition n. So a partition tells which subtask
--- its keys belong to. The parallelism may be as large as the number of partitions, not larger.
--- Only what a record has from itself is compared: a failover that does not rewind the other tasks
--- may lose records, and then the totals after them are lower.
+-- A running total per key, as in keyed-totals.sql, but each counting subtask writes to its own
+-- partition: 'fixed' maps subtask n to partition n. So a partition identifies the subtask of its keys.
+-- The parallelism must not exceed the number of partitions. Only the record's own fields are
+-- compared: a failover that does not rewind the other tasks may lose records, and then the totals
+-- after them are lower.
 --
 -- streamquake:
 --   outputs:

@@ -1,4 +1,4 @@
--- A running total per key: each record gives exactly one row, with the total of its key so far.
+-- A running total per key: each record produces exactly one row, with the total of its key so far.
 -- Records cross the network by key, so the whole job is one region. The rows go to a topic and to
 -- files in one job: both sinks commit at the same checkpoints.
 --

@@ -1,10 +1,10 @@
 -- A running total per key, as in running-totals.sql, with a second source beside the load: `datagen`
--- is a source of the old kind, which emits under a lock that a checkpoint needs as well. Both feed the
--- same operator behind the exchange.
+-- is a legacy source, which emits records under the checkpoint lock. Both sources feed the same
+-- operator behind the exchange.
 --
--- What datagen makes has keys of its own, and no amount. So it takes nothing but time and buffers, and
--- its rows, whose totals are NULL, are left out behind the operator; the filter cannot be moved in
--- front of it, because it asks for what the operator makes.
+-- The records of datagen have other keys, and no amount. So they only use time and buffers. Their rows
+-- have NULL totals, and a filter behind the operator drops them; the planner cannot push the filter
+-- down, because it reads the operator's result.
 --
 -- streamquake:
 --   outputs:

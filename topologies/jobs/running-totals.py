@@ -1,5 +1,5 @@
-# A running total per key, written to a topic alone: each record gives exactly one row. One exchange
-# by key, and state in the store that the topology gives (RocksDB).
+# A running total per key, written only to a topic: each record produces exactly one row. One keyed
+# exchange, and state in the state store of the topology (RocksDB).
 #
 # streamquake:
 #   outputs:

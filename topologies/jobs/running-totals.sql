@@ -1,4 +1,4 @@
--- A running total per key, written to a topic alone: each record gives exactly one row. Two vertices
+-- A running total per key, written only to a topic: each record produces exactly one row. Two vertices
 -- and one exchange by key; the totals and their sink are one task, with nothing downstream of it.
 --
 -- streamquake:

@@ -1,5 +1,5 @@
--- A total per key as a query's changelog: each record takes the row of its key back and writes the new
--- one, as Debezium does. What was not taken back in the end is one row for each key.
+-- A total per key as a query's changelog: each record retracts the row of its key and writes the new
+-- one, as Debezium does. At the end, one row per key is not retracted.
 --
 -- streamquake:
 --   outputs:

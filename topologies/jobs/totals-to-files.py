@@ -1,5 +1,5 @@
-# A running total per key: each record gives exactly one row, in files on HDFS. Committed are those
-# files that the sink's own log (`_spark_metadata`) lists.
+# A running total per key: each record produces exactly one row, in files on HDFS. A file is
+# committed when the sink's own log (`_spark_metadata`) lists it.
 #
 # streamquake:
 #   outputs:

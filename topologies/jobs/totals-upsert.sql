@@ -1,5 +1,5 @@
--- A total per key, each new one in the place of the one before: a topic to be compacted. A total whose
--- count of records can be divided by 200 is deleted, and comes back with the next record.
+-- A total per key, each replacing the previous one: a topic for compaction. A total is deleted when its
+-- count of records is a multiple of 200, and is written again with the next record.
 --
 -- streamquake:
 --   outputs:

@@ -2,9 +2,9 @@
 #
 # Spark has one watermark for the whole query, two seconds behind the newest record of any
 # partition; a window closes in the batch after the one that moved the watermark past its end. The
-# windows around the end of the load never close, and are not promised. A record of a partition that
-# lags by two seconds of event time behind another would be left out: the load deals its records
-# out in the order of their event time, and a batch reads all partitions as far as they go.
+# windows around the end of the load never close, and are not expected. A record of a partition that
+# lags by two seconds of event time behind another would be dropped. None is: the load sends its
+# records in the order of their event time, and a batch reads all partitions to their ends.
 #
 # streamquake:
 #   lateness_ms: 2000

@@ -2,11 +2,11 @@
 --
 -- A window closes when the watermark passes its end, and the watermark is two seconds behind the
 -- partition that is least advanced. So the windows around the end of the load never close, and
--- are not promised: expected is what the watermark passes that the newest records of all partitions
--- lead to. The watermark follows every record, not a period, so that the newest of a partition counts
--- also where a late one comes after it. Records less than two seconds late are never left out. The
--- load deals its keys out over four partitions by number; each must get records, or no window ever
--- closes.
+-- are not expected: expected are the windows that end before the final watermark, which the newest
+-- records of all partitions determine. The watermark follows every record instead of a period, so the
+-- newest record of a partition counts even if a late one follows it. Records less than two seconds
+-- late are never dropped. The load distributes its keys over four partitions by number; each partition
+-- must receive records, or no window closes.
 --
 -- streamquake:
 --   lateness_ms: 2000

@@ -1,5 +1,5 @@
--- One source, two branches, each behind an exchange of its own and with a sink of its own: a running
--- total per key, and every record once by its number.
+-- One source and two branches, each with its own exchange and its own sink: a running total per key,
+-- and every record once by its number.
 --
 -- streamquake:
 --   outputs:

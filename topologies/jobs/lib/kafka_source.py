@@ -1,4 +1,4 @@
-"""The beginning of a query in Kafka."""
+"""Reads a Kafka topic as a stream."""
 
 from __future__ import annotations
 

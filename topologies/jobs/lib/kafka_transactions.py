@@ -1,13 +1,13 @@
-"""A Kafka sink for Structured Streaming that is exactly-once, as Spark's own is not.
+"""An exactly-once Kafka sink for Structured Streaming; Spark's own sink is at least once.
 
-Each partition of a micro-batch is written in one transaction of its own, and the number of the
-batch is committed in the same transaction, as the offset of a consumer group without consumers
-with. A partition that is written again, since its task, its executor or the driver was lost before
-the batch was committed, finds that number and writes nothing.
+Each partition of a micro-batch is written in its own transaction. The same transaction commits the
+number of the batch, as the offset of a consumer group without consumers. If the task, its executor
+or the driver is lost before the batch is committed, Spark repeats the partition; the sink then
+reads that number and writes nothing.
 
-It rests on what Spark promises of a batch that is run again: the same input offsets, and with as
-many partitions the same rows in each. `transactional.id` names the partition, so an attempt that
-still writes while a later one begins is fenced and its transaction ended.
+This relies on Spark's guarantee for a repeated batch: the same input offsets, and with the same
+number of partitions the same rows in each. `transactional.id` contains the partition, so an attempt
+that still writes when a later one starts is fenced, and its transaction is aborted.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ class KafkaTransactions:
     bootstrap: str
     topic: str
     name: str
-    """Unique to the query and the same whenever it is started again."""
+    """Unique to the query, and the same after each restart of it."""
     timeout_ms: int
-    """How long a transaction may stay open before the brokers end it."""
+    """How long a transaction may stay open before the brokers abort it."""
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         batch.foreachPartition(lambda rows: self.write(rows, number))
 
     def write(self, rows: Iterable[Row], number: int) -> None:
-        """Write one partition of a batch, unless that has been done. Raises KafkaException, so that
-        Spark makes another attempt."""
+        """Write one partition of a batch, unless it is committed already. Raises KafkaException, so
+        that Spark starts another attempt."""
         task = TaskContext.get()
-        assert task is not None, "this is called by a task"
+        assert task is not None, "only a task calls this"
         name = f"{self.name}-{task.partitionId()}"
         producer = self._producer(name)
-        producer.init_transactions(TIMEOUT_S)  # until then an earlier one may still commit
-        mark = Consumer({"bootstrap.servers": self.bootstrap, "group.id": name})
+        producer.init_transactions(TIMEOUT_S)  # until then an earlier attempt may still commit
+        offsets = Consumer({"bootstrap.servers": self.bootstrap, "group.id": name})
         try:
-            (done,) = mark.committed([TopicPartition(self.topic, 0)], timeout=TIMEOUT_S)
-            if done.offset > number:
+            (committed,) = offsets.committed([TopicPartition(self.topic, 0)], timeout=TIMEOUT_S)
+            if committed.offset > number:
                 return
             producer.begin_transaction()
             for row in rows:
                 _produce(producer, self.topic, row)
             written = [TopicPartition(self.topic, 0, number + 1)]
-            group = mark.consumer_group_metadata()
+            group = offsets.consumer_group_metadata()
             producer.send_offsets_to_transaction(written, group, TIMEOUT_S)
             producer.commit_transaction(TIMEOUT_S)
         finally:
-            mark.close()
+            offsets.close()
 
     def _producer(self, name: str) -> Producer:
         settings: dict[str, Any] = {
@@ -68,7 +68,7 @@ class KafkaTransactions:
             "transaction.timeout.ms": self.timeout_ms,
             "message.timeout.ms": self.timeout_ms,
             "linger.ms": 20,
-            # As Java's clients partition, Spark's own sink among them.
+            # The partitioner of the Java clients, which Spark's own sink uses.
             "partitioner": "murmur2_random",
         }
         return Producer(settings)

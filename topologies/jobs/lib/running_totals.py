@@ -24,7 +24,7 @@ def _totals(
     key: tuple[str], frames: Iterable[pd.DataFrame], state: GroupState
 ) -> Iterator[pd.DataFrame]:
     total, records = state.get if state.exists else (0, 0)
-    # The exchange mixes what a batch read from one partition; `seq` has the order it had there.
+    # The exchange mixes the records of a partition; `seq` restores their order.
     batch: Any = pd.concat(list(frames)).sort_values("seq")
     totals = total + batch["amount"].cumsum()
     counts = range(records + 1, records + len(batch) + 1)
