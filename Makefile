@@ -3,7 +3,7 @@ BIN := .venv/bin
 MILLIONS ?= 1,10,50
 MUTANTS ?=
 JOBS ?= 2
-# Container tests run alone: beside other work a cluster is too slow for what they await.
+# Container tests run alone: parallel work makes a cluster too slow for their time-outs.
 PARALLEL ?= --numprocesses 2
 
 help: ## this list
@@ -17,7 +17,7 @@ images: ## build the images that are missing
 	@bash scripts/engine.sh
 	@$(BIN)/streamquake images build
 
-demo: setup ## the main experiment; prints where its report is
+demo: setup ## the main experiment; prints the path of its report
 	$(BIN)/streamquake run kill-taskmanager-mid-checkpoint
 
 test: setup ## every test: unit, contract, container
@@ -34,7 +34,7 @@ check: ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-reference: ## the pages of docs/ that are made from the code
+reference: ## generate the pages of docs/ that describe the code
 	@SKIP_IMAGES=1 bash scripts/setup.sh
 	$(BIN)/python -m streamquake.harness.reference
 
@@ -46,11 +46,11 @@ bench: setup ## measure; MILLIONS=1 for a small run of the reconciliation
 	$(BIN)/python -m tests.benchmarks.bench_agent
 	$(BIN)/python -m tests.benchmarks.bench_trigger
 
-bench-large: setup ## a hundred million records a side, once with few anomalies and once broken all over
+bench-large: setup ## a hundred million records per side, once with few anomalies and once with a million of each class
 	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions 100 --rounds 1 --engines streamquake
 	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions 100 --rounds 1 --engines streamquake --planted 1000000
 
-mutants: ## mutation testing without an engine; MUTANTS="streamquake.harness.verdict.checks.*" for a part
+mutants: ## mutation testing without an engine; MUTANTS="streamquake.harness.verdict.checks.*" selects a part
 	@SKIP_IMAGES=1 bash scripts/setup.sh
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-mutants.txt
 	@JOBS=$(JOBS) bash scripts/mutants.sh $(MUTANTS)

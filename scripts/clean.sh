@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Removes what the project made on this machine: leftovers of runs, images, the environment.
+# Removes what the project created on this machine: leftovers of runs, images, the environment.
 set -eu
 
 cd "$(dirname "$0")/.."
 
-# An image that another is built on goes only after it, so a few rounds are needed.
+# A base image can be removed only after the images built on it, so a few rounds are needed.
 remove_images() {
   local round image left=""
   for round in 1 2 3 4; do

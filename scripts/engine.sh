@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes sure that a container engine answers. One that answers is left exactly as it is.
-# Where none does: as root on Debian, installs and starts Docker from Debian's packages;
-# elsewhere says what to do and exits 3.
+# Makes sure that a container engine is reachable. A reachable engine stays unchanged.
+# If none is: as root on Debian, installs and starts Docker from Debian's packages;
+# otherwise prints the next step and exits 3.
 set -eu
 
 LOG=/var/log/streamquake-dockerd.log
@@ -32,7 +32,7 @@ runs() { [ -d "/proc/$1" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status"
 
 name_of() { if runs "$1"; then cat "/proc/$1/comm" 2>/dev/null; fi; }
 
-# A pid file, sockets or a containerd left by an engine that is gone keep a new one from starting.
+# A pid file, sockets or a containerd of an engine that has ended prevent a new one from starting.
 clear_remains() {
   local pid
   for file in /var/run/docker.pid /run/docker/containerd/containerd.pid; do
@@ -48,7 +48,7 @@ clear_remains() {
     /run/docker/containerd/containerd.sock.ttrpc
 }
 
-# An engine that another process is just starting answers soon; one that hangs is not ours to end.
+# An engine that another process is starting is reachable soon; this script never ends one that hangs.
 await_answer() {
   local waited=0
   until answers; do
@@ -72,7 +72,7 @@ stop_process() {
 
 start_engine() {
   say "starting dockerd (log: $LOG)"
-  # /usr/sbin is not on every root's path, and dockerd looks for iptables there.
+  # /usr/sbin is not on every root's path, and dockerd needs iptables from there.
   PATH="/usr/sbin:/sbin:$PATH" setsid nohup dockerd >>"$LOG" 2>&1 </dev/null &
   local engine=$! waited=0
   until answers; do

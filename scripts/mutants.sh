@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs mutmut on the mutants that are named, or on all. It does not follow the links in streamquake/,
-# and so works on a copy in build/mutants, where its results stay. JOBS: how many at a time.
-# It runs every test once to see which reaches what; for a part, PYTEST_ADDOPTS="-k WORD" makes it
-# short. What was seen is kept, and tests that were left out are run the next time.
+# Runs mutmut on the named mutants, or on all. mutmut does not follow the links in streamquake/, so it
+# works on a copy in build/mutants, where its results stay. JOBS: number of parallel processes.
+# It runs every test once to record which code it reaches; PYTEST_ADDOPTS="-k WORD" shortens this for a
+# part. The records stay, and the next run adds the tests that were left out.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ copy=build/mutants
 
 mkdir -p "$copy"
 rm -rf "$copy/streamquake" "$copy/tests"
-# With their times, by which mutmut knows what has changed.
+# With the modification times, by which mutmut detects changes.
 cp -rLp streamquake tests pyproject.toml "$copy"
 cd "$copy"
 exec "$bin/mutmut" run --max-children "${JOBS:-2}" "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Everything a clone needs before a run: Python environment, Java, container engine, images.
-# Each part is skipped in no time when it is there already.
-#   SKIP_IMAGES=1  leaves the engine and the images out (enough for lint and unit tests)
+# Installs everything that a clone needs before a run: Python environment, Java, container engine, images.
+# Skips each part that is present already.
+#   SKIP_IMAGES=1  skips the engine and the images (sufficient for lint and unit tests)
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ give_up() {
 
 may_install() { command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; }
 
-# need COMMAND PACKAGES HINT: Debian's packages for a missing command, or the hint.
+# need COMMAND PACKAGES HINT: installs Debian's packages for a missing command, or prints the hint.
 need() {
   if command -v "$1" >/dev/null 2>&1; then return; fi
   may_install || give_up "$1 is missing: $3"
