@@ -1,12 +1,12 @@
-"""What the rule agent costs: at a JVM's start, and idle in a running JVM.
+"""The cost of the rule agent: at a JVM's start, and idle in a running JVM.
 
     python -m tests.benchmarks.bench_agent
 
-Start: CPU seconds of a broker's JVM until it serves, and the share of its classes that come from
-the image's class archive; as the images are (the agent's jar lies there, nothing of it is loaded),
-and with the agent on the command line instead. Idle: work that a small program
-does in a second of CPU, never attached to, with the agent loaded and no rule, and after a rule was
-installed and removed again. The arms of each are interleaved.
+Start: CPU seconds of a broker's JVM until it is ready, and the share of its classes loaded from
+the image's class archive; with the images unchanged (they contain the agent's jar, but do not load
+it), and with the agent on the command line. Idle: steps of a small program per CPU second, never
+attached to, with the agent loaded and no rule, and after a rule was installed and removed again.
+The arms of each measurement are interleaved.
 """
 
 from __future__ import annotations
@@ -66,75 +66,75 @@ def main() -> None:
     runtime = DockerRuntime()
     starts = interleaved(
         {
-            "as the images are": lambda: start(runtime, LOADED_CLASSES),
+            "unchanged images": lambda: start(runtime, LOADED_CLASSES),
             "on the command line": lambda: start(runtime, f"{LOADED_CLASSES} {AGENT_FLAG}"),
         }
     )
-    for name, found in starts.items():
-        cpu, archived = (statistics.median(column) for column in zip(*found, strict=True))
+    for name, samples in starts.items():
+        cpu, archived = (statistics.median(column) for column in zip(*samples, strict=True))
         print(
             f"start, {name:20} {cpu:5.2f} s CPU, {archived:4.0%} of the classes archived; all: "
-            + ", ".join(f"{each:.2f}" for each, _ in found)
+            + ", ".join(f"{seconds:.2f}" for seconds, _ in samples)
         )
     rates = interleaved(
         {
             "never attached": lambda: work(runtime, lambda agent: None),
             "loaded, no rule": lambda: work(runtime, JvmAgent.load),
-            "a rule, removed": lambda: work(runtime, applied_and_removed),
+            "a rule, removed": lambda: work(runtime, install_and_remove),
         }
     )
-    for name, done in rates.items():
-        median = statistics.median(done) / 1e6
+    for name, samples_per_s in rates.items():
+        median = statistics.median(samples_per_s) / 1e6
         print(
-            f"idle, {name:16} {median:6.2f} million steps in a CPU second; all: "
-            + ", ".join(f"{each / 1e6:.2f}" for each in done)
+            f"idle, {name:16} {median:6.2f} million steps per CPU second; all: "
+            + ", ".join(f"{rate / 1e6:.2f}" for rate in samples_per_s)
         )
     print(f"load average {os.getloadavg()[0]:.1f}, {ROUNDS} rounds, medians")
 
 
 def interleaved(arms: dict[str, Callable[[], T]]) -> dict[str, list[T]]:
-    """Every arm once a round."""
-    found: dict[str, list[T]] = {name: [] for name in arms}
+    """Measure every arm once per round."""
+    samples: dict[str, list[T]] = {name: [] for name in arms}
     for _ in range(ROUNDS):
         for name, measure in arms.items():
-            found[name].append(measure())
-    return found
+            samples[name].append(measure())
+    return samples
 
 
 def start(runtime: ContainerRuntime, flags: str) -> tuple[float, float]:
-    """CPU seconds until the broker serves, and the archived share of the classes it loaded."""
+    """CPU seconds until the broker is ready, and the archived share of the classes it loaded."""
     spec = ContainerSpec(
         name=f"bench-agent-{os.getpid()}",
         image=recipe("kafka").tag,
         command=("broker",),
         env={"JAVA_OPTS_EXTRA": flags},
     )
-    with running(runtime, spec) as container:
-        message(runtime, container, "Kafka Server started")
+    with running_container(runtime, spec) as container:
+        wait_for_log(runtime, container, "Kafka Server started")
         stat = runtime.exec(container, ["cat", "/proc/1/stat"]).output.split()
         count = "grep -c 'shared objects file' /tmp/classes.log; wc -l < /tmp/classes.log"
         archived, loaded = runtime.exec(container, ["sh", "-c", count]).output.split()
     return (int(stat[13]) + int(stat[14])) / os.sysconf("SC_CLK_TCK"), int(archived) / int(loaded)
 
 
-def work(runtime: ContainerRuntime, treat: Callable[[JvmAgent], None]) -> float:
-    """Steps in a CPU second of the small program, after its JVM was treated."""
+def work(runtime: ContainerRuntime, prepare: Callable[[JvmAgent], None]) -> float:
+    """Steps per CPU second of the small program, after `prepare` has changed its JVM."""
     spec = ContainerSpec(
         name=f"bench-agent-{os.getpid()}",
         image=recipe("kafka").tag,
         command=("java", "-XX:+UseSerialGC", "/opt/Work.java"),
         files={"/opt/Work.java": WORK},
     )
-    with running(runtime, spec) as container:
-        message(runtime, container, "rate")
-        treat(JvmAgent(runtime, container))
+    with running_container(runtime, spec) as container:
+        wait_for_log(runtime, container, "rate")
+        prepare(JvmAgent(runtime, container))
         time.sleep(WARM_UP_S)
         before = len(rates_of(runtime, container))
         time.sleep(MEASURED_S)
         return statistics.median(rates_of(runtime, container)[before:])
 
 
-def applied_and_removed(agent: JvmAgent) -> None:
+def install_and_remove(agent: JvmAgent) -> None:
     """Install a rule in the program's own loop, and remove it again."""
     agent.install(RULE)
     time.sleep(1)
@@ -145,17 +145,17 @@ def rates_of(runtime: ContainerRuntime, container: str) -> list[int]:
     return [int(rate) for rate in re.findall(r"^rate (\d+)$", runtime.logs(container), re.M)]
 
 
-def message(runtime: ContainerRuntime, container: str, words: str) -> None:
-    """Wait until the container's log holds the words."""
+def wait_for_log(runtime: ContainerRuntime, container: str, text: str) -> None:
+    """Wait until the container's log contains the text. Raises RuntimeError after 90 s."""
     limit = time.monotonic() + 90
-    while words not in runtime.logs(container):
+    while text not in runtime.logs(container):
         if time.monotonic() > limit:
-            raise RuntimeError(f"{container} did not say {words!r}: {runtime.logs(container, 15)}")
+            raise RuntimeError(f"{container} did not log {text!r}: {runtime.logs(container, 15)}")
         time.sleep(0.1)
 
 
 @contextmanager
-def running(runtime: ContainerRuntime, spec: ContainerSpec) -> Iterator[str]:
+def running_container(runtime: ContainerRuntime, spec: ContainerSpec) -> Iterator[str]:
     container = runtime.start(spec)
     try:
         yield container

@@ -1,13 +1,13 @@
-"""Milliseconds from the call of a fault to its effect, beside the docker command line.
+"""Milliseconds from the call of a fault to its effect, compared with the docker command line.
 
     python -m tests.benchmarks.bench_injection [PAIRS]
 
 The target's main process writes its clock into a file about every 0.3 ms: its last entry is the
-earliest moment at which the command line can have injected, and the first one after a pause its
-end. Of a fault the latest moment counts, when the kernel was seen to have done it, and the target
-must not contradict that. A partition is measured to the return of the last rule, beside one bare
-`iptables` in the namespace and the interface's going after `docker network disconnect`. The arms
-are interleaved. Needs root on the engine's host.
+earliest moment at which the command line can have taken effect, and the first entry after a pause
+is its end. For a fault the moment counts at which its effect was observed in the kernel, and the
+target's entries must not contradict it. A partition is measured until the last rule returns, and
+compared with one bare `iptables` in the namespace and with the removal of the interface by `docker
+network disconnect`. The arms are interleaved. Needs root on the engine's host.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from streamquake.topologies.model import Topology
 PAIRS = 20
 HELD_S = 0.15
 GAP_S = 0.1
-"""Longer than a busy machine keeps the target waiting, shorter than a pause is held."""
+"""Longer than a busy machine delays the target, shorter than a pause lasts."""
 TICKING = r"""
 use Time::HiRes qw(time usleep); open(my $f, '>', '/dev/shm/ticks') or die;
 while (1) { syswrite($f, pack('d', time)); usleep(200) }
@@ -60,14 +60,14 @@ def main() -> None:
     with two_nodes() as cluster:
         affected, other = cluster.nodes.values()
         for _ in range(pairs):
-            pausing(cluster, affected, figures)
-            partitioning(cluster, affected, other, figures)
-            killing(cluster, affected, figures)
+            measure_pause(cluster, affected, figures)
+            measure_partition(cluster, affected, other, figures)
+            measure_kill(cluster, affected, figures)
     report(figures)
 
 
-def pausing(cluster: Cluster, affected: Node, figures: Figures) -> None:
-    """Pause and unpause: the fault, then the command line."""
+def measure_pause(cluster: Cluster, affected: Node, figures: Figures) -> None:
+    """Pause and unpause, with the fault, then with the command line."""
     fault = Pause()
 
     def ours() -> InjectionTimes:
@@ -84,21 +84,21 @@ def pausing(cluster: Cluster, affected: Node, figures: Figures) -> None:
         time.sleep(GAP_S)
         last_s, first_s = ticks.gap()
         figures[f"unpause {arm}"].append((first_s - unpaused_s) * 1e3)
-        note("pause", paused_s, bracket, last_s, figures)
+        add_figures("pause", paused_s, bracket, last_s, figures)
 
 
-def killing(cluster: Cluster, affected: Node, figures: Figures) -> None:
-    """Kill: the fault, then the command line."""
+def measure_kill(cluster: Cluster, affected: Node, figures: Figures) -> None:
+    """Kill, with the fault, then with the command line."""
     for kill in (lambda: Kill().inject(cluster, affected), docker("kill", affected)):
         ticks = Ticks(cluster, affected)
         called_s, bracket = time.time(), kill()
         last_s = ticks.all()[-1]
-        note("kill", called_s, bracket, last_s, figures)
+        add_figures("kill", called_s, bracket, last_s, figures)
         cluster.runtime.start_again(affected.container)
 
 
-def partitioning(cluster: Cluster, affected: Node, other: Node, figures: Figures) -> None:
-    """Partition: the fault, one bare iptables, and the engine's way to take a node off."""
+def measure_partition(cluster: Cluster, affected: Node, other: Node, figures: Figures) -> None:
+    """Partition: with the fault, with one bare iptables, and with the engine's disconnect."""
     fault = Partition()
     pair = PairTarget(source=affected, target=other, both_ways=True)
     baseline = fault.baseline(cluster, pair)
@@ -117,12 +117,12 @@ def partitioning(cluster: Cluster, affected: Node, other: Node, figures: Figures
 
     devices = Path(f"/proc/{pid}/net/dev")
     began = time.perf_counter()
-    leaving = ["docker", "network", "disconnect", cluster.network, affected.container]
-    with subprocess.Popen(leaving) as command:
+    disconnect = ["docker", "network", "disconnect", cluster.network, affected.container]
+    with subprocess.Popen(disconnect) as command:
         while "eth0" in devices.read_text() and command.poll() is None:
             time.sleep(0.0002)
         figures["partition docker"].append((time.perf_counter() - began) * 1e3)
-    joining = [
+    connect = [
         "docker",
         "network",
         "connect",
@@ -131,14 +131,16 @@ def partitioning(cluster: Cluster, affected: Node, other: Node, figures: Figures
         cluster.network,
         affected.container,
     ]
-    subprocess.run(joining, check=True)
+    subprocess.run(connect, check=True)
 
 
-def note(
+def add_figures(
     what: str, called_s: float, bracket: InjectionTimes | None, last_s: float, figures: Figures
 ) -> None:
-    """One injection: a fault's by its bracket, which the target's last entry must not contradict;
-    the command line's by that entry."""
+    """Add one injection in ms. The bracket of a fault gives its effect, and the target's last entry
+    must not contradict it; for the command line that entry gives the effect.
+
+    Raises RuntimeError if the target ran longer than its bracket."""
     if bracket is None:
         figures[f"{what} docker"].append((last_s - called_s) * 1e3)
         return
@@ -146,11 +148,11 @@ def note(
     figures[f"{what} bracket"].append((bracket.seen_ns - bracket.called_ns) / 1e6)
     if last_s * 1e9 > bracket.seen_ns:
         late_ms = last_s * 1e3 - bracket.seen_ns / 1e6
-        raise RuntimeError(f"{what}: the target lived {late_ms:.3f} ms longer than its bracket")
+        raise RuntimeError(f"{what}: the target ran {late_ms:.3f} ms longer than its bracket")
 
 
 def docker(verb: str, node: Node) -> Callable[[], None]:
-    """The command line's own way."""
+    """A call of the docker command line."""
 
     def run() -> None:
         subprocess.run(["docker", verb, node.container], check=True, stdout=subprocess.DEVNULL)
@@ -159,7 +161,7 @@ def docker(verb: str, node: Node) -> Callable[[], None]:
 
 
 class Ticks:
-    """What the target writes from now on; readable after its end."""
+    """The clock entries that the target writes from now on; readable after its end."""
 
     def __init__(self, cluster: Cluster, affected: Node) -> None:
         path = Path(f"/proc/{cluster.state(affected).pid}/root/dev/shm/ticks")
@@ -172,29 +174,29 @@ class Ticks:
         self._file.seek(path.stat().st_size // 8 * 8 - 800)
 
     def all(self) -> list[float]:
-        found = self._file.read()
-        return [tick for (tick,) in struct.iter_unpack("d", found[: len(found) // 8 * 8])]
+        content = self._file.read()
+        return [tick for (tick,) in struct.iter_unpack("d", content[: len(content) // 8 * 8])]
 
     def gap(self) -> tuple[float, float]:
         """The entries before and after the pause."""
         ticks = self.all()
         gaps = [(a, b) for a, b in itertools.pairwise(ticks) if b - a > GAP_S]
         if len(gaps) != 1:
-            raise RuntimeError(f"{len(gaps)} gaps in the target's clock, and one pause")
+            raise RuntimeError(f"{len(gaps)} gaps in the target's clock instead of one")
         return gaps[0]
 
 
 def report(figures: Figures) -> None:
-    """Print each arm's median and worst, its ratio to the command line, and the brackets."""
+    """Print each arm's median and maximum, its ratio to the command line, and the brackets."""
     for what in ("kill", "pause", "unpause", "partition"):
         plain = statistics.median(figures[f"{what} docker"])
         for arm in ("fault", "iptables", "docker"):
-            if taken := figures.get(f"{what} {arm}"):
-                median = statistics.median(taken)
+            if times := figures.get(f"{what} {arm}"):
+                median = statistics.median(times)
                 goal = f", goal {GOALS_MS[what]:g}" if arm == "fault" and what in GOALS_MS else ""
                 print(
-                    f"{what:<10}{arm:<9}{median:7.2f} ms median, {max(taken):7.2f} worst of "
-                    f"{len(taken)}, docker / this = {plain / median:5.1f}{goal}"
+                    f"{what:<10}{arm:<9}{median:7.2f} ms median, {max(times):7.2f} maximum of "
+                    f"{len(times)}, docker / this = {plain / median:5.1f}{goal}"
                 )
         if widths := figures.get(f"{what} bracket"):
             p95 = sorted(widths)[math.ceil(0.95 * len(widths)) - 1]
@@ -204,7 +206,7 @@ def report(figures: Figures) -> None:
 
 @contextmanager
 def two_nodes() -> Iterator[Cluster]:
-    """Two bare nodes in a network, the first one ticking."""
+    """Two bare nodes in a network; the first one writes its clock."""
     runtime, run_id = DockerRuntime(), f"bench-{os.getpid()}"
     cluster = Cluster(run_id=run_id, topology=TOPOLOGY, runtime=runtime, clock=SystemClock())
     marks = {labels.RUN: run_id, labels.OWNER: labels.owner_of_this_process()}

@@ -1,10 +1,10 @@
-"""Records a second of the workload's producer, through two clients of Kafka.
+"""Records per second of the workload's producer, with two Kafka clients.
 
     python -m tests.benchmarks.bench_producer [BOOTSTRAP]
 
-Without an address a broker of its own is started and removed. Both clients send the same records
-with the same promises (idempotent, acks=all, a callback for each record); the arms are interleaved,
-and the sender of the workload itself is measured beside them.
+Without an address it starts a broker and removes it again. Both clients send the same records with
+the same guarantees (idempotent, acks=all, a callback for each record). The arms are interleaved;
+confluent-kafka runs in the workload's own sender.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GOAL_PER_S = 50_000
 
 
 def workload(topic: str) -> Numbered:
-    """200-byte records, as fast as they go."""
+    """200-byte records, without an effective rate limit."""
     return Numbered(records=RECORDS, rate_per_s=10_000_000, payload_bytes=80, topic=topic)
 
 
@@ -45,12 +45,12 @@ def kafka_python(bootstrap: str, topic: str) -> int:
         delivery_timeout_ms=60_000,
     )
 
-    def settled(index: int, _: object) -> None:
+    def acknowledge(index: int, _: object) -> None:
         acknowledged.append(index)
 
     for record in workload(topic).recipe(seed=1).between(0, RECORDS):
         sent = producer.send(topic, record.value(), record.key.encode(), partition=record.partition)
-        sent.add_callback(partial(settled, record.index))
+        sent.add_callback(partial(acknowledge, record.index))
     producer.flush()
     producer.close()
     return len(acknowledged)
@@ -67,7 +67,7 @@ def confluent(bootstrap: str, topic: str) -> int:
 
 
 def main() -> None:
-    with a_broker(sys.argv[1] if len(sys.argv) > 1 else None) as bootstrap:
+    with broker_address(sys.argv[1] if len(sys.argv) > 1 else None) as bootstrap:
         arms: dict[str, Callable[[str, str], int]] = {
             "confluent-kafka": confluent,
             "kafka-python": kafka_python,
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def measure(bootstrap: str, topic: str, send: Callable[[str, str], int]) -> float:
-    """Acknowledged records a second, from the first send to the last acknowledgement."""
+    """Acknowledged records per second, from the first send to the last acknowledgement."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(topic, 4, 1)])[topic].result(timeout=30)
     began = time.perf_counter()
@@ -98,7 +98,7 @@ def measure(bootstrap: str, topic: str, send: Callable[[str, str], int]) -> floa
 
 
 @contextmanager
-def a_broker(given: str | None) -> Iterator[str]:
+def broker_address(given: str | None) -> Iterator[str]:
     """The given address, or a broker started for this measurement."""
     if given is not None:
         yield given

@@ -1,12 +1,12 @@
 """How long after its trigger a fault takes effect: median and maximum of 20 injections.
 
-    python -m tests.benchmarks.bench_trigger            the loop's own part, nothing but threads
+    python -m tests.benchmarks.bench_trigger            the loop's own part, without containers
     python -m tests.benchmarks.bench_trigger --real     one run of 20 steps on containers
     python -m tests.benchmarks.bench_trigger RUN...     the faults of recorded runs
 
-The loop's own part is from the moment a watcher hands over an event to the effect on a fake runtime
+The loop's own part is from the moment a watcher passes on an event to the effect, on a fake runtime
 with a real clock: queue, target, intent on disk, injection, first check. On containers the trigger
-is the engine's own stamp of the event, so the watcher's polling is in the figure.
+is the engine's own time stamp of the event, so the figure includes the watcher's polling.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ STEP = (
 )
 
 
-def loops_own_part() -> list[float]:
+def loop_latencies() -> list[float]:
     """Milliseconds from an event to the effect of the step that waited for it."""
     steps = [
         Step(
@@ -69,7 +69,7 @@ def loops_own_part() -> list[float]:
         folder = Path(name)
         writer = HistoryWriter(folder / "history.jsonl")
         loop = EventLoop(writer, Metrics(folder / "metrics"), clock, lambda: None)
-        disturbance = FaultScheduler(
+        scheduler = FaultScheduler(
             steps,
             cluster=cluster,
             loop=loop,
@@ -79,20 +79,20 @@ def loops_own_part() -> list[float]:
             trigger_s=60,
         )
         next_s = time.monotonic()
-        message = 0
-        while disturbance.pending() is not None:
-            if message < INJECTIONS and time.monotonic() >= next_s:
-                message, next_s = message + 1, next_s + EVERY_S
-                loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=message)
+        checkpoint = 0
+        while scheduler.pending() is not None:
+            if checkpoint < INJECTIONS and time.monotonic() >= next_s:
+                checkpoint, next_s = checkpoint + 1, next_s + EVERY_S
+                loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=checkpoint)
             loop.tick()
-        disturbance.heal_all()
+        scheduler.heal_all()
         loop.tick()
         effects = loop.history().of(Action.FAULT_IN_EFFECT)
     return [event.value["lateness_ms"] for event in effects]
 
 
-def on_containers(out: Path) -> Path:
-    """Play one run of 20 pauses, each at a checkpoint; returns its folder."""
+def run_on_containers(out: Path) -> Path:
+    """Execute one run of 20 pauses, each at a checkpoint. Returns the run folder."""
     steps = "\n".join(STEP.format(node=1 + n % 3, nth=n + 1) for n in range(INJECTIONS))
     document = parse_document(REAL.format(steps=steps), "trigger-latency.yaml")
     experiment = experiment_of(document, beside=Path())
@@ -111,30 +111,30 @@ def on_containers(out: Path) -> Path:
     return out / results.run_id
 
 
-def recorded(run: Path) -> list[float]:
-    """The lateness of every fault that took effect in a recorded run."""
+def recorded_latencies(run: Path) -> list[float]:
+    """Milliseconds from trigger to effect, of every fault that took effect in a recorded run."""
     results = json.loads((run / "results.json").read_text(encoding="utf-8"))
-    found = (fault.get("lateness_ms") for fault in results["faults"])
-    return [late for late in found if late is not None]
+    latencies = (fault.get("lateness_ms") for fault in results["faults"])
+    return [latency for latency in latencies if latency is not None]
 
 
-def show_message(what: str, found: list[float]) -> None:
-    if not found:
+def report(what: str, latencies_ms: list[float]) -> None:
+    if not latencies_ms:
         print(f"{what}: no fault took effect")
         return
     print(
-        f"{what}: median {statistics.median(found):.1f} ms, worst {max(found):.1f} ms "
-        f"over {len(found)} injections"
+        f"{what}: median {statistics.median(latencies_ms):.1f} ms, "
+        f"maximum {max(latencies_ms):.1f} ms over {len(latencies_ms)} injections"
     )
 
 
 def main() -> None:
     if sys.argv[1:] == ["--real"]:
-        show_message("on containers", recorded(on_containers(Path("runs"))))
+        report("on containers", recorded_latencies(run_on_containers(Path("runs"))))
     elif sys.argv[1:]:
-        show_message("recorded", [late for run in sys.argv[1:] for late in recorded(Path(run))])
+        report("recorded", [ms for run in sys.argv[1:] for ms in recorded_latencies(Path(run))])
     else:
-        show_message("the loop's own part", loops_own_part())
+        report("the loop's own part", loop_latencies())
     print(f"load average {os.getloadavg()[0]:.1f}")
 
 

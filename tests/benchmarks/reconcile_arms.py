@@ -1,10 +1,10 @@
-"""The reconciliation of two folders of Parquet files by one engine, in a process of its own.
+"""The reconciliation of two folders of Parquet files by one engine, in a separate process.
 
-    python -m tests.benchmarks.reconcile_arms ENGINE SENT SEEN RECORDS
+    python -m tests.benchmarks.reconcile_arms ENGINE EXPECTED ACTUAL RECORDS
 
-prints as JSON the counts, the seconds until the engine was there, and those until its first answer
-and until its second in the same process. Records are told apart by (key, seq) and compared by
-checksum; every engine gets two threads. Peers are asked in the way that is cheapest for them.
+prints as JSON the counts, and the seconds of the engine's start and of two comparisons in the same
+process. A record's identity is (key, seq), and its checksum is compared; every engine has two
+threads. Each other engine runs the plan that is cheapest for it.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ CLASSES = ("lost", "duplicated", "phantom", "changed")
 THREADS = 2
 MEMORY_MB = 4096
 SMALL = 2_000_000
-"""Up to so many records Spark's quick compiler is quicker."""
+"""Up to this number of records Spark is faster with only the C1 compiler."""
 BUCKETS = 65_536
 
 
 def ours(records: int) -> Arm:
-    """`streamquake reconcile`, digest first, row diff after."""
+    """`streamquake reconcile`: a digest, then a row diff."""
     from streamquake.harness.reconcile.compare import compare
     from streamquake.harness.reconcile.comparison import ComparisonRequest, Side
     from streamquake.harness.reconcile.reading.source import source_of
 
     spark = _spark(records)
 
-    def arm(sent: str, seen: str) -> Counts:
+    def arm(expected_folder: str, actual_folder: str) -> Counts:
         sides = [
             Side(name=name, uris=(uri,), key="key", sequence="seq", compare="checksum")
-            for name, uri in (("expected", sent), ("actual", seen))
+            for name, uri in (("expected", expected_folder), ("actual", actual_folder))
         ]
         expected, actual = (source_of(side.uris, f"--{side.name}") for side in sides)
         expected.inspect()
@@ -58,8 +58,8 @@ def four_queries(records: int) -> Arm:
 
     spark = _spark(records)
 
-    def arm(sent: str, seen: str) -> Counts:
-        expected, actual = spark.read.parquet(sent), spark.read.parquet(seen)
+    def arm(expected_folder: str, actual_folder: str) -> Counts:
+        expected, actual = spark.read.parquet(expected_folder), spark.read.parquet(actual_folder)
         both = expected.alias("e").join(actual.alias("a"), ["key", "seq"])
         copies = actual.groupBy("key", "seq").count().where("count > 1")
         extra = copies.agg(F.coalesce(F.sum(F.col("count") - 1), F.lit(0))).first()
@@ -76,7 +76,7 @@ def four_queries(records: int) -> Arm:
 
 
 def _spark(records: int) -> Any:
-    """A session, which is stopped at the end: only then its work is counted to this process."""
+    """A session that is stopped at exit: only then the process's CPU time includes its work."""
     from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
 
     spark = spark_session(f"local[{THREADS}]", small=records <= SMALL, memory_mb=MEMORY_MB)
@@ -85,17 +85,18 @@ def _spark(records: int) -> Any:
 
 
 ACCOUNT = """
-    SELECT sum(CASE WHEN sent > seen THEN sent - seen ELSE 0 END) AS lost,
-           sum(CASE WHEN sent > 0 AND seen > sent THEN seen - sent ELSE 0 END) AS duplicated,
-           sum(CASE WHEN sent = 0 THEN seen ELSE 0 END) AS phantom,
-           sum(CASE WHEN sent > 0 AND alien > 0 THEN 1 ELSE 0 END) AS changed
-    FROM (SELECT key, seq, sum(sent) AS sent, sum(seen) AS seen,
-                 sum(CASE WHEN sent = 0 THEN seen ELSE 0 END) AS alien
-          FROM (SELECT key, seq, checksum, sum(sent) AS sent, sum(seen) AS seen
+    SELECT sum(CASE WHEN expected > actual THEN expected - actual ELSE 0 END) AS lost,
+           sum(CASE WHEN expected > 0 AND actual > expected THEN actual - expected ELSE 0 END)
+             AS duplicated,
+           sum(CASE WHEN expected = 0 THEN actual ELSE 0 END) AS phantom,
+           sum(CASE WHEN expected > 0 AND unexpected > 0 THEN 1 ELSE 0 END) AS changed
+    FROM (SELECT key, seq, sum(expected) AS expected, sum(actual) AS actual,
+                 sum(CASE WHEN expected = 0 THEN actual ELSE 0 END) AS unexpected
+          FROM (SELECT key, seq, checksum, sum(expected) AS expected, sum(actual) AS actual
                 FROM {rows} GROUP BY key, seq, checksum)
           GROUP BY key, seq)
 """
-"""One pass over both sides, in SQL that DuckDB and Polars both know."""
+"""One pass over both sides, in SQL that both DuckDB and Polars support."""
 
 
 def duckdb(records: int) -> Arm:
@@ -104,18 +105,18 @@ def duckdb(records: int) -> Arm:
 
 
 def duckdb_digest(records: int) -> Arm:
-    """DuckDB, with a digest first and then only the buckets that differ, as we do."""
+    """DuckDB, with a digest first and then only the buckets that differ, like Streamquake."""
 
     def query(db: Any) -> str:
         dirty = db.execute(
             f"""SELECT bucket FROM (
-                SELECT hash(key, seq) & {BUCKETS - 1} AS bucket, sum(sent - seen) AS count,
-                       sum((sent - seen) * (hash(key, seq, checksum) >> 24)::BIGINT) AS sum,
+                SELECT hash(key, seq) & {BUCKETS - 1} AS bucket, sum(expected - actual) AS count,
+                       sum((expected - actual) * (hash(key, seq, checksum) >> 24)::BIGINT) AS sum,
                        bit_xor(hash(key, seq, checksum)) AS xor
                 FROM both_sides GROUP BY bucket) WHERE count != 0 OR sum != 0 OR xor != 0"""
         ).fetchall()
-        among = ", ".join(str(bucket) for (bucket,) in dirty) or "-1"
-        rows = f"(SELECT * FROM both_sides WHERE hash(key, seq) & {BUCKETS - 1} IN ({among}))"
+        buckets = ", ".join(str(bucket) for (bucket,) in dirty) or "-1"
+        rows = f"(SELECT * FROM both_sides WHERE hash(key, seq) & {BUCKETS - 1} IN ({buckets}))"
         return ACCOUNT.format(rows=rows)
 
     return _duckdb(query)
@@ -124,15 +125,16 @@ def duckdb_digest(records: int) -> Arm:
 def _duckdb(query: Callable[[Any], str]) -> Arm:
     import duckdb as engine
 
-    def arm(sent: str, seen: str) -> Counts:
+    def arm(expected_folder: str, actual_folder: str) -> Counts:
         db = engine.connect(config={"threads": THREADS})
         db.execute(
             f"""CREATE VIEW both_sides AS
-                SELECT key, seq, checksum, 1 AS sent, 0 AS seen FROM '{sent}/*.parquet' UNION ALL
-                SELECT key, seq, checksum, 0, 1 FROM '{seen}/*.parquet'"""
+                SELECT key, seq, checksum, 1 AS expected, 0 AS actual
+                FROM '{expected_folder}/*.parquet' UNION ALL
+                SELECT key, seq, checksum, 0, 1 FROM '{actual_folder}/*.parquet'"""
         )
-        (found,) = db.execute(query(db)).fetchall()
-        return {name: int(count or 0) for name, count in zip(CLASSES, found, strict=True)}
+        (row,) = db.execute(query(db)).fetchall()
+        return {name: int(count or 0) for name, count in zip(CLASSES, row, strict=True)}
 
     return arm
 
@@ -142,22 +144,22 @@ def polars(records: int) -> Arm:
     os.environ["POLARS_MAX_THREADS"] = str(THREADS)
     import polars as engine
 
-    def arm(sent: str, seen: str) -> Counts:
+    def arm(expected_folder: str, actual_folder: str) -> Counts:
         sides = [
             engine.scan_parquet(f"{folder}/*.parquet")
             .select("key", "seq", "checksum")
-            .with_columns(sent=engine.lit(1 - change), seen=engine.lit(change))
-            for change, folder in enumerate((sent, seen))
+            .with_columns(expected=engine.lit(1 - change), actual=engine.lit(change))
+            for change, folder in enumerate((expected_folder, actual_folder))
         ]
         context = engine.SQLContext(both_sides=engine.concat(sides))
-        found = context.execute(ACCOUNT.format(rows="both_sides")).collect(engine="streaming")
-        return {name: int(found[name][0] or 0) for name in CLASSES}
+        totals = context.execute(ACCOUNT.format(rows="both_sides")).collect(engine="streaming")
+        return {name: int(totals[name][0] or 0) for name in CLASSES}
 
     return arm
 
 
 def plain_set(records: int) -> Arm:
-    """A counter of all records in Python, which is what test suites of brokers do."""
+    """A counter of all records in Python, as in the test suites of brokers."""
     import pyarrow.parquet
 
     def rows(folder: str) -> Any:
@@ -166,18 +168,20 @@ def plain_set(records: int) -> Arm:
                 columns = (batch.column(name).to_pylist() for name in ("key", "seq", "checksum"))
                 yield from zip(*columns, strict=True)
 
-    def arm(sent: str, seen: str) -> Counts:
-        expected = {(key, seq): checksum for key, seq, checksum in rows(sent)}
+    def arm(expected_folder: str, actual_folder: str) -> Counts:
+        expected = {(key, seq): checksum for key, seq, checksum in rows(expected_folder)}
         copies: Counter[tuple[Any, Any]] = Counter()
         changed = set()
-        for key, seq, checksum in rows(seen):
+        for key, seq, checksum in rows(actual_folder):
             copies[key, seq] += 1
             if expected.get((key, seq), checksum) != checksum:
                 changed.add((key, seq))
         return {
-            "lost": sum(name not in copies for name in expected),
-            "duplicated": sum(count - 1 for name, count in copies.items() if name in expected),
-            "phantom": sum(count for name, count in copies.items() if name not in expected),
+            "lost": sum(identity not in copies for identity in expected),
+            "duplicated": sum(
+                count - 1 for identity, count in copies.items() if identity in expected
+            ),
+            "phantom": sum(count for identity, count in copies.items() if identity not in expected),
             "changed": len(changed),
         }
 
@@ -195,13 +199,13 @@ ARMS: Mapping[str, Callable[[int], Arm]] = {
 
 
 def main() -> None:
-    name, sent, seen, records = sys.argv[1:]
+    name, expected_folder, actual_folder, records = sys.argv[1:]
     began = time.perf_counter()
     arm = ARMS[name](int(records))
     ready = time.perf_counter()
-    counts = dict(arm(sent, seen))
+    counts = dict(arm(expected_folder, actual_folder))
     first = time.perf_counter()
-    arm(sent, seen)
+    arm(expected_folder, actual_folder)
     times = {
         "start_s": ready - began,
         "first_s": first - ready,
