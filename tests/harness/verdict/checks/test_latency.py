@@ -224,4 +224,4 @@ def test_records_that_cannot_be_traced_are_undecided(spark: SparkSession, tmp_pa
     changed_promise = promise.model_copy(update={"outputs": {"totals": other}})
     result = Latency(p50_within_s=3).check(changed_job(case, promise=changed_promise))
     assert result.outcome == Outcome.UNDECIDED
-    assert "told apart by window" in result.summary
+    assert "identified by window" in result.summary
