@@ -134,16 +134,9 @@ class Event(EventDraft):
     def from_json(cls, document: Any) -> Event:
         """The event of a line of the history. Fields of later versions stay in `value`.
 
-        Raises ValueError, KeyError or TypeError where it is none."""
-        event = Event(
-            at_ns=document["at_ns"],
-            process=document["process"],
-            kind=Kind(document["kind"]),
-            action=Action(document["action"]),
-            value=document["value"],
-            error=document["error"],
-            index=document["index"],
-        )
+        Raises ValueError, KeyError or TypeError where it is none, or has an unknown key."""
+        known = {"kind": Kind(document["kind"]), "action": Action(document["action"])}
+        event = Event(**{**document, **known})
         if not is_moment(event.at_ns) or not isinstance(event.value, dict):
             raise TypeError("expected `at_ns` a whole number and `value` an object")
         if not isinstance(event.process, str) or not isinstance(event.error, str | None):

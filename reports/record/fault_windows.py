@@ -21,6 +21,8 @@ from streamquake.reports.record.fault_events import (
     FaultMissedWindow,
     FaultNotHealed,
     FaultNotInEffect,
+    FaultNotVerified,
+    FaultSkipped,
     FaultStillInEffect,
     HealCalled,
 )
@@ -74,6 +76,8 @@ def fault_windows(history: History) -> tuple[FaultWindow, ...]:
     windows: list[FaultWindow] = []
     newest: dict[int, int] = {}
     for event in history.of(FaultEvent):
+        if isinstance(event, FaultSkipped | FaultNotVerified):
+            continue
         step = event.step
         if isinstance(event, FaultCalled):
             newest[step] = len(windows)

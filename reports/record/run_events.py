@@ -12,7 +12,7 @@ from streamquake.reports.record.event_field import EventField
 class PhaseBegan(Event, action=Action.PHASE):
     """A phase of the run began."""
 
-    phase = EventField[str]()
+    phase = EventField[str]("")
     """The name of the phase."""
 
 
@@ -100,7 +100,7 @@ class RunDrained(Event, action=Action.DRAINED):
 class NodeEvent(Event):
     """An event of a container."""
 
-    node = EventField[str]()
+    node = EventField[str]("")
     """The node's name."""
     exit_code = EventField[int | None](None)
     """The exit code of its process; null where none is known."""

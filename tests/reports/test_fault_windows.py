@@ -190,3 +190,12 @@ def test_a_fault_that_was_called_first_may_be_the_last_in_effect() -> None:
         )
     )
     assert [(window.step, window.in_effect_s) for window in windows] == [(1, 0.0), (0, 0.5)]
+
+
+def test_a_skip_without_its_step_hides_no_window() -> None:
+    found = history(
+        (31.0, Action.FAULT_CALLED, KILL),
+        (31.2, Action.FAULT_IN_EFFECT, {**KILL, "seen_ns": 31_015_000_000}),
+        (32.0, Action.FAULT_SKIPPED, {"reason": "never triggered"}),
+    )
+    assert [window.in_effect_s for window in fault_windows(found)] == [31.015]

@@ -143,7 +143,7 @@ def test_unknown_fields_are_no_damage(written: Path, value: dict[str, object]) -
 
 
 @pytest.mark.parametrize(
-    "envelope", [{"at_ns": -1}, {"at_ns": 10**30}, {"process": 1}, {"error": ["x"]}]
+    "envelope", [{"at_ns": -1}, {"at_ns": 10**30}, {"process": 1}, {"error": ["x"]}, {"x": 1}]
 )
 def test_an_event_without_a_moment_or_process_is_damage(
     written: Path, envelope: dict[str, object]
@@ -154,3 +154,12 @@ def test_an_event_without_a_moment_or_process_is_damage(
 
     with pytest.raises(ValueError, match=r"history\.jsonl:3: not an event"):
         read_history(written)
+
+
+def test_an_event_may_lack_its_value_and_its_error(written: Path) -> None:
+    lines = written.read_text(encoding="utf-8").splitlines()
+    event = json.loads(lines[2])
+    lines[2] = json.dumps({key: event[key] for key in event if key not in ("value", "error")})
+    written.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    assert (read_history(written)[1].value, read_history(written)[1].error) == ({}, None)

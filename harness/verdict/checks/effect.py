@@ -168,7 +168,7 @@ def _astray(step: Step, attempt: StepAttempt, topology: Topology) -> Iterator[tu
     were planned, or targets on which nothing was seen. Records of older versions may name
     neither."""
     seen, called = attempt[FaultInEffect], attempt.get(FaultCalled)
-    fault, targets, evidence = seen.fault or step.fault, seen.nodes, seen.evidence
+    fault, targets, evidence = seen.value.get("fault", step.fault), seen.nodes, seen.evidence
     if fault != step.fault:
         yield "another fault", f"{step.fault} was planned, and {fault} is recorded"
     if targets is None and evidence is not None and called is not None:
@@ -190,8 +190,8 @@ def _other_injection(step: Step, attempt: StepAttempt) -> str:
     if called is None:
         return ""
     planned = {"target": step.target, "params": hidden({"params": dict(step.params)})["params"]}
-    params = planned["params"] if called.params is None else called.params
-    seen = {"target": called.target or step.target, "params": params}
+    # A field that is there and empty is another one; only one that is missing says nothing.
+    seen = {name: called.value.get(name, value) for name, value in planned.items()}
     return next(
         (
             f"{name}: {planned[name]} was planned, and {seen[name]} is recorded"

@@ -67,7 +67,7 @@ class RepeatedTasks:
 
 def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> RepeatedTasks:
     """What of the batches was repeated since the moment of a fault on these nodes."""
-    attempts = [e for e in history.of(TaskAttempt) if e.batch is not None]
+    attempts = [e for e in history.of(TaskAttempt) if "batch" in e.value]
     ended = [event for event in attempts if event.at_ns >= after_ns]
     affected: dict[Task, TaskAttempt] = {}
     shuffle: dict[Task, TaskAttempt] = {}

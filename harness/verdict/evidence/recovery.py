@@ -273,7 +273,7 @@ def _moments(
     commits = list(_commits(history, restored_ns, resumed_ns))
     output: OutputSeen | CheckpointCompleted | None
     if only_files:
-        output = next((e for e in commits if e.input_rows != 0), None)
+        output = next((e for e in commits if e.value.get("input_rows", 1)), None)
     else:
         output = next(iter(_outputs(history, resumed_ns)), None)
     checkpoint = next(iter(commits), None)

@@ -293,7 +293,7 @@ def _never_back(restart: Restart, history: History, last: bool) -> Restart:
     stuck = failed_waits(history)
     failed = restart.failed
     if last and not failed and restart.running_s is None and stuck:
-        failed = restart.cause or stuck[0].reason
+        failed = restart.cause or stuck[0].reason or "it did not recover"
     if not failed:
         return restart
     graph = _graph(history, restart.job) if restart.submitted else None

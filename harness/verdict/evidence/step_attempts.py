@@ -36,6 +36,6 @@ def last_attempt(history: History, step: int) -> StepAttempt:
     """What happened to a step since it was called last."""
     found: list[FaultEvent] = []
     for event in history.of(FaultEvent):
-        if event.step == step:
+        if event.value.get("step") == step:
             found = [event] if isinstance(event, FaultCalled) else [*found, event]
     return StepAttempt(found)

@@ -15,6 +15,7 @@ from streamquake.harness.verdict.checks.effect import Effect
 from streamquake.harness.verdict.checks.progress import Progress
 from streamquake.harness.verdict.judge import fault_records
 from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM, Action
+from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.topologies.loader import load_topology
 from tests.harness.histories import KILL, Story, case
@@ -341,6 +342,7 @@ def acting(story: Story, **seen: Any) -> Story:
         ({"evidence": {"flink/taskmanager-1": {}}}, "nothing was seen on flink/taskmanager-1"),
         ({"nodes": []}, "it was injected on no target"),
         ({"fault": "pause"}, "kill was planned, and pause is recorded"),
+        ({"fault": ""}, "kill was planned, and  is recorded"),
     ],
 )
 def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
@@ -350,6 +352,25 @@ def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
 
     assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD)
     assert text in result.summary
+
+
+@pytest.mark.parametrize("called", [{"target": ""}, {"params": None}, {"params": {"signal": 15}}])
+def test_a_call_with_an_empty_field_is_not_as_planned(
+    tmp_path: Path, called: dict[str, Any]
+) -> None:
+    events = acting(Story()).history()
+    changed = [
+        replace(event, value={**event.value, **called})
+        if event.action == Action.FAULT_CALLED
+        else event
+        for event in events
+    ]
+    whole = case(acting(Story()), tmp_path)
+
+    assert Effect().check(whole).outcome == Outcome.HELD
+    result = Effect().check(replace(whole, history=History(changed)))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "was planned, and" in result.summary
 
 
 @pytest.mark.parametrize(

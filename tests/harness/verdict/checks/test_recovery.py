@@ -188,10 +188,15 @@ def test_what_the_engine_knew_before_the_effect_was_seen_is_detected_at_once(
 
 @pytest.mark.parametrize(
     ("rows", "within_s", "outcome"),
-    [(7, 60, Outcome.HELD), (7, 6, Outcome.VIOLATED), (0, 60, Outcome.UNDECIDED)],
+    [
+        (7, 60, Outcome.HELD),
+        (7, 6, Outcome.VIOLATED),
+        (0, 60, Outcome.UNDECIDED),
+        (None, 60, Outcome.UNDECIDED),
+    ],
 )
 def test_files_come_with_the_commit_of_what_was_read(
-    tmp_path: Path, rows: int, within_s: float, outcome: Outcome
+    tmp_path: Path, rows: int | None, within_s: float, outcome: Outcome
 ) -> None:
     """A folder is not watched. A batch without rows brings no file to it."""
     recorded = Story().effect(10)

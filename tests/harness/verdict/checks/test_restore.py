@@ -690,14 +690,20 @@ def test_a_failure_counts_from_the_effect_of_the_fault_before_it(
     assert check(story, tmp_path).counts["detect_s"] == detect_s
 
 
-def test_a_failure_without_a_cause_is_told_by_what_the_run_waited_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [("recovery: not within 50 s", "recovery: not within 50 s"), (None, "it did not recover")],
+)
+def test_a_failure_without_a_cause_is_told_by_what_the_run_waited_for(
+    tmp_path: Path, reason: str | None, shown: str
+) -> None:
     story = CheckpointStory().at(0.5, Action.JOB_SUBMITTED, job="job")
     assert isinstance(story, CheckpointStory)
     story.completed(1, 5).at(9, Action.JOB_FAILING, job="job", failed_ms=stamp(9))
     story.at(11, Action.OUTPUT_SEEN, output="totals", end=15)
-    story.at(60, Action.NOT_RECOVERED, reason="recovery: not within 50 s")
+    story.at(60, Action.NOT_RECOVERED, reason=reason)
     result = check(story, tmp_path)
     (finding,) = result.findings
     assert (finding.what, finding.detail["cause"]) == ("did not come back", "")
-    assert finding.detail["reason"] == "recovery: not within 50 s"
+    assert finding.detail["reason"] == shown
     assert (result.counts["written_by_failed"], result.counts["parallelism"]) == (0, None)

@@ -11,15 +11,23 @@ from tests.harness.histories import Story
 AFTER_S = 10.0
 
 
-def ended(reported: Story, at_s: float, batch: int, stage: int, task: int, **more: Any) -> Story:
+def ended(reported: Story, at_s: float, number: int, stage: int, task: int, **more: Any) -> Story:
     usual = {"kind": "Success", "state": "FINISHED", "stage_attempt": 0, "node": "worker-1"}
     return reported.at(
-        at_s, Action.TASK_ATTEMPT, batch=batch, stage=stage, task=task, **{**usual, **more}
+        at_s,
+        Action.TASK_ATTEMPT,
+        **{**usual, "batch": number, "stage": stage, "task": task, **more},
     )
 
 
 def found(reported: Story) -> RepeatedTasks:
     return repeats_after(reported.history(), round(AFTER_S * 1e9), {"worker-1"})
+
+
+def test_an_attempt_whose_batch_is_empty_is_still_one_of_a_batch() -> None:
+    recorded = ended(Story(), 11, 4, 7, 0, kind=LOST, state="FAILED", batch=None)
+
+    assert found(recorded).count == 1
 
 
 def test_each_task_is_told_by_the_first_of_its_attempts_that_went_wrong() -> None:

@@ -28,6 +28,12 @@ def test_the_newest_attempt_of_a_step_is_since_its_last_call() -> None:
     assert attempt.get(FaultHealed) is None, "of another step"
 
 
+def test_an_event_without_its_step_belongs_to_no_attempt() -> None:
+    story = Story().at(1, Action.FAULT_CALLED, step=0).at(2, Action.FAULT_HEALED)
+
+    assert FaultHealed not in last_attempt(story.history(), 0)
+
+
 def test_an_event_that_an_attempt_lacks_is_missed() -> None:
     with pytest.raises(KeyError, match="FaultHealed"):
         StepAttempt()[FaultHealed]
