@@ -77,7 +77,7 @@ def fault_windows(history: History) -> tuple[FaultWindow, ...]:
     newest: dict[int, int] = {}
     for event in history.of(FaultEvent):
         if isinstance(event, FaultSkipped | FaultNotVerified):
-            continue
+            continue  # neither changes a window, so a damaged one must not hide the others
         step = event.step
         if isinstance(event, FaultCalled):
             newest[step] = len(windows)

@@ -20,8 +20,8 @@ CLOCK_S = 0.01
 def not_healed(attempt: StepAttempt) -> str:
     """Why the removal of a fault that took effect is not known; empty where it is.
 
-    A heal that failed may be attempt again, and what is verified last counts. Targets that were no
-    more at the heal are named by it (`gone`).
+    A heal that failed may be attempted again, and the last verification counts. Targets that no
+    longer existed at the heal are named by it (`gone`).
     """
     healed, failed = attempt.get(FaultHealed), attempt.get(FaultNotHealed)
     if failed is not None and (healed is None or healed.index < failed.index):
