@@ -125,4 +125,4 @@ def test_a_topic_is_compared_as_readers_of_committed_records_saw_it_when_it_bega
     assert found(at_first) == {**once, "actual": 8, "lost": 2}
     assert found(later) == {**once, "actual": 9, "lost": 1}
     assert (at_first.notes, len(later.notes)) == ((), 1)
-    assert "behind a transaction that is still open" in later.notes[0]
+    assert "held back by a transaction that is still open" in later.notes[0]
