@@ -275,7 +275,7 @@ class RestartsFromState(Protocol):
         self, cluster: LiveCluster, service: str, job: str, keeping: RetainedState
     ) -> str:
         """End a job and return the path of its state when it has ended. Raises JobUnknown,
-        JobRefused, NotReady."""
+        JobRejected, NotReadyInTime."""
         ...
 
     def resume(

@@ -36,7 +36,7 @@ def savepoint_problem(topology: Topology, service: str) -> str | None:
 
 
 def savepoint_folder(topology: Topology, service: str) -> str:
-    """The service's folder for savepoints on HDFS. Raises JobRefused without one."""
+    """The service's folder for savepoints on HDFS. Raises JobRejected without one."""
     store = topology.service_of("hdfs")
     if store is None:
         raise JobRejected(savepoint_problem(topology, service))

@@ -137,7 +137,7 @@ def _stopped(cluster: LiveCluster, service: str, job: str, written_as: str) -> s
 
 
 def _await_end(cluster: LiveCluster, service: str, job: str) -> None:
-    """A job has ended when its last task has. Raises NotReady."""
+    """A job has ended when its last task has. Raises NotReadyInTime."""
 
     def pending() -> str | None:
         with asked(cluster, service, job) as rest:

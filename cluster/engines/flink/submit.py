@@ -20,7 +20,7 @@ RUN_S = 60.0
 
 
 def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
-    """Submit a job; returns its id. Raises JobRefused with Flink's root cause."""
+    """Submit a job; returns its id. Raises JobRejected with Flink's root cause."""
     settings = {
         **job_settings(cluster.topology, service, job.config),
         "pipeline.name": job.name,

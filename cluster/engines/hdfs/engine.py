@@ -126,7 +126,7 @@ class HdfsEngine:
         return None
 
     def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """Delete the run's folders, for good. Raises HdfsRefused."""
+        """Delete the run's folders, for good. Raises HdfsWriteError."""
         if left.folders:
             delete(cluster, service, left.folders)
 

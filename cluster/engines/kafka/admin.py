@@ -120,7 +120,7 @@ def create_topics(
     """Create topics (name -> partitions) and wait until each has a leader for every partition.
 
     `config` holds settings of these topics, such as `STAMPED_ON_APPEND`. A topic that is there
-    already is fine, and keeps its settings. Raises KafkaUnanswered.
+    already is fine, and keeps its settings. Raises KafkaUnreachable.
     """
     if not partitions:
         return
@@ -163,7 +163,7 @@ def ends_of_existing(
 
 
 def topics(cluster: LiveCluster, service: str) -> tuple[str, ...]:
-    """All topics but Kafka's own, by name. Raises KafkaUnanswered."""
+    """All topics but Kafka's own, by name. Raises KafkaUnreachable."""
     return topics_at(bootstrap(cluster, service))
 
 
@@ -193,7 +193,7 @@ def end_offsets(
     """Partition -> the offset a reader may read up to.
 
     With `committed`, as far as a reader of committed records may: the last stable offset, which
-    an open transaction holds back. Raises KafkaUnanswered.
+    an open transaction holds back. Raises KafkaUnreachable.
     """
     return ends_at(bootstrap(cluster, service), topic, committed=committed)
 
@@ -213,7 +213,7 @@ def ends_at(brokers: str, topic: str, *, committed: bool) -> dict[int, int]:
 def group_offsets(cluster: LiveCluster, service: str, topic: str, group: str) -> dict[int, int]:
     """Partition -> the offset a consumer group has committed, 0 where none yet.
 
-    A Flink source commits when a checkpoint completes. Raises KafkaUnanswered.
+    A Flink source commits when a checkpoint completes. Raises KafkaUnreachable.
 
     Asked as a member would ask, not by the admin call, which ends the whole process when the
     group's coordinator is not known yet (confluentinc/librdkafka#5040).

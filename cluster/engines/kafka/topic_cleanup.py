@@ -21,7 +21,7 @@ UNDER_WAY = (OPEN, "PrepareCommit", *ABORTING)
 def forget(cluster: LiveCluster, service: str) -> None:
     """End what is open and delete all topics but Kafka's own; returns when both is seen to be done.
 
-    Raises KafkaUnanswered, NotReady.
+    Raises KafkaUnreachable, NotReadyInTime.
     """
     requested = brokers(cluster, service)
     for transaction in requested.transactions():

@@ -248,7 +248,7 @@ def _example(row: Row, output: AppendedRecords) -> Finding:
 def _reject_other_partitioners(case: JudgedRun) -> None:
     """A job in Flink SQL says how it partitions; of any other program its author must know.
 
-    Raises NoScope.
+    Raises LossScopeUnknown.
     """
     job = case.experiment.job
     sql = "" if job is None or job.sql is None else "".join(job.sql.split())

@@ -161,7 +161,7 @@ def _stopped(output: AppendedRecords, lane: StoppedPartition) -> Finding:
 
 def _stamps(output: AppendedRecords) -> tuple[Stamps, Stamps]:
     """When each record was appended, and its partition; sixteen bytes a record, here and not in
-    Spark. Raises NotAppended."""
+    Spark. Raises AppendTimesUnknown."""
     rows = output.records.select("timestamp_ms", "partition").toArrow()
     if not len(rows):
         raise AppendTimesUnknown(f"{output.name}: nothing came out")

@@ -46,7 +46,7 @@ class AppendedRecords:
 
 
 def appended(case: JudgedRun, output: str | None = None) -> AppendedRecords:
-    """An output by its name, or the first that is a topic. Raises NotAppended."""
+    """An output by its name, or the first that is a topic. Raises AppendTimesUnknown."""
     topics = {n: o.kafka for n, o in case.experiment.promise.outputs.items() if o.kafka is not None}
     name = output or next(iter(topics), None)
     if name is None or name not in topics:

@@ -48,7 +48,7 @@ class LossScope:
 def scopes_of(
     history: History, vertex: str | None, partitions: int, slack_s: float
 ) -> tuple[LossScope, ...]:
-    """The scope of each fault that took effect. Raises NoScope.
+    """The scope of each fault that took effect. Raises LossScopeUnknown.
 
     One that restarted subtasks, but none of those that write, cannot be attributed: `vertex` may
     name others that share their numbers.
@@ -120,7 +120,7 @@ def _ran_again_ns(
 
 def _checkpoint_ns(history: History, injected_ns: int) -> int:
     """When the last checkpoint was triggered that was complete before the fault. Another job, or
-    the same one later, may have taken one of the same number. Raises NoScope."""
+    the same one later, may have taken one of the same number. Raises LossScopeUnknown."""
     before = History(event for event in history if event.at_ns <= injected_ns)
     triggered = {_named(event): event.at_ns for event in before.of(CheckpointTriggered)}
     done = [_named(event) for event in before.of(CheckpointCompleted)]
@@ -135,7 +135,7 @@ def _named(event: CheckpointEvent) -> tuple[str | None, int]:
 
 
 def _writer(history: History, part: str | None) -> str:
-    """The vertex that writes the output. Raises NoScope unless there is one."""
+    """The vertex that writes the output. Raises LossScopeUnknown unless there is one."""
     names = {event.vertex: event.name for event in history.of(TaskChanged)}
     if not names:
         raise LossScopeUnknown("nothing is known of the attempts of the job's subtasks")

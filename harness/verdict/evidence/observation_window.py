@@ -68,7 +68,8 @@ def observation_window_of(
 
     With `fault` from the first injection of that name, and until a later fault of another name is
     called; faults of that name that come after that one are not looked at, and nothing is held.
-    Raises NoSpan where a pause of that length could not have been seen after each fault.
+    Raises ObservationWindowUnknown where a pause of that length could not have been observed after
+    each fault.
     """
     named = [each for each in acted_windows(history) if fault in (None, each.fault)]
     if not named:

@@ -57,7 +57,7 @@ class OutputRate:
 def flow_of(stamps: Stamps, injected_ms: int, end_ms: int, cut_ms: int | None = None) -> OutputRate:
     """The flow of records that were appended at these moments, in any order, around the interval
     from `injected_ms` to `end_ms` (epoch milliseconds); another fault was called at `cut_ms`.
-    Raises NotUsual."""
+    Raises UsualRateUnknown."""
     stamps = np.sort(stamps)
     before, since = stamps[stamps < injected_ms], stamps[stamps >= injected_ms]
     usual = _usual(before, injected_ms)

@@ -44,7 +44,7 @@ class ChangeRequests:
         """Wait until the request is applied; returns the first record that it affects.
 
         When the load has finished, ending a disturbance returns at once, and beginning one raises
-        WorkloadOver. Raises TimeoutError when the sending thread does not take the request.
+        WorkloadFinished. Raises TimeoutError when the sending thread does not take the request.
         """
         order = ChangeRequest(disturbance=disturbance, parameters=parameters)
         with self._lock:

@@ -114,7 +114,7 @@ class NumberedSender:
         return self
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
-        """Raises WorkloadOver when everything has been sent."""
+        """Raises WorkloadFinished when everything has been sent."""
         ScheduledChange(0, disturbance, parameters).build_fault()
         return self._orders.give(disturbance, parameters)
 
