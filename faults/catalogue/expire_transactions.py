@@ -37,7 +37,7 @@ class ExpireTransactions(NodeFault):
     """Prefix of the transactional ids, with or without the run's id in front: `totals`."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        """The transactions that are open, and those aborted already. Raises KafkaUnanswered."""
+        """The transactions that are open, and those aborted already. Raises KafkaUnreachable."""
         found = self._coordinated(cluster, target)
         return {
             "open": [t.name for t in found if t.state == OPEN],

@@ -118,7 +118,7 @@ def _is(width: VertexParallelism, parallelism: int) -> bool:
 
 def _answered(cluster: Cluster, job: CurrentJob) -> Mapping[str, VertexParallelism]:
     """The parallelism of each vertex, as soon as the job can report it: during a failover it
-    cannot. Raises NotReady."""
+    cannot. Raises NotReadyInTime."""
     found: dict[str, VertexParallelism] = {}
 
     def pending() -> str | None:

@@ -38,7 +38,7 @@ class ShrinkIsr(NodeFault):
         return f"{role} is one node, so nothing is copied; declare three"
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        """The partitions that it follows in sync now. Raises KafkaUnanswered."""
+        """The partitions that it follows in sync now. Raises KafkaUnreachable."""
         return {"in_sync_with": [p.name for p in _followed(cluster, target) if _in_sync(p, target)]}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:

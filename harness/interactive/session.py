@@ -50,7 +50,7 @@ def start_session(
     Without an owner it outlives this process; with one (`labels.owner_of_this_process`) a sweep
     takes it when the owner is dead.
 
-    Raises NotReady, NodeDied, ContainerError.
+    Raises NotReadyInTime, NodeDied, ContainerError.
     """
     run_id = new_run_id()
     folder = RunFolder(out / run_id)

@@ -47,7 +47,7 @@ class ClusterLeases(Protocol):
 
     def cluster_for(self, lease: ClusterLease) -> AbstractContextManager[Cluster]:
         """Provide a cluster that is ready and watched, until the end of the block; afterwards its
-        logs are in the run's folder. Raises NotReady, NodeDied, ContainerError."""
+        logs are in the run's folder. Raises NotReadyInTime, NodeDied, ContainerError."""
         ...
 
 
@@ -75,7 +75,7 @@ def deploy_cluster(
     of the block.
 
     With `keep` it stays up, without an owner. `warn` gets a message for each container that could
-    not be removed. Raises NotReady, NodeDied, ContainerError.
+    not be removed. Raises NotReadyInTime, NodeDied, ContainerError.
     """
     cluster = Cluster(
         run_id=lease.run_id,

@@ -38,7 +38,7 @@ class PreparedJob:
     """The values of its placeholders."""
 
     def submit(self, cluster: Cluster) -> RunningJob:
-        """Submit it; from then on it is the cluster's job. Raises JobRefused."""
+        """Submit it; from then on it is the cluster's job. Raises JobRejected."""
         job = self.runner.submit(cluster, self.service, self.spec)
         cluster.run.job = CurrentJob(
             service=self.service, id=job, spec=self.spec, values=self.values
@@ -91,8 +91,8 @@ class RunningJob:
 
 def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> PreparedJob | None:
     """Create the topics, and fill the job's placeholders for this cluster; None without a job to
-    submit. Raises TopicUnfit if an existing Kafka lacks a topic, and LookupError if no service runs
-    jobs."""
+    submit. Raises TopicMismatch if an existing Kafka lacks a topic, and LookupError if no service
+    runs jobs."""
     _create_topics(experiment, cluster)
     job = experiment.job
     if job is None or job.existing is not None:
