@@ -8,6 +8,27 @@ from typing import Any
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.event_field import EventField
 
+MOST_SUBTASKS = 1 << 15
+"""The upper bound of a vertex's parallelism in Flink
+(https://nightlies.apache.org/flink/flink-docs-stable/docs/dev/datastream/execution/parallel/)."""
+
+
+class VerticesField(EventField[Sequence[Mapping[str, Any]]]):
+    """The vertices of a job: each {id, name, parallelism}."""
+
+    def of(self, event: Event) -> Sequence[Mapping[str, Any]]:
+        """The vertices. Raises ValueError where one has more subtasks than a job can have: readers
+        make a list of the subtasks, and a record may come from anywhere."""
+        vertices = super().of(event)
+        for vertex in vertices:
+            parallelism = vertex.get("parallelism", 0)
+            if isinstance(parallelism, int | float) and parallelism > MOST_SUBTASKS:
+                raise ValueError(
+                    f"event {event.index}: expected a parallelism of at most {MOST_SUBTASKS:,} "
+                    f"for the vertex {vertex.get('name')}, found {parallelism:,}"
+                )
+        return vertices
+
 
 class JobEvent(Event):
     """An event of one job."""
@@ -21,7 +42,7 @@ class JobSubmitted(JobEvent, action=Action.JOB_SUBMITTED):
 
     name = EventField[str | None](None)
     """The job's name."""
-    vertices = EventField[Sequence[Mapping[str, Any]]](())
+    vertices = VerticesField(())
     """Each {id, name, parallelism}."""
     edges = EventField[Sequence[Mapping[str, Any]] | None](None)
     """Each {from, to, ...}: ids of vertices; missing in old records."""

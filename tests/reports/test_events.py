@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, Kind
 from streamquake.reports.record.fault_events import FaultInEffect, SeenFaultEvent
 from streamquake.reports.record.history import History, read_history
-from streamquake.reports.record.job_events import TaskAttempt, TaskChanged
+from streamquake.reports.record.job_events import (
+    MOST_SUBTASKS,
+    JobSubmitted,
+    TaskAttempt,
+    TaskChanged,
+)
 from streamquake.reports.record.run_events import NodeRevived, PhaseBegan
 from tests.event_drafts import undeclared_fields
 from tests.reports.sample_run import made_run
@@ -105,3 +110,16 @@ def test_a_field_that_every_record_has_is_missed() -> None:
 def test_a_field_may_have_another_name_in_the_record() -> None:
     (ended,) = History([event(Action.TASK_ATTEMPT, kind="ExecutorLostFailure")]).of(TaskAttempt)
     assert (ended.kind, ended.ended_by) == (Kind.INFO, "ExecutorLostFailure")
+
+
+def _submitted(parallelism: float) -> JobSubmitted:
+    vertex = {"id": "v", "name": "map", "parallelism": parallelism}
+    (submitted,) = History([event(Action.JOB_SUBMITTED, vertices=[vertex])]).of(JobSubmitted)
+    return submitted
+
+
+def test_a_vertex_has_at_most_as_many_subtasks_as_a_job_can_have() -> None:
+    assert [v["parallelism"] for v in _submitted(MOST_SUBTASKS).vertices] == [MOST_SUBTASKS]
+    for parallelism in (MOST_SUBTASKS + 1, 10**12, 1e18):
+        with pytest.raises(ValueError, match="at most 32,768 for the vertex map"):
+            assert _submitted(parallelism).vertices
