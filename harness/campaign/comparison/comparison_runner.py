@@ -1,7 +1,7 @@
-"""Conducting a comparison: a run on each topology, then their outputs against the first's.
+"""Conducting a comparison: a run on each topology, then each output against the first run's.
 
-A run that fails costs its column, never the others. An interruption lets the run that is under way
-end in order; the remaining topologies have no run.
+A failed run leaves only its own column empty. After an interruption the current run still heals,
+is judged and removes its cluster; the remaining topologies have no run.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _differences(
     spark = spark_session(resources.master, spark_jars())
     try:
         first, *others = [(run, case_of(plan, folder, spark)) for run, plan, folder in known]
-        return tuple(each for other in others for each in differences(first, other))
+        return tuple(found for other in others for found in differences(first, other))
     finally:
         stop_spark(spark)
 

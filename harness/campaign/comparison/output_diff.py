@@ -1,8 +1,8 @@
-"""What two runs of one experiment wrote, compared by value: order and partitions may differ.
+"""Compares the outputs of two runs of one experiment by value: order and partitions may differ.
 
-Between two exactly-once runs that were given the same records there must be no difference. A data
-fault that is injected at a time affects another record in each run: then nothing is compared.
-Every output is read from the run folders, so that no cluster is needed.
+Two exactly-once runs with the same input records must have equal outputs. A data fault that is
+injected at a time affects different records in each run: then nothing is compared. Every output is
+read from the run folders, so that no cluster is needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from streamquake.reports.record.run_folder import RunFolder
 
 EXACTLY_ONCE = "exactly_once"
 OTHER_RECORDS = (
-    "the two runs were not given the same records: a data fault affected another record in "
+    "the two runs did not have the same input records: a data fault affected different records in "
     "each; let the load itself change at a record (`skew_changes` of the workload)"
 )
 
@@ -110,7 +110,7 @@ def _hindrance(
 def _counted(
     name: str, output: Output, one: JudgedRun, other: JudgedRun, expected: DataFrame
 ) -> OutputDifference:
-    """The counts alone. A record that is not JSON of the output's shape equals no other."""
+    """The counts, without sample rows. A malformed record equals no other record."""
     shape = Shape(identity=output.identity, compare=output.compare, malformed=MALFORMED)
     of_other = other.experiment.promise.outputs[name]
     with (

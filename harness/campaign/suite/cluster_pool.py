@@ -1,10 +1,9 @@
-"""The clusters of a suite's runs: reused where nothing of the former run is left, else new.
+"""The clusters of a suite's runs: reused if nothing of the previous run is left, else new.
 
-A cluster is reused only where the next run has an equal topology and the former run left nothing:
-every node is still the process that was started (none was killed, revived, replaced or given an
-agent), every service is ready, no fault is open, and every service has forgotten the run. Otherwise
-the cluster is removed and the next run gets a new one. Reuse saves time and never affects a
-verdict."""
+A cluster is reused only if the next run has an equal topology and the previous run left nothing:
+every node still has its first process (none was killed, revived, replaced or given an agent), every
+service is ready, no fault is open, and every service has removed the data of the run. Otherwise the
+cluster is removed and the next run gets a new one. Reuse saves time and never affects a verdict."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ class IdleCluster:
 
     cluster: Cluster
     processes: dict[str, tuple[str, int]]
-    """Node -> its container, and when that was started."""
+    """Node -> its container, and the container's start time."""
 
 
 class ClusterPool:
@@ -119,8 +118,8 @@ class ClusterPool:
 
 
 def _reuse_problem(idle: IdleCluster, lease: ClusterLease) -> str | None:
-    """Why a cluster must not be reused after a completed run, or None when it is as new. Raises
-    nothing but Interrupted."""
+    """Why a cluster must not be reused after a completed run; None if it may be. Raises only
+    Interrupted."""
     try:
         return (
             _run_problem(lease)
@@ -133,7 +132,7 @@ def _reuse_problem(idle: IdleCluster, lease: ClusterLease) -> str | None:
 
 
 def _run_problem(lease: ClusterLease) -> str | None:
-    """What the run left, by its record: its history, its open faults, its kinds of faults."""
+    """What the run left according to its record: its history, its open faults, its agents."""
     history = lease.loop.history()
     found = next((why for action, why in REUSE_BLOCKERS.items() if history.of(action)), None)
     if found is not None:
@@ -147,7 +146,7 @@ def _run_problem(lease: ClusterLease) -> str | None:
 def _changed_processes(idle: IdleCluster) -> str | None:
     now = _processes(idle.cluster)
     changed = [name for name, process in idle.processes.items() if now.get(name) != process]
-    return f"{', '.join(changed)} is no longer the process it was" if changed else None
+    return f"the process of {', '.join(changed)} was replaced" if changed else None
 
 
 def _residue_problem(cluster: Cluster, lease: ClusterLease) -> str | None:

@@ -63,10 +63,10 @@ def load_suite(name_or_path: str) -> Suite:
 def suite_of(document: Document, *, beside: Path) -> Suite:
     """The suite of a document whose file is in the folder `beside`. Raises BadInput."""
     source, problems = parse(SuiteSource, document)
-    reading = _SuiteParser(document, beside, list(problems))
-    rows = reading.rows()
-    if source is None or reading.problems:
-        raise BadInput(dict.fromkeys(reading.problems))
+    parser = _SuiteParser(document, beside, list(problems))
+    rows = parser.rows()
+    if source is None or parser.problems:
+        raise BadInput(dict.fromkeys(parser.problems))
     description = " ".join(source.description.split())
     return Suite(name=source.name, description=description, rows=rows, seed=source.seed)
 
@@ -105,10 +105,10 @@ class _SuiteParser:
         self._document = document
         self._beside = beside
         self.problems = problems
-        self._read: dict[Path, Experiment | None] = {}
+        self._loaded: dict[Path, Experiment | None] = {}
 
     def rows(self) -> tuple[Row, ...]:
-        """The valid rows; the mistakes of the others are among the problems."""
+        """The valid rows; `problems` has the mistakes of the others."""
         written = self._document.data.get("rows")
         found = [
             self._row(data, ("rows", number))
@@ -134,13 +134,13 @@ class _SuiteParser:
         ):
             return None
         found = [entry for entry in (experiment, *series, control) if entry is not None]
-        self._check_figures(source, at, [each[1] for each in found])
+        self._check_figures(source, at, [loaded for _, loaded in found])
         return Row(
             source=source,
             experiment=experiment[0],
             control=control[0] if control else None,
-            names=tuple(each[1].name for each in found),
-            series=tuple(each[0] for each in series if each),
+            names=tuple(loaded.name for _, loaded in found),
+            series=tuple(point[0] for point in series if point),
         )
 
     def _series(self, written: Any, at: Place) -> Iterator[tuple[Path, Experiment] | None]:
@@ -157,13 +157,13 @@ class _SuiteParser:
         except BadInput as bad:
             self.problems += [self._document.problem(at, p.message) for p in bad.problems]
             return None
-        if path not in self._read:
+        if path not in self._loaded:
             try:
-                self._read[path] = load_experiment(str(path), seed=0)
+                self._loaded[path] = load_experiment(str(path), seed=0)
             except BadInput as bad:
                 self.problems += bad.problems
-                self._read[path] = None
-        found = self._read[path]
+                self._loaded[path] = None
+        found = self._loaded[path]
         return None if found is None else (path, found)
 
     def _check_figures(self, source: RowSource, at: Place, experiments: list[Experiment]) -> None:

@@ -1,4 +1,4 @@
-"""A suite as it is written: rows, each an experiment, or a claim shown by one or two experiments.
+"""The YAML of a suite: rows, each an experiment, or a claim shown by one or more experiments.
 
 name: claims
 rows:
@@ -148,8 +148,8 @@ class RowSource(Model):
     @model_validator(mode="after")
     def _slopes_have_points(self) -> RowSource:
         if bool(self.slopes) != bool(self.series):
-            there, missing = ("slopes", "series") if self.slopes else ("series", "slopes")
-            raise ValueError(f"`{there}` needs the key `{missing}`")
+            present, missing = ("slopes", "series") if self.slopes else ("series", "slopes")
+            raise ValueError(f"`{present}` needs the key `{missing}`")
         placed = [self.at, *(point.at for point in self.series)]
         if None in placed and any(slope.over is None for slope in self.slopes):
             raise ValueError(
@@ -169,7 +169,7 @@ class RowSource(Model):
         elif self.article is None or self.setting is None:
             missing = "article" if self.article is None else "setting"
             raise ValueError(f"a claim needs the key `{missing}`")
-        elif self.control is None and any(each.of_control for each in self.relations):
+        elif self.control is None and any(relation.of_control for relation in self.relations):
             raise ValueError("a relation needs the control's figure: expected the key `control`")
         return self
 
@@ -181,4 +181,5 @@ class SuiteSource(Model):
     description: str = ""
     seed: Seed | None = None
     rows: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
-    """Each is a `RowSource`, parsed separately, so that an invalid row hides no other problem."""
+    """Each row is a `RowSource`, parsed separately, so that an invalid row hides no other problem.
+    """

@@ -47,7 +47,7 @@ class SuitePlan:
     runs: tuple[PlannedRun, ...]
 
     def of_row(self, row: int) -> tuple[PlannedRun, ...]:
-        """The runs of a row, the first of its own experiment in front."""
+        """The runs of a row; those of its own experiment are first."""
         found = [(part, run) for run in self.runs for part in run.parts if part.row == row]
         return tuple(run for _, run in sorted(found, key=lambda item: item[0].role != "claim"))
 
@@ -56,7 +56,7 @@ def plan_suite(
     suite: Suite, *, seed: int | None = None, repeats: int | None = None, only: Sequence[str] = ()
 ) -> SuitePlan:
     """Plan a suite: `only` rows with an experiment or a control of such a name, each `repeats`
-    times instead of its own number. The seed is the given one, else the suite's, else random.
+    times instead of its own number. The seed is the argument, else the suite's, else random.
     Raises BadInput."""
     suite = _chosen(suite, only) if only else suite
     if seed is None:
@@ -67,11 +67,11 @@ def plan_suite(
             parts[path, repeat].append(part)
     runs = [
         PlannedRun(
-            parts=tuple(wanted),
+            parts=tuple(purposes),
             repeat=repeat,
             experiment=load_experiment(str(path), seed=seed + repeat),
         )
-        for (path, repeat), wanted in parts.items()
+        for (path, repeat), purposes in parts.items()
     ]
     return SuitePlan(suite=suite, seed=seed, runs=tuple(_grouped(runs)))
 

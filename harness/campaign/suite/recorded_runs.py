@@ -22,24 +22,24 @@ from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.record.secret_settings import hidden
 
 IGNORED_KEYS = ("seed", "description")
-"""The keys of an experiment in which the two may differ."""
+"""The keys of an experiment that are not compared."""
 
 
 class RecordedRuns:
     """The completed runs of a folder, each used once, the oldest first."""
 
     def __init__(self, out: Path) -> None:
-        self._left: list[tuple[Any, Results]] = []
+        self._unused: list[tuple[Any, Results]] = []
         self.changed: list[str] = []
         """The runs whose record is newer than their results."""
         for folder, recorded, results in _completed(out):
             if _is_newer(folder):
                 self.changed.append(folder.run_id)
             else:
-                self._left.append((recorded, results))
+                self._unused.append((recorded, results))
 
     def __len__(self) -> int:
-        return len(self._left)
+        return len(self._unused)
 
     def take(self, experiment: Experiment) -> Results | None:
         """The results of an unused run of this experiment; None where there is none."""
@@ -49,9 +49,9 @@ class RecordedRuns:
         }
         wanted = _recorded(document)
         checks = {check.name for check in checks_of(experiment)}
-        for at, (recorded, results) in enumerate(self._left):
-            if recorded == wanted and checks <= {each.check for each in results.checks}:
-                del self._left[at]
+        for index, (recorded, results) in enumerate(self._unused):
+            if recorded == wanted and checks <= {result.check for result in results.checks}:
+                del self._unused[index]
                 return results
         return None
 
@@ -89,8 +89,7 @@ def _compared_keys(document: Mapping[str, Any]) -> Any:
 
 
 def _without_empty(value: Any) -> Any:
-    """A value without its empty parts, so that a setting which a later version added, and which no
-    document gives, is no difference."""
+    """A value without its empty parts, so that an unset key of a later version is no difference."""
     if isinstance(value, Mapping):
         parts = {key: _without_empty(part) for key, part in value.items()}
         return {key: part for key, part in parts.items() if part not in (None, {}, [], "")}

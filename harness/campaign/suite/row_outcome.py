@@ -1,8 +1,8 @@
-"""The result of a row: from its runs to its outcome, its figures and its relations.
+"""The result of a row: its outcome, its figures and its relations, from its runs.
 
-A claim is held when every run of its experiment and of its control has the expected outcome, and
-every relation holds; it is violated when one of these is certainly not so; otherwise it is
-undecided. Runs that are missing leave it undecided.
+A claim is held if every run of its experiment and of its control has the expected outcome, and
+every relation holds. It is violated if one of these is certainly false. Otherwise, and if a run is
+missing, it is undecided.
 """
 
 from __future__ import annotations
@@ -35,20 +35,25 @@ def row_result(
     topology: str,
     expected: ExpectedOutcome,
     planned: int,
-    made: Sequence[CompletedRun],
+    completed: Sequence[CompletedRun],
 ) -> RowResult:
     """The result of a row from its runs so far. `expected` is that of its experiment."""
-    runs = tuple(each.run for each in made)
-    own, control = _spreads(row.source, "claim", made), _spreads(row.source, "control", made)
+    runs = tuple(each.run for each in completed)
+    own, control = (
+        _spreads(row.source, "claim", completed),
+        _spreads(row.source, "control", completed),
+    )
     verdict, why = _of_runs(runs, planned)
     outcome: Outcome | None
     if row.source.claim is None:
         outcome = None if verdict is None else _plain_outcome(runs)
         claim = None
     else:
-        is_complete = len(made) >= planned
+        is_complete = len(completed) >= planned
         relations = (
-            (*_relations(row.source, own, control), *slopes_of(row, made)) if is_complete else ()
+            (*_relations(row.source, own, control), *slopes_of(row, completed))
+            if is_complete
+            else ()
         )
         if verdict is not None:
             verdict, why = _with_relations(verdict, why, relations)
@@ -101,7 +106,7 @@ def _claim(
 
 
 def _of_runs(runs: Sequence[SuiteRun], planned: int) -> tuple[Outcome | None, str]:
-    """The outcome of the runs, without relations; None when there is no run yet."""
+    """The outcome of the runs, without relations; None if there is no run yet."""
     if not runs:
         return None, "not run"
     for run in runs:
@@ -131,11 +136,11 @@ def _plain_outcome(runs: Sequence[SuiteRun]) -> Outcome:
     return (against or undecided or [worst(run.outcome for run in runs)])[0]
 
 
-def _spreads(source: RowSource, role: Role, made: Sequence[CompletedRun]) -> Figures:
+def _spreads(source: RowSource, role: Role, completed: Sequence[CompletedRun]) -> Figures:
     related = (relation.figure for relation in source.relations)
     sloped = (slope.figure for slope in source.slopes)
     names = dict.fromkeys((*source.figures, *related, *sloped))
-    results = [each.results for each in made if each.run.role == role]
+    results = [each.results for each in completed if each.run.role == role]
     return {name: Spread.of([figure_of(each, name) for each in results]) for name in names}
 
 
@@ -171,7 +176,7 @@ def _relation(
         held = value >= limit if sense == "least" else value <= limit
         outcome = Outcome.HELD if held else Outcome.VIOLATED
         measured = (
-            "without bound, the one below being 0" if isinf(value) else run_sentences.counted(value)
+            "infinite, since the divisor is 0" if isinf(value) else run_sentences.counted(value)
         )
         text = f"{words} is {measured}, wanted at {sense} {limit:g}"
     return RelationResult(figure=relation.figure, outcome=outcome, text=text)
@@ -183,7 +188,7 @@ def _median(figures: Figures, relation: Relation) -> float | None:
 
 
 def _value(what: str, medians: Mapping[str, float | None]) -> tuple[float | None, str]:
-    """The figure, or the quotient of two, that a bound is about; or why there is none."""
+    """The figure, or quotient of two figures, that a bound limits; or why there is none."""
     names = what.split("_over_")
     missing = [name for name in names if medians[name] is None]
     if missing:

@@ -1,6 +1,6 @@
-"""The slopes of a row: by how much a figure of its series rises where another, or a setting, does.
+"""The slopes of a row: how much a figure of its series rises with another figure or a setting.
 
-Every run is a point, repeats too, and none may be missing: a missing point would change the line.
+Every run is a point, repeats too. No point may be missing: a missing point would change the line.
 The line is fitted by least squares with a free intercept, so that a time that all runs share (such
 as that of a restart) is not part of the slope.
 """
@@ -18,19 +18,19 @@ from streamquake.reports.render import run_sentences
 from streamquake.reports.suite.suite_results import RelationResult
 
 
-def slopes_of(row: Row, made: Sequence[CompletedRun]) -> Iterator[RelationResult]:
+def slopes_of(row: Row, completed: Sequence[CompletedRun]) -> Iterator[RelationResult]:
     """The result of each slope of a row, over its runs without the control's."""
     source = row.source
-    own = [each for each in made if each.run.role != "control"]
+    own = [each for each in completed if each.run.role != "control"]
     # The names of a series follow the row's own, in the order of the file.
     places = dict(zip(row.names, (source.at, *(point.at for point in source.series)), strict=False))
     for slope in source.slopes:
         yield _shown(slope, [_point(slope, each, places.get(each.run.experiment)) for each in own])
 
 
-def _point(slope: Slope, made: CompletedRun, at: float | None) -> tuple[float, float] | None:
-    x = at if slope.over is None else figure_of(made.results, slope.over)
-    y = figure_of(made.results, slope.figure)
+def _point(slope: Slope, completed: CompletedRun, at: float | None) -> tuple[float, float] | None:
+    x = at if slope.over is None else figure_of(completed.results, slope.over)
+    y = figure_of(completed.results, slope.figure)
     return None if x is None or y is None else (float(x), float(y))
 
 
@@ -47,7 +47,7 @@ def _shown(slope: Slope, points: Sequence[tuple[float, float] | None]) -> Relati
     try:
         rise = linear_regression(*zip(*known, strict=True)).slope
     except (StatisticsError, TypeError):
-        text = f"{words} is unknown: all points have one x ({where})"
+        text = f"{words} is unknown: all points have the same x ({where})"
         return RelationResult(figure=slope.figure, outcome=outcome, text=text)
     low, high = slope.at_least, slope.at_most
     within = (low is None or rise >= low) and (high is None or rise <= high)

@@ -1,4 +1,4 @@
-"""The messages of a run that a suite shows: the build of images, and that the run is stopping."""
+"""The view of a run in a suite: it shows only the build of images, and that the run is stopping."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHOWN_IN = "prepare"
 
 
 class CompactView:
-    """A view of a run without progress lines; the suite prints one at its begin and its end."""
+    """A view of a run without progress lines; the suite prints a line at its start and its end."""
 
     def __init__(self, write_message: Callable[[str], None]) -> None:
         self._report = write_message

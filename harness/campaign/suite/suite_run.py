@@ -11,14 +11,14 @@ from streamquake.reports.suite.suite_results import SuiteRun
 
 @dataclass(frozen=True, kw_only=True)
 class CompletedRun:
-    """One run: its entry in the table, and its results; None where it has none."""
+    """One run: its entry in the table, and its results; None if the run failed to run."""
 
     run: SuiteRun
     results: Results | None
 
 
 def figure_of(results: Results | None, figure: str) -> float | None:
-    """A figure of one run, by CHECK.COUNT; None where it was not judged, or the run did not
+    """A figure of one run, by CHECK.COUNT; None if it was not judged or the run did not
     complete."""
     name, _, count = figure.partition(".")
     if results is None or results.ended != "completed":

@@ -1,8 +1,7 @@
-"""Conducting a suite: one run after the other, the table on disk after each of them.
+"""Conducting a suite: one run after the other; after each run the table is written to disk.
 
-A run that fails costs its row, never the suite. An interruption lets the run that is under way end
-in order (healed, judged, its logs saved, its cluster removed); the other
-rows are marked as not run.
+A failed run affects only its own row. After an interruption the current run still heals, is judged,
+saves its logs and removes its cluster; the other rows are marked as not run.
 """
 
 from __future__ import annotations
@@ -62,10 +61,10 @@ class SuiteInProgress:
     folder: SuiteFolder
     pool: ClusterPool
     recorded: RecordedRuns | None = None
-    made: dict[int, list[CompletedRun]] = field(default_factory=dict)
+    completed: dict[int, list[CompletedRun]] = field(default_factory=dict)
     """Row -> its runs so far; a run may belong to several rows."""
     judged: list[Results] = field(default_factory=list)
-    runs_over: int = 0
+    ended_runs: int = 0
     """The number of runs that ended."""
     ended: Ended = "completed"
     reason: str = ""
@@ -80,15 +79,15 @@ class SuiteInProgress:
         with self.pool:
             for number, planned in enumerate(self.plan.runs):
                 self.pool.next_topology = self._topology_after(number, reused)
-                made = reused.get(number) or self._run(number, planned)
-                self.runs_over += 1
+                completed = reused.get(number) or self._run(number, planned)
+                self.ended_runs += 1
                 for part in planned.parts:
-                    run = replace(made.run, role=part.role)
-                    self.made.setdefault(part.row, []).append(replace(made, run=run))
+                    run = replace(completed.run, role=part.role)
+                    self.completed.setdefault(part.row, []).append(replace(completed, run=run))
                 self.write()
-                self._show_end(number, made)
-                if made.run.ended == "interrupted":
-                    self.end("interrupted", made.run.why)
+                self._show_end(number, completed)
+                if completed.run.ended == "interrupted":
+                    self.end("interrupted", completed.run.why)
                     return
 
     def end(self, ended: Ended, reason: str) -> None:
@@ -140,7 +139,7 @@ class SuiteInProgress:
         return results
 
     def _reused_runs(self) -> Mapping[int, CompletedRun]:
-        """Number of a run -> the recorded run that replaces it, where there is one."""
+        """Number of a run -> the recorded run that replaces it, if one does."""
         if self.recorded is None:
             return {}
         reused = {}
@@ -216,11 +215,11 @@ class SuiteInProgress:
             topology=experiment.topology.name,
             expected=experiment.expected,
             planned=len(planned),
-            made=self.made.get(number, ()),
+            completed=self.completed.get(number, ()),
         )
 
     def _runs_left(self) -> int:
-        return len(self.plan.runs) - self.runs_over
+        return len(self.plan.runs) - self.ended_runs
 
     def _unfinished(self) -> SuiteResults:
         message = f"{self._runs_left()} of {len(self.plan.runs)} runs had not ended"
@@ -232,8 +231,8 @@ class SuiteInProgress:
         name, seed = planned.experiment.name, planned.experiment.seed
         self._report(number, f"{name} ({parts}{again}, seed {seed})")
 
-    def _show_end(self, number: int, made: CompletedRun) -> None:
-        run = made.run
+    def _show_end(self, number: int, completed: CompletedRun) -> None:
+        run = completed.run
         expected = "as expected" if run.as_expected else f"expected {run.expected}"
         self._report(
             number, f"{run.experiment}: {run.outcome}, {expected}; {self._runs_left()} left"

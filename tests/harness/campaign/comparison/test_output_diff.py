@@ -123,7 +123,7 @@ def test_runs_that_were_given_other_records_are_not_compared(
     ]
     found = between(run("a"), skewed[0], run("b"), skewed[1])
     assert (found.missing, found.outcome) == (None, Outcome.UNDECIDED)
-    assert "not given the same records" in found.why
+    assert "did not have the same input records" in found.why
 
     faster = [
         dataset.case(history=steered(at, "surge", factor=2))

@@ -61,7 +61,11 @@ def judged(*runs: CompletedRun, planned: int = 0, **bounds: float) -> RowResult:
     source = claim("claim", "control", figures=("c.x",), relations=relations)
     row = Row(source=source, experiment=Path("a"), control=Path("b"), names=("claim", "control"))
     return row_result(
-        row, topology="t", expected=ExpectedOutcome(), planned=planned or len(runs) or 2, made=runs
+        row,
+        topology="t",
+        expected=ExpectedOutcome(),
+        planned=planned or len(runs) or 2,
+        completed=runs,
     )
 
 
@@ -107,7 +111,7 @@ def test_a_row_shows_the_worst_of_the_outcomes_that_came(came: tuple[Outcome, ..
         )
     source = RowSource.model_validate({"experiment": "claim"})
     row = Row(source=source, experiment=Path("a"), control=None, names=("claim",))
-    shown = row_result(row, topology="t", expected=expected, planned=2, made=runs)
+    shown = row_result(row, topology="t", expected=expected, planned=2, completed=runs)
     assert (shown.outcome, shown.as_expected) == (max(came), True)
 
 
@@ -155,7 +159,7 @@ def test_a_quotient_by_none_is_told_in_words() -> None:
     row = judged(made("claim", value=0), made("control", value=40), **bound)
     assert row.claim is not None
     (relation,) = row.claim.relations
-    assert "is without bound, the one below being 0, wanted at least 10" in relation.text
+    assert "is infinite, since the divisor is 0, wanted at least 10" in relation.text
 
 
 def test_bounds_are_on_the_median_of_the_repeats_that_came_to_their_end() -> None:

@@ -46,7 +46,7 @@ def judged(*runs: CompletedRun, planned: int = 0, **slope: Any) -> RowResult:
     names = ("twenty", "five", "ten")
     row = Row(source=source, experiment=Path("a"), control=None, names=names)
     return row_result(
-        row, topology="t", expected=ExpectedOutcome(), planned=planned or len(runs), made=runs
+        row, topology="t", expected=ExpectedOutcome(), planned=planned or len(runs), completed=runs
     )
 
 
@@ -93,7 +93,7 @@ def test_a_slope_over_a_figure_has_its_points_where_that_was_measured() -> None:
     )
     row = judged(*(made(n, x=1.0, y=2.0) for n in ("five", "ten")), over="c.x", at_least=1)
     assert row.outcome == UNDECIDED
-    assert "all points have one x" in row.why
+    assert "all points have the same x" in row.why
 
 
 def test_slopes_are_not_judged_before_all_has_run() -> None:

@@ -90,7 +90,7 @@ def test_after_a_node_was_killed_the_next_run_has_a_new_cluster(theatre: Theatre
     results, _ = theatre.play(plain(experiment("a", faults=(KILL,)), experiment("b")))
     assert status_of_suite(results) == 0, results.rows
     assert (results.deployments, len(set(theatre.clusters))) == (2, 2)
-    assert any("echo/server-1 is no longer the process it was" in line for line in theatre.messages)
+    assert any("the process of echo/server-1 was replaced" in line for line in theatre.messages)
     assert theatre.left() == 0
 
 
