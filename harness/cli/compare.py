@@ -1,4 +1,4 @@
-"""`compare`: one experiment on several topologies, one table and one picture."""
+"""`compare`: one experiment on several topologies, one table and one chart."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def compose_command(topology: str, out: Path, printed: bool, check: bool) -> int
     path = out / DOCUMENT
     is_same = path.is_file() and path.read_text(encoding="utf-8") == text
     if check:
-        message = f"{path}: not as `streamquake compose {topology}` writes it"
+        message = f"{path}: differs from what `streamquake compose {topology}` writes"
         return HELD if is_same else no_verdict("file outdated", message)
     if not is_same:
         out.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from streamquake.topologies.errors import ErrorKind, ExitStatus, kind_of
 from streamquake.topologies.registry import FormerName
 
 HELD, VIOLATED, BAD_INPUT, _, INTERRUPTED = ExitStatus
-"""The statuses that commands return by name. Status 3 has none: `no_verdict` returns it."""
+"""The exit statuses by name. Status 3 has no name: only `no_verdict` returns it."""
 DEBUG = "STREAMQUAKE_DEBUG"
 PYTHON_FORMAT = warnings.formatwarning
 
@@ -67,7 +67,7 @@ def status_of(results: Results) -> int:
 def status_of_outcome(
     outcome: Outcome, ended: Ended = "completed", cause: str = ErrorKind.UNDECIDED
 ) -> int:
-    """The exit status of an outcome. `cause` is why it is undecided, if it is."""
+    """The exit status of an outcome. `cause` is the reason of an undecided outcome."""
     if ended == "interrupted":
         return INTERRUPTED
     if outcome == Outcome.UNDECIDED:
@@ -84,7 +84,7 @@ def hindered(found: Sequence[MachineCheck]) -> int:
 def no_verdict(cause: str, *lines: str) -> int:
     """Print the lines, and last the cause of exit status 3; return that status.
 
-    Every command that ends with status 3 ends here. `cause` is a kind of error or two words.
+    Every command that ends with status 3 calls this. `cause` is a kind of error or two words.
     """
     status = ExitStatus.UNDECIDED
     return _print_lines(status, *lines, f"exit status {status}: {cause}")
@@ -111,11 +111,11 @@ def _print_lines(status: int, *lines: str) -> int:
 
 
 def _saved_traceback(error: Exception) -> str:
-    """Save the traceback for a bug report; the message that names its file."""
+    """Save the traceback for a bug report; return the message that names its file."""
     number, name = tempfile.mkstemp(prefix="streamquake-traceback-", suffix=".txt")
     os.close(number)
     Path(name).write_text("".join(traceback.format_exception(error)), encoding="utf-8")
     return (
-        f"this is a mistake in Streamquake, not in your input; traceback: {name} "
+        f"this is a bug in Streamquake, not in your input; traceback: {name} "
         f"({DEBUG}=1 shows it here)"
     )

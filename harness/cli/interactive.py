@@ -26,7 +26,8 @@ from streamquake.topologies.errors import ErrorKind, common_cause
 from streamquake.topologies.problems import bad_input, did_you_mean
 
 EFFECT_S = 10.0
-"""How long an effect, or its end, is waited for, in seconds; also the default of experiments."""
+"""How long commands wait for an effect or for its heal, in seconds; as the default of
+experiments."""
 UNITS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -104,14 +105,14 @@ def inject_command(
     with interruptible(echo):
         injection = inject_now(session, fault, target, parameters, rng=rng, limit_s=EFFECT_S)
         what = f"{fault} on {', '.join(injection.intent.names)}"
-        if not injection.injected.done:
+        if not injection.result.done:
             return no_verdict(
-                injection.injected.cause,
-                f"{what}: effect not verified: {injection.injected.reason}",
+                injection.result.cause,
+                f"{what}: effect not verified: {injection.result.reason}",
                 "it was healed; see `streamquake status`",
             )
         echo(f"{fault} is in effect on {', '.join(injection.intent.names)}")
-        echo(json.dumps(injection.injected.evidence, indent=2, default=str))
+        echo(json.dumps(injection.result.evidence, indent=2, default=str))
         if for_s is None:
             echo(f"heal it with  streamquake heal {injection.intent.id}")
             return HELD
@@ -134,7 +135,7 @@ def heal_command(which: Sequence[str], run_id: str | None) -> int:
     if not healed:
         echo("no fault is open")
     return _status_of_heals(
-        [(f"{i.fault} on {', '.join(i.names)}", injected) for i, injected in healed]
+        [(f"{intent.fault} on {', '.join(intent.names)}", result) for intent, result in healed]
     )
 
 

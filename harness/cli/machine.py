@@ -1,4 +1,4 @@
-"""`doctor`, `sweep`, `images`: the machine the experiments run on."""
+"""`doctor`, `sweep`, `images`: the machine that runs the experiments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STYLES = {"ok": "green", "note": "yellow", "problem": "red"}
 @click.command("doctor")
 @json_option
 def doctor_command(as_json: bool) -> int:
-    """Check whether this machine can run experiments; exit 3 where something must be fixed."""
+    """Check whether this machine can run experiments; exit 3 if something must be fixed."""
     found = examine(DockerRuntime())
     if as_json:
         echo(json.dumps([asdict(check) for check in found], indent=2))

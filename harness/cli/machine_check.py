@@ -1,6 +1,6 @@
-"""Whether this machine can run experiments: each thing needed, its state, and what to do.
+"""Checks whether this machine can run experiments: each requirement, its state, and what to do.
 
-The checks are independent and none stops another, so one call reports every problem of the machine.
+The checks are independent, so one call reports every problem of the machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GIB = 2**30
 
 @dataclass(frozen=True, kw_only=True)
 class MachineCheck:
-    """One thing that was checked; `next` is what to do about a problem."""
+    """One checked requirement; `next` is what to do about a problem."""
 
     what: str
     verdict: MachineVerdict
@@ -57,8 +57,8 @@ def examine(runtime: ContainerRuntime) -> tuple[MachineCheck, ...]:
 
 
 def hindrances(runtime: ContainerRuntime | None) -> tuple[MachineCheck, ...]:
-    """The problems that would certainly end a run, found before anything is started. `runtime` is
-    None for a run that deploys nothing."""
+    """The problems that would certainly end a run, found before the run starts. `runtime` is None
+    for a run that deploys nothing."""
     engines = () if runtime is None else (_engine(runtime),)
     found = (*engines, _java(), _pyspark(), _disk(DISK_FULL_GIB))
     return tuple(check for check in found if check.verdict == "problem")
@@ -66,7 +66,7 @@ def hindrances(runtime: ContainerRuntime | None) -> tuple[MachineCheck, ...]:
 
 def kind_of_problems(found: Sequence[MachineCheck]) -> ErrorKind:
     """The kind of error that these problems would end a run with."""
-    missing = any(each.what == ENGINE for each in found)
+    missing = any(check.what == ENGINE for check in found)
     return ErrorKind.ENGINE_MISSING if missing else ErrorKind.MACHINE_UNSUITABLE
 
 

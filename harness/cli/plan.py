@@ -84,10 +84,10 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
             f"{group.count} {role}{_params(_settings_of_group(group))}"
             for role, group in service.nodes.items()
         )
-        there = (
+        deployed = (
             ", ".join(roles) if service.endpoint is None else f"already runs at {service.endpoint}"
         )
-        nodes.append(f"{name} ({service.engine}{version}): {there}")
+        nodes.append(f"{name} ({service.engine}{version}): {deployed}")
         if service.config:
             nodes.append(f"    {_settings(service.config)}")
     links = [

@@ -154,19 +154,19 @@ def _side_settings(
 ) -> dict[str, GivenText]:
     """The settings of a side from the options and the mapping file, by the names of the file.
     Raises BadInput for a setting that both give."""
-    wording = {
+    of_options = {
         name: GivenText(text=text, place=option) for name, (option, text) in options.items() if text
     }
-    if twice := sorted(wording.keys() & of_file.texts.keys()):
+    if twice := sorted(of_options.keys() & of_file.texts.keys()):
         name = twice[0]
-        message = f"{wording[name].place} gives that too; remove one of the two"
+        message = f"{of_options[name].place} gives that too; remove one of the two"
         raise bad_input(of_file.texts[name].place, message)
-    return {**of_file.texts, **wording}
+    return {**of_file.texts, **of_options}
 
 
 def _missing_setting(option: str, name: str, actual: GivenText | None) -> BadInput:
     if actual is None:
-        message = "expected what identifies a record; give it, or `key` in the file of"
+        message = "expected the key that identifies a record; give it, or `key` in the file of"
         return bad_input(option, f"{message} --expected-map")
     message = f"it replaces {option} on the actual side; give that"
     return bad_input(actual.place, f"{message}, or `{name}` in the file of --expected-map")

@@ -32,13 +32,13 @@ def check_command(run: str, out: Path, master: str) -> int:
     experiment = recorded_experiment(folder)
     before, reason = _saved_results(folder)
     if before and (before.experiment, before.seed) != (experiment.name, experiment.seed):
-        before, reason = None, "the earlier results are those of another run"
+        before, reason = None, "the saved results belong to another run"
     elif before and before.ended != "completed":
         # The reason of a completed run is a missing part of the record, which is checked again.
         reason = before.reason
     spark = SparkInBackground(master)
     try:
-        if experiment.job is not None:  # without one the promise is our own
+        if experiment.job is not None:  # without a job, Streamquake itself defines the promise
             reject_unsafe_sql(experiment.promise, str(folder.manifest), spark.get)
         results = judge(
             experiment,
@@ -59,7 +59,7 @@ def check_command(run: str, out: Path, master: str) -> int:
 
 
 def _save(results: Results, folder: RunFolder) -> None:
-    """Write the results; a read-only record is judged too, and its results are only printed."""
+    """Write the results; those of a read-only record are only printed."""
     try:
         save(results, folder)
     except OSError as error:
@@ -83,10 +83,10 @@ def report_command(run: str, out: Path) -> int:
 
 
 def _saved_results(folder: RunFolder) -> tuple[Results | None, str]:
-    """The results that were saved before, or why there are none."""
+    """The saved results, or why there are none."""
     try:
         return folder.read_results(), ""
     except FileNotFoundError:
         return None, "the harness ended before it judged the run"
     except (OSError, ValueError, RecursionError) as error:
-        return None, f"the earlier results cannot be read ({error})"
+        return None, f"the saved results cannot be read ({error})"

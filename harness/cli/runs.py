@@ -72,7 +72,7 @@ def run_command(
 def replay_command(
     run: str, sets: Sequence[str], out: Path, keep: bool, master: str, plain: bool
 ) -> int:
-    """Run again what RUN (a run's id, the beginning of one, its folder, or `latest`) planned.
+    """Run the plan of RUN (a run's id, the beginning of one, its folder, or `latest`) again.
 
     Same seed, load, schedule and targets; the timing in the containers may differ.
     """

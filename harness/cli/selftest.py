@@ -28,7 +28,8 @@ RECORDS = 20_000
 """Enough for several anomalies at a rate of 1 in 1,000; more only takes longer."""
 LARGE_RECORDS = 10_000_000
 SMALL_SESSION = 2_000_000
-"""Up to so many records the quick compiler is faster (see `harness/reconcile/spark_session.py`)."""
+"""Up to this many records the quick compiler is faster (see `harness/reconcile/spark_session.py`).
+"""
 
 
 @click.command("selftest")
@@ -61,8 +62,8 @@ def selftest_command(
 
     Judges a few cells of every class, others for another seed; with --large every class at every
     rate and in every shape, though not at every rate in every shape; with --only '*' every cell.
-    Exits with 0 when all was found and nothing else, 1 when not, 2 bad input, 3 when it could not
-    run.
+    Exits with 0 when it found exactly what was planted, 1 when not, 2 bad input, 3 when it could
+    not run.
     """
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     count = records or (LARGE_RECORDS if large else RECORDS)

@@ -58,9 +58,9 @@ def _fault(cluster: Cluster, intent: Intent) -> dict[str, Any]:
     try:
         found = evidence_now(intent, cluster)
     except Exception as error:  # noqa: BLE001 - a fault that cannot be checked hides no other
-        found, failed = {}, f"{type(error).__name__}: {error}"
+        found, check_error = {}, f"{type(error).__name__}: {error}"
     else:
-        failed = ""
+        check_error = ""
     return {
         "id": intent.id,
         "fault": intent.fault,
@@ -77,7 +77,7 @@ def _fault(cluster: Cluster, intent: Intent) -> dict[str, Any]:
             }
             for name, evidence in found.items()
         },
-        "not_looked_at": failed,
+        "not_looked_at": check_error,
     }
 
 
@@ -92,9 +92,9 @@ def _fault_text(fault: dict[str, Any]) -> Text:
     return text
 
 
-def _evidence(evidence: dict[str, Any] | None, failed: str) -> str:
+def _evidence(evidence: dict[str, Any] | None, check_error: str) -> str:
     if evidence is None:
-        return f"could not be checked: {failed}" if failed else "the target was removed"
+        return f"could not be checked: {check_error}" if check_error else "the target was removed"
     state = (
         "in effect"
         if evidence["in_effect"]

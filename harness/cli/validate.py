@@ -1,4 +1,4 @@
-"""`validate`: every problem of every file, and nothing is started."""
+"""`validate`: prints every problem of every file, and starts nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def validate_command(files: Sequence[str], as_json: bool) -> int:
 
 
 def problems_of(file: str) -> tuple[Problem, ...]:
-    """Everything that is wrong with a topology, an experiment or a suite."""
+    """Every problem of a topology, an experiment or a suite."""
     try:
         path = _find(file)
         document = read_document(path)

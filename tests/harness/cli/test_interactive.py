@@ -299,9 +299,12 @@ def test_what_down_could_not_remove_is_a_failure_of_the_cluster(
         (("inject", "pause", "echo/server-1", "for=3"), 'unknown key "for"'),
         (("inject", "slow_link", "link line", "latency_ms"), "expected NAME=VALUE"),
         (("inject", "slow_link", "link line", "latency_ms=1"), 'no link is called "line"'),
-        (("inject", "skew", "the workload", "hot_share=0.5"), "started by hand has no workload"),
+        (
+            ("inject", "skew", "the workload", "hot_share=0.5"),
+            "a cluster of `streamquake up` has no workload",
+        ),
         (("logs", "echo/sever-1"), 'did you mean "echo/server-1"'),
-        (("status", "--run", "other"), 'not one kept cluster is called "other"'),
+        (("status", "--run", "other"), 'expected the id of one kept cluster, got "other"'),
     ],
 )
 def test_bad_input_by_hand(up: RunCommand, argv: tuple[str, ...], text: str) -> None:

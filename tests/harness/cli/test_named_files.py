@@ -128,5 +128,5 @@ def test_a_recorded_restart_names_shipped_statements_alone(folder: Path, name: s
 
     (step,) = (step for step in plan["faults"] if "restart_job" in step)
     step["restart_job"]["sql"] = name
-    with pytest.raises(BadInput, match="a record holds the statements themselves"):
+    with pytest.raises(BadInput, match="a record must hold the statements themselves"):
         experiment_of_plan(plan, "run.json", 1)
