@@ -1,1 +1,1 @@
-"""Interactive mode: a cluster that stays up, and faults injected by hand."""
+"""Interactive mode: a cluster that stays up, and manually injected faults."""

@@ -22,15 +22,15 @@ from streamquake.topologies.yaml_document import Document, parse_value
 POLL_EVERY_S = 0.5
 """How often a waiting `inject` checks whether another process has healed the fault."""
 SHORTEST_ID = 4
-"""An id may be shortened to so many characters."""
+"""The fewest characters of an abbreviated id."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InteractiveInjection:
-    """What came of an injection by hand."""
+    """A manual injection: its intent and its result."""
 
     intent: Intent
-    injected: InjectionResult
+    result: InjectionResult
 
 
 def inject_now(
@@ -42,12 +42,12 @@ def inject_now(
     rng: random.Random,
     limit_s: float,
 ) -> InteractiveInjection:
-    """Inject and wait for the effect; undone at once when it is not seen, or when the wait is
+    """Inject and wait for the effect. Undo at once if the effect is not observed, or if the wait is
     interrupted. Raises BadInput."""
     fault = _fault(name, parameters)
     targets = _targets(kept, fault, target, rng)
-    names = tuple(each.name for each in targets)
-    _reject_taken(kept, fault, names)  # before measuring, which may take a while
+    names = tuple(chosen.name for chosen in targets)
+    _reject_taken(kept, fault, names)  # before the baselines, which may take a while to measure
     baselines = baselines_of(fault, kept.cluster, targets)
     with kept.intents.exclusive():
         _reject_taken(kept, fault, names)
@@ -55,19 +55,19 @@ def inject_now(
             step=0, fault=fault, target=target, names=names, baselines=baselines
         )
     try:
-        injected = inject_fault(intent, kept.cluster, targets, limit_s=limit_s)
-    except BaseException:  # an interruption too: what was begun is undone
+        result = inject_fault(intent, kept.cluster, targets, limit_s=limit_s)
+    except BaseException:  # an interruption too: an injection that has begun is undone
         undo(intent, kept.cluster, kept.intents, limit_s=limit_s)
         raise
-    if not injected.done:
+    if not result.done:
         undo(intent, kept.cluster, kept.intents, limit_s=limit_s)
-    return InteractiveInjection(intent=intent, injected=injected)
+    return InteractiveInjection(intent=intent, result=result)
 
 
 def hold(
     kept: ClusterSession, intent: Intent, *, seconds: float, limit_s: float
 ) -> InjectionResult | None:
-    """Wait so long or until interrupted, then heal. None if another process healed before."""
+    """Wait for `seconds` or until interrupted, then heal. None if another process has healed."""
     clock = kept.cluster.clock
     until_ns = clock.now_ns() + int(seconds * 1e9)
     with suppress(Interrupted):
@@ -81,8 +81,8 @@ def hold(
 def heal_some(
     kept: ClusterSession, which: Sequence[str], *, limit_s: float
 ) -> list[tuple[Intent, InjectionResult]]:
-    """Undo the open intents of these faults or ids (all when none is named), newest first; one
-    that fails stops no other. Raises BadInput for a word that names none."""
+    """Undo the open intents of these faults or ids (all if `which` is empty), newest first; the
+    failure of one does not stop the others. Raises BadInput for an unknown fault or id."""
     chosen = _chosen(kept.intents.open(), which)
     return [
         (intent, undo(intent, kept.cluster, kept.intents, limit_s=limit_s))
@@ -92,13 +92,13 @@ def heal_some(
 
 def _chosen(intents: Sequence[Intent], which: Sequence[str]) -> list[Intent]:
     which = [faults.current_name(word) for word in which]
-    strangers = [word for word in which if not any(_is_named(i, word) for i in intents)]
-    if strangers:
+    unknown = [word for word in which if not any(_is_named(i, word) for i in intents)]
+    if unknown:
         known = [word for intent in intents for word in (intent.fault, intent.id)]
         text = "no open disturbance is called"
         raise BadInput(
             Problem(file=word, message=f'{text} "{word}"{did_you_mean(word, known)}')
-            for word in strangers
+            for word in unknown
         )
     return [i for i in intents if not which or any(_is_named(i, word) for word in which)]
 
@@ -115,7 +115,7 @@ def _targets(
     if role_problem := fault_target_problem(fault, target, kept.cluster.topology):
         raise bad_input(target, role_problem)
     if fault.target_kind in ("workload", "job"):
-        missing = f"a cluster that was started by hand has no {fault.target_kind}"
+        missing = f"a cluster of `streamquake up` has no {fault.target_kind}"
         where = "the `faults` of an experiment: `streamquake run`"
         raise bad_input(target, f"{missing}; {fault.name} belongs into {where}")
     try:
@@ -132,7 +132,7 @@ def _reject_taken(kept: ClusterSession, fault: Fault, names: Sequence[str]) -> N
 
 
 def _same(kept: ClusterSession, fault: Fault, names: Sequence[str]) -> Intent | None:
-    """An open disturbance of the same kind of thing on one of the targets."""
+    """An open fault that affects the same resource of one of the targets."""
     for intent in kept.intents.open():
         if intent.build_fault().touches == fault.touches and set(names) & set(intent.names):
             return intent

@@ -1,7 +1,7 @@
 """Clusters that stay up between commands: started by `up` or `run --keep`, found by their labels.
 
-A kept cluster has no owner, so neither a reaper nor a sweep touches it; its folder holds the
-topology it was made from and the intents of the faults that were injected by hand.
+A kept cluster has no owner, so neither a reaper nor a sweep removes it; its folder holds its
+topology and the intents of the manually injected faults.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamquake.topologies.model import Topology
 from streamquake.topologies.problems import bad_input, did_you_mean
 
 PLACE = "streamquake"
-"""Where a mistake stands that is in no file: what was asked of the command line."""
+"""The file name in a problem of the command line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +45,10 @@ def start_session(
     show_message: Callable[[str], None],
     owner: str = "",
 ) -> ClusterSession:
-    """Start a cluster; when it does not get ready, nothing is left.
+    """Start a cluster; if it does not become ready, everything of it is removed.
 
     Without an owner it outlives this process; with one (`labels.owner_of_this_process`) a sweep
-    takes it when the owner is dead.
+    removes it when the owner is dead.
 
     Raises NotReadyInTime, NodeDied, ContainerError.
     """
@@ -74,9 +74,9 @@ def start_session(
 
 
 def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -> ClusterSession:
-    """The kept cluster of this id (or its beginning); without one, the newest.
+    """The kept cluster of this id (or the start of an id); without an id, the newest.
 
-    Raises BadInput when there is none, with those there are.
+    Raises BadInput if no such cluster exists; the message names the existing clusters.
     """
     folders = _folders(runtime)
     if not folders:
@@ -84,7 +84,9 @@ def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -
     matching = [known for known in folders if known.startswith(run_id or "")]
     if not matching or (run_id is not None and len(matching) > 1):
         raise bad_input(
-            PLACE, f'not one kept cluster is called "{run_id}"{did_you_mean(str(run_id), folders)}'
+            PLACE,
+            f'expected the id of one kept cluster, got "{run_id}"'
+            f"{did_you_mean(str(run_id), folders)}",
         )
     chosen = max(matching)
     folder = RunFolder(folders[chosen])
@@ -102,11 +104,11 @@ def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -
 
 
 def remove(kept: ClusterSession) -> list[str]:
-    """Save the logs and remove everything; every step is tried, and what failed is answered."""
+    """Save the logs and remove everything; every step is tried. The result lists the failures."""
     failures = []
     try:
         kept.cluster.save_logs(kept.folder.logs)
-    except Exception as error:  # noqa: BLE001 - logs that cannot be had do not keep a cluster up
+    except Exception as error:  # noqa: BLE001 - missing logs do not prevent the removal
         failures.append(str(error))
     return [*failures, *remove_cluster(kept.cluster.runtime, kept.cluster.run_id)]
 

@@ -30,7 +30,7 @@ SEED: pytest.StashKey[int] = pytest.StashKey()
 RUN: pytest.StashKey[ChaosRun] = pytest.StashKey()
 MARKER = (
     "chaos(experiment=None, *, topology=None, job=None, workload=None, schedule=(), checks=(), "
-    "**sets): the experiment that `chaos_run` plays, or the topology of `chaos_cluster`"
+    "**sets): the experiment that `chaos_run` runs, or the topology of `chaos_cluster`"
 )
 
 

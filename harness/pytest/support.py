@@ -1,4 +1,4 @@
-"""The work of the pytest plugin: from a marker to a run or a cluster."""
+"""What the pytest plugin does with a marker: it runs an experiment, or starts a cluster."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DEFAULTS: Mapping[str, Any] = {
     "workload": {"numbered": {"records": 20_000, "rate_per_s": 2_000}},
     "checks": ["exactly_once"],
 }
-"""The parts of an experiment defined by keywords that gives none of its own."""
+"""Default parts of an experiment that the marker's keywords define."""
 
 
 @dataclass(frozen=True)
