@@ -30,7 +30,7 @@ ALWAYS_ON = ("progress", "effect", "execution")
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedRun:
-    """What is judged: the plan, the history, and the folder with what was read from the outputs.
+    """The evidence of a run that checks judge: plan, history, and the folder of the output data.
 
     `data` holds one folder of Parquet files for each output (see `outputs.py`), `metrics` is
     the file of samples; `spark` gives the session, started at the first call.
@@ -48,7 +48,7 @@ class Check(Model):
 
     name: ClassVar[str]
     classes: ClassVar[tuple[str, ...]] = ()
-    """What its findings can be of where it is violated; an experiment's `expect` names them."""
+    """The finding classes that it can report; an experiment's `expect` names them."""
 
     def check(self, case: JudgedRun) -> CheckResult:
         raise NotImplementedError
@@ -79,9 +79,9 @@ class Check(Model):
 
 def shown(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The first findings, and the first one of every class, in their order."""
-    firsts = {class_of(each): at for at, each in reversed([*enumerate(findings)])}
-    kept = {*firsts.values(), *range(max(0, MAX_FINDINGS - len(firsts)))}
-    return tuple(each for at, each in enumerate(findings) if at in kept)
+    firsts = {class_of(finding): index for index, finding in reversed([*enumerate(findings)])}
+    chosen = {*firsts.values(), *range(max(0, MAX_FINDINGS - len(firsts)))}
+    return tuple(finding for index, finding in enumerate(findings) if index in chosen)
 
 
 checks: Registry[Check] = Registry("check", "streamquake.harness.verdict.checks")
@@ -96,5 +96,5 @@ def check_safely(check: Check, case: JudgedRun) -> CheckResult:
 
 
 def message_of(error: Exception) -> str:
-    """What an error says, for a verdict: its class and its text without the frames of a trace."""
+    """The message of an error, for a verdict: its class and its text without stack frames."""
     return f"{type(error).__name__}: {without_frames(str(error)).strip()}"

@@ -1,7 +1,7 @@
-"""What must be true between the checks of an experiment, its schedule, its load and its outputs.
+"""Rules between the checks of an experiment, its schedule, its load and its outputs.
 
-A check that looks for a fault or an output that does not exist can only be undecided, and one whose
-limit is more than all that is sent can only be held.
+A check of a fault or an output that does not exist can only be undecided. A check whose limit
+exceeds the number of sent records can only be held.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CheckProblems = Iterator[tuple[str, str, str]]
 
 
 def check_problems(experiment: Experiment, *, drawn: bool) -> CheckProblems:
-    """The checks that cannot work. The faults of a schedule that is `drawn` are not known yet."""
+    """The checks that cannot work. The faults of a `drawn` schedule are not known yet."""
     for check in experiment.checks:
         given = check.model_dump(exclude_unset=True)
         if not drawn:

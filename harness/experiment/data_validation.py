@@ -1,6 +1,6 @@
-"""What must be true between the faults of the data, the load, and the job that reads it.
+"""Rules between the faults of the data, the load, and the job that reads it.
 
-Each fault declares where its expected result would not be known exactly.
+Each fault declares the cases in which its expected result is not known exactly.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The experiment as it is written, part by part: YAML's short forms read into the values they mean.
+"""Parsing of an experiment's YAML, part by part: short forms become the values that they mean.
 
-Each function answers with what it could read and with every problem it saw.
+Each function returns what it could parse, and every problem that it found.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class ExperimentSource(Model):
     draw: Draw | None = None
     """A schedule drawn from the seed, in place of `faults`."""
     checks: tuple[str | Mapping[str, Mapping[str, Any] | None], ...] = ()
-    """What is judged beside the checks of every run: names, or names with parameters."""
+    """Checks beside those of every run: names, or names with parameters."""
     limits: Limits = Limits()
     """How long each part of the run may take."""
     seed: Seed | None = None
     """Fixes load, targets and drawn schedule; `--seed` wins, and without both one is drawn."""
     expect: Expectation = "held"
-    """The outcome that the run is to have, or what named checks are to find."""
+    """The expected outcome of the run, or the expected findings of named checks."""
 
     @model_validator(mode="after")
     def _one_schedule(self) -> ExperimentSource:
@@ -63,10 +63,10 @@ class ExperimentSource(Model):
 
 
 class StepSource(Model):
-    """What stands beside the fault's name in an entry of `faults`."""
+    """The keys beside the fault's name in an entry of `faults`."""
 
     target: str
-    """What is disturbed, in the grammar below."""
+    """What the fault is injected into, in the grammar below."""
     when: TriggerSpec | None = None
     """The trigger, or engine -> trigger where several engines may run the job."""
     at_s: AtLeastNone | None = None
@@ -115,7 +115,7 @@ def step_of(document: Document, at: Place, engine: str | None) -> tuple[Step | N
 def _for_engine(
     document: Document, at: Place, engine: str | None
 ) -> tuple[Mapping[str, Any], Problems]:
-    """The entry with the trigger of this engine, where `when` has one for each of several."""
+    """The entry with the trigger of this engine, where `when` has a trigger for each engine."""
     entry: Mapping[str, Any] = value_at(document.data, at)
     by_engine = entry.get("when")
     if (
@@ -136,9 +136,9 @@ def _for_engine(
     if engine is not None and engine not in found:
         message = f"the job runs on {engine}, and the trigger is given for {', '.join(found)} only"
         problems.append(document.problem(place, f"{message}; write `{engine}: {{...}}` too"))
-    mine = next(iter(found.values())) if engine is None else found.get(engine)
-    # Where there is none the problem was told; the rest of the entry is read all the same.
-    return {**entry, "when": mine or TriggerSpec(after_s=0)}, problems
+    chosen = next(iter(found.values())) if engine is None else found.get(engine)
+    # A missing trigger is in `problems` already; the rest of the entry is still parsed.
+    return {**entry, "when": chosen or TriggerSpec(after_s=0)}, problems
 
 
 def _fault_name(document: Document, at: Place, entry: Any) -> tuple[str | None, Problems]:
@@ -206,7 +206,7 @@ def workload_of(document: Document) -> tuple[Workload | None, Problems]:
 def _member(
     members: Registry[M], name: str, params: Any, document: Document, at: Place
 ) -> tuple[M | None, Problems]:
-    """The member of that name with its parameters, as far as it could be read."""
+    """The member of that name with its parameters, as far as it could be parsed."""
     if name not in members:
         message = f'no {members.kind} is called "{name}"{did_you_mean(name, members)}'
         return None, [document.problem(at, message)]

@@ -26,7 +26,7 @@ def runs_jobs(name: str) -> bool:
 
 
 def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
-    """What the placeholders of a job stand for on this topology."""
+    """Placeholder of a job -> its value on this topology."""
     topology, job = experiment.topology, experiment.job
     values = {"run": group, "input": next(iter(experiment.workload.topics()))}
     if job is not None:

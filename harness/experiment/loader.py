@@ -1,4 +1,4 @@
-"""Loading experiments: names resolved, files read, every problem of every part told at once."""
+"""Loading experiments: resolves names, reads files, reports every problem of every part at once."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ TOPOLOGY_PATH = "topology."
 def load_experiment(
     name_or_path: str, *, sets: Sequence[str] = (), seed: int | None = None
 ) -> Experiment:
-    """A shipped experiment by name, or any by path, with `sets` (`path=value`) in place.
+    """A shipped experiment by name, or any by path, with `sets` (`path=value`) applied.
 
-    The seed is the one given, else the document's, else drawn. Raises BadInput with all problems.
+    The seed is the argument, else the document's, else random. Raises BadInput with all problems.
     """
     path = find_experiment(name_or_path)
     return experiment_of(read_document(path), beside=path.parent, sets=sets, seed=seed)
 
 
 def _base(name: str, beside: Path) -> Document:
-    """The document that another is a variant of; of its topology, too, parts may be changed."""
+    """The document that another one is a variant of; a variant may change parts of the topology."""
     document = read_document(find_experiment(name, beside))
     topology = document.data.get("topology")
     if not isinstance(topology, str):
@@ -106,13 +106,13 @@ def _parsed(
 
 
 def topology_for_use(name_or_path: str, beside: Path | None = None) -> Topology:
-    """A topology to be deployed by itself, that its engines have nothing against. Raises BadInput
-    with all problems."""
+    """A valid topology to be deployed without an experiment. Raises BadInput with all problems."""
     topology, problems = checked_topology(find_topology(name_or_path, beside))
     if topology is None or problems:
         raise BadInput(problems)
     if not topology.nodes():
-        message = "nothing of it is to be deployed, it is there already; name it in an experiment"
+        message = "it has only existing services, so nothing is to be deployed; name it in an "
+        message += "experiment"
         raise bad_input(name_or_path, message)
     return topology
 
@@ -120,7 +120,7 @@ def topology_for_use(name_or_path: str, beside: Path | None = None) -> Topology:
 def experiment_document(experiment: Experiment) -> dict[str, Any]:
     """The experiment in the shape of YAML, with its topology and SQL inside.
 
-    `experiment_of` makes the same experiment of it again.
+    `experiment_of` parses it into the same experiment.
     """
     document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
     document["faults"] = [step.document() for step in experiment.faults]
@@ -140,12 +140,12 @@ def experiment_of_plan(
 
 
 class _ExperimentParser:
-    """One experiment being read: its document, and the problems seen so far."""
+    """The state of parsing one experiment: its document, and the problems found so far."""
 
     def __init__(self, document: Document, beside: Path, sets: Sequence[str]) -> None:
         self._beside = beside
         self._files: dict[str, str] = {}
-        """Where the text of each program stands, by its kind."""
+        """Kind of program -> the file that has its text."""
         settings, self.problems = read_settings(sets)
         self._into_topology = [
             replace(each, path=each.path.removeprefix(TOPOLOGY_PATH))
@@ -206,12 +206,12 @@ class _ExperimentParser:
             try:
                 document = find_topology(value, self._beside)
             except BadInput as error:
-                self.problems += [self._named_by_us(p, value) for p in error.problems]
+                self.problems += [self._at_its_name(p, value) for p in error.problems]
                 return None
         elif not isinstance(value, Mapping):
             return None
         else:
-            # Its own document, so that settings and problems lead to the same places.
+            # A document of its own, so that settings and problems refer to the same places.
             lines = _below(document.lines, "topology")
             origins = _below(document.origins, "topology")
             document = replace(document, data=value, lines=lines, origins=origins)
@@ -225,15 +225,15 @@ class _ExperimentParser:
         self.problems += wrong
         return topology
 
-    def _named_by_us(self, problem: Problem, name: str) -> Problem:
-        """A topology that is not there is a problem of the line that names it."""
+    def _at_its_name(self, problem: Problem, name: str) -> Problem:
+        """The problem of a missing topology, placed at the line that names the topology."""
         if problem.file != name:
             return problem
         return self._document.problem(("topology",), problem.message)
 
     def _steps(self, topology: Topology | None) -> dict[int, Step]:
-        """The steps that could be read, by their position in the document, with the roles that the
-        topology has."""
+        """Position in the document -> the step, if it could be parsed, with the topology's
+        roles."""
         steps: dict[int, Step] = {}
         found = None if topology is None else job_runner(topology)
         engine = None if found is None or topology is None else topology.services[found[0]].engine
@@ -257,15 +257,15 @@ class _ExperimentParser:
             return job.model_copy(update={"jar": jar, "promise": promise})
         texts = {kind: self._program(kind, given) for kind, given in job.programs().items()}
         found = None if topology is None else job_runner(topology)
-        taken = [kind for kind in texts if found is None or kind in found[1].programs]
-        if taken and "promise" not in job.model_fields_set:
-            promise = self._promise(taken[0], texts[taken[0]])
+        supported = [kind for kind in texts if found is None or kind in found[1].programs]
+        if supported and "promise" not in job.model_fields_set:
+            promise = self._promise(supported[0], texts[supported[0]])
         else:
             promise = self._with_schemas(job.promise, self._document, ("job", "promise"))
         return job.model_copy(update={**texts, "promise": promise})
 
     def _program(self, kind: str, given: str) -> str:
-        """The text of a program that is given by its file, or, in a plan, as it is."""
+        """The text of a program, which a document names by its file and a recorded plan holds."""
         self._files[kind] = self._document.file
         if "\n" in given:
             return given
@@ -303,7 +303,8 @@ class _ExperimentParser:
         return self._with_schemas(promise or JobPromise(), document, ("streamquake",))
 
     def _with_schemas(self, promise: JobPromise, document: Document, at: Place) -> JobPromise:
-        """The promise with the texts of its outputs' schemas, which stand beside its document."""
+        """The promise with the texts of its outputs' schemas; their files are beside its
+        document."""
         beside = self._beside if document is self._document else Path(document.file).parent
         outputs = {}
         for name, output in promise.outputs.items():
@@ -312,7 +313,8 @@ class _ExperimentParser:
         return promise.model_copy(update={"outputs": outputs})
 
     def _judge(self, experiment: Experiment, positions: Sequence[int], *, drawn: bool) -> None:
-        """The rules between the parts; steps that could not be read keep no place in them."""
+        """Apply the rules between the parts. `positions` are the document's numbers of the steps
+        that could be parsed."""
         for place, message in broken_rules(experiment):
             if place[0] == "faults":
                 place = ("faults", positions[int(place[1])], *place[2:])
@@ -341,12 +343,12 @@ class _ExperimentParser:
 
 
 def _place_of_check(document: Document, name: str) -> Place:
-    """Where the parameters of a check stand."""
+    """The place of a check's parameters."""
     entries = document.data.get("checks", ())
     numbers = (n for n, entry in enumerate(entries) if isinstance(entry, Mapping) and name in entry)
     return ("checks", next(numbers, 0), name)
 
 
 def _below(places: Mapping[Place, T], key: str) -> dict[Place, T]:
-    """What is known of the places below a key, as if it were the top."""
+    """The entries of the places below a key, with that key as the top."""
     return {place[1:]: known for place, known in places.items() if place[:1] == (key,)}

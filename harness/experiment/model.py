@@ -22,7 +22,7 @@ Expectation = (
     Literal["held", "undecided", "violated"]
     | Annotated[Mapping[str, str | tuple[str, ...]], Field(min_length=1)]
 )
-"""What a run is to come out as, or what each named check is to find
+"""The expected outcome of a run, or the expected findings of each named check
 (`reports/record/expected_outcome.py`)."""
 NamedWorkload = Annotated[
     Workload, BeforeValidator(partial(part_of, workloads)), PlainSerializer(part_document)
@@ -35,20 +35,19 @@ NamedCheck = Annotated[
 
 
 class ExistingJob(Model):
-    """A job that runs already, on whatever system: only its input and its output are known."""
+    """A job that runs already, on any system: only its input and its output are known."""
 
     group: str | None = None
-    """The consumer group in which it reads, if it commits to one: the end of a run then waits
-    until it has read all that was sent."""
+    """The consumer group of its reader, if it commits offsets: the end of a run then waits until
+    the group has read every sent record."""
     quiet_s: Limit = 30
-    """At the end of a run its output is taken for complete once nothing more came for so long.
-    Longer than any pause of its own: than the time between two checkpoints and the time in which it
-    comes back from a failure."""
+    """At the end of a run its output is complete when no record arrived for this long. Choose it
+    longer than the time between two checkpoints and the time of a recovery."""
 
 
 class Job(Model):
-    """What runs on the engine: SQL, a jar or a PySpark program (texts once loaded). SQL and PySpark
-    may stand side by side: each topology takes what its engine runs. Or what runs elsewhere."""
+    """The job on the engine: SQL, a jar or a PySpark program (texts once loaded). Both SQL and
+    PySpark may be given: each topology takes what its engine runs. Or a job that runs already."""
 
     existing: ExistingJob | None = None
     """A job that runs already, in place of a program."""
@@ -67,13 +66,13 @@ class Job(Model):
     config: Mapping[str, Scalar] = {}
     """The engine's settings for this job; they win over those of the service."""
     sink: Literal["exactly-once", "at-least-once", "none"] = "exactly-once"
-    """Delivery guarantee asked of the Kafka sinks; `${sink.guarantee}` in the program."""
+    """Delivery guarantee of the Kafka sinks; `${sink.guarantee}` in the program."""
     transaction_timeout_s: Annotated[int, Field(ge=1, le=int(LONGEST_S))] = 900
     """Seconds after which a coordinator aborts a transaction of the Kafka sinks that is still open;
-    in milliseconds `${sink.transaction-timeout-ms}` in the program. The usual 15 minutes are the
-    most that brokers take as they come (`transaction.max.timeout.ms`)."""
+    in milliseconds `${sink.transaction-timeout-ms}` in the program. The default of 15 minutes is
+    the default maximum of brokers (`transaction.max.timeout.ms`)."""
     promise: JobPromise = JobPromise()
-    """What the job shall write; from the head of its program when not given here."""
+    """What the job must write; from the head of its program when not given here."""
 
     @model_validator(mode="after")
     def _one_program(self) -> Job:
@@ -99,17 +98,17 @@ class Limits(Model):
     steady_s: Limit = 90
     """Until records flow in and out and a checkpoint has completed."""
     effect_s: Limit = 10
-    """From an injection until its effect is seen."""
+    """From an injection until its effect is observed."""
     trigger_s: Limit = 120
     """How long a fault waits for its trigger after steady state."""
     recover_s: Limit = 120
-    """From the last heal until cluster and job are whole again."""
+    """From the last heal until cluster and job have recovered."""
     drain_s: Limit = 180
     """From the end of the load until everything is read and committed."""
 
 
 class Experiment(Model):
-    """One experiment, complete: names resolved, files read, nothing left to look up."""
+    """One complete experiment: all names are resolved, and all files are read."""
 
     name: Title
     description: str = ""
@@ -124,7 +123,7 @@ class Experiment(Model):
 
     @property
     def expected(self) -> ExpectedOutcome:
-        """What it is to come out as."""
+        """The expected outcome of the run."""
         return ExpectedOutcome.of(self.expect)
 
     @property
@@ -138,12 +137,12 @@ class Experiment(Model):
 
     @property
     def only_files(self) -> bool:
-        """Whether the job writes files and no topic: these are not watched as they come."""
+        """Whether the job writes files and no topic. Files are not watched during the run."""
         return self.job is not None and self.job.promise.only_files
 
     @property
     def promise(self) -> JobPromise:
-        """What the outputs shall hold; without a job, the input topic holds what was sent."""
+        """What the outputs must hold; without a job, the input topic must hold what was sent."""
         if self.job is not None:
             return self.job.promise
         topic = next(iter(self.workload.topics()))

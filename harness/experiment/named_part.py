@@ -14,9 +14,9 @@ from streamquake.topologies.registry import Registry
 
 
 def part_of(members: Registry[Any], written: Any) -> Any:
-    """The part that a mapping of one names; what is no mapping comes back as it is.
+    """The part that a mapping with one key names; a value that is no mapping is returned as it is.
 
-    Raises ValueError for a mapping of none or several, UnknownName, or pydantic's ValidationError.
+    Raises ValueError if there is not exactly one key, UnknownName, or pydantic's ValidationError.
     """
     if not isinstance(written, Mapping):
         return written
@@ -27,5 +27,5 @@ def part_of(members: Registry[Any], written: Any) -> Any:
 
 
 def part_document(part: Any, info: SerializationInfo) -> dict[str, dict[str, Any]]:
-    """The part as a document has it. Defaults stay out, so that a record says what was asked."""
+    """The part as in a document. Without defaults, so that a record holds what the user set."""
     return {part.name: part.model_dump(mode=info.mode, by_alias=True, exclude_unset=True)}

@@ -1,7 +1,7 @@
-"""`--set path=value`: one value of an experiment, or of its topology, changed from outside.
+"""`--set path=value`: changes one value of an experiment, or of its topology.
 
 A path names keys from the top, `workload.numbered.records` or `faults[0].for_s`; paths that begin
-with `topology.` lead into the topology. The value is YAML.
+with `topology.` refer to the topology. The value is YAML.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INDEX = re.compile(r"\[(\d+)\]|(\d+)(?=[.\[]|$)")
 
 @dataclass(frozen=True, kw_only=True)
 class Override:
-    """One `--set`: where, to what, and how it was written."""
+    """One `--set`: its path, its value, and its text on the command line."""
 
     path: str
     value: Any
@@ -52,7 +52,7 @@ def read_settings(sets: Iterable[str]) -> tuple[list[Override], list[Problem]]:
 def apply(
     document: Document, settings: Sequence[Override], model: type[BaseModel]
 ) -> tuple[Document, list[Problem]]:
-    """The document with the settings in it, and the settings that lead nowhere."""
+    """The document with the settings applied, and the problems of paths that do not exist."""
     problems = []
     for setting in settings:
         try:
@@ -66,9 +66,9 @@ def apply(
 
 
 def find_place(data: Any, model: type[BaseModel], path: str) -> Place:
-    """Where a path leads. Keys may hold dots themselves, so the longest known key wins.
+    """The place of a path. A key may contain dots, so the longest known key is taken.
 
-    Raises ValueError for a path that leads nowhere, with what is near.
+    Raises ValueError for a path that does not exist; the message names similar keys.
     """
     place: Place = ()
     rest = path
@@ -80,7 +80,7 @@ def find_place(data: Any, model: type[BaseModel], path: str) -> Place:
 
 
 def _next(here: Any, model: type[BaseModel], place: Place, rest: str) -> tuple[str | int, str]:
-    """The next part of a path, and what remains of it."""
+    """The next part of a path, and the rest of the path."""
     if isinstance(here, tuple):
         return _next_index(here, place, rest)
     if here is not None and not isinstance(here, Mapping):

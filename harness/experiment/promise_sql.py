@@ -1,4 +1,4 @@
-"""The SQL of a promise, looked through before anything of it is executed."""
+"""Validation of a promise's SQL, before any of it is executed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def reject_unsafe_sql(promise: JobPromise, file: str, spark: Callable[[], SparkSession]) -> None:
     """Raise BadInput with every text of the promise that is more than a query over `sent`, or an
-    expression over a record. Without any SQL the session is not asked for."""
+    expression over a record. Without any SQL no session is started."""
     queries, values = dict(_queries(promise)), dict(_values(promise))
     if not queries and not values:
         return
@@ -35,7 +35,7 @@ def reject_unsafe_sql(promise: JobPromise, file: str, spark: Callable[[], SparkS
 
 
 def _queries(promise: JobPromise) -> Iterator[tuple[str, str]]:
-    """Where each query stands, and its text."""
+    """(place, text) of each query."""
     if promise.expected is not None:
         yield "job.promise.expected", promise.expected
     for name, output in promise.outputs.items():
@@ -44,7 +44,7 @@ def _queries(promise: JobPromise) -> Iterator[tuple[str, str]]:
 
 
 def _values(promise: JobPromise) -> Iterator[tuple[str, str]]:
-    """Where each expression stands, and its text."""
+    """(place, text) of each expression."""
     for name, output in promise.outputs.items():
         for column, text in output.map.items():
             yield f"job.promise.outputs.{name}.map.{column}", text

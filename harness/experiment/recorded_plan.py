@@ -1,6 +1,6 @@
-"""Plans that runs recorded: complete, so that nothing is looked up for one.
+"""Plans that runs recorded: complete, so that no other file is read for one.
 
-What a document names by its file stands in a recorded plan as its text. A record may come from
+Where a document names a file, a recorded plan holds the file's text. A record may be written by
 another person, and must not choose which files of this machine are read.
 """
 
@@ -20,17 +20,19 @@ from streamquake.topologies.yaml_document import Document, Place
 def reject_files(document: Document) -> None:
     """Raise BadInput for every place of a recorded plan that names a file instead of its text."""
     problems = [
-        document.problem(place, f"a record holds the {what} itself, and names no file of it")
+        document.problem(place, f"a record must hold the {what} itself, not the name of its file")
         for place, what in _texts(document.data)
         if _is_name(value_at(document.data, place))
     ]
     problems += [
-        document.problem(place, "a record holds the statements themselves, or names shipped ones")
+        document.problem(
+            place, "a record must hold the statements themselves, or name shipped ones"
+        )
         for place in _statements(document.data)
         if _is_name(name := value_at(document.data, place)) and not is_shipped_job(name)
     ]
     problems += [
-        document.problem(place, "a recorded plan is whole, and builds on no other document")
+        document.problem(place, "a recorded plan must be complete, and have no base document")
         for place in ((KEY,), ("topology", KEY))
         if value_at(document.data, place) is not None
     ]
@@ -39,7 +41,7 @@ def reject_files(document: Document) -> None:
 
 
 def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
-    """Where a plan may hold a text that documents name by its file, and what it is."""
+    """(place, kind) of the texts in a plan that a document names by their files."""
     yield ("topology",), "topology"
     yield ("job", "sql"), "program"
     yield ("job", "pyspark"), "program"
@@ -54,7 +56,7 @@ def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
 
 
 def _statements(plan: Any) -> Iterator[Place]:
-    """Where a plan may name other statements of its job."""
+    """The places at which a plan may name replacement statements of its job."""
     steps = value_at(plan, ("faults",))
     named = [(name, key) for name, fault in faults.items() for key in fault.statement_files]
     for number, _ in enumerate(steps if isinstance(steps, tuple) else ()):
@@ -62,7 +64,7 @@ def _statements(plan: Any) -> Iterator[Place]:
 
 
 def _below(plan: Any, place: Place, key: str) -> Iterator[tuple[str, Any]]:
-    """What stands under a key of each of the parts at a place."""
+    """(name, value at the key) of each part at a place that has the key."""
     parts = value_at(plan, place)
     for name in parts if isinstance(parts, Mapping) else ():
         found = value_at(parts, (name, key))

@@ -1,4 +1,4 @@
-"""What must be true between a restart from state and the job that is restarted."""
+"""Rules between a restart from state and the job that is restarted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamquake.topologies.templates import render
 
 
 def restart_problem(fault: Fault, experiment: Experiment) -> Iterator[str]:
-    """Why the job of this experiment cannot be restarted so."""
+    """Why the job of this experiment cannot be restarted by this fault."""
     job, service, change = experiment.job, job_service(experiment.topology), fault.job_change
     if change is None or job is None or service is None:
         return
@@ -32,8 +32,8 @@ def restart_problem(fault: Fault, experiment: Experiment) -> Iterator[str]:
 
 
 def whole_params(step: Step) -> Mapping[str, Any]:
-    """The parameters of a step with the text of statements in a file of the user's own in the place
-    of its name, so that a recorded plan is whole. Those that are shipped keep their name. Raises
+    """The parameters of a step, with the text of the user's own statements in place of the file
+    name, so that a recorded plan is complete. Shipped statements keep their name. Raises
     UnknownName or pydantic's ValidationError."""
     return {**step.params, **step.build_fault().statement_texts()}
 
@@ -41,8 +41,8 @@ def whole_params(step: Step) -> Mapping[str, Any]:
 def config_problem(
     topology: Topology, name: str, config: Mapping[str, Any]
 ) -> Iterator[tuple[tuple[str, str], str]]:
-    """The engine's own judgement of a job's settings, as if the service had them: (place,
-    message)."""
+    """The problems that the engine finds in a job's settings, validated as settings of the
+    service: (place, message)."""
     service = topology.services[name]
     services = {**topology.services, name: service.model_copy(update={"config": config})}
     trial = topology.model_copy(update={"services": services})
@@ -52,7 +52,7 @@ def config_problem(
 
 
 def _statement_problem(change: JobChange, experiment: Experiment) -> Iterator[str]:
-    """Other statements can name what the job's own could."""
+    """Replacement statements may use the placeholders of the job's own statements."""
     job, text = experiment.job, change.statements
     if job is None or text is None:
         return

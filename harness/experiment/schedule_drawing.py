@@ -1,4 +1,4 @@
-"""Drawing the schedule of an experiment: by the rules that hold for one written by hand."""
+"""Drawing a random schedule for an experiment, by the same rules as for a written schedule."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from streamquake.topologies.model import Topology
 from streamquake.topologies.problems import did_you_mean
 
 EVENTS = (Action.CHECKPOINT_TRIGGERED, Action.CHECKPOINT_COMPLETED)
-"""What a drawn step may wait for: it comes of itself in every job that takes checkpoints."""
+"""Events that a drawn step may wait for: they occur in every job that takes checkpoints."""
 BEFORE_THE_END_S = 15.0
-"""The load outlasts the schedule, also if faults take effect late: their effect is proven on
-traffic."""
+"""Seconds from the end of a drawn schedule to the end of the load: a fault that takes effect late
+is still verified under traffic."""
 SHORTEST_S = 4.0
 SWARM = PROFILES["swarm"]
 
 
 def drawn_steps(experiment: Experiment, wanted: Draw) -> tuple[Step, ...]:
-    """The steps that the experiment's seed draws. Raises LookupError when there can be none."""
+    """The steps that the experiment's seed draws. Raises LookupError if no step is possible."""
     profile = profile_of(wanted.profile)
     _known(wanted, profile)
     within_s = min(
@@ -66,8 +66,8 @@ def _known(wanted: Draw, profile: Profile) -> None:
 def candidates_for(
     experiment: Experiment, profile: Profile = SWARM, without: Collection[str] = ()
 ) -> list[FaultCandidate]:
-    """What the profile lets be drawn and makes sense here; a fault asked for by name also takes a
-    role's only node away, where there is no other target."""
+    """The faults and targets that the profile allows and that make sense in this experiment. A
+    profile of one fault may also remove a role's only node, if there is no other target."""
     topology = experiment.topology
     if profile.only:
         found = _fitting(faults[profile.only], experiment)
@@ -82,11 +82,11 @@ def candidates_for(
 
 
 def _fitting(fault: type[Fault], experiment: Experiment) -> list[FaultCandidate]:
-    made, topology = fault(**fault.example), experiment.topology
+    example, topology = fault(**fault.example), experiment.topology
     return [
         candidate
         for candidate in candidates_of(fault, topology)
-        if fault_target_problem(made, candidate.target, topology) is None
+        if fault_target_problem(example, candidate.target, topology) is None
         and _fits(candidate, experiment)
     ]
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a trigger as written: names that nothing has."""
+"""The problems of a trigger in a document: unknown events and metrics, impossible orders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = (
 )
 """The events of one checkpoint, in their order."""
 LAST = (Action.CHECKPOINT_FAILED,)
-"""What no event of the same checkpoint follows."""
+"""Events that no other event of the same checkpoint follows."""
 AT_THE_END = (
     Action.DRAINED,
     Action.NOT_RECOVERED,
@@ -24,11 +24,11 @@ AT_THE_END = (
     Action.OUTPUTS_NOT_COMMITTED,
     Action.OUTPUTS_NOT_QUIET,
 )
-"""What a run waits for once its schedule is over."""
+"""Events that occur only after the end of the schedule."""
 
 
 def trigger_problems(document: Document, at: Place, when: TriggerSpec) -> list[Problem]:
-    """Events and metrics of a `when` that no engine records; steps are judged with the schedule."""
+    """The unknown events and metrics of a `when`; `effect_of` is validated with the schedule."""
     known = [str(action) for action in Action]
     named: list[tuple[Place, str]] = [] if when.event is None else [((*at, "event"), when.event)]
     named += [((*at, "between", n), name) for n, name in enumerate(when.between or ())]
@@ -45,11 +45,11 @@ def trigger_problems(document: Document, at: Place, when: TriggerSpec) -> list[P
 
 
 def _never(when: TriggerSpec) -> list[str]:
-    """Why a trigger of known events can never come, or its window never close."""
+    """Why a trigger of known events can never fire, or its window never close."""
     awaited = when.event or (when.between or ("",))[0]
     if awaited in AT_THE_END:
-        return [f'"{awaited}" comes when all faults are healed, so no fault can wait for it']
+        return [f'"{awaited}" occurs after all faults are healed, so no fault can wait for it']
     first, second = when.between or ("", "")
     if first in LAST or (first in STEPS and second in STEPS[: STEPS.index(Action(first))]):
-        return [f'"{second}" never follows "{first}" of one checkpoint; turn them about']
+        return [f'"{second}" never follows "{first}" of one checkpoint; swap them']
     return []

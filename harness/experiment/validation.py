@@ -1,4 +1,4 @@
-"""What must be true between the parts of an experiment: each rule answers with what breaks it."""
+"""Rules between the parts of an experiment: each rule yields the problems that break it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Broken = Iterator[tuple[Place, str]]
 
 
 def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
-    """Everything that cannot work although each part is well-formed."""
+    """The problems between parts that are each well-formed."""
     return [
         *_input(experiment),
         *_own_topic(experiment),
@@ -38,7 +38,7 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
 
 
 def broken_fault_rules(experiment: Experiment) -> list[tuple[Place, str]]:
-    """What of the schedule cannot work, whether written or drawn."""
+    """The problems of a schedule, written or drawn."""
     return [
         *_targets(experiment),
         *_triggers(experiment),
@@ -63,7 +63,7 @@ def fault_target_problem(fault: Fault | type[Fault], target: str, topology: Topo
         choice = parse_target(target)
     except ValueError as error:
         return str(error)
-    if (message := _not_ours(fault, choice, topology)) is not None:
+    if (message := _external_problem(fault, choice, topology)) is not None:
         return message
     if fault.target_kind != choice.aim:
         known = topology.links if fault.target_kind == "links" else topology.roles()
@@ -77,18 +77,20 @@ def fault_target_problem(fault: Fault | type[Fault], target: str, topology: Topo
     )
 
 
-def _not_ours(fault: Fault | type[Fault], choice: TargetChoice, topology: Topology) -> str | None:
-    """Why nothing can be disturbed there that Streamquake has not deployed; None where it has, or
-    where the load alone is disturbed."""
-    others = {n: s.endpoint for n, s in topology.services.items() if s.endpoint is not None}
-    named = next((name for name in others if f"{name}/" in choice.name), None)
-    if fault.target_kind == "workload" or not others or (named is None and topology.nodes()):
+def _external_problem(
+    fault: Fault | type[Fault], choice: TargetChoice, topology: Topology
+) -> str | None:
+    """Why a fault cannot be injected into an existing service, which Streamquake did not deploy;
+    None for a deployed service, or if the fault affects only the load."""
+    external = {n: s.endpoint for n, s in topology.services.items() if s.endpoint is not None}
+    named = next((name for name in external if f"{name}/" in choice.name), None)
+    if fault.target_kind == "workload" or not external or (named is None and topology.nodes()):
         return None
-    name = named or next(iter(others))
+    name = named or next(iter(external))
     data = ", ".join(known for known in faults if faults[known].target_kind == "workload")
     return (
         f"{fault.name} needs a target that Streamquake has deployed and can repair, and {name} at "
-        f'{others[name]} is not; disturb the data ({data}; target "the workload"), or deploy '
+        f'{external[name]} is not; disturb the data ({data}; target "the workload"), or deploy '
         f"{name} (`nodes` in place of `endpoint`)"
     )
 
@@ -97,7 +99,7 @@ def _mismatch(fault: Fault | type[Fault], role: str, topology: Topology) -> str 
     """Why a fault makes no sense on a role's nodes."""
     service = topology.services.get(role.partition("/")[0])
     if service is None or role not in topology.roles():
-        return None  # a link that leads nowhere is told where it is declared
+        return None  # the topology's own rules report a link to an unknown role
     runs = service.engine
     if fault.target_kind == "nodes" and fault.engines and runs not in fault.engines:
         return f"{fault.name} works on {', '.join(fault.engines)}, and {role} runs {runs}"
@@ -113,7 +115,7 @@ def _targets(experiment: Experiment) -> Broken:
 
 
 def _triggers(experiment: Experiment) -> Broken:
-    """A step waits for the effect of an earlier one only, so that no two wait for each other."""
+    """A step waits only for the effect of an earlier step, so that no two wait for each other."""
     for number, step in enumerate(experiment.faults):
         if step.when.effect_of is not None:
             try:
@@ -147,7 +149,7 @@ def _own_topic(experiment: Experiment) -> Broken:
 
 
 def _expectation(experiment: Experiment) -> Broken:
-    """What is expected is asked of checks that are made, and of what these can find."""
+    """`expect` names only checks of the experiment, and only findings that they can report."""
     if isinstance(experiment.expect, str):
         return
     known = dict.fromkeys((*ALWAYS_ON, *(check.name for check in experiment.checks)))
@@ -168,8 +170,8 @@ def _expectation(experiment: Experiment) -> Broken:
 
 
 def _named_faults(experiment: Experiment) -> Broken:
-    """A check that judges what one fault did names one that there is. Whether it is in the schedule
-    shows when it is judged: a schedule may be drawn, or made smaller."""
+    """A check of one fault names a known fault. Whether the schedule has it is judged after the
+    run: a schedule may be drawn, or reduced."""
     for check in experiment.checks:
         fault = getattr(check, "fault", None)
         if fault is not None and fault not in faults:
@@ -202,12 +204,12 @@ def _job_engine(experiment: Experiment) -> Broken:
 
 
 def _existing_job(experiment: Experiment, alone: bool) -> Broken:
-    """A job that runs already is beyond the run's own cluster."""
+    """An existing job runs outside the run's own cluster."""
     if all(service.endpoint is None for service in experiment.topology.services.values()):
         message = "a job that runs already cannot read from a Kafka that is deployed for the run"
         yield ("job", "existing"), f"{message}; give kafka an `endpoint`, or the job as a program"
     elif not alone:
-        message = "the topology deploys an engine that would run nothing"
+        message = "the topology deploys an engine that runs no job"
         yield (
             ("job", "existing"),
             f"{message}; leave that service out, or give the job as a program",
@@ -215,7 +217,7 @@ def _existing_job(experiment: Experiment, alone: bool) -> Broken:
 
 
 def _job_config(experiment: Experiment) -> Broken:
-    """The engine's own judgement of the job's settings, as if the service had them."""
+    """The problems that the engine finds in the job's settings."""
     job, name = experiment.job, job_service(experiment.topology)
     if job is None or name is None:
         return
@@ -228,7 +230,7 @@ def _data_and_restarts(experiment: Experiment) -> Broken:
         try:
             fault = step.build_fault()
         except ValueError:
-            continue  # wrong parameters are told where they stand
+            continue  # the parser reports wrong parameters at their place
         problems_found = (*data_problem(fault, experiment), *restart_problem(fault, experiment))
         for role_problem in problems_found:
             yield ("faults", number), role_problem
@@ -238,7 +240,7 @@ def _data_and_restarts(experiment: Experiment) -> Broken:
 
 
 def _slots(experiment: Experiment) -> Broken:
-    """Slots for the job."""
+    """The topology has enough slots for the job."""
     if experiment.job is not None:
         yield from _too_few(experiment, experiment.job.parallelism, ("job", "parallelism"))
 
@@ -254,7 +256,7 @@ def _too_few(experiment: Experiment, parallelism: int, place: Place) -> Broken:
 
 
 def _slots_left(experiment: Experiment) -> Broken:
-    """Slots for the job's restart where a fault keeps nodes away until the end."""
+    """Enough slots are left for the job's restart if a fault stops nodes until the end."""
     job, workers = experiment.job, _job_workers(experiment)
     if job is None or not workers or (slots := _slots_of(workers)) < job.parallelism:
         return
@@ -299,13 +301,13 @@ def _workers(topology: Topology, service: str) -> dict[str, NodeGroup]:
 
 
 def _slots_away(step: Step, workers: dict[str, NodeGroup]) -> int:
-    """Slots that a step takes away for good: nodes without a process, never started again."""
+    """Slots that a step removes until the end: it stops the process, and no heal restarts it."""
     if step.for_s is not None or faults[step.fault].touches != "process":
         return 0
     try:
         choice = parse_target(step.target)
     except ValueError:
-        return 0  # told by `_targets`
+        return 0  # reported by `_targets`
     role = choice.name.rpartition("-")[0] if choice.how == "node" else choice.name
     group = workers.get(role)
     if group is None:

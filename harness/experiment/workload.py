@@ -1,10 +1,9 @@
-"""What a workload is: the load of a run, and what it claims to have sent.
+"""What a workload is: the load of a run, and the record of what it sent.
 
 A workload is one member of `harness/workloads/`: a frozen model whose fields are its YAML
-parameters, and three methods. It keeps no ledger: what was sent stands in the history as index
-ranges, and every record is a pure function of (seed, index) and of how faults of the data
-steered the load (`workload steered` in the history), so that the expected input can be made again
-at any size, inside Spark, where it is judged.
+parameters, and three methods. It stores no sent records: the history has the index ranges of the
+sends. Every record is a pure function of (seed, index) and of how faults of the data steered the
+load (`workload steered` in the history). So Spark can generate the expected input at any size.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ class RunningWorkload(Protocol):
 
     @property
     def done(self) -> bool:
-        """Whether it ended (all sent, stopped or failed) and its last notes are handed over."""
+        """Whether it ended (all sent, stopped or failed) and its last events are recorded."""
         ...
 
     @property
     def failure(self) -> str | None:
-        """Why the sender itself broke, or None; records that fail are no such failure."""
+        """Why the sender itself failed, or None; the failure of single records does not count."""
         ...
 
     @property
@@ -54,7 +53,7 @@ class RunningWorkload(Protocol):
         ...
 
     def stop(self) -> None:
-        """Send no more, settle what is under way, hand over the last notes. May run twice."""
+        """Stop sending, settle the sends in flight, record the last events. May be called twice."""
         ...
 
 
@@ -70,7 +69,7 @@ class Workload(Model):
 
     @property
     def planned(self) -> int | None:
-        """How many records it is to send; None where that is not known ahead."""
+        """How many records it will send; None if that is not known in advance."""
         return None
 
     def topics(self) -> Mapping[str, int]:
@@ -85,17 +84,17 @@ class Workload(Model):
         record_event: RecordEvent,
         measure: RecordSample,
     ) -> RunningWorkload:
-        """Begin to send. Notes (`records sent`, `workload finished`) go to `emit`, the rate as
-        `sent_per_s` to `measure`."""
+        """Start sending. Events (`records sent`, `workload finished`) go to `record_event`, samples
+        of the rate (`sent_per_s`) to `measure`."""
         raise NotImplementedError
 
     def note_problems(self, history: History) -> Iterator[str]:
-        """What is wrong with the notes of the sends, such as records that none tells of."""
+        """The problems of the recorded sends, such as records that no event reports."""
         return iter(())
 
     def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
         """One row per record that was sent, with its columns and `status`: acknowledged, failed,
-        unknown. Made inside Spark from the ranges in the history."""
+        unknown. Generated inside Spark from the ranges in the history."""
         raise NotImplementedError
 
 

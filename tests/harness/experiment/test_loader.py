@@ -368,14 +368,14 @@ def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> N
     [
         ("schema: o.avsc", "schema: p.avsc", "o.schema: {}/p.avsc cannot be read: No such file"),
         ("schema: o.avsc", "schema: n.avsc", "o.schema: expected the schema of a record"),
-        (", schema: o.avsc", "", "o: values in avro do not hold their schema; say it, as"),
+        (", schema: o.avsc", "", "o: values in avro do not hold their schema; give it as"),
         ("format: avro, ", "", "o.schema: only records of format avro or protobuf have"),
         (
             "avro",
             "csv",
             "o: the values of a topic are read as avro or json or protobuf or text, not as csv",
         ),
-        ("kafka: o, format: avro", "hdfs: /o, format: csv", "o: files are of JSON lines, Parquet"),
+        ("kafka: o, format: avro", "hdfs: /o, format: csv", "o: files are JSON lines, Parquet"),
         ("avro", "arvo", 'o.format: no format is called "arvo"; did you mean "avro"?'),
     ],
 )

@@ -134,7 +134,7 @@ def test_an_existing_kafka_is_not_started_and_its_readiness_is_awaited(
 
 
 def test_an_existing_kafka_cannot_be_deployed_and_needs_no_container_engine() -> None:
-    with pytest.raises(BadInput, match="nothing of it is to be deployed"):
+    with pytest.raises(BadInput, match="it has only existing services"):
         topology_for_use("existing")
     assert "container engine" not in [each.what for each in hindrances(None)]
 

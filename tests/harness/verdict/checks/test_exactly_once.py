@@ -530,8 +530,8 @@ def test_a_tombstone_that_does_not_say_what_it_deletes_is_malformed(testbed: Tes
     ("also", "text"),
     [
         ({"kafka": None, "hdfs": "/copy"}, "`upsert` is for topics"),
-        ({"retracts": "op = 'd'"}, "so `retracts` says nothing"),
-        ({"order": "key"}, "so `order` says nothing"),
+        ({"retracts": "op = 'd'"}, "so `retracts` has no meaning"),
+        ({"order": "key"}, "so `order` has no meaning"),
         ({"map": {}}, "`map` needs `key` over the record's key"),
         ({"map": {"key": "it.key"}}, "`map` needs `key` over the record's key"),
     ],
