@@ -317,7 +317,7 @@ def test_compose_is_written_checked_and_brought_up_to_date(
     (tmp_path / "docker-compose.yml").write_text("services: {}\n")
     status, _, err = run_command("compose", "kafka-only", "--check")
     assert status == 3
-    assert "docker-compose.yml: not as" in err
+    assert "docker-compose.yml: differs from" in err
     assert err.splitlines()[-1] == "exit status 3: file outdated"
     assert run_command("compose", "kafka-only")[0] == 0
     assert run_command("compose", "kafka-only", "--check")[0] == 0

@@ -225,7 +225,7 @@ def test_a_map_that_cannot_be_used_is_told(
 
 
 def test_a_map_is_for_columns_that_are_read() -> None:
-    with pytest.raises(ValueError, match=r'what `totl` is, .* did you mean "total"'):
+    with pytest.raises(ValueError, match=r'the column `totl`, .* did you mean "total"'):
         Output(kafka="t", compare=("total",), map={"totl": "sum"})
 
 
