@@ -6,11 +6,9 @@ import ast
 import builtins
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
-from tests.test_architecture import ROOT
+from tests.test_architecture import ROOT, sources
 
-FOLDERS = ("topologies", "reports", "cluster", "faults", "harness")
 FEWEST_NAMES = 100
 """Fewer exceptions than this in all docstrings mean that they were not found."""
 RAISES = re.compile(r"\bRaises?\b(.*?)(?:\.(?:\s|$)|;|$)", re.DOTALL)
@@ -19,12 +17,6 @@ CLASS = re.compile(r"(?<![\w.`])[A-Z][a-z]\w*[A-Z]\w*\b")
 
 COMPONENTS = {"JobManager", "TaskManager", "NameNode", "DataNode"}
 """Parts of engines that such a sentence may name too."""
-
-
-def _modules() -> Iterator[tuple[Path, ast.Module]]:
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            yield path.relative_to(ROOT), ast.parse(path.read_text())
 
 
 def _docstrings(module: ast.Module) -> Iterator[str]:
@@ -54,17 +46,15 @@ def _unknown(text: str, known: Iterable[str]) -> list[str]:
 
 
 def test_every_exception_that_a_docstring_names_exists() -> None:
-    modules = dict(_modules())
+    modules = sources(ROOT)
     known = {
         *dir(builtins),
         *COMPONENTS,
-        *(name for module in modules.values() for name in _known(module)),
+        *(name for module in modules for name in _known(module.tree)),
     }
-    texts = [(path, text) for path, module in modules.items() for text in _docstrings(module)]
+    texts = [(module.path, text) for module in modules for text in _docstrings(module.tree)]
     assert sum(1 for _, text in texts for _ in _named(text)) > FEWEST_NAMES
-    assert [
-        (str(path), _unknown(text, known)) for path, text in texts if _unknown(text, known)
-    ] == []
+    assert [(path, name) for path, text in texts for name in _unknown(text, known)] == []
 
 
 def test_an_exception_that_does_not_exist_is_found() -> None:

@@ -111,9 +111,10 @@ def topology_for_use(name_or_path: str, beside: Path | None = None) -> Topology:
     if topology is None or problems:
         raise BadInput(problems)
     if not topology.nodes():
-        message = "it has only existing services, so nothing is to be deployed; name it in an "
-        message += "experiment"
-        raise bad_input(name_or_path, message)
+        raise bad_input(
+            name_or_path,
+            "it has only existing services, so nothing is to be deployed; name it in an experiment",
+        )
     return topology
 
 
