@@ -66,3 +66,18 @@ def common_cause(causes: Iterable[str]) -> str:
     """
     failures = (cause for cause in causes if cause not in ("", ErrorKind.UNDECIDED))
     return next(failures, ErrorKind.UNDECIDED)
+
+
+def message_of(error: Exception) -> str:
+    """The class and the text of an error, without the stack frames of Java."""
+    return f"{type(error).__name__}: {without_frames(str(error)).strip()}"
+
+
+def without_frames(text: str) -> str:
+    """A text without the lines in which Java lists the calls that led to an error."""
+    return "".join(line for line in text.splitlines(keepends=True) if not _is_frame(line))
+
+
+def _is_frame(line: str) -> bool:
+    message = line.lstrip()
+    return line != message and message.startswith(("at ", "... "))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamquake.cluster.runtime.runtime import ContainerRuntime
+from streamquake.topologies.errors import without_frames
 
 LINES = 15
 LOOKED_AT = 400
@@ -14,13 +15,3 @@ def log_tail(runtime: ContainerRuntime, container: str) -> str:
     """The last lines of its log without the frames of Java traces, which would be all of it."""
     message = without_frames(runtime.logs(container, tail=LOOKED_AT))
     return "".join(message.splitlines(keepends=True)[-LINES:])
-
-
-def without_frames(text: str) -> str:
-    """A text without the lines in which Java lists the calls that led to an error."""
-    return "".join(line for line in text.splitlines(keepends=True) if not _is_frame(line))
-
-
-def _is_frame(line: str) -> bool:
-    message = line.lstrip()
-    return line != message and message.startswith(("at ", "... "))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from streamquake.cluster.runtime.log_tail import without_frames
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of
+from streamquake.topologies.errors import message_of
 from streamquake.topologies.model import Model
 from streamquake.topologies.registry import Registry
 
@@ -93,8 +93,3 @@ def check_safely(check: Check, case: JudgedRun) -> CheckResult:
         return check.check(case)
     except Exception as error:  # noqa: BLE001 - the guard: a crashed check is undecided
         return check.undecided(f"the check itself failed: {message_of(error)}")
-
-
-def message_of(error: Exception) -> str:
-    """The message of an error, for a verdict: its class and its text without stack frames."""
-    return f"{type(error).__name__}: {without_frames(str(error)).strip()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from streamquake.harness.experiment.check import (
     ALWAYS_ON,
@@ -13,7 +13,6 @@ from streamquake.harness.experiment.check import (
     JudgedRun,
     check_safely,
     checks,
-    message_of,
 )
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted
@@ -34,6 +33,7 @@ from streamquake.reports.record.fault_events import (
 from streamquake.reports.record.history import History, read_so_far
 from streamquake.reports.record.metrics import read_metrics
 from streamquake.reports.record.outcome import CheckResult, Outcome, worst
+from streamquake.reports.record.record_parts import RecordParts
 from streamquake.reports.record.results import Ended, FaultRecord, FaultRecovery, Results
 from streamquake.reports.record.run_events import NodeRevived
 from streamquake.reports.record.run_folder import RunFolder
@@ -51,7 +51,6 @@ FAILURES: tuple[type[FailedFaultEvent], ...] = (
 )
 NO_METRICS = "no metrics"
 """A file that no run has; read as one without samples."""
-T = TypeVar("T")
 
 
 def judge(
@@ -72,12 +71,16 @@ def judge(
     there is, but never held; the same goes for a record of which a part is missing or damaged.
     `cause` is the kind of error that a run failed with.
     """
-    parts = _VerdictParts()
-    history, damage = parts.of("the history", (History(), ""), lambda: read_so_far(folder.history))
+    parts = RecordParts()
+    history, damage = parts.derive(
+        "the history", lambda: read_so_far(folder.history), otherwise=(History(), "")
+    )
     if damage:
         parts.problems.append(damage)
     # Samples that cannot be read are none: what the history proves is judged without them.
-    metrics = parts.of("the metrics", folder.path / NO_METRICS, lambda: _readable(folder.metrics))
+    metrics = parts.derive(
+        "the metrics", lambda: _readable(folder.metrics), otherwise=folder.path / NO_METRICS
+    )
     case = JudgedRun(
         experiment=experiment,
         history=history,
@@ -86,15 +89,19 @@ def judge(
         spark=spark,
     )
     results = _checked(case, show_message)
-    recoveries = parts.of(
+    recoveries = parts.derive(
         "the recovery",
-        tuple[FaultRecovery, ...](),
         lambda: _recoveries(experiment, history, metrics),
+        otherwise=tuple[FaultRecovery, ...](),
     )
-    faults = parts.of(
-        "the faults", tuple[FaultRecord, ...](), lambda: fault_records(experiment, history)
+    faults = parts.derive(
+        "the faults",
+        lambda: fault_records(experiment, history),
+        otherwise=tuple[FaultRecord, ...](),
     )
-    revivals = parts.of("the restarted nodes", tuple[str, ...](), lambda: _revivals(history))
+    revivals = parts.derive(
+        "the restarted nodes", lambda: _revivals(history), otherwise=tuple[str, ...]()
+    )
     outcome = worst(result.outcome for result in results)
     whole = ended == "completed" and not parts.problems
     if not whole or len(results) < len(checks_of(experiment)):
@@ -137,22 +144,6 @@ def _checked(case: JudgedRun, show_message: Callable[[str], None]) -> tuple[Chec
     except Interrupted:
         pass
     return tuple(results)
-
-
-class _VerdictParts:
-    """The parts of a verdict beside its checks. One that fails is a problem of the record, and
-    hides no other."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-
-    def of(self, what: str, otherwise: T, made: Callable[[], T]) -> T:
-        """The part; `otherwise` where it cannot be made, with the problem noted."""
-        try:
-            return made()
-        except Exception as error:  # noqa: BLE001 - the guard: a damaged record hides no verdict
-            self.problems.append(f"{what} cannot be read: {message_of(error)}")
-            return otherwise
 
 
 def _readable(metrics: Path) -> Path:

@@ -24,6 +24,7 @@ from streamquake.reports.record import atomic_files
 from streamquake.reports.record.history import History, read_so_far
 from streamquake.reports.record.metrics import read_metrics
 from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.record_parts import RecordParts
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import run_sentences
@@ -34,13 +35,17 @@ from streamquake.reports.run.timeline_charts import panels
 def render_report(folder: RunFolder) -> Path:
     """Write report.html from what the run folder holds, and return its path.
 
-    A run that ended before it was judged still gets a page, undecided. Raises ValueError when
-    a file of the folder is damaged, FileNotFoundError when it has no manifest.
+    A run that ended before it was judged still gets a page, undecided. The page names the parts
+    that a damaged event prevents, and shows the others. Raises ValueError when a file of the folder
+    cannot be read, FileNotFoundError when it has no manifest.
     """
     manifest = folder.read_manifest()
-    history = read_so_far(folder.history)[0] if folder.history.exists() else History()
+    history, damage = _read_history(folder)
     results = folder.read_results() if folder.results.exists() else _not_judged(manifest)
     table = read_metrics(folder.metrics)
+    parts = RecordParts()
+    if damage:
+        parts.problems.append(damage)
     template = page_environment().get_template("report.html.j2")
     page = template.render(
         manifest=manifest,
@@ -48,15 +53,25 @@ def render_report(folder: RunFolder) -> Path:
         headline=run_sentences.headline(results),
         why=run_sentences.why(results),
         more_reason=run_sentences.more_reason(results),
-        figures=run_sentences.key_figures(history, results),
+        figures=parts.derive(
+            "the key figures",
+            lambda: run_sentences.key_figures(history, results),
+            otherwise=dict[str, str](),
+        ),
         recoveries=[(title, _bars(phases)) for title, phases in results.titled_recoveries],
-        panels=panels(history, table),
+        panels=panels(history, table, parts),
+        problems=parts.problems,
         plan=_as_yaml(manifest.get("experiment", {})),
         logs=_log_links(folder),
         library=charting_library(),
     )
     atomic_files.write_text(folder.report, page)
     return folder.report
+
+
+def _read_history(folder: RunFolder) -> tuple[History, str]:
+    """The events up to the first damage, and the damage; a run that ended early may have none."""
+    return read_so_far(folder.history) if folder.history.exists() else (History(), "")
 
 
 def _not_judged(manifest: dict[str, Any]) -> Results:

@@ -7,12 +7,12 @@ on a narrow window; the page keeps their x axes together. Nothing is judged or d
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
 import pyarrow as pa
 
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import by_series
+from streamquake.reports.record.record_parts import RecordParts
 from streamquake.reports.render import palette
 from streamquake.reports.run import timeline
 from streamquake.reports.run.panels import metrics
@@ -23,29 +23,45 @@ from streamquake.reports.run.panels.tasks import tasks
 from streamquake.reports.run.task_lanes import vertex_names
 
 
-def panels(history: History, table: pa.Table) -> tuple[Panel, ...]:
-    """Every panel there is something to draw for, those of most interest first."""
+def panels(history: History, table: pa.Table, parts: RecordParts) -> tuple[Panel, ...]:
+    """Every panel with something to draw, the most interesting ones first.
+
+    `parts` takes the problems of those that cannot be drawn.
+    """
     series = by_series(table)
     drawn = [
-        happened(history),
+        parts.derive("the events of the run", lambda: happened(history), otherwise=None),
         metrics.throughput(series),
         metrics.lag(series),
-        checkpoints(history),
-        *metrics.shades(series, list(vertex_names(history).values())),
-        tasks(history),
+        parts.derive("the checkpoints", lambda: checkpoints(history), otherwise=None),
+        *metrics.shades(
+            series, parts.derive("the vertices", lambda: _vertices(history), otherwise=list[str]())
+        ),
+        parts.derive("the task attempts", lambda: tasks(history), otherwise=None),
         *metrics.others(series),
     ]
     found = tuple(panel for panel in drawn if panel is not None)
     ends_s = [line.at_s[-1] for lines in series.values() for line in lines.values()]
     last_s = max([timeline.end_s(history), *ends_s])
+    shapes = parts.derive(
+        "the faults and phases",
+        lambda: _shapes(history, last_s),
+        otherwise=list[dict[str, object]](),
+    )
     for panel in found:
-        _share_axis(panel.figure, history, last_s)
+        panel.figure.update_xaxes(
+            range=[0, max(last_s, 1.0)], zeroline=False, ticks="", ticksuffix=" s"
+        )
+        panel.figure.update_layout(shapes=shapes)
     return found
 
 
-def _share_axis(figure: go.Figure, history: History, last_s: float) -> None:
-    """The same seconds, fault windows and phase lines on every panel."""
-    figure.update_xaxes(range=[0, max(last_s, 1.0)], zeroline=False, ticks="", ticksuffix=" s")
+def _vertices(history: History) -> list[str]:
+    return list(vertex_names(history).values())
+
+
+def _shapes(history: History, last_s: float) -> list[dict[str, object]]:
+    """The fault windows and the lines between phases, the same on every panel."""
     shapes = [_line_at(span.begin_s) for span in timeline.phases(history)[1:]]
     for window in fault_windows(history):
         healed_s = last_s if window.healed_s is None else window.healed_s
@@ -53,7 +69,7 @@ def _share_axis(figure: go.Figure, history: History, last_s: float) -> None:
         shapes.append(_shade(window.called_s, took_effect_s, palette.FAULT_CALLED))
         if window.in_effect_s is not None:
             shapes.append(_shade(took_effect_s, healed_s, palette.FAULT_IN_EFFECT))
-    figure.update_layout(shapes=shapes)
+    return shapes
 
 
 def _line_at(at_s: float) -> dict[str, object]:

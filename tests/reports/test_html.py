@@ -17,8 +17,10 @@ from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.reports.record.history import History, HistoryWriter, read_history
 from streamquake.reports.record.metrics import Metrics, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
+from streamquake.reports.record.record_parts import RecordParts
 from streamquake.reports.record.results import FaultRecovery
 from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.run import timeline_charts
 from streamquake.reports.run.html import render_report
 from streamquake.reports.run.timeline_charts import panels
 from tests.reports.sample_run import LARGE, failed_run, made_results, made_run
@@ -209,6 +211,56 @@ def test_a_folder_with_nothing_but_its_manifest_has_a_page(tmp_path: Path) -> No
     assert "Nothing was recorded that could be drawn." in page_of(folder).text
 
 
+def damage(folder: RunFolder, action: Action, field: str, value: object) -> None:
+    """Change a field of the first event of an action."""
+    header, *lines = folder.history.read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    next(event for event in events if event["action"] == action)["value"][field] = value
+    folder.history.write_text("".join(f"{line}\n" for line in [header, *map(json.dumps, events)]))
+
+
+def test_a_damaged_job_graph_costs_only_the_charts_that_read_it(tmp_path: Path) -> None:
+    folder = made_run(tmp_path)
+    whole = page_of(folder)
+    damage(folder, Action.JOB_SUBMITTED, "vertices", [{"id": "v0"}])
+    page = page_of(folder)
+    assert "Damage of the record" not in whole.text
+    assert "the task attempts cannot be read: KeyError: 'name'" in page.text
+    assert len(page.figures()) == len(whole.figures()) - 1
+
+
+def test_a_page_says_where_a_history_is_damaged(tmp_path: Path) -> None:
+    folder = made_run(tmp_path)
+    damage(folder, Action.PHASE, "phase", 7)
+    page = page_of(folder)
+    assert "history.jsonl:2: not an event: expected `phase` to be a text" in page.text
+    assert "kill-taskmanager-mid-checkpoint" in page.text
+
+
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        ("happened", "the events of the run"),
+        ("checkpoints", "the checkpoints"),
+        ("vertex_names", "the vertices"),
+        ("tasks", "the task attempts"),
+        ("fault_windows", "the faults and phases"),
+    ],
+)
+def test_a_chart_that_cannot_be_drawn_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, problem: str
+) -> None:
+    def fail(history: History) -> None:
+        raise KeyError("damaged")
+
+    folder = made_run(tmp_path)
+    monkeypatch.setattr(timeline_charts, part, fail)
+    parts = RecordParts()
+    found = panels(read_history(folder.history), read_metrics(folder.metrics), parts)
+    assert parts.problems == [f"{problem} cannot be read: KeyError: 'damaged'"]
+    assert "throughput" in {panel.name for panel in found}
+
+
 def test_phases_of_the_recovery_follow_each_other_and_a_missing_one_says_so(
     tmp_path: Path,
 ) -> None:
@@ -238,7 +290,7 @@ def test_the_recovery_from_each_fault_has_bars_of_its_own(tmp_path: Path) -> Non
 
 def test_panels_of_the_usual_series_are_open_and_unknown_ones_are_not(tmp_path: Path) -> None:
     folder = made_run(tmp_path)
-    found = panels(read_history(folder.history), read_metrics(folder.metrics))
+    found = panels(read_history(folder.history), read_metrics(folder.metrics), RecordParts())
     assert [(panel.name, panel.collapsed) for panel in found] == [
         ("happened", False),
         ("throughput", False),
@@ -259,14 +311,14 @@ def test_shares_of_time_are_shown_the_same_whichever_unit_the_engine_measures_in
     for number in range(3):
         metrics.add(number * 10**9, "busy_ms_per_s", "second", 250)
         metrics.add(number * 10**9, "backpressure_ratio", "first", 0.25)
-    found = panels(History(), metrics.table())
+    found = panels(History(), metrics.table(), RecordParts())
     assert [panel.title for panel in found] == ["Back-pressure", "Busy"]
     assert {panel.figure.data[0].z[0][0] for panel in found} == {0.25}
 
 
 def test_vertices_stand_in_the_order_of_the_job(tmp_path: Path) -> None:
     folder = made_run(tmp_path, Outcome.HELD, LARGE)
-    found = panels(read_history(folder.history), read_metrics(folder.metrics))
+    found = panels(read_history(folder.history), read_metrics(folder.metrics), RecordParts())
     rows = {
         panel.name: [text[0] for text in panel.figure.data[0].text]
         for panel in found
@@ -279,7 +331,11 @@ def test_vertices_stand_in_the_order_of_the_job(tmp_path: Path) -> None:
 def test_a_checkpoint_is_as_wide_and_as_high_as_it_took(tmp_path: Path) -> None:
     folder = made_run(tmp_path)
     history = read_history(folder.history)
-    (panel,) = [p for p in panels(history, read_metrics(folder.metrics)) if p.name == "checkpoints"]
+    (panel,) = [
+        p
+        for p in panels(history, read_metrics(folder.metrics), RecordParts())
+        if p.name == "checkpoints"
+    ]
     completed, failed = panel.figure.data
     assert list(completed.width) == list(completed.y)
     assert len(completed.x) == len(history.of(Action.CHECKPOINT_COMPLETED))
@@ -294,4 +350,4 @@ def test_a_long_run_keeps_its_page_small(tmp_path: Path) -> None:
 
 
 def test_nothing_at_all_draws_nothing(tmp_path: Path) -> None:
-    assert panels(History(), read_metrics(tmp_path / "none")) == ()
+    assert panels(History(), read_metrics(tmp_path / "none"), RecordParts()) == ()

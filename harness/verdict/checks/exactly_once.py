@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 from pyspark.sql import DataFrame
 
-from streamquake.harness.experiment.check import Check, JudgedRun, checks, message_of
+from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.experiment.outputs import Output
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import (
@@ -33,6 +33,7 @@ from streamquake.harness.verdict.expected_output import (
 )
 from streamquake.harness.verdict.held_back_records import HeldBackRecords, invisible
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of, worst
+from streamquake.topologies.errors import message_of
 
 
 @dataclass(frozen=True, kw_only=True)
