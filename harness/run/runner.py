@@ -7,7 +7,7 @@ judged; whatever happens, what was injected is healed, logs are saved and contai
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -51,6 +51,7 @@ from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.record.run_events import OutputSeen, RecordsSent, SystemNotRecovered
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
+from streamquake.reports.render.report_files import write_reports
 from streamquake.reports.run.html import render_report
 from streamquake.topologies.errors import StreamquakeError, kind_of
 
@@ -129,19 +130,17 @@ def run(
 def save(results: Results, folder: RunFolder) -> Results:
     """Write results and reports into the run folder; a report that fails costs no verdict."""
     folder.write_results(results)
-    judged = results
-    writers: Mapping[str, Callable[[], object]] = {
-        "junit.xml": lambda: write_junit(judged, folder),
-        "report.html": lambda: render_report(folder),
-    }
-    for what, write in writers.items():
-        try:
-            write()
-        except Exception as error:  # noqa: BLE001 - the verdict is on disk; a picture is not worth it
-            warning = f"{what} could not be written: {type(error).__name__}: {error}"
-            results = replace(results, warnings=(*results.warnings, warning))
-            folder.write_results(results)
-    return results
+    warnings = write_reports(
+        {
+            "junit.xml": lambda: write_junit(results, folder),
+            "report.html": lambda: render_report(folder),
+        }
+    )
+    if not warnings:
+        return results
+    warned = replace(results, warnings=(*results.warnings, *warnings))
+    folder.write_results(warned)
+    return warned
 
 
 @dataclass

@@ -15,7 +15,6 @@ from streamquake.harness.campaign.shared_resources import SharedResources
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible
 from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
-from streamquake.harness.run import runner
 from streamquake.reports.comparison.comparison_html import render_comparison
 from streamquake.reports.comparison.comparison_results import (
     ComparedRun,
@@ -25,7 +24,7 @@ from streamquake.reports.comparison.comparison_results import (
 )
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from streamquake.reports.render import run_sentences
-from streamquake.topologies.errors import kind_of
+from streamquake.reports.render.report_files import write_reports
 
 
 def conduct(
@@ -63,25 +62,15 @@ def conduct(
 def _run(experiment: Experiment, resources: SharedResources) -> ComparedRun:
     topology = experiment.topology.name
     resources.show_message(f"{experiment.name} on {topology}, seed {experiment.seed}")
-    resources.clock.restart()
-    try:
-        results = runner.run(
-            experiment,
-            out=resources.out,
-            argv=resources.argv,
-            keep=False,
-            view=resources.view,
-            runtime=resources.runtime,
-            clock=resources.clock,
-            master=resources.master,
+    attempt = resources.run(experiment)
+    results = attempt.results
+    if results is None:
+        return ComparedRun(
+            topology=topology, results=None, why=attempt.error, cause=attempt.error_kind
         )
-    except Exception as error:  # noqa: BLE001 - one run must not end the others
-        why = f"harness error: {type(error).__name__}: {error}"
-        return ComparedRun(topology=topology, results=None, why=why, cause=kind_of(error))
     why = run_sentences.why(results)
-    run = ComparedRun(topology=topology, results=results, why=why, cause=results.cause)
-    resources.show_message(f"{topology}: {run_sentences.headline(results)}; {run.why}")
-    return run
+    resources.show_message(f"{topology}: {run_sentences.headline(results)}; {why}")
+    return ComparedRun(topology=topology, results=results, why=why, cause=results.cause)
 
 
 def _differences(
@@ -113,10 +102,9 @@ def _unfinished(comparison: TopologyComparison, wanted: int) -> TopologyComparis
 def _saved(comparison: TopologyComparison, folder: ComparisonFolder) -> TopologyComparison:
     """The comparison, saved with its page; a page that fails is a warning."""
     folder.write_results(comparison)
-    try:
-        render_comparison(comparison, folder)
-    except Exception as error:  # noqa: BLE001 - compare.json is on disk; a failed page is a warning
-        message = f"compare.html could not be written: {type(error).__name__}: {error}"
-        comparison = replace(comparison, warnings=(*comparison.warnings, message))
-        folder.write_results(comparison)
-    return comparison
+    warnings = write_reports({"compare.html": lambda: render_comparison(comparison, folder)})
+    if not warnings:
+        return comparison
+    warned = replace(comparison, warnings=(*comparison.warnings, *warnings))
+    folder.write_results(warned)
+    return warned

@@ -6,26 +6,25 @@ saves its logs and removes its cluster; the other rows are marked as not run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from streamquake.harness.campaign.shared_resources import SharedResources
+from streamquake.harness.campaign.shared_resources import RunAttempt, SharedResources
 from streamquake.harness.campaign.suite.cluster_pool import ClusterPool
 from streamquake.harness.campaign.suite.plan import PlannedRun, SuitePlan
 from streamquake.harness.campaign.suite.recorded_runs import RecordedRuns
 from streamquake.harness.campaign.suite.row_outcome import row_result, unavailable_row
 from streamquake.harness.campaign.suite.suite_run import CompletedRun
 from streamquake.harness.interrupts import Interrupted, interruptible
-from streamquake.harness.run import runner
 from streamquake.reports.junit import write_suite_junit
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from streamquake.reports.render import run_sentences
+from streamquake.reports.render.report_files import write_reports
 from streamquake.reports.suite.suite_html import render_suite
 from streamquake.reports.suite.suite_markdown import write_markdown
 from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults, SuiteRun
-from streamquake.topologies.errors import kind_of
 from streamquake.topologies.model import Topology
 
 
@@ -123,17 +122,13 @@ class SuiteInProgress:
             (results, RunFolder(self.resources.out / results.run_id)) for results in self.judged
         ]
         shown = self.results()
-        writers: Mapping[str, Callable[[], object]] = {
-            "junit.xml": lambda: write_suite_junit(runs, self.folder.junit, shown),
-            "suite.html": lambda: render_suite(shown, self.folder),
-            "suite.md": lambda: write_markdown(shown, self.folder),
-        }
-        for what, write in writers.items():
-            try:
-                write()
-            except Exception as error:  # noqa: BLE001 - suite.json is on disk; a failed page is a warning
-                message = f"{what} could not be written: {type(error).__name__}: {error}"
-                self.warnings.append(message)
+        self.warnings += write_reports(
+            {
+                "junit.xml": lambda: write_suite_junit(runs, self.folder.junit, shown),
+                "suite.html": lambda: render_suite(shown, self.folder),
+                "suite.md": lambda: write_markdown(shown, self.folder),
+            }
+        )
         results = self.results()
         self.folder.write_results(results)
         return results
@@ -152,7 +147,7 @@ class SuiteInProgress:
                 self.resources.show_message(
                     f"{planned.experiment.name} is recorded as {results.run_id}"
                 )
-                reused[number] = self._completed(planned, results)
+                reused[number] = self._completed(planned, RunAttempt(results=results))
         return reused
 
     def _topology_after(self, number: int, reused: Mapping[int, CompletedRun]) -> Topology | None:
@@ -162,33 +157,14 @@ class SuiteInProgress:
 
     def _run(self, number: int, planned: PlannedRun) -> CompletedRun:
         self._show_start(number, planned)
-        experiment, resources = planned.experiment, self.resources
-        resources.clock.restart()
-        results: Results | None = None
-        why = cause = ""
         try:
-            results = runner.run(
-                experiment,
-                out=resources.out,
-                argv=resources.argv,
-                keep=False,
-                view=resources.view,
-                runtime=resources.runtime,
-                clock=resources.clock,
-                master=resources.master,
-                cluster_leases=self.pool,
-            )
-        except Exception as error:  # noqa: BLE001 - one run must not end the others
-            why = f"harness error: {type(error).__name__}: {error}"
-            cause = kind_of(error)
+            attempt = self.resources.run(planned.experiment, self.pool)
         finally:
-            self.elapsed_s += resources.clock.now_ns() / 1e9
-        return self._completed(planned, results, why, cause)
+            self.elapsed_s += self.resources.clock.now_ns() / 1e9
+        return self._completed(planned, attempt)
 
-    def _completed(
-        self, planned: PlannedRun, results: Results | None, why: str = "", cause: str = ""
-    ) -> CompletedRun:
-        experiment = planned.experiment
+    def _completed(self, planned: PlannedRun, attempt: RunAttempt) -> CompletedRun:
+        experiment, results = planned.experiment, attempt.results
         self.judged += [results] if results else []
         run = SuiteRun(
             experiment=experiment.name,
@@ -200,8 +176,8 @@ class SuiteInProgress:
             run=results.run_id if results else None,
             ended=results.ended if results else "failed_to_run",
             outcome=results.outcome if results else Outcome.UNDECIDED,
-            why=run_sentences.why_met(results) if results else why,
-            cause=results.cause if results else cause,
+            why=run_sentences.why_met(results) if results else attempt.error,
+            cause=results.cause if results else attempt.error_kind,
         )
         return CompletedRun(run=run, results=results)
 
