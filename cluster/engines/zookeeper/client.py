@@ -1,82 +1,57 @@
-"""As much of ZooKeeper's client protocol as it takes to ask how a server is and to read a path.
-
-The records are those of `zookeeper.jute` (ConnectRequest, RequestHeader, GetDataRequest and their
-answers), unchanged since ZooKeeper 3.4: big-endian, each message behind its length.
-"""
+"""Reading from one ZooKeeper server: whether it serves, and the content of a path."""
 
 from __future__ import annotations
 
-import socket
-import struct
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
 
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
-GET_DATA, NO_NODE = 4, -101
-SESSION_MS = 4_000
-"""How long a server keeps the session of a reader that ended without closing it."""
+LOGGER = logging.getLogger(__name__)
+# A server that is down is an answer here; without a handler Python prints every failed attempt.
+LOGGER.addHandler(logging.NullHandler())
 
 
 class ZooKeeperUnreachable(StreamquakeError):
-    """The server does not answer, or is not serving now; a retry may help."""
+    """The server does not answer, or does not serve now; a retry may help."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
 
-def ask(address: str, word: str, limit_s: float) -> str:
-    """A server's answer to one of its four-letter words. Raises ZooKeeperUnreachable."""
-    try:
-        with _connected(address, limit_s) as connection:
-            connection.sendall(word.encode())
-            with connection.makefile("rb") as answer:
-                return answer.read().decode(errors="replace")
-    except OSError as error:
-        raise ZooKeeperUnreachable(f"does not answer: {type(error).__name__}") from error
+def require_serving(address: str, limit_s: float) -> None:
+    """Return when the server gives a session, which only a member of a working ensemble does.
+
+    Raises ZooKeeperUnreachable after `limit_s` seconds.
+    """
+    with _session(address, limit_s):
+        pass
 
 
 def read(address: str, path: str, limit_s: float) -> bytes | None:
     """The content of a path, or None where there is none. Raises ZooKeeperUnreachable."""
+    with _session(address, limit_s) as session:
+        try:
+            content: bytes = session.get_async(path).get(timeout=limit_s)[0]
+        except NoNodeError:
+            return None
+        return content
+
+
+@contextmanager
+def _session(address: str, limit_s: float) -> Iterator[KazooClient]:
+    client = KazooClient(hosts=address, timeout=limit_s, logger=LOGGER)
     try:
-        with _connected(address, limit_s) as connection:
-            _send(connection, struct.pack(">iqiqi16sb", 0, 0, SESSION_MS, 0, 16, bytes(16), 0))
-            _receive(connection)
-            name = path.encode()
-            head = struct.pack(f">iii{len(name)}s?", 1, GET_DATA, len(name), name, False)
-            _send(connection, head)
-            return _data(_receive(connection))
-    except (OSError, struct.error) as error:
-        raise ZooKeeperUnreachable(f"does not answer: {type(error).__name__}") from error
-
-
-def _connected(address: str, limit_s: float) -> socket.socket:
-    host, _, port = address.rpartition(":")
-    return socket.create_connection((host, int(port)), timeout=limit_s)
-
-
-def _data(answer: bytes) -> bytes | None:
-    _, _, error = struct.unpack_from(">iqi", answer)
-    if error == NO_NODE:
-        return None
-    if error != 0:
-        raise ZooKeeperUnreachable(f"answers with error {error}")
-    (length,) = struct.unpack_from(">i", answer, 16)
-    return answer[20 : 20 + max(0, length)]
-
-
-def _send(connection: socket.socket, message: bytes) -> None:
-    connection.sendall(struct.pack(">i", len(message)) + message)
-
-
-def _receive(connection: socket.socket) -> bytes:
-    (length,) = struct.unpack(">i", _exactly(connection, 4))
-    return _exactly(connection, length)
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    """Read exactly this many bytes; a server that is not serving closes the connection instead."""
-    found = b""
-    while len(found) < count:
-        part = connection.recv(count - len(found))
-        if not part:
-            raise ConnectionResetError("closed by the server")
-        found += part
-    return found
+        client.start(timeout=limit_s)
+        yield client
+    except KazooTimeoutError as error:
+        raise ZooKeeperUnreachable(f"no answer to a client within {limit_s:g} s") from error
+    except KazooException as error:
+        raise ZooKeeperUnreachable(f"does not serve: {type(error).__name__}") from error
+    finally:
+        client.stop()
+        client.close()

@@ -76,11 +76,9 @@ class ZooKeeperEngine:
         """None when every server serves, alone or as a member of the ensemble."""
         for node in cluster.of_role(f"{service}/server"):
             try:
-                message = client.ask(cluster.address(node, CLIENT), "srvr", POLL_S)
+                client.require_serving(cluster.address(node, CLIENT), POLL_S)
             except ZooKeeperUnreachable as error:
                 return f"{node.name}: {error}"
-            if "Mode: " not in message:
-                return f"{node.name} has found no ensemble yet"
         return None
 
     def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:

@@ -1,4 +1,4 @@
-"""The engine zookeeper: what it plans, and the client's questions to a server in memory."""
+"""The engine zookeeper: what it plans, and the client's requests to a server in memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from kazoo.exceptions import NoNodeError
+from kazoo.protocol.serialization import Close
 
 from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine
 from streamquake.cluster.engines.zookeeper import client as zookeeper_client
 from streamquake.cluster.engines.zookeeper import engine as zookeeper
-from streamquake.cluster.engines.zookeeper.client import NO_NODE, ZooKeeperUnreachable
+from streamquake.cluster.engines.zookeeper.client import ZooKeeperUnreachable
 from streamquake.topologies.model import Topology
 
 LIMIT_S = 30
@@ -44,34 +46,41 @@ def test_one_server_stands_alone_and_three_form_an_ensemble() -> None:
 
 
 class Server:
-    """Answers one connection as ZooKeeper does: four letters, or a session and one question."""
+    """Answers one connection as ZooKeeper does: a session, then every request for a path."""
 
     def __init__(self, holds: dict[str, bytes]) -> None:
         self.holds = holds
-        self.refuses = False
+        self.serves = True
 
     def serve(self, connection: socket.socket) -> None:
-        head = connection.recv(4)
-        if head == b"srvr":
-            connection.sendall(b"Mode: standalone\n")
-        elif not self.refuses:
-            _exactly(connection, struct.unpack(">i", head)[0])
-            _send(connection, struct.pack(">iiqi16s", 0, 4000, 7, 16, bytes(16)))
-            request = _exactly(connection, struct.unpack(">i", connection.recv(4))[0])
-            path = request[12:-1].decode()
-            content = self.holds.get(path)
+        assert _receive(connection)
+        if not self.serves:
+            return  # a server without an ensemble closes the connection
+        _send(connection, struct.pack(">iiqi16s?", 0, 4000, 7, 16, bytes(16), False))
+        while (request := _receive(connection)) is not None:
+            number, kind = struct.unpack_from(">ii", request)
+            if kind == Close.type:
+                _send(connection, struct.pack(">iqi", number, 0, 0))
+                return
+            content = self.holds.get(request[12:-1].decode())
             if content is None:
-                _send(connection, struct.pack(">iqi", 1, 0, NO_NODE))
+                _send(connection, struct.pack(">iqi", number, 0, NoNodeError.code))
             else:
-                _send(connection, struct.pack(">iqii", 1, 0, 0, len(content)) + content + bytes(68))
+                head = struct.pack(">iqii", number, 0, 0, len(content))
+                _send(connection, head + content + bytes(68))
+
+
+def _receive(connection: socket.socket) -> bytes | None:
+    """The next message; None where the client closed the connection."""
+    head = connection.recv(4, socket.MSG_WAITALL)
+    if not head:
+        return None
+    (size,) = struct.unpack(">i", head)
+    return connection.recv(size, socket.MSG_WAITALL)
 
 
 def _send(connection: socket.socket, message: bytes) -> None:
     connection.sendall(struct.pack(">i", len(message)) + message)
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    return connection.recv(count, socket.MSG_WAITALL)
 
 
 @contextmanager
@@ -98,15 +107,21 @@ def test_a_path_is_read_and_a_missing_one_is_none() -> None:
     assert (found, missing) == (b"pekko.tcp://flink@jm-2:6123/x", None)
 
 
-def test_a_four_letter_word_is_answered() -> None:
+def test_a_server_that_gives_a_session_serves() -> None:
     with serving(Server({})) as address:
-        assert zookeeper_client.ask(address, "srvr", LIMIT_S) == "Mode: standalone\n"
+        zookeeper_client.require_serving(address, LIMIT_S)
 
 
-def test_a_server_that_is_not_serving_differs_from_a_missing_path() -> None:
+def test_a_server_that_does_not_serve_differs_from_a_missing_path() -> None:
     server = Server({})
-    server.refuses = True
-    with serving(server) as address, pytest.raises(ZooKeeperUnreachable, match="ConnectionReset"):
-        zookeeper_client.read(address, "/flink/leader", LIMIT_S)
-    with pytest.raises(ZooKeeperUnreachable, match="ConnectionRefused"):
-        zookeeper_client.ask(address, "srvr", LIMIT_S)
+    server.serves = False
+    with serving(server) as address, pytest.raises(ZooKeeperUnreachable, match=r"within 0\.5 s"):
+        zookeeper_client.read(address, "/flink/leader", 0.5)
+    with pytest.raises(ZooKeeperUnreachable, match=r"within 0\.5 s"):
+        zookeeper_client.require_serving(address, 0.5)
+
+
+def test_the_attempts_to_reach_a_server_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ZooKeeperUnreachable):
+        zookeeper_client.require_serving("127.0.0.1:1", 0.3)
+    assert capfd.readouterr() == ("", "")
