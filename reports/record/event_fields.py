@@ -15,11 +15,10 @@ LARGEST = 2**63
 """Beyond it no clock, offset or size of a run can be; readers count with eight bytes."""
 PLACES = ("attempt", "subtask", "first", "last", "count", "at_record")
 """Whole numbers that are always known, and never below zero."""
-SIGNED = ("step", "checkpoint")
-"""Whole numbers that are always known; a query says -1 for no checkpoint."""
+SIGNED = ("step", "checkpoint", "called_ns", "acknowledged")
+"""Whole numbers that are always known; a query says -1 for no checkpoint. A null is damage and not
+the same as a field that an older version did not record."""
 WHOLE = (
-    "acknowledged",
-    "called_ns",
     "due_ns",
     "end",
     "exit_code",
@@ -63,6 +62,7 @@ TEXTS = ("cause", "node", "path", "reason", "task_name", "type", "vertex_name")
 """Texts, null where they are not known."""
 LISTS = ("edges", "nodes", "ranges", "regions", "transactions", "vertices")
 OBJECTS = ("config", "evidence", "files", "params")
+"""Lists and objects are empty where there is nothing, never null."""
 
 
 def field_problem(value: Mapping[str, Any]) -> str:
@@ -90,7 +90,7 @@ _EXPECTED = {
     **dict.fromkeys(LISTS, _A_LIST),
     **dict.fromkeys(OBJECTS, _AN_OBJECT),
 }
-_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS))
+_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS, *OBJECTS))
 
 
 def _is(expected: str, held: Any, *, nullable: bool) -> bool:

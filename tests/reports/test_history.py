@@ -116,6 +116,10 @@ def test_a_recorded_history_has_no_wrong_field() -> None:
         ({"node": 1}, "`node` to be a text"),
         ({"nodes": "kafka/broker-1"}, "`nodes` to be a list"),
         ({"evidence": []}, "`evidence` to be an object"),
+        ({"evidence": None}, "`evidence` to be an object"),
+        ({"config": None}, "`config` to be an object"),
+        ({"called_ns": None}, "`called_ns` to be a whole number"),
+        ({"acknowledged": None}, "`acknowledged` to be a whole number"),
     ],
 )
 def test_a_field_that_holds_what_it_cannot_is_damage(
@@ -132,7 +136,7 @@ def test_a_field_that_holds_what_it_cannot_is_damage(
 
 
 @pytest.mark.parametrize(
-    "value", [{"seen_ns": None}, {"duration_ms": 1.5}, {"node": None}, {"evidence": None}, {"x": 1}]
+    "value", [{"seen_ns": None}, {"duration_ms": 1.5}, {"node": None}, {"evidence": {}}, {"x": 1}]
 )
 def test_unknown_fields_are_no_damage(written: Path, value: dict[str, object]) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()
