@@ -62,8 +62,8 @@ class BaselineCache:
         age_ns = self._cluster.clock.now_ns() - measured_ns
         known = measured if changes == self._changes and age_ns <= STALE_NS else {}
         missing = [target for target in targets if target.name not in known]
-        now = baselines_of(self._fault, self._cluster, missing) if missing else {}
-        return {target.name: {**known, **now}[target.name] for target in targets}
+        new = baselines_of(self._fault, self._cluster, missing) if missing else {}
+        return {target.name: {**known, **new}[target.name] for target in targets}
 
     def _measure(self, choice: TargetChoice, changes: int, now_ns: int) -> None:
         """Measure all candidates; a baseline that fails is measured again at the injection."""

@@ -30,7 +30,7 @@ CONTAINER_ACTIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterLease:
-    """A run's claim on a cluster, and where its progress and warnings go."""
+    """A run's request for a cluster, and the receivers of its messages and warnings."""
 
     run_id: str
     experiment: Experiment
@@ -46,15 +46,16 @@ class ClusterLeases(Protocol):
     """A provider of clusters for runs."""
 
     def cluster_for(self, lease: ClusterLease) -> AbstractContextManager[Cluster]:
-        """Provide a cluster that is ready and watched, until the end of the block; afterwards its
-        logs are in the run's folder. Raises NotReadyInTime, NodeDied, ContainerError."""
+        """Provide a cluster that is ready, and record its container events, until the end of the
+        block; afterwards its logs are in the run's folder. Raises NotReadyInTime, NodeDied,
+        ContainerError."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class DedicatedClusters:
-    """One cluster for each run, removed at the run's end; with `keep` it stays up, as if `up` had
-    started it."""
+    """One cluster for each run, removed at the end of the run; with `keep` it stays up, like a
+    cluster of `streamquake up`."""
 
     keep: bool = False
 
@@ -62,7 +63,7 @@ class DedicatedClusters:
     def cluster_for(self, lease: ClusterLease) -> Iterator[Cluster]:
         with (
             deploy_cluster(lease, keep=self.keep, warn=lease.warn) as cluster,
-            watched(cluster, lease),
+            assign_to_run(cluster, lease),
         ):
             yield cluster
 
@@ -98,19 +99,21 @@ def deploy_cluster(
         yield cluster
 
 
-NO_EARLIER_LOGS: Mapping[str, int] = {}
+NO_EARLIER_CHARACTERS: Mapping[str, int] = {}
 
 
 @contextmanager
-def watched(
-    cluster: Cluster, lease: ClusterLease, logged: Mapping[str, int] = NO_EARLIER_LOGS
+def assign_to_run(
+    cluster: Cluster,
+    lease: ClusterLease,
+    earlier_characters: Mapping[str, int] = NO_EARLIER_CHARACTERS,
 ) -> Iterator[None]:
     """Assign the cluster to the run until the end of the block. Container events are recorded in
-    the run's history. At the end the logs are saved into the run's folder, without the characters
-    that were `logged` (node -> count) before the run began."""
+    the run's history. At the end the logs are saved into the run's folder, without the first
+    `earlier_characters` (node -> count), which were logged before the run began."""
     with ExitStack() as stack:
         stack.enter_context(cluster.used_by(lease.run_id))
-        stack.callback(_save_logs, cluster, lease, logged)
+        stack.callback(_save_logs, cluster, lease, earlier_characters)
         if cluster.nodes:
             stack.enter_context(_container_events(cluster, lease.loop))
         yield
@@ -173,13 +176,15 @@ def _container_events(cluster: Cluster, loop: EventLoop) -> Iterator[None]:
         yield
 
 
-def _save_logs(cluster: Cluster, lease: ClusterLease, logged: Mapping[str, int]) -> None:
+def _save_logs(
+    cluster: Cluster, lease: ClusterLease, earlier_characters: Mapping[str, int]
+) -> None:
     try:
         cluster.save_logs(lease.folder.logs)
         for node in cluster.nodes.values():
-            if logged.get(node.name):
+            if earlier_characters.get(node.name):
                 path = lease.folder.logs / node.spec.host / "log.txt"
-                path.write_text(path.read_text("utf-8")[logged[node.name] :], "utf-8")
+                path.write_text(path.read_text("utf-8")[earlier_characters[node.name] :], "utf-8")
     except Exception as error:  # noqa: BLE001 - a failed step of the tear-down stops no other step
         lease.warn(str(error))
 

@@ -1,7 +1,7 @@
 """The event loop: the one thread that writes the history.
 
-Background threads (load, engine followers, container events, injections) hand it events and
-samples. It sleeps until one arrives, so that a trigger is noticed at once. Meanwhile it shows the
+Background threads (load, engine followers, container events, injections) queue events and samples
+for it. It sleeps until one arrives, so that a trigger fires at once. Between them it shows the
 progress and saves the metrics.
 """
 
@@ -20,7 +20,7 @@ from streamquake.reports.record.history import History, HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 
 IDLE_S = 0.01
-"""How long the loop waits at most for an event; bounds how late a moment is noticed."""
+"""The longest wait for an event; a trigger with a known moment fires at most this late."""
 FLUSH_EVERY_NS = 10 * 10**9
 SHOW_EVERY_NS = 250 * 10**6
 
@@ -53,19 +53,19 @@ class EventLoop:
         self._inbox: queue.SimpleQueue[EventDraft | Sample] = queue.SimpleQueue()
         self._woken = threading.Event()
         self._listeners: list[Callable[[Event], None]] = []
-        self._samplers: list[Callable[[Sample], None]] = []
+        self._sample_listeners: list[Callable[[Sample], None]] = []
         self._show = show
         self._on_sample = on_sample
         self._flushed_ns = 0
         self._shown_ns = 0
 
     def record_event(self, draft: EventDraft) -> None:
-        """Hand over an event; from any thread."""
+        """Queue an event for the history; callable from any thread."""
         self._inbox.put(draft)
         self._woken.set()
 
     def wake(self) -> None:
-        """Wake the loop, because there is something to check; from any thread."""
+        """Wake the loop, because the state of a step has changed; callable from any thread."""
         self._woken.set()
 
     def record(
@@ -77,7 +77,7 @@ class EventLoop:
         error: str | None = None,
         **value: Any,
     ) -> None:
-        """Hand over an event that happens now; from any thread."""
+        """Queue an event that happens now; callable from any thread."""
         self.record_event(
             EventDraft(
                 at_ns=self.clock.now_ns(),
@@ -90,11 +90,11 @@ class EventLoop:
         )
 
     def measure(self, series: str, where: str, value: float) -> None:
-        """Hand over a sample; from any thread."""
+        """Store a sample, and queue it for the listeners; callable from any thread."""
         now_ns = self.clock.now_ns()
         self.metrics.add(now_ns, series, where, value)
         self._on_sample(series, value)
-        if self._samplers:
+        if self._sample_listeners:
             self._inbox.put(Sample(at_ns=now_ns, series=series, where=where, value=value))
             self._woken.set()
 
@@ -104,7 +104,7 @@ class EventLoop:
 
     def listen_to_samples(self, listener: Callable[[Sample], None]) -> None:
         """Pass every sample from now on to a listener, in the loop's own thread."""
-        self._samplers.append(listener)
+        self._sample_listeners.append(listener)
 
     def history(self) -> History:
         """The events recorded so far."""
@@ -112,9 +112,9 @@ class EventLoop:
 
     def tick(self) -> None:
         """Show the progress and save the metrics if they are due, wait shortly for an event, then
-        write what has arrived.
+        write the queued events.
 
-        It returns after the first write, so that the caller can react to it.
+        It returns after one write, so that the caller can react to the events.
         """
         now_ns = self.clock.now_ns()
         if now_ns - self._shown_ns >= SHOW_EVERY_NS:
@@ -141,7 +141,7 @@ class EventLoop:
         self.tick()
 
     def close(self) -> None:
-        """Write the events that are left and save the metrics; the history stays readable."""
+        """Write the queued events and save the metrics; the history stays readable."""
         self._process_inbox()
         self.metrics.flush()
         self._history.close()
@@ -153,8 +153,8 @@ class EventLoop:
             except queue.Empty:
                 return
             if isinstance(received, Sample):
-                for sampler in self._samplers:
-                    sampler(received)
+                for on_sample in self._sample_listeners:
+                    on_sample(received)
                 continue
             event = self._history.append(received)
             for listener in self._listeners:

@@ -40,7 +40,7 @@ CLUSTER_CHANGES = frozenset(
 )
 """Events that change the cluster: baselines measured before them are discarded."""
 BASELINE_LEAD_NS = 6 * 10**9
-"""How long before a known moment of injection baselines are measured."""
+"""Baselines are measured this long before an injection whose moment is known."""
 
 
 class FaultScheduler:
@@ -63,15 +63,17 @@ class FaultScheduler:
         self._effect_s = effect_s
         self._start_ns = loop.clock.now_ns()
         self._trigger_limit_ns = self._start_ns + int(trigger_s * 1e9)
-        self._claiming = threading.Lock()
+        self._targets_lock = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=max(2, len(steps)), thread_name_prefix="fault")
-        self._checks = ThreadPoolExecutor(max_workers=max(2, len(steps)), thread_name_prefix="look")
+        self._checks = ThreadPoolExecutor(
+            max_workers=max(2, len(steps)), thread_name_prefix="check"
+        )
         self._measurements = ThreadPoolExecutor(max_workers=2, thread_name_prefix="baseline")
-        self.runs = [self._run(number, steps, seed) for number in range(len(steps))]
+        self.runs = [self._step_run(number, steps, seed) for number in range(len(steps))]
         loop.listen(self._on_event)
         loop.listen_to_samples(self._on_sample)
 
-    def _run(self, number: int, steps: Sequence[Step], seed: int) -> StepRun:
+    def _step_run(self, number: int, steps: Sequence[Step], seed: int) -> StepRun:
         step, clock = steps[number], self._loop.clock
         choice = parse_target(step.target)
         return StepRun(
@@ -83,21 +85,21 @@ class FaultScheduler:
         )
 
     def pending(self) -> str | None:
-        """Advance every step; why the schedule is not done yet, or None when it is.
+        """Advance every step. Returns why the schedule is not done yet, or None when it is done.
 
         A step without `for_s` stays in effect until `heal_all`.
         """
         for run in self.runs:
             self._advance(run)
         for run in self.runs:
-            stays = run.state == StepState.ACTIVE and run.heal_due_ns is None
-            if run.state != StepState.OVER and not stays:
+            stays_in_effect = run.state == StepState.ACTIVE and run.heal_due_ns is None
+            if run.state != StepState.OVER and not stays_in_effect:
                 return f"{run.step.fault} on {run.step.target} is {run.state}"
         return self._final_checks_pending()
 
     def _final_checks_pending(self) -> str | None:
-        """Verify once more the faults that stay until `heal_all`, which itself waits for no
-        check."""
+        """Request a final check of the faults that stay in effect until `heal_all`; `heal_all`
+        itself waits for no check."""
         now_ns = self._loop.clock.now_ns()
         # A list, not a generator: all final checks begin together.
         checks = [
@@ -124,12 +126,14 @@ class FaultScheduler:
         states = (StepState.INJECTING, StepState.ACTIVE, StepState.HEALING)
         return [run for run in self.runs if run.state in states and run.fault.touches == "process"]
 
-    def _kept_down(self, but: StepRun) -> set[str]:
-        """The nodes that other steps keep down now."""
-        return {name for run in self._runs_keeping_down() if run is not but for name in run.names}
+    def _kept_down(self, excluding: StepRun) -> set[str]:
+        """The nodes that the other steps keep down now."""
+        return {
+            name for run in self._runs_keeping_down() if run is not excluding for name in run.names
+        }
 
     def heal_all(self) -> None:
-        """Heal every open fault, whatever its state; a heal that failed is tried once more."""
+        """Heal every open fault in any state; a heal that failed is tried once more."""
         for run in self.runs:
             if run.work is not None:
                 self._finish(run, run.work.result())
@@ -156,7 +160,7 @@ class FaultScheduler:
                 run.trigger.measure(sample.series, sample.where, sample.value, sample.at_ns)
 
     def _check_window(self, run: StepRun) -> None:
-        """Record once that an injection missed its window, as soon as it is known."""
+        """Record that an injection missed its window, once, as soon as this is known."""
         if run.effect_times_ns is None or run.has_missed_window:
             return
         called_ns, seen_ns = run.effect_times_ns
@@ -199,9 +203,9 @@ class FaultScheduler:
             if reason := self._claim(run):
                 return SkippedStep(reason=reason)
             event = run.trigger.event
-            why = {} if event is None else {"trigger_index": event.index}
+            trigger = {} if event is None else {"trigger_index": event.index}
             params = dict(run.step.params)
-            self._record(run, Action.FAULT_CALLED, Kind.INVOKE, params=params, **why)
+            self._record(run, Action.FAULT_CALLED, Kind.INVOKE, params=params, **trigger)
             run.intent = self._intents.intend(
                 step=run.number,
                 fault=run.fault,
@@ -214,12 +218,13 @@ class FaultScheduler:
         return inject_fault(run.intent, self._cluster, run.targets, limit_s=self._effect_s)
 
     def _claim(self, run: StepRun) -> str:
-        """Resolve and reserve the targets; why they are not available, or an empty string."""
+        """Resolve and reserve the targets. Returns why they are not available, or an empty
+        string."""
         try:
             targets = resolve(parse_target(run.step.target), self._cluster, run.rng)
         except LookupError as error:
             return str(error)
-        with self._claiming:
+        with self._targets_lock:
             if taken := self._disturbed_by_others(run) & {target.name for target in targets}:
                 return f"{min(taken)} is already disturbed in the same way"
             run.targets = targets
@@ -237,7 +242,7 @@ class FaultScheduler:
         }
 
     def _begin_heal(self, run: StepRun) -> None:
-        if (intent := run.intent) is None:  # nothing was tried
+        if (intent := run.intent) is None:  # nothing was injected
             run.state = StepState.OVER
             return
         if run.watch is not None:
@@ -285,7 +290,7 @@ class FaultScheduler:
         run.state = StepState.ACTIVE
         if not result.done or result.seen_ns is None:
             self._record(run, Action.FAULT_NOT_IN_EFFECT, Kind.FAIL, reason=result.reason)
-            run.heal_due_ns = self._loop.clock.now_ns()  # at once: a part may be injected
+            run.heal_due_ns = self._loop.clock.now_ns()  # at once: a part of it may be in effect
             return
         run.effect_times_ns = result.called_ns, result.seen_ns
         self._record(

@@ -61,7 +61,7 @@ class RunningJob:
         return self.cluster.run.job.id
 
     def pending(self) -> str | None:
-        """Why the job is not fully running, or None when it is."""
+        """Why not all tasks of the job are running, or None when they are."""
         return self.runner.job_pending(self.cluster, self.service, self.id)
 
     def drain_pending(self) -> Callable[[], str | None]:
@@ -97,10 +97,10 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
     job = experiment.job
     if job is None or job.existing is not None:
         return None
-    found = job_runner(experiment.topology)
-    if found is None:
+    service_and_runner = job_runner(experiment.topology)
+    if service_and_runner is None:
         raise LookupError(f"topology {experiment.topology.name} has no service that runs jobs")
-    service, runner = found
+    service, runner = service_and_runner
     values = placeholders(experiment, group)
     spec = JobSpec(
         name=experiment.name,

@@ -66,8 +66,8 @@ class RunLoad:
         since_ns = self.watch.polled_ns
 
         def pending() -> str | None:
-            if job.group is not None and (behind := self.lag_pending(None)) is not None:
-                return behind
+            if job.group is not None and (reason := self.lag_pending(None)) is not None:
+                return reason
             silent_s = (self.watch.polled_ns - max(since_ns, self.watch.grown_ns)) / 1e9
             message = f"no output for {silent_s:.0f} s, and {job.quiet_s:g} s are needed"
             return None if silent_s >= job.quiet_s else message
@@ -79,8 +79,8 @@ class RunLoad:
 def start_load(
     experiment: Experiment, cluster: Cluster, loop: EventLoop, group: str
 ) -> Iterator[RunLoad]:
-    """Send the workload and watch the outputs until the end of the block. Raises LookupError if
-    the topology has no Kafka."""
+    """Send the workload and watch the outputs until the end of the block. Raises LookupError if the
+    topology has no Kafka."""
     service = experiment.topology.service_of("kafka")
     if service is None:
         raise LookupError(f"topology {experiment.topology.name} has no kafka to send to")
@@ -205,7 +205,7 @@ class OutputWatch:
         it stores offsets elsewhere."""
         job = self._cluster.run.job
         if job is not None:
-            runs = engine(self._cluster.topology.services[job.service].engine)
-            if isinstance(runs, KeepsOffsets):
-                return runs.committed(self._cluster, job.service, topic)
+            job_engine = engine(self._cluster.topology.services[job.service].engine)
+            if isinstance(job_engine, KeepsOffsets):
+                return job_engine.committed(self._cluster, job.service, topic)
         return kafka_admin.group_offsets(self._cluster, self._service, topic, self.group)

@@ -73,8 +73,8 @@ def _read_folder(
     into: StoredOutput,
     recorded_format: Format | None,
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
-        fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
+    with tempfile.TemporaryDirectory(prefix="streamquake-") as folder:
+        fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(folder))
         read_files(spark, fetched, into=into, source=path, reported=recorded_format)
 
 

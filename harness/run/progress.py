@@ -17,7 +17,8 @@ from streamquake.reports.record.job_events import JobRestarting
 from streamquake.reports.record.run_events import OutputSeen, RecordsSent
 
 RATE_WINDOW_NS = 2 * 10**9
-"""Throughput is the mean over this window: steady enough to read, short enough to show a stall."""
+"""Throughput is the mean over this window: long enough to be readable, short enough to show a
+stall."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +108,6 @@ class RunStatus:
         )
 
     def _count_output(self, event: OutputSeen) -> None:
-        grown_to = self._outputs.get(event.output, 0) + (event.grown or 0)
-        self._outputs[event.output] = grown_to if event.end is None else event.end
+        end = self._outputs.get(event.output, 0) + (event.grown or 0)
+        self._outputs[event.output] = end if event.end is None else event.end
         self._figures = replace(self._figures, output=sum(self._outputs.values()))

@@ -1,6 +1,6 @@
 """The two views of a run: a panel that redraws itself in a terminal, and plain lines for CI.
 
-They use their own clock, because the run passes no figures while it waits for containers.
+They have their own clock, because the run passes no figures while it waits for containers.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PROGRESS_EVERY_S = 10.0
 
 @contextmanager
 def open_view(*, plain: bool = False) -> Iterator[View]:
-    """The view that fits the standard output, closed at the end of the block. It is plain if
-    `plain` is set, in CI, and without a terminal."""
+    """The view for the standard output, closed at the end of the block: plain lines if `plain` is
+    set, in CI, and without a terminal; otherwise a panel."""
     if plain or os.environ.get("CI") or not sys.stdout.isatty():
         yield PlainView(lambda line: print(escaped(line), flush=True), SystemClock())
         return

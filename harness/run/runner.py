@@ -1,7 +1,7 @@
-"""One run, told as one story: deploy, steady, disturb, heal, recover, drain, read, judge.
+"""One run, phase by phase: prepare, deploy, steady, disturb, heal, recover, drain, read, judge.
 
-Nothing is decided in the helpers but what their names say. The history is on disk before it is
-judged; whatever happens, what was injected is healed, logs are saved and containers removed.
+The history is on disk before it is judged. However the run ends, its faults are healed, its logs
+saved and its containers removed.
 """
 
 from __future__ import annotations
@@ -68,10 +68,11 @@ def run(
     master: str = "local[*]",
     cluster_leases: ClusterLeases | None = None,
 ) -> Results:
-    """Run one experiment and judge it. Never raises for what the system under test does.
+    """Run one experiment and judge it. A failure of the system under test is a result, never an
+    exception.
 
-    The cluster comes from `cluster_leases`; without them the run has one of its own, which
-    `keep` leaves up.
+    The cluster is from `cluster_leases`; without them the run starts its own cluster, and `keep`
+    leaves it running.
     """
     run_id = new_run_id()
     folder = RunFolder.create(out, run_id)
@@ -79,7 +80,7 @@ def run(
     ended: Ended = "failed_to_run"
     reason = cause = ""
     with interruptible(view.show_message) as requested:
-        act = RunInProgress(
+        in_progress = RunInProgress(
             experiment,
             run_id,
             folder,
@@ -90,8 +91,8 @@ def run(
             cluster_leases or DedicatedClusters(keep=keep),
         )
         try:
-            act.write_plan(argv)
-            act.play()
+            in_progress.write_plan(argv)
+            in_progress.execute()
             ended = "completed"
         except Interrupted as interruption:
             ended, reason = "interrupted", f"stopped by {interruption}"
@@ -100,9 +101,9 @@ def run(
         except Exception as error:  # noqa: BLE001 - an unforeseen error must not lose the record
             cause = kind_of(error)
             reason = f"{cause}: {type(error).__name__}: {error}"
-            act.save_traceback()
+            in_progress.save_traceback()
         finally:
-            act.loop.close()
+            in_progress.loop.close()
         view.phase("judge", "")
         try:
             results = judge(
@@ -113,7 +114,7 @@ def run(
                 cause=cause,
                 reason=reason,
                 spark=spark.get,
-                warnings=tuple(act.warnings),
+                warnings=tuple(in_progress.warnings),
                 show_message=view.show_message,
             )
         except (Interrupted, Exception) as error:
@@ -128,7 +129,8 @@ def run(
 
 
 def save(results: Results, folder: RunFolder) -> Results:
-    """Write results and reports into the run folder; a report that fails costs no verdict."""
+    """Write results and reports into the run folder; a report that fails adds a warning and changes
+    no verdict."""
     folder.write_results(results)
     warnings = write_reports(
         {
@@ -145,7 +147,7 @@ def save(results: Results, folder: RunFolder) -> Results:
 
 @dataclass
 class RunInProgress:
-    """One run in progress: what it holds while it plays."""
+    """One run in progress: its cluster, load, job and scheduler."""
 
     experiment: Experiment
     run_id: str
@@ -157,7 +159,7 @@ class RunInProgress:
     cluster_leases: ClusterLeases
     warnings: list[str] = field(default_factory=list)
     cluster: Cluster = field(init=False)
-    """From the moment it is deployed."""
+    """Set when the cluster is deployed."""
 
     def __post_init__(self) -> None:
         self.metrics = Metrics(self.folder.metrics)
@@ -177,18 +179,19 @@ class RunInProgress:
         if self.experiment.job is not None and self.experiment.job.sink == "exactly-once":
             self.loop.listen(CommitWatch(self.loop.record).see)
 
-    def play(self) -> None:
-        """The run itself, phase by phase."""
+    def execute(self) -> None:
+        """Execute the phases of the run up to the removal of the cluster. Raises StreamquakeError
+        if a phase fails."""
         limits = self.experiment.limits
         self._enter("prepare")
-        if all_nodes(self.experiment.topology):  # else all of it is there already
+        if all_nodes(self.experiment.topology):  # otherwise every service is external
             self.runtime.check()
             sweep(self.runtime)
             ensure_images(self.experiment.topology, self.runtime.images(), self.view.show_message)
         self._enter("deploy")
-        self.spark.start()  # now, so that it takes no processor once anything is measured
+        self.spark.start()  # early, so that the start of Spark disturbs no measurement
         with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
-            stack.enter_context(supervise(self.cluster, self.loop, self._held))
+            stack.enter_context(supervise(self.cluster, self.loop, self._nodes_kept_down))
             job = prepare_job(self.experiment, self.cluster, self.run_id)
             if job is not None:
                 self.job = self._start_job(job, stack)
@@ -238,8 +241,8 @@ class RunInProgress:
         return running
 
     def _steady_pending(self, load: RunLoad) -> Callable[[], str | None]:
-        """The gate before any fault: records flow in and out, and a checkpoint completed. Files are
-        not watched as they come."""
+        """Why the run is not in a steady state, before any fault: records flow in and out, and a
+        checkpoint completed. Output files are not watched while they are written."""
         only_files = self.experiment.only_files
 
         def pending() -> str | None:
@@ -249,7 +252,7 @@ class RunInProgress:
             if not history.of(RecordsSent):
                 return "nothing was acknowledged yet"
             if not only_files and not history.of(OutputSeen):
-                return "no output was seen yet"
+                return "no output was observed yet"
             if self.experiment.checkpointed and not history.of(CheckpointCompleted):
                 return "no checkpoint was completed yet"
             return None
@@ -278,7 +281,8 @@ class RunInProgress:
             self.loop.tick()
 
     def _recover(self) -> None:
-        """Wait until cluster and job are whole again; what stays broken is said, with why."""
+        """Wait until cluster and job run again; if they do not within the limit, record the
+        reason."""
         self._enter("recover")
 
         def pending() -> str | None:
@@ -287,7 +291,7 @@ class RunInProgress:
         self._await_or_record(pending, Wait.RECOVERY, self.experiment.limits.recover_s)
 
     def _drain(self, load: RunLoad) -> None:
-        """Let the load end and the job commit all of it."""
+        """Wait until the load has ended and the job has committed its output."""
         self._enter("drain")
         limit_s = self.experiment.limits.drain_s
         if self.loop.history().of(SystemNotRecovered):
@@ -305,11 +309,11 @@ class RunInProgress:
         self.loop.tick()
 
     def _job_drained(self, load: RunLoad, job: RunningJob, limit_s: float) -> bool:
-        """First read to the end, then committed: checkpoints over a backlog prove nothing.
-
-        A query that works in batches may be given a trigger as long as its user likes, so the one
-        that is under way and the next are waited for on top of the limit.
+        """Wait until the job has read all input, and only then until it has committed: a checkpoint
+        completed over a backlog does not cover all input.
         """
+        # A query in batches may have a long trigger interval: the current batch and the next one
+        # are awaited in addition to the limit.
         if (batch_s := longest_s(self.loop.history())) > 0:
             limit_s += 2 * batch_s
             self.view.show_message(
@@ -341,7 +345,7 @@ class RunInProgress:
         self.loop.tick()
         self.view.phase(phase, "")
 
-    def _held(self) -> tuple[str, ...]:
+    def _nodes_kept_down(self) -> tuple[str, ...]:
         return self.scheduler.nodes_kept_down() if self.scheduler else ()
 
     def _show(self) -> None:

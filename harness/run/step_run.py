@@ -55,7 +55,7 @@ class StepRun:
         self.targets: tuple[Target, ...] = ()
         self.intent: Intent | None = None
         self.effect_times_ns: tuple[int, int] | None = None
-        """The newest injection: when it was called, and when its effect was observed."""
+        """The moments of the newest injection: it was called, its effect was observed."""
         self.has_missed_window = False
         """Whether the newest injection is known to have missed its window."""
         self.watch: EffectWatch | None = None
@@ -86,8 +86,8 @@ class StepRun:
         self.has_missed_window = False
 
     def lateness(self) -> dict[str, Any]:
-        """How long after the moment of its trigger the effect was observed, in ms; empty where
-        the trigger has no known moment."""
+        """The moment of the trigger in ns, and by how many ms the effect was observed after it;
+        empty if the trigger has no known moment."""
         if self.effect_times_ns is None or self.trigger.due_ns is None:
             return {}
         late_ms = (self.effect_times_ns[1] - self.trigger.due_ns) / 1e6

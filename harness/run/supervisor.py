@@ -1,9 +1,9 @@
 """The supervisor: restarts nodes that exit by themselves, as production does.
 
-A process may exit for good reasons: a TaskManager that was paused for longer than its heartbeat
-finds its transactions fenced when it resumes, and Flink ends it. In production a supervisor
-restarts it; without one, a run would judge an unrealistic setup. A node that a fault keeps down is
-not restarted. A node that exits again and again is given up, and that is recorded.
+A process may exit as designed: a TaskManager that was paused for longer than its heartbeat finds
+its transactions fenced when it resumes, and Flink ends it. In production a supervisor restarts it;
+without one, a run would judge an unrealistic setup. A node that a fault keeps down is not
+restarted. A node that exits too often is given up, and this is recorded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streamquake.reports.record.event import Action
 
 POLL_EVERY_S = 0.5
 MAX_RESTARTS = 5
-"""How often a node is restarted before it is given up."""
+"""A node that exits after this many restarts is given up."""
 
 
 class Supervisor:

@@ -21,15 +21,15 @@ from streamquake.reports.record.event import Action, Kind
 def record_transactions(
     experiment: Experiment, cluster: Cluster, loop: EventLoop, after: Literal["recovery", "drain"]
 ) -> None:
-    """Record every transactional id of the run, and the brokers that were unreachable, which does
-    not fail the run.
+    """Record every transactional id of the run, and the unreachable brokers; these do not fail the
+    run.
 
     Only for a job with an exactly-once sink into Kafka: no other job writes in transactions.
     """
     service = experiment.topology.service_of("kafka")
     if service is None or not writes_transactions(experiment):
         return
-    asked_ms = cluster.clock.epoch_ms()
+    requested_ms = cluster.clock.epoch_ms()
     try:
         transactions, unreachable = brokers(cluster, service).every_transaction()
     except Exception as error:  # noqa: BLE001 - missing evidence does not fail the run
@@ -40,7 +40,7 @@ def record_transactions(
             process=service,
             error=message,
             after=after,
-            asked_ms=asked_ms,
+            asked_ms=requested_ms,
             unanswered=message,
         )
         return
@@ -50,7 +50,7 @@ def record_transactions(
         kind=Kind.OK,
         process=service,
         after=after,
-        asked_ms=asked_ms,
+        asked_ms=requested_ms,
         transactions=own,
         **({"unanswered": "; ".join(unreachable)} if unreachable else {}),
     )

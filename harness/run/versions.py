@@ -32,7 +32,8 @@ def version_manifest(topology: Topology) -> dict[str, Any]:
 
 
 def program_files() -> list[Path]:
-    """The package's own modules. Its folders may be links, which `rglob` does not follow."""
+    """The package's own modules. Its folders may be symbolic links, which `rglob` does not
+    follow."""
     folders = (path for path in PACKAGE.iterdir() if path.is_dir())
     return sorted(
         [*PACKAGE.glob("*.py"), *(file for folder in folders for file in folder.rglob("*.py"))]

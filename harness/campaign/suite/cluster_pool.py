@@ -19,7 +19,7 @@ from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.experiment.job_placeholders import runs_jobs
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted
-from streamquake.harness.run.cluster_lease import ClusterLease, deploy_cluster, watched
+from streamquake.harness.run.cluster_lease import ClusterLease, assign_to_run, deploy_cluster
 from streamquake.harness.verdict.evidence.waits import NOT_MET
 from streamquake.reports.record.event import Action
 from streamquake.topologies.model import Topology
@@ -75,7 +75,7 @@ class ClusterPool:
             idle = self._reused(lease)
             log_lengths = _log_lengths(idle.cluster) if idle else {}
             idle = idle or self._deploy(lease)
-            with watched(idle.cluster, lease, log_lengths):
+            with assign_to_run(idle.cluster, lease, log_lengths):
                 yield idle.cluster
         except BaseException:
             self._remove()

@@ -1,4 +1,4 @@
-"""The whole run on the fake runtime: its phases, its ends, and that nothing is left over."""
+"""A whole run on the fake runtime: its phases, how it ends, and that no container is left."""
 
 from __future__ import annotations
 
@@ -44,41 +44,41 @@ PHASES = ["prepare", "deploy", "steady", "disturb", "heal", "recover", "drain", 
 NOTHING: Mapping[str, Any] = {}
 
 
-class Quiet:
-    """A view that keeps all messages and phases."""
+class RecordingView:
+    """A view that keeps all messages, and the current phase."""
 
     def __init__(self) -> None:
-        self.message: list[str] = []
-        self.now = ""
+        self.messages: list[str] = []
+        self.current_phase = ""
 
     def phase(self, name: str, detail: str) -> None:
-        self.now = name
+        self.current_phase = name
 
     def show_message(self, line: str) -> None:
-        self.message.append(line)
+        self.messages.append(line)
 
     def update(self, now: object) -> None: ...
 
 
 class NoSpark:
-    """A fake Spark session; it keeps each call with the phase of the run."""
+    """A fake Spark session; it keeps each call and the phase of the run."""
 
     def __init__(self, phase: Callable[[], str]) -> None:
-        self.asked: list[tuple[str, str]] = []
+        self.calls: list[tuple[str, str]] = []
         self._phase = phase
 
-    def made(self, master: str) -> NoSpark:
-        self.asked.append((master, self._phase()))
+    def session_of(self, master: str) -> NoSpark:
+        self.calls.append((master, self._phase()))
         return self
 
     def start(self) -> None:
-        self.asked.append(("start", self._phase()))
+        self.calls.append(("start", self._phase()))
 
     def get(self) -> Any:
         return self
 
     def stop(self) -> None:
-        self.asked.append(("stop", self._phase()))
+        self.calls.append(("stop", self._phase()))
 
 
 class Load:
@@ -103,11 +103,13 @@ class Stage:
         self.clock = FakeClock()
         self.runtime = FakeRuntime(self.clock)
         self.runtime.on_network_tool.append(listening)
-        self.view = Quiet()
-        self.spark = NoSpark(lambda: self.view.now)
+        self.view = RecordingView()
+        self.spark = NoSpark(lambda: self.view.current_phase)
         self.during_load: Callable[[EventLoop], None] = lambda loop: None
 
-    def run(self, keep: bool = False, given: Mapping[str, Any] = NOTHING, **fields: Any) -> Results:
+    def run(
+        self, keep: bool = False, options: Mapping[str, Any] = NOTHING, **fields: Any
+    ) -> Results:
         document = {"name": "on-fakes", "topology": TOPOLOGY, "faults": (KILL,), **fields}
         load = {"numbered": {"records": 1000, "rate_per_s": 1000}}
         experiment = Experiment.model_validate({**document, "workload": load})
@@ -119,7 +121,7 @@ class Stage:
             view=self.view,
             runtime=self.runtime,
             clock=self.clock,
-            **given,
+            **options,
         )
         assert undeclared_fields(read_history(self.folder.history)) == []
         return results
@@ -132,9 +134,9 @@ class Stage:
         history = read_history(self.folder.history)
         return [event.value["phase"] for event in history.of(Action.PHASE)]
 
-    def left(self) -> int:
-        marks = {labels.RUN: ""}
-        return len(self.runtime.find(marks)) + len(self.runtime.find_networks(marks))
+    def leftovers(self) -> int:
+        tags = {labels.RUN: ""}
+        return len(self.runtime.find(tags)) + len(self.runtime.find_networks(tags))
 
 
 def listening(spec: ContainerSpec, argv: object) -> ExecResult:
@@ -143,7 +145,7 @@ def listening(spec: ContainerSpec, argv: object) -> ExecResult:
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) -> Stage:
-    made = Stage(tmp_path)
+    new_stage = Stage(tmp_path)
 
     @contextmanager
     def start_load(
@@ -152,14 +154,14 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) ->
         loop.record(Action.SENT, first=0, last=499, count=500, status="acknowledged")
         loop.record(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
         loop.listen(lambda event: send_rest(loop, event))
-        made.during_load(loop)
+        new_stage.during_load(loop)
         yield Load()
 
     monkeypatch.setattr(runner, "start_load", start_load)
     monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
     monkeypatch.setattr(runner, "collect_outputs", read_everything)
-    monkeypatch.setattr(runner, "SparkInBackground", made.spark.made)
-    return made
+    monkeypatch.setattr(runner, "SparkInBackground", new_stage.spark.session_of)
+    return new_stage
 
 
 def send_rest(loop: EventLoop, event: Event) -> None:
@@ -182,7 +184,7 @@ def test_a_run_passes_all_phases_and_its_verdict_is_held(stage: Stage) -> None:
     assert (results.ended, results.outcome) == ("completed", Outcome.HELD), results.reason
     assert stage.phases() == PHASES
     assert results.faults[0].healed
-    assert stage.left() == 0
+    assert stage.leftovers() == 0
     assert (stage.folder.logs / "echo-server-1" / "log.txt").exists()
     assert stage.folder.read_results() == results
     assert stage.folder.read_manifest()["images"]["echo/server"].startswith("streamquake/toolbox")
@@ -206,7 +208,7 @@ class LongBatches:
 
     def drain_pending(self) -> Callable[[], str | None]:
         done_ns = self._clock.now_ns() + 60 * 10**9
-        return lambda: None if self._clock.now_ns() >= done_ns else "a batch is under way"
+        return lambda: None if self._clock.now_ns() >= done_ns else "a batch is running"
 
 
 @pytest.mark.parametrize(("batch_s", "drained"), [(30, True), (20, False)])
@@ -224,26 +226,26 @@ def test_the_end_of_a_long_batch_is_awaited(
     assert (
         drained or "not within 45 s" in history.of(Action.OUTPUTS_NOT_COMMITTED)[0].value["reason"]
     )
-    assert any(f"the longest so far took {batch_s}.0 s" in line for line in stage.view.message)
+    assert any(f"the longest so far took {batch_s}.0 s" in line for line in stage.view.messages)
 
 
 def test_a_container_that_dies_while_starting_fails_the_run_with_its_log(stage: Stage) -> None:
-    def die(spec: ContainerSpec, argv: object) -> ExecResult:
+    def die_on_start(spec: ContainerSpec, argv: object) -> ExecResult:
         server = stage.runtime.by_name(spec.name)
-        stage.runtime.write_log(server.id, "the disk is gone")
+        stage.runtime.write_log(server.id, "the disk failed")
         stage.runtime.die(server.id, exit_code=9)
         return ExecResult(exit_code=0, output="")
 
-    stage.runtime.on_network_tool = [die]
+    stage.runtime.on_network_tool = [die_on_start]
     results = stage.run()
     assert (results.ended, results.outcome) == ("failed_to_run", Outcome.UNDECIDED)
     assert results.cause == "cluster failed"
     assert "exit code 9" in results.reason
-    assert "the disk is gone" in results.reason
-    assert stage.left() == 0
+    assert "the disk failed" in results.reason
+    assert stage.leftovers() == 0
 
 
-def test_an_interruption_heals_judges_and_removes(stage: Stage) -> None:
+def test_an_interrupted_run_is_healed_judged_and_removed(stage: Stage) -> None:
     def interrupt(loop: EventLoop) -> None:
         loop.listen(lambda event: stop(event.action))
 
@@ -258,7 +260,7 @@ def test_an_interruption_heals_judges_and_removes(stage: Stage) -> None:
     assert results.faults[0].in_effect
     assert results.faults[0].healed
     assert IntentLog(stage.folder.intents).open() == ()
-    assert stage.left() == 0
+    assert stage.leftovers() == 0
 
 
 def test_an_error_of_the_harness_is_reported_with_its_traceback(stage: Stage) -> None:
@@ -271,7 +273,7 @@ def test_an_error_of_the_harness_is_reported_with_its_traceback(stage: Stage) ->
     assert results.cause == "internal error"
     assert "ZeroDivisionError: a bug" in results.reason
     assert "a bug" in (stage.folder.logs / "harness-traceback.txt").read_text()
-    assert stage.left() == 0
+    assert stage.leftovers() == 0
 
 
 def test_a_failed_tear_down_adds_a_warning_to_the_results(
@@ -297,20 +299,20 @@ def test_a_kept_cluster_stays_without_an_owner(stage: Stage) -> None:
 def test_an_interruption_that_a_library_swallows_still_ends_the_run(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
-    judged = judge
+    real_judge = judge
 
-    def swallowing(*args: Any, **kwargs: Any) -> Results:
+    def swallowing_judge(*args: Any, **kwargs: Any) -> Results:
         with contextlib.suppress(Interrupted):
             os.kill(os.getpid(), signal.SIGINT)
         if then == "fails":
             raise RuntimeError("SparkSession does not exist in the JVM")
-        return judged(*args, **kwargs)
+        return real_judge(*args, **kwargs)
 
-    monkeypatch.setattr(runner, "judge", swallowing)
+    monkeypatch.setattr(runner, "judge", swallowing_judge)
     results = stage.run()
     assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
     assert "streamquake check" in results.reason
-    assert stage.left() == 0
+    assert stage.leftovers() == 0
 
 
 def test_an_interruption_while_judging_leaves_a_record_to_judge(
@@ -323,38 +325,38 @@ def test_an_interruption_while_judging_leaves_a_record_to_judge(
     results = stage.run()
     assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
     assert "streamquake check" in results.reason
-    assert stage.left() == 0
+    assert stage.leftovers() == 0
 
 
-class Sends(Load):
+class AdjustableLoad(Load):
     """A load whose failure and pending reason a test sets."""
 
     seconds = 4.0
 
     def __init__(self) -> None:
         self.failed: str | None = None
-        self.waits: str | None = None
+        self.reason: str | None = None
         self.stopped = 0
 
     def failure(self) -> str | None:
         return self.failed
 
     def pending(self) -> str | None:
-        return self.waits
+        return self.reason
 
     def stop(self) -> None:
         self.stopped += 1
 
 
 @pytest.fixture
-def sends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Sends:
+def load(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> AdjustableLoad:
     """The stage's load, set by the test; it records no events by itself."""
-    load = Sends()
+    load = AdjustableLoad()
 
     @contextmanager
     def start_load(
         experiment: Experiment, cluster: Any, loop: EventLoop, group: str
-    ) -> Iterator[Sends]:
+    ) -> Iterator[AdjustableLoad]:
         loop.listen(lambda event: send_rest(loop, event))
         stage.during_load(loop)
         yield load
@@ -370,30 +372,30 @@ STEADY: dict[Action, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("seen", "reason"),
+    ("recorded", "reason"),
     [
         ([], "steady state: not within 7 s: nothing was acknowledged yet"),
-        ([Action.SENT], "steady state: not within 7 s: no output was seen yet"),
+        ([Action.SENT], "steady state: not within 7 s: no output was observed yet"),
         ([Action.OUTPUT_SEEN], "steady state: not within 7 s: nothing was acknowledged yet"),
         ([Action.SENT, Action.OUTPUT_SEEN], ""),
     ],
 )
 def test_no_fault_is_injected_before_records_flow(
-    stage: Stage, sends: Sends, seen: list[Action], reason: str
+    stage: Stage, load: AdjustableLoad, recorded: list[Action], reason: str
 ) -> None:
-    def show_message(loop: EventLoop) -> None:
-        for action in seen:
+    def on_load(loop: EventLoop) -> None:
+        for action in recorded:
             loop.record(action, **STEADY[action])
 
-    stage.during_load = show_message
+    stage.during_load = on_load
     results = stage.run(limits={"steady_s": 7})
     assert results.reason == reason
     assert results.ended == ("failed_to_run" if reason else "completed")
     assert results.faults[0].in_effect == (not reason)
 
 
-def test_a_failed_load_is_not_a_steady_state(stage: Stage, sends: Sends) -> None:
-    sends.failed = "the producer ended"
+def test_a_failed_load_is_not_a_steady_state(stage: Stage, load: AdjustableLoad) -> None:
+    load.failed = "the producer ended"
     results = stage.run(limits={"steady_s": 7})
     assert results.ended == "failed_to_run"
     assert results.reason == "steady state: not within 7 s: the producer ended"
@@ -405,8 +407,10 @@ def record_steady(loop: EventLoop) -> None:
         loop.record(action, **value)
 
 
-def test_a_load_that_does_not_end_leaves_the_run_undrained(stage: Stage, sends: Sends) -> None:
-    stage.during_load, sends.waits = record_steady, "300 records are left"
+def test_a_load_that_does_not_end_leaves_the_run_undrained(
+    stage: Stage, load: AdjustableLoad
+) -> None:
+    stage.during_load, load.reason = record_steady, "300 records are left"
     results = stage.run(limits={"drain_s": 5})
     history = read_history(stage.folder.history)
     (late,) = history.of(Action.WORKLOAD_NOT_FINISHED)
@@ -414,13 +418,13 @@ def test_a_load_that_does_not_end_leaves_the_run_undrained(stage: Stage, sends: 
     assert not history.of(Action.DRAINED)
     assert (results.ended, results.outcome) == ("completed", Outcome.UNDECIDED)
     assert stage.phases() == PHASES
-    assert sends.stopped == 0
+    assert load.stopped == 0
 
 
 def test_a_run_that_did_not_recover_is_not_drained(
-    stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, load: AdjustableLoad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def show_message(loop: EventLoop) -> None:
+    def on_load(loop: EventLoop) -> None:
         record_steady(loop)
         loop.listen(lose_server)
 
@@ -428,48 +432,48 @@ def test_a_run_that_did_not_recover_is_not_drained(
         if event.action == Action.PHASE and event.value["phase"] == "recover":
             monkeypatch.setattr(Cluster, "pending", lambda self: "echo/server-1 does not answer")
 
-    stage.during_load = show_message
+    stage.during_load = on_load
     stage.run(limits={"recover_s": 6})
     history = read_history(stage.folder.history)
     (lost,) = history.of(Action.NOT_RECOVERED)
     assert lost.value["reason"] == "recovery: not within 6 s: echo/server-1 does not answer"
     assert not history.of(Action.DRAINED, Action.WORKLOAD_NOT_FINISHED)
-    assert sends.stopped == 1
+    assert load.stopped == 1
     assert stage.phases() == PHASES
 
 
 class Query(LongBatches):
-    """A job whose state a test sets."""
+    """A job whose state a test sets: the next reasons not to run, and not to have committed."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(clock)
-        self.waits: list[str | None] = []
+        self.pending_reasons: list[str | None] = []
         self.commits: str | None = None
 
     def pending(self) -> str | None:
-        return self.waits.pop(0) if self.waits else None
+        return self.pending_reasons.pop(0) if self.pending_reasons else None
 
     def drain_pending(self) -> Callable[[], str | None]:
         return lambda: self.commits
 
 
 @pytest.fixture
-def query(stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch) -> Query:
-    made = Query(stage.clock)
+def query(stage: Stage, load: AdjustableLoad, monkeypatch: pytest.MonkeyPatch) -> Query:
+    fake_query = Query(stage.clock)
     stage.during_load = record_steady
-    monkeypatch.setattr(runner, "prepare_job", lambda *args: made)
-    return made
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: fake_query)
+    return fake_query
 
 
 def test_a_job_is_submitted_and_running_before_the_load_starts(stage: Stage, query: Query) -> None:
-    query.waits = ["tasks are being deployed"] * 3
+    query.pending_reasons = ["tasks are being deployed"] * 3
     stage.run()
     assert stage.phases() == [*PHASES[:2], "submit", *PHASES[2:]]
-    assert query.waits == []
+    assert query.pending_reasons == []
 
 
 def test_a_job_that_never_runs_fails_the_run(stage: Stage, query: Query) -> None:
-    query.waits = ["tasks are being deployed"] * 10_000
+    query.pending_reasons = ["tasks are being deployed"] * 10_000
     results = stage.run(limits={"ready_s": 4})
     assert results.ended == "failed_to_run"
     assert results.reason == "job running: not within 4 s: tasks are being deployed"
@@ -477,15 +481,15 @@ def test_a_job_that_never_runs_fails_the_run(stage: Stage, query: Query) -> None
 
 
 def test_a_job_that_is_not_running_again_has_not_recovered(stage: Stage, query: Query) -> None:
-    def show_message(loop: EventLoop) -> None:
+    def on_load(loop: EventLoop) -> None:
         record_steady(loop)
         loop.listen(break_job)
 
     def break_job(event: Event) -> None:
         if event.action == Action.FAULT_IN_EFFECT:
-            query.waits = ["2 of 4 tasks run"] * 10_000
+            query.pending_reasons = ["2 of 4 tasks run"] * 10_000
 
-    stage.during_load = show_message
+    stage.during_load = on_load
     stage.run(limits={"recover_s": 6})
     (lost,) = read_history(stage.folder.history).of(Action.NOT_RECOVERED)
     assert lost.value["reason"] == "recovery: not within 6 s: 2 of 4 tasks run"
@@ -503,36 +507,40 @@ def test_a_run_is_drained_when_the_job_has_committed(
     assert reasons == ([] if commits is None else [f"outputs committed: not within 5 s: {commits}"])
 
 
-@pytest.mark.parametrize("reading", [None, "40 records behind"])
+@pytest.mark.parametrize("lag_reason", [None, "40 records behind"])
 def test_commits_count_only_after_the_input_is_read_to_its_end(
-    stage: Stage, query: Query, sends: Sends, monkeypatch: pytest.MonkeyPatch, reading: str | None
+    stage: Stage,
+    query: Query,
+    load: AdjustableLoad,
+    monkeypatch: pytest.MonkeyPatch,
+    lag_reason: str | None,
 ) -> None:
     requested: list[object] = []
 
     def lag_pending(job: object) -> str | None:
         requested.append(job)
-        return reading
+        return lag_reason
 
     monkeypatch.setattr(Experiment, "checkpointed", property(lambda self: True))
-    monkeypatch.setattr(sends, "lag_pending", lag_pending, raising=False)
+    monkeypatch.setattr(load, "lag_pending", lag_pending, raising=False)
 
-    def show_message(loop: EventLoop) -> None:
+    def on_load(loop: EventLoop) -> None:
         record_steady(loop)
         loop.record(Action.CHECKPOINT_COMPLETED, checkpoint=1)
 
-    stage.during_load = show_message
+    stage.during_load = on_load
     stage.run(limits={"drain_s": 5})
     history = read_history(stage.folder.history)
     assert set(requested) == {query}
     reasons = [e.value["reason"] for e in history.of(Action.INPUT_NOT_READ)]
     assert reasons == (
-        [] if reading is None else [f"input read to its end: not within 5 s: {reading}"]
+        [] if lag_reason is None else [f"input read to its end: not within 5 s: {lag_reason}"]
     )
-    assert bool(history.of(Action.DRAINED)) == (reading is None)
+    assert bool(history.of(Action.DRAINED)) == (lag_reason is None)
 
 
 def test_a_checkpoint_is_awaited_before_any_fault(
-    stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, load: AdjustableLoad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Experiment, "checkpointed", property(lambda self: True))
     stage.during_load = record_steady
@@ -573,36 +581,36 @@ def test_a_report_that_cannot_be_written_keeps_the_verdict(
 def test_the_seed_and_the_limits_reach_the_scheduler(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: dict[str, Any] = {}
+    captured: dict[str, Any] = {}
 
-    class Listens(FaultScheduler):
-        def __init__(self, steps: Any, **about: Any) -> None:
-            given.update(about, steps=steps)
-            super().__init__(steps, **about)
+    class CapturingScheduler(FaultScheduler):
+        def __init__(self, steps: Any, **settings: Any) -> None:
+            captured.update(settings, steps=steps)
+            super().__init__(steps, **settings)
 
-    monkeypatch.setattr(runner, "FaultScheduler", Listens)
+    monkeypatch.setattr(runner, "FaultScheduler", CapturingScheduler)
     stage.run(seed=11, limits={"effect_s": 3, "trigger_s": 17})
-    assert (given["seed"], given["effect_s"], given["trigger_s"]) == (11, 3, 17)
-    assert [step.fault for step in given["steps"]] == ["kill"]
+    assert (captured["seed"], captured["effect_s"], captured["trigger_s"]) == (11, 3, 17)
+    assert [step.fault for step in captured["steps"]] == ["kill"]
 
 
 def test_a_run_shows_its_phases_and_the_faults_in_effect(stage: Stage) -> None:
     shown: list[Any] = []
     phases: list[tuple[str, str]] = []
 
-    class Shows(Quiet):
+    class CapturingView(RecordingView):
         def phase(self, name: str, detail: str) -> None:
             phases.append((name, detail))
 
         def update(self, now: object) -> None:
             shown.append(now)
 
-    stage.view = Shows()
+    stage.view = CapturingView()
     stage.run()
     assert phases == [(name, "") for name in [*PHASES, "judge"]]
-    assert ("kill on echo/server-1",) in [each.active for each in shown]
-    assert {each.phase for each in shown} <= set(PHASES)
-    elapsed = [each.elapsed_s for each in shown]
+    assert ("kill on echo/server-1",) in [figures.active for figures in shown]
+    assert {figures.phase for figures in shown} <= set(PHASES)
+    elapsed = [figures.elapsed_s for figures in shown]
     assert elapsed == sorted(elapsed)
     assert 0 < elapsed[-1] < 1000
 
@@ -625,40 +633,41 @@ def test_faults_without_duration_are_healed_before_the_run_recovers(stage: Stage
 
 
 @pytest.mark.parametrize(
-    ("given", "master"), [({}, "local[*]"), ({"master": "spark://here:7077"}, "spark://here:7077")]
+    ("options", "master"),
+    [({}, "local[*]"), ({"master": "spark://host:7077"}, "spark://host:7077")],
 )
 def test_spark_starts_before_anything_is_measured_and_ends_with_the_run(
-    stage: Stage, given: Mapping[str, Any], master: str
+    stage: Stage, options: Mapping[str, Any], master: str
 ) -> None:
-    stage.run(given=given)
-    assert stage.spark.asked == [(master, ""), ("start", "deploy"), ("stop", "judge")]
+    stage.run(options=options)
+    assert stage.spark.calls == [(master, ""), ("start", "deploy"), ("stop", "judge")]
 
 
 def test_outputs_are_read_and_judged_with_the_session_of_the_run(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Any] = []
-    judged = judge
+    real_judge = judge
 
     def collect(cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder) -> None:
-        read.append((cluster.run_id, experiment.name, spark, folder.path, stage.view.now))
+        read.append((cluster.run_id, experiment.name, spark, folder.path, stage.view.current_phase))
         read_everything(cluster, experiment, spark, folder)
 
-    def judging(*args: Any, **about: Any) -> Results:
-        read.append(about["spark"]())
-        about["warnings"] += ("one of its own",)
-        return judged(*args, **about)
+    def recording_judge(*args: Any, **options: Any) -> Results:
+        read.append(options["spark"]())
+        options["warnings"] += ("added by the judge",)
+        return real_judge(*args, **options)
 
     monkeypatch.setattr(runner, "collect_outputs", collect)
-    monkeypatch.setattr(runner, "judge", judging)
+    monkeypatch.setattr(runner, "judge", recording_judge)
     results = stage.run()
     folder = stage.folder.path.resolve()
     assert read[1:] == [stage.spark]
     ((run_id, name, spark, path, phase),) = read[:1]
     assert (run_id, name, spark, phase) == (results.run_id, "on-fakes", stage.spark, "read")
     assert path.resolve() == folder
-    assert results.warnings == ("one of its own",)
-    assert any(line.startswith("checking ") for line in stage.view.message)
+    assert results.warnings == ("added by the judge",)
+    assert any(line.startswith("checking ") for line in stage.view.messages)
 
 
 def test_an_interruption_while_reading_keeps_the_record_and_names_the_next_step(
@@ -667,10 +676,10 @@ def test_an_interruption_while_reading_keeps_the_record_and_names_the_next_step(
     def interrupt(*args: object, **kwargs: object) -> Any:
         raise Interrupted("SIGINT")
 
-    def fails(loop: EventLoop) -> None:
+    def terminate(loop: EventLoop) -> None:
         raise Interrupted("SIGTERM")
 
-    stage.during_load = fails
+    stage.during_load = terminate
     monkeypatch.setattr(runner, "judge", interrupt)
     results = stage.run()
     assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
@@ -688,38 +697,38 @@ def test_the_signal_that_interrupted_a_run_is_reported(stage: Stage) -> None:
 
 
 def test_leftovers_of_a_dead_run_are_removed_first(stage: Stage) -> None:
-    marks = {labels.RUN: "dead", labels.OWNER: f"{os.uname().nodename}:1:of-another-time"}
-    stage.runtime.create_network("sq-dead", marks)
+    tags = {labels.RUN: "dead", labels.OWNER: f"{os.uname().nodename}:1:of-another-time"}
+    stage.runtime.create_network("sq-dead", tags)
     stage.run()
     assert [found.name for found in stage.runtime.find_networks({})] == []
 
 
-def test_a_run_uses_the_cluster_that_it_is_given(stage: Stage) -> None:
-    stays: list[ClusterLease] = []
+def test_a_run_uses_the_cluster_of_its_provider(stage: Stage) -> None:
+    leases: list[ClusterLease] = []
 
-    class Lent:
-        """A provider of clusters that keeps the id of each run."""
+    class CapturingLeases:
+        """A provider of clusters that keeps each lease."""
 
         def cluster_for(self, lease: ClusterLease) -> contextlib.AbstractContextManager[Cluster]:
-            stays.append(lease)
+            leases.append(lease)
             return DedicatedClusters().cluster_for(lease)
 
-    results = stage.run(given={"cluster_leases": Lent()})
-    (lease,) = stays
+    results = stage.run(options={"cluster_leases": CapturingLeases()})
+    (lease,) = leases
     assert (lease.run_id, lease.experiment.name) == (results.run_id, "on-fakes")
     assert (lease.runtime, lease.clock) == (stage.runtime, stage.clock)
     lease.show_message("a line")
-    assert "a line" in stage.view.message
+    assert "a line" in stage.view.messages
     assert results.outcome == Outcome.HELD
 
 
 def test_commits_of_an_exactly_once_sink_are_recorded(stage: Stage, query: Query) -> None:
-    def show_message(loop: EventLoop) -> None:
+    def on_load(loop: EventLoop) -> None:
         record_steady(loop)
         loop.record(Action.CHECKPOINT_COMPLETED, checkpoint=3)
         loop.record(Action.OUTPUT_SEEN, output="input", end=600, grown=100)
 
-    stage.during_load = show_message
+    stage.during_load = on_load
     for sink, recorded in (("exactly-once", [3]), ("at-least-once", [])):
         stage.run(job={"jar": "job.jar", "sink": sink, "promise": PROMISE})
         committed = read_history(stage.folder.history).of(Action.SINK_COMMITTED)
@@ -732,29 +741,31 @@ PROMISE = {
 }
 
 
-@pytest.mark.parametrize("waits", [None, "no output for 2 s, and 4 s are needed"])
+@pytest.mark.parametrize("pending_reasons", [None, "no output for 2 s, and 4 s are needed"])
 def test_the_drain_awaits_quiet_output_of_an_existing_job(
-    stage: Stage, sends: Sends, monkeypatch: pytest.MonkeyPatch, waits: str | None
+    stage: Stage, load: AdjustableLoad, monkeypatch: pytest.MonkeyPatch, pending_reasons: str | None
 ) -> None:
     requested: list[object] = []
 
     def quiet_pending(job: object) -> Callable[[], str | None]:
         requested.append(job)
-        return lambda: waits
+        return lambda: pending_reasons
 
-    monkeypatch.setattr(sends, "quiet_pending", quiet_pending, raising=False)
+    monkeypatch.setattr(load, "quiet_pending", quiet_pending, raising=False)
     stage.during_load = record_steady
     job = {"existing": {"group": "copier", "quiet_s": 4}, "promise": PROMISE}
     stage.run(job=job, limits={"drain_s": 5})
     history = read_history(stage.folder.history)
     assert requested == [ExistingJob(group="copier", quiet_s=4)]
     reasons = [event.value["reason"] for event in history.of(Action.OUTPUTS_NOT_QUIET)]
-    assert reasons == ([] if waits is None else [f"outputs quiet: not within 9 s: {waits}"])
-    assert bool(history.of(Action.DRAINED)) == (waits is None)
+    assert reasons == (
+        [] if pending_reasons is None else [f"outputs quiet: not within 9 s: {pending_reasons}"]
+    )
+    assert bool(history.of(Action.DRAINED)) == (pending_reasons is None)
 
 
 def test_the_steady_state_does_not_await_output_of_a_job_that_writes_files(
-    stage: Stage, sends: Sends
+    stage: Stage, load: AdjustableLoad
 ) -> None:
     stage.during_load = lambda loop: loop.record(Action.SENT, **STEADY[Action.SENT])
     files = {"outputs": {"rows": {"hdfs": "/out", "identity": ("key",)}}}
@@ -769,11 +780,11 @@ def test_transactions_are_recorded_after_recovery_and_after_the_drain(
 ) -> None:
     recorded: list[tuple[str, str, str, str]] = []
 
-    def tell(experiment: Experiment, cluster: Cluster, loop: EventLoop, after: str) -> None:
+    def record(experiment: Experiment, cluster: Cluster, loop: EventLoop, after: str) -> None:
         loop.record(Action.TRANSACTIONS_SEEN, after=after)
-        recorded.append((experiment.name, cluster.run_id, after, stage.view.now))
+        recorded.append((experiment.name, cluster.run_id, after, stage.view.current_phase))
 
-    monkeypatch.setattr(runner, "record_transactions", tell)
+    monkeypatch.setattr(runner, "record_transactions", record)
     run_id = stage.run().run_id
     assert recorded == [
         ("on-fakes", run_id, "recovery", "recover"),
@@ -784,17 +795,21 @@ def test_transactions_are_recorded_after_recovery_and_after_the_drain(
 def test_a_node_that_exits_is_restarted_unless_a_fault_keeps_it_down(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held: list[tuple[str, tuple[str, ...]]] = []
+    kept_down: list[tuple[str, tuple[str, ...]]] = []
 
     @contextmanager
     def supervise(cluster: Cluster, loop: EventLoop, down: Callable[[], Any]) -> Iterator[None]:
-        loop.listen(lambda event: held.append((str(event.action), tuple(down()))))
+        loop.listen(lambda event: kept_down.append((str(event.action), tuple(down()))))
         yield
 
     monkeypatch.setattr(runner, "supervise", supervise)
     stage.run()
-    assert {down for action, down in held if action == "fault in effect"} == {("echo/server-1",)}
-    assert {down for action, down in held if action in ("sent", "fault healed", "drained")} == {()}
+    assert {down for action, down in kept_down if action == "fault in effect"} == {
+        ("echo/server-1",)
+    }
+    assert {
+        down for action, down in kept_down if action in ("sent", "fault healed", "drained")
+    } == {()}
 
 
 def test_a_job_is_watched_until_the_run_is_over(stage: Stage, query: Query) -> None:

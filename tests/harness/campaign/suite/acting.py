@@ -140,7 +140,7 @@ def theatre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Theatre:
     monkeypatch.setattr(runner, "start_load", made.start_load)
     monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
     monkeypatch.setattr(runner, "collect_outputs", read_everything)
-    monkeypatch.setattr(runner, "SparkInBackground", NoSpark(lambda: "").made)
+    monkeypatch.setattr(runner, "SparkInBackground", NoSpark(lambda: "").session_of)
     monkeypatch.setattr(
         runner, "judge", lambda *args, **options: made.measured(judge(*args, **options))
     )
