@@ -1,4 +1,4 @@
-"""Baselines measured before the injection: fresh ones are used, others are measured again."""
+"""Baselines measured before the injection: recent ones are used, older ones are measured again."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class SynchronousExecutor(Executor):
 class MeasuringPause(Pause):
     """A pause with a baseline; it counts the measurements."""
 
-    names: ClassVar[list[str]] = []
+    measured_on: ClassVar[list[str]] = []
 
     def baseline(self, cluster: Cluster, target: Target) -> Mapping[str, Any]:
-        self.names.append(target.name)
-        return {"count": len(self.names)}
+        self.measured_on.append(target.name)
+        return {"count": len(self.measured_on)}
 
 
 @pytest.fixture
 def cluster() -> Cluster:
-    MeasuringPause.names.clear()
+    MeasuringPause.measured_on.clear()
     return fake_cluster()
 
 
@@ -56,10 +56,10 @@ def test_every_candidate_node_is_measured_once(cluster: Cluster) -> None:
     cache = cache_of(cluster, "one of flink/taskmanager")
     cache.refresh()
     cache.refresh()
-    assert len(MeasuringPause.names) == 3
+    assert len(MeasuringPause.measured_on) == 3
     node = cluster.node("flink/taskmanager-2")
     assert cache.of([node]) == {node.name: {"count": 2}}
-    assert len(MeasuringPause.names) == 3
+    assert len(MeasuringPause.measured_on) == 3
 
 
 def test_an_old_baseline_is_measured_again_and_a_stale_one_is_not_used(cluster: Cluster) -> None:
@@ -81,18 +81,18 @@ def test_a_baseline_measured_before_a_cluster_change_is_discarded(cluster: Clust
     assert cache.of([node])[node.name] == {"count": 2}
     cache.refresh()
     assert cache.of([node])[node.name] == {"count": 3}
-    assert len(MeasuringPause.names) == 3
+    assert len(MeasuringPause.measured_on) == 3
 
 
 def test_a_failed_measurement_is_repeated_at_the_injection(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object) -> Mapping[str, Any]:
+    def failing_baseline(*_: object) -> Mapping[str, Any]:
         raise ConnectionError("unreachable")
 
     cache = cache_of(cluster, "flink/taskmanager-1")
     with monkeypatch.context() as patch:
-        patch.setattr(MeasuringPause, "baseline", fails)
+        patch.setattr(MeasuringPause, "baseline", failing_baseline)
         cache.refresh()
     assert cache.of([cluster.node("flink/taskmanager-1")])
 
@@ -113,7 +113,7 @@ def test_a_fault_without_baseline_is_not_measured(cluster: Cluster) -> None:
         ("from the leader of partition 0 of input to flink/taskmanager-1", False),
     ],
 )
-def test_a_target_that_only_the_system_knows_has_no_candidates(
+def test_a_target_that_is_resolved_at_the_injection_has_no_candidates(
     target: str, has_candidates: bool
 ) -> None:
     assert (all_candidates(parse_target(target)) is not None) == has_candidates

@@ -1,4 +1,4 @@
-"""When a fault in effect is verified again: step by step, with checks that the test completes."""
+"""When a fault in effect is verified again, with checks that the test completes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = 10**9
 
 
 class ManualChecks(Executor):
-    """ManualChecks that are under way until the test ends them."""
+    """An executor whose checks run until the test completes them."""
 
     def __init__(self) -> None:
         self.started: list[Future[Any]] = []
@@ -29,14 +29,14 @@ class ManualChecks(Executor):
     def wake(self) -> None:
         self.woken += 1
 
-    def end(self, at_s: float, *, in_effect: bool, gone: bool = False) -> RepeatedVerification:
-        seen = Evidence(in_effect=in_effect, gone=gone)
-        found = RepeatedVerification(seen_ns=int(at_s * S), evidence={"a": seen}, targets=1)
+    def complete(self, at_s: float, *, in_effect: bool, gone: bool = False) -> RepeatedVerification:
+        evidence = Evidence(in_effect=in_effect, gone=gone)
+        found = RepeatedVerification(seen_ns=int(at_s * S), evidence={"a": evidence}, targets=1)
         self.started[-1].set_result(found)
         return found
 
 
-def effect_watch(checks: ManualChecks, heal_s: float | None) -> EffectWatch:
+def watch_of(checks: ManualChecks, heal_s: float | None) -> EffectWatch:
     def verify() -> Any:
         return "the check"
 
@@ -47,13 +47,13 @@ def effect_watch(checks: ManualChecks, heal_s: float | None) -> EffectWatch:
 def check_moments(heal_s: float | None, until_s: float) -> list[float]:
     """The moments, to a tenth of a second, at which checks start if each completes at once."""
     checks, moments = ManualChecks(), []
-    watch = effect_watch(checks, heal_s)
+    watch = watch_of(checks, heal_s)
     for tenth in range(100, int(until_s * 10)):
         before = len(checks.started)
         watch.advance(tenth * S // 10)
         if len(checks.started) > before:
             moments.append(tenth / 10)
-            checks.end(tenth / 10, in_effect=True)
+            checks.complete(tenth / 10, in_effect=True)
             assert watch.take_result() is not None
     return moments
 
@@ -76,7 +76,7 @@ def test_checks_start_every_five_seconds_and_shortly_before_the_heal(
 
 def test_one_check_runs_at_a_time_and_its_result_is_taken_once() -> None:
     checks = ManualChecks()
-    watch = effect_watch(checks, None)
+    watch = watch_of(checks, None)
     assert watch.advance(14_999_999_999) is None
     assert (watch.check_under_way, watch.take_result()) == (None, None)
     assert watch.advance(15 * S) is None
@@ -84,24 +84,24 @@ def test_one_check_runs_at_a_time_and_its_result_is_taken_once() -> None:
     assert watch.advance(40 * S) is None
     assert len(checks.started) == 1
     assert (watch.last_verified_ns, checks.woken) == (10 * S, 0)
-    found = checks.end(41, in_effect=True)
+    found = checks.complete(41, in_effect=True)
     assert checks.woken == 1
     assert watch.advance(42 * S) is found
     assert (watch.last_verified_ns, watch.has_ended) == (41 * S, False)
     assert watch.take_result() is None
     watch.advance(42 * S)
-    assert len(checks.started) == 2, "the next one was due long ago"
+    assert len(checks.started) == 2, "the next check is overdue"
 
 
 def test_a_failed_check_changes_no_moment_and_an_early_end_stops_the_checks() -> None:
     checks = ManualChecks()
-    watch = effect_watch(checks, None)
+    watch = watch_of(checks, None)
     watch.advance(15 * S)
-    checks.end(16, in_effect=False)
+    checks.complete(16, in_effect=False)
     watch.advance(17 * S)
     assert (watch.last_verified_ns, watch.has_ended) == (10 * S, False)
     watch.advance(20 * S)
-    found = checks.end(21, in_effect=False, gone=True)
+    found = checks.complete(21, in_effect=False, gone=True)
     assert watch.advance(22 * S) is found
     assert watch.has_ended
     watch.advance(60 * S)
@@ -111,12 +111,12 @@ def test_a_failed_check_changes_no_moment_and_an_early_end_stops_the_checks() ->
 
 def test_a_fault_without_duration_is_checked_once_more() -> None:
     checks = ManualChecks()
-    watch = effect_watch(checks, None)
+    watch = watch_of(checks, None)
     assert not watch.final_check_is_done(12 * S), "the first call requests the check"
     watch.advance(12 * S)
     assert len(checks.started) == 1
-    assert not watch.final_check_is_done(13 * S), "under way"
-    checks.end(14, in_effect=True)
+    assert not watch.final_check_is_done(13 * S), "the check is still running"
+    checks.complete(14, in_effect=True)
     watch.take_result()
     assert watch.final_check_is_done(14 * S)
     watch.advance(60 * S)
@@ -125,7 +125,7 @@ def test_a_fault_without_duration_is_checked_once_more() -> None:
 
 def test_a_final_check_that_hangs_is_awaited_for_ten_seconds() -> None:
     checks = ManualChecks()
-    watch = effect_watch(checks, None)
+    watch = watch_of(checks, None)
     assert not watch.final_check_is_done(12 * S)
     watch.advance(12 * S)
     assert not watch.final_check_is_done(22 * S - 1)

@@ -1,4 +1,4 @@
-"""An existing Kafka and an existing job, which Streamquake has not deployed and does not change."""
+"""An existing Kafka and an existing job: Streamquake neither deploys nor changes them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from streamquake.reports.record.event import Action
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
-from tests.harness.run.test_load import PROMISE, ObservationWindow, Topic, topic
+from tests.harness.run.test_load import PROMISE, Topic, WatchTestbed, topic
 
 __all__ = ["topic"]
 
 GOOD = """\
-name: theirs
+name: existing-job
 topology: existing
 job:
   existing: {group: copier, quiet_s: 5}
@@ -41,31 +41,31 @@ faults:
   - {skew: {hot_share: 0.5}, target: the workload, at_s: 2, for_s: 1.5}
 checks: [exactly_once]
 """
-THERE = load_topology("existing")
+EXISTING = load_topology("existing")
 
 
 def load(text: str, sets: Sequence[str] = ()) -> Experiment:
     return experiment_of(parse_document(text, "e.yaml"), beside=Path(), sets=sets, seed=1)
 
 
-def reported(text: str) -> str:
+def problems_of(text: str) -> str:
     with pytest.raises(BadInput) as caught:
         load(text)
     return "\n".join(str(problem) for problem in caught.value.problems)
 
 
 def cluster() -> Cluster:
-    # Nothing of a runtime may be asked: there is nothing to run.
-    return Cluster(run_id="r", topology=THERE, runtime=None, clock=FakeClock())  # type: ignore[arg-type]
+    # No runtime: an existing Kafka needs no container, so any call of one fails the test.
+    return Cluster(run_id="r", topology=EXISTING, runtime=None, clock=FakeClock())  # type: ignore[arg-type]
 
 
 def test_an_existing_job_and_kafka_need_neither_program_nor_nodes() -> None:
-    made = load(GOOD, ["topology.services.kafka.endpoint=b1:9092,b2:9092"])
-    assert made.topology.nodes() == ()
-    assert made.job is not None
-    assert made.job.existing == ExistingJob(group="copier", quiet_s=5)
-    assert kafka.addresses(made.topology, "kafka", "input") == "b1:9092,b2:9092"
-    assert not made.checkpointed
+    existing = load(GOOD, ["topology.services.kafka.endpoint=b1:9092,b2:9092"])
+    assert existing.topology.nodes() == ()
+    assert existing.job is not None
+    assert existing.job.existing == ExistingJob(group="copier", quiet_s=5)
+    assert kafka.addresses(existing.topology, "kafka", "input") == "b1:9092,b2:9092"
+    assert not existing.checkpointed
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_an_existing_job_and_kafka_need_neither_program_nor_nodes() -> None:
 def test_a_fault_on_an_existing_kafka_is_rejected_with_the_next_step(
     fault: str, words: str
 ) -> None:
-    assert words in reported(
+    assert words in problems_of(
         GOOD.replace("{skew: {hot_share: 0.5}, target: the workload, at_s: 2, for_s: 1.5}", fault)
     )
 
@@ -117,7 +117,7 @@ def test_a_fault_on_an_existing_kafka_is_rejected_with_the_next_step(
     ],
 )
 def test_contradicting_settings_are_rejected(before: str, after: str, words: str) -> None:
-    assert words in reported(GOOD.replace(before, after))
+    assert words in problems_of(GOOD.replace(before, after))
 
 
 def test_an_existing_kafka_is_not_started_and_its_readiness_is_awaited(
@@ -125,18 +125,18 @@ def test_an_existing_kafka_is_not_started_and_its_readiness_is_awaited(
 ) -> None:
     answers = iter(["no answer", None])
     monkeypatch.setattr(kafka_admin, "unanswered", lambda *_: next(answers))
-    made = cluster()
-    message: list[str] = []
-    start_cluster(made, tags={}, limit_s=10, show_message=message.append)
-    assert made.nodes == {}
-    assert message[0].startswith("kafka ready")
-    assert kafka_admin.bootstrap(made, "kafka") == "localhost:9092"
+    existing = cluster()
+    messages: list[str] = []
+    start_cluster(existing, tags={}, limit_s=10, show_message=messages.append)
+    assert existing.nodes == {}
+    assert messages[0].startswith("kafka ready")
+    assert kafka_admin.bootstrap(existing, "kafka") == "localhost:9092"
 
 
 def test_an_existing_kafka_cannot_be_deployed_and_needs_no_container_engine() -> None:
     with pytest.raises(BadInput, match="it has only existing services"):
         topology_for_use("existing")
-    assert "container engine" not in [each.what for each in hindrances(None)]
+    assert "container engine" not in [hindrance.what for hindrance in hindrances(None)]
 
 
 def test_topics_of_an_existing_kafka_are_never_deleted() -> None:
@@ -144,22 +144,20 @@ def test_topics_of_an_existing_kafka_are_never_deleted() -> None:
         KafkaEngine().forget(cluster(), "kafka", RunResidue(run="r", folders=()))
 
 
-class Brokers:
-    """Existing topics -> the end offsets of their partitions."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, ends: Mapping[str, dict[int, int]]) -> None:
-        monkeypatch.setattr(kafka_admin, "topics_at", lambda brokers: tuple(ends))
-        monkeypatch.setattr(kafka_admin, "ends_at", lambda brokers, topic, committed: ends[topic])
+def use_topics(monkeypatch: pytest.MonkeyPatch, ends: Mapping[str, dict[int, int]]) -> None:
+    """Replace the topics of the Kafka: topic -> the end offsets of its partitions."""
+    monkeypatch.setattr(kafka_admin, "topics_at", lambda brokers: tuple(ends))
+    monkeypatch.setattr(kafka_admin, "ends_at", lambda brokers, topic, committed: ends[topic])
 
 
 def test_existing_topics_are_not_created_and_the_run_begins_at_their_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ends = {"orders": {0: 7, 1: 9}, "copies": {0: 3}}
-    Brokers(monkeypatch, ends)
-    made = cluster()
-    assert job_preparation.prepare_job(load(GOOD), made, "r") is None, "nothing is to be submitted"
-    assert made.run.begins == ends
+    use_topics(monkeypatch, ends)
+    existing = cluster()
+    assert job_preparation.prepare_job(load(GOOD), existing, "r") is None, "no job is submitted"
+    assert existing.run.begins == ends
 
 
 @pytest.mark.parametrize(
@@ -169,67 +167,68 @@ def test_existing_topics_are_not_created_and_the_run_begins_at_their_end(
         ({"orders": {0: 0}, "copies": {0: 0}}, "give it `partitions: 1`"),
     ],
 )
-def test_unsuitable_topics_stop_the_run(
+def test_unsuitable_topics_are_rejected_before_the_run(
     ends: Mapping[str, dict[int, int]], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Brokers(monkeypatch, ends)
+    use_topics(monkeypatch, ends)
     with pytest.raises(TopicMismatch, match=words):
         job_preparation.prepare_job(load(GOOD), cluster(), "r")
 
 
-def watched(folder: Path, group: str | None) -> tuple[ObservationWindow, RunLoad]:
-    made = ObservationWindow(
+def open_watch(folder: Path, group: str | None) -> tuple[WatchTestbed, RunLoad]:
+    existing = WatchTestbed(
         folder,
         job={"existing": {"group": group}, "promise": PROMISE},
         begins={"totals-topic": {0: 10, 1: 20}},
     )
     running: Any = None
-    return made, RunLoad(running=running, seconds=1, watch=made.watch)
+    return existing, RunLoad(running=running, seconds=1, watch=existing.watch)
 
 
 def test_an_older_open_transaction_does_not_hide_growth_of_other_partitions(
     tmp_path: Path, topic: Topic
 ) -> None:
-    """Four records of before stand behind it, and one of the run; three came to the other side."""
-    made, _ = watched(tmp_path, None)
+    """In partition 0, four records from before the run and one of the run are behind the open
+    transaction; three records of the run are in partition 1."""
+    existing, _ = open_watch(tmp_path, None)
     topic.stable, topic.open = {0: 6, 1: 23}, {0: 5, 1: 0}
-    made.look_after(1)
-    made.loop.tick()
-    (seen,) = made.loop.history().of(Action.OUTPUT_SEEN)
-    assert (seen.value["grown"], seen.value["end"]) == (3, 33)
-    assert made.samples("held_back") == {"totals/0": [1], "totals/1": [0]}
+    existing.poll_after(1)
+    existing.loop.tick()
+    (output,) = existing.loop.history().of(Action.OUTPUT_SEEN)
+    assert (output.value["grown"], output.value["end"]) == (3, 33)
+    assert existing.samples("held_back") == {"totals/0": [1], "totals/1": [0]}
 
 
 def test_the_drain_ends_when_the_group_has_read_all_and_output_is_quiet(
     tmp_path: Path, topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    behind = iter([40, 0, 0, 0])
-    made, load = watched(tmp_path, "copier")
-    monkeypatch.setattr(made.watch, "lag", lambda job: next(behind))
+    lags = iter([40, 0, 0, 0])
+    existing, load = open_watch(tmp_path, "copier")
+    monkeypatch.setattr(existing.watch, "lag", lambda job: next(lags))
     topic.stable = {0: 10, 1: 20}
-    made.look_after(60)
+    existing.poll_after(60)
     pending = load.quiet_pending(ExistingJob(group="copier", quiet_s=5))
     assert pending() == "the consumer group copier has not read 40 records yet"
-    made.look_after(4)
+    existing.poll_after(4)
     topic.stable = {0: 11, 1: 20}
-    made.look_after(4)
+    existing.poll_after(4)
     assert pending() == "no output for 0 s, and 5 s are needed"
-    topic.silent = "stable"
-    made.clock.sleep(60)
-    assert pending() is not None, "a Kafka that does not answer is not quiet"
-    topic.silent = ""
-    made.look_after(5)
+    topic.unreachable = "stable"
+    existing.clock.sleep(60)
+    assert pending() is not None, "an unreachable Kafka is not a quiet one"
+    topic.unreachable = ""
+    existing.poll_after(5)
     assert pending() is None
 
 
 def test_records_from_before_the_run_do_not_count_as_output(tmp_path: Path, topic: Topic) -> None:
-    made, _ = watched(tmp_path, None)
+    existing, _ = open_watch(tmp_path, None)
     topic.stable = {0: 10, 1: 20}
-    made.look_after(1)
-    made.loop.tick()
-    assert made.loop.history().of(Action.OUTPUT_SEEN) == ()
+    existing.poll_after(1)
+    existing.loop.tick()
+    assert existing.loop.history().of(Action.OUTPUT_SEEN) == ()
     topic.stable = {0: 12, 1: 20}
-    made.look_after(1)
-    made.loop.tick()
-    (seen,) = made.loop.history().of(Action.OUTPUT_SEEN)
-    assert (seen.value["grown"], seen.value["end"]) == (2, 32)
+    existing.poll_after(1)
+    existing.loop.tick()
+    (output,) = existing.loop.history().of(Action.OUTPUT_SEEN)
+    assert (output.value["grown"], output.value["end"]) == (2, 32)

@@ -13,21 +13,21 @@ from tests.fakes import fake_cluster
 
 
 class Runner:
-    """An engine whose first job is replaced while it is watched, and whose second job stays."""
+    """An engine whose first job is replaced while it is watched."""
 
     def __init__(self) -> None:
         self.watched: list[str] = []
-        self.asked: list[str] = []
+        self.queried: list[str] = []
 
     def submit(self, cluster: Cluster, service: str, job: JobSpec) -> str:
         return "first"
 
     def job_pending(self, cluster: Cluster, service: str, job: str) -> str | None:
-        self.asked.append(job)
+        self.queried.append(job)
         return None
 
     def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
-        self.asked.append(job)
+        self.queried.append(job)
         return None
 
     def follow(
@@ -43,15 +43,15 @@ class Runner:
         if job == "second":
             stop.set()
         else:
-            replaced(cluster)
+            replace_job(cluster)
 
 
-def replaced(cluster: Cluster) -> None:
+def replace_job(cluster: Cluster) -> None:
     assert cluster.run.job is not None
     cluster.run.job = replace(cluster.run.job, id="second")
 
 
-def submitted(runner: Runner, cluster: Cluster) -> RunningJob:
+def submit_to(runner: Runner, cluster: Cluster) -> RunningJob:
     spec = JobSpec(name="mine", sql="INSERT", parallelism=2)
     prepared = PreparedJob(
         service="flink",
@@ -64,7 +64,7 @@ def submitted(runner: Runner, cluster: Cluster) -> RunningJob:
 
 def test_the_cluster_records_how_its_job_was_submitted() -> None:
     cluster = fake_cluster()
-    job = submitted(Runner(), cluster)
+    job = submit_to(Runner(), cluster)
     assert cluster.run.job is not None
     assert (job.id, cluster.run.job.id) == ("first", "first")
     assert cluster.run.job.spec == JobSpec(name="mine", sql="INSERT", parallelism=2)
@@ -74,16 +74,16 @@ def test_the_cluster_records_how_its_job_was_submitted() -> None:
 def test_a_replacement_job_is_watched_next() -> None:
     runner, cluster = Runner(), fake_cluster()
     stop = threading.Event()
-    submitted(runner, cluster).follow(lambda note: None, lambda *sample: None, stop)
+    submit_to(runner, cluster).follow(lambda event: None, lambda *sample: None, stop)
     assert runner.watched == ["first", "second"]
 
 
 def test_queries_go_to_the_current_job_after_a_replacement() -> None:
     runner, cluster = Runner(), fake_cluster()
-    job = submitted(runner, cluster)
+    job = submit_to(runner, cluster)
     drained = job.drain_pending()
     job.pending()
-    replaced(cluster)
+    replace_job(cluster)
     job.pending()
     drained()
-    assert runner.asked == ["first", "second", "second"]
+    assert runner.queried == ["first", "second", "second"]

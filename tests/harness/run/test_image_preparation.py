@@ -1,4 +1,4 @@
-"""Which releases are verified against checksums that were pinned here."""
+"""Which releases are verified against pinned checksums."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def test_pinned_releases_are_verified_without_a_warning() -> None:
 def test_a_release_without_pinned_checksums_is_warned_of_each_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    there = vars(recipes.ImageRecipe)["checksums"].fget
+    real_checksums = vars(recipes.ImageRecipe)["checksums"].fget
 
     def without_kafka(self: recipes.ImageRecipe) -> Path:
-        return tmp_path / "none" if self.kind == "kafka" else Path(there(self))
+        return tmp_path / "none" if self.kind == "kafka" else Path(real_checksums(self))
 
     monkeypatch.setattr(recipes.ImageRecipe, "checksums", property(without_kafka))
-    monkeypatch.setattr(image_preparation, "ensure", lambda *given: None)
-    message: list[str] = []
+    monkeypatch.setattr(image_preparation, "ensure", lambda *args: None)
+    messages: list[str] = []
     store: Any = None
 
-    ensure_images(TOPOLOGY, store, message.append)
+    ensure_images(TOPOLOGY, store, messages.append)
 
     release = recipes.recipe("kafka").release
     assert not_verified(TOPOLOGY) == (f"kafka {release}",)
-    assert message[0].startswith(f"warning: kafka {release} is not verified")
+    assert messages[0].startswith(f"warning: kafka {release} is not verified")

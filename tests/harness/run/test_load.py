@@ -1,4 +1,4 @@
-"""The output watch: what it records and samples of a topic with open transactions."""
+"""The events and samples of the output watch, for a topic with open transactions."""
 
 from __future__ import annotations
 
@@ -25,28 +25,27 @@ PROMISE = {"outputs": {"totals": {"kafka": "totals-topic"}, "files": {"hdfs": "/
 
 
 class Topic:
-    """A topic of two partitions whose end offsets a test sets; it can be unreachable."""
+    """A topic of two partitions whose end offsets a test sets."""
 
     def __init__(self) -> None:
         self.stable = {0: 0, 1: 0}
         self.open = {0: 0, 1: 0}
-        self.silent = ""
+        self.unreachable = ""
+        """The offsets that cannot be fetched: "stable", "end", or none."""
         self.unreported: set[int] = set()
         """Partitions without a high watermark."""
 
     def end_offsets(
         self, cluster: Any, service: str, topic: str, *, committed: bool = True
     ) -> Mapping[int, int]:
-        if self.silent == ("stable" if committed else "end"):
+        if self.unreachable == ("stable" if committed else "end"):
             raise KafkaUnreachable("no answer in time")
         assert (service, topic) == ("kafka", "totals-topic")
-        recorded = {
-            n: end for n, end in self.stable.items() if committed or n not in self.unreported
-        }
-        return {n: end + (0 if committed else self.open[n]) for n, end in recorded.items()}
+        known = {n: end for n, end in self.stable.items() if committed or n not in self.unreported}
+        return {n: end + (0 if committed else self.open[n]) for n, end in known.items()}
 
 
-class ObservationWindow:
+class WatchTestbed:
     """An output watch on the fake runtime."""
 
     def __init__(
@@ -73,7 +72,7 @@ class ObservationWindow:
         stop = threading.Event()
         self.watch = OutputWatch(experiment, cluster, self.loop, "kafka", "run", stop)
 
-    def look_after(self, seconds: float) -> None:
+    def poll_after(self, seconds: float) -> None:
         self.clock.sleep(seconds)
         self.watch.poll()
 
@@ -86,79 +85,77 @@ class Reader:
     """A job that reports its read positions, for some partitions."""
 
     def __init__(self, read: Mapping[int, int]) -> None:
-        self.read = read
+        self._positions = read
 
     def positions(self, topic: str) -> Mapping[int, int]:
-        return self.read
+        return self._positions
 
 
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
-    made = Topic()
-    monkeypatch.setattr(kafka_admin, "end_offsets", made.end_offsets)
-    return made
+    fake = Topic()
+    monkeypatch.setattr(kafka_admin, "end_offsets", fake.end_offsets)
+    return fake
 
 
 @pytest.fixture
-def watched(tmp_path: Path, topic: Topic) -> ObservationWindow:
-    return ObservationWindow(tmp_path)
+def testbed(tmp_path: Path, topic: Topic) -> WatchTestbed:
+    return WatchTestbed(tmp_path)
 
 
 def test_records_held_back_by_an_open_transaction_are_sampled_by_partition(
-    topic: Topic, watched: ObservationWindow
+    topic: Topic, testbed: WatchTestbed
 ) -> None:
     topic.stable, topic.open = {0: 10, 1: 20}, {0: 5, 1: 0}
-    watched.look_after(1)
+    testbed.poll_after(1)
     topic.stable, topic.open = {0: 10, 1: 26}, {0: 9, 1: 0}
-    watched.look_after(1)
-    assert watched.samples("stable_end") == {"totals/0": [10, 10], "totals/1": [20, 26]}
-    assert watched.samples("end") == {"totals/0": [15, 19], "totals/1": [20, 26]}
-    assert watched.samples("held_back") == {"totals/0": [5, 9], "totals/1": [0, 0]}
+    testbed.poll_after(1)
+    assert testbed.samples("stable_end") == {"totals/0": [10, 10], "totals/1": [20, 26]}
+    assert testbed.samples("end") == {"totals/0": [15, 19], "totals/1": [20, 26]}
+    assert testbed.samples("held_back") == {"totals/0": [5, 9], "totals/1": [0, 0]}
 
 
 def test_a_partition_with_an_unknown_end_gets_no_held_back_sample(
-    topic: Topic, watched: ObservationWindow
+    topic: Topic, testbed: WatchTestbed
 ) -> None:
     topic.stable, topic.open, topic.unreported = {0: 10, 1: 20}, {0: 5, 1: 7}, {1}
-    watched.look_after(1)
+    testbed.poll_after(1)
     topic.unreported = set()
-    watched.look_after(1)
-    assert watched.samples("stable_end") == {"totals/0": [10, 10], "totals/1": [20, 20]}
-    assert watched.samples("end") == {"totals/0": [15, 15], "totals/1": [27]}
-    assert watched.samples("held_back") == {"totals/0": [5, 5], "totals/1": [7]}
+    testbed.poll_after(1)
+    assert testbed.samples("stable_end") == {"totals/0": [10, 10], "totals/1": [20, 20]}
+    assert testbed.samples("end") == {"totals/0": [15, 15], "totals/1": [27]}
+    assert testbed.samples("held_back") == {"totals/0": [5, 5], "totals/1": [7]}
 
 
 def test_samples_are_taken_once_a_second_and_polls_more_often(
-    topic: Topic, watched: ObservationWindow
+    topic: Topic, testbed: WatchTestbed
 ) -> None:
     for end in range(1, 11):
         topic.stable = {0: end, 1: 0}
-        watched.look_after(0.2)
-    watched.loop.tick()
-    assert watched.samples("held_back")["totals/0"] == [0, 0]
-    assert len(watched.loop.history().of(Action.OUTPUT_SEEN)) == 10
+        testbed.poll_after(0.2)
+    testbed.loop.tick()
+    assert testbed.samples("held_back")["totals/0"] == [0, 0]
+    assert len(testbed.loop.history().of(Action.OUTPUT_SEEN)) == 10
 
 
-def test_a_missed_sample_does_not_distort_the_rate(
-    topic: Topic, watched: ObservationWindow
-) -> None:
-    topic.stable, topic.silent = {0: 10, 1: 0}, "end"
+def test_a_missed_sample_does_not_distort_the_rate(topic: Topic, testbed: WatchTestbed) -> None:
+    topic.stable, topic.unreachable = {0: 10, 1: 0}, "end"
     with pytest.raises(KafkaUnreachable):
-        watched.look_after(1)
-    topic.stable, topic.silent = {0: 20, 1: 0}, ""
-    watched.look_after(1)
-    assert watched.samples("output_per_s")["totals"] == [10, 10]
-    assert watched.samples("held_back") == {"totals/0": [0], "totals/1": [0]}
+        testbed.poll_after(1)
+    topic.stable, topic.unreachable = {0: 20, 1: 0}, ""
+    testbed.poll_after(1)
+    assert testbed.samples("output_per_s")["totals"] == [10, 10]
+    assert testbed.samples("held_back") == {"totals/0": [0], "totals/1": [0]}
 
 
 @pytest.mark.parametrize(
     ("read", "lag"),
     [({}, 10), ({0: 100, 1: 100}, 0), ({0: 60, 1: 100}, 40), ({0: 100}, 10)],
-    ids=["says-nothing", "read-all", "behind-its-group", "says-of-one"],
+    ids=["reports-none", "read-all", "behind-its-group", "reports-one"],
 )
 def test_positions_reported_by_the_job_precede_offsets_of_its_group(
-    read: Mapping[int, int], lag: int, watched: ObservationWindow, monkeypatch: pytest.MonkeyPatch
+    read: Mapping[int, int], lag: int, testbed: WatchTestbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kafka_admin, "end_offsets", lambda *_: {0: 100, 1: 100})
     monkeypatch.setattr(kafka_admin, "group_offsets", lambda *_: {0: 100, 1: 90})
-    assert watched.watch.lag(Reader(read)) == lag  # type: ignore[arg-type]
+    assert testbed.watch.lag(Reader(read)) == lag  # type: ignore[arg-type]

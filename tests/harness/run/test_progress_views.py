@@ -1,4 +1,4 @@
-"""The figures of a run from its events, and the two ways they are shown."""
+"""The figures of a run from its events, and the two views of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def status() -> RunStatus:
 
 
 def test_figures_are_computed_from_events(status: RunStatus) -> None:
-    for each in (
+    for recorded in (
         event(1, Action.SENT, status="acknowledged", count=100, first=0, last=99),
         event(2, Action.SENT, status="unknown", count=5, first=100, last=104),
         event(3, Action.SENT, status="acknowledged", count=50, first=105, last=154),
@@ -38,7 +38,7 @@ def test_figures_are_computed_from_events(status: RunStatus) -> None:
         event(3, Action.CHECKPOINT_FAILED, checkpoint=2),
         event(3, Action.JOB_RESTARTING, restart=1),
     ):
-        status.on_event(each)
+        status.on_event(recorded)
     status.on_sample("lag", 42)
 
     now = status.now("disturb", 4.0, ["kill on flink/taskmanager-1"])
@@ -106,14 +106,14 @@ def test_the_live_panel_shows_the_figures() -> None:
         )
         view.live.refresh()
 
-    for message in (
+    for text in (
         "disturb",
         "1,234 of 60,000",
         "lag 7",
         "3 completed, 0 failed",
         "kill on flink/taskmanager-2",
     ):
-        assert message in written.getvalue()
+        assert text in written.getvalue()
 
 
 def test_without_a_terminal_lines_are_plain(capsys: pytest.CaptureFixture[str]) -> None:

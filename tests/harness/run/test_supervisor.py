@@ -25,8 +25,8 @@ class Testbed:
         writer = HistoryWriter(folder / "history.jsonl")
         metrics = Metrics(folder / "metrics.parquet")
         self.loop = EventLoop(writer, metrics, self.cluster.clock, show=lambda: None)
-        self.held: tuple[str, ...] = ()
-        self.supervisor = Supervisor(self.cluster, self.loop, lambda: self.held)
+        self.kept_down: tuple[str, ...] = ()
+        self.supervisor = Supervisor(self.cluster, self.loop, lambda: self.kept_down)
 
     def die(self) -> None:
         assert isinstance(self.cluster.runtime, FakeRuntime)
@@ -52,13 +52,13 @@ def test_a_node_that_exited_is_restarted_and_recorded(testbed: Testbed) -> None:
 
 
 def test_a_node_that_a_fault_keeps_down_is_not_restarted(testbed: Testbed) -> None:
-    testbed.held = (WORKER,)
+    testbed.kept_down = (WORKER,)
     testbed.die()
     testbed.supervisor.poll()
     assert testbed.status() == ContainerStatus.EXITED
 
 
-def test_a_node_that_exits_again_and_again_is_given_up(testbed: Testbed) -> None:
+def test_a_node_that_exits_too_often_is_given_up(testbed: Testbed) -> None:
     for _ in range(MAX_RESTARTS + 1):
         testbed.die()
         testbed.supervisor.poll()
@@ -67,8 +67,8 @@ def test_a_node_that_exits_again_and_again_is_given_up(testbed: Testbed) -> None
         testbed.cluster.pending(["flink"])
     testbed.loop.tick()
     (given_up,) = testbed.loop.history().of(Action.NODE_GIVEN_UP)
-    about = {"node": WORKER, "exit_code": 1, "times": MAX_RESTARTS}
-    assert given_up.value == about
+    expected = {"node": WORKER, "exit_code": 1, "times": MAX_RESTARTS}
+    assert given_up.value == expected
 
 
 def test_a_node_that_is_given_up_is_recorded_once(testbed: Testbed) -> None:

@@ -26,12 +26,12 @@ class Admin:
     """A fake admin client that creates topics at once."""
 
     def __init__(self) -> None:
-        self.made: dict[str, tuple[int, Mapping[str, str]]] = {}
+        self.created: dict[str, tuple[int, Mapping[str, str]]] = {}
 
     def create_topics(self, topics: list[NewTopic], **limits: float) -> dict[str, Any]:
         assert topics, "the client refuses an empty list"
         for topic in topics:
-            self.made[topic.topic] = (topic.num_partitions, dict(topic.config or {}))
+            self.created[topic.topic] = (topic.num_partitions, dict(topic.config or {}))
         return {}
 
 
@@ -42,25 +42,25 @@ def admin(monkeypatch: pytest.MonkeyPatch) -> Admin:
     return fake
 
 
-def created(job: Job | None) -> None:
+def create_topics_for(job: Job | None) -> None:
     workload = Numbered(records=10, rate_per_s=10, partitions=3)
-    planned = Experiment(name="by-hand", topology=TOPOLOGY, job=job, workload=workload)
+    planned = Experiment(name="topics", topology=TOPOLOGY, job=job, workload=workload)
     job_preparation._create_topics(planned, fake_cluster(TOPOLOGY))
 
 
 def test_outputs_are_stamped_on_append_and_the_input_is_not(admin: Admin) -> None:
-    created(Job(sql="SELECT 1", promise=PROMISE))
+    create_topics_for(Job(sql="SELECT 1", promise=PROMISE))
 
-    assert admin.made == {
+    assert admin.created == {
         "input": (3, {}),
         "totals": (2, {"message.timestamp.type": "LogAppendTime"}),
     }
 
 
 def test_without_a_job_the_input_topic_keeps_create_time(admin: Admin) -> None:
-    created(None)
+    create_topics_for(None)
 
-    assert admin.made == {"input": (3, {})}
+    assert admin.created == {"input": (3, {})}
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,6 @@ def test_without_a_job_the_input_topic_keeps_create_time(admin: Admin) -> None:
 def test_the_records_show_their_timestamp_type(
     spark: SparkSession, kinds: list[bool], stamped: str | None
 ) -> None:
-    seen = spark.createDataFrame([(kind,) for kind in kinds], "appended boolean")
+    records = spark.createDataFrame([(kind,) for kind in kinds], "appended boolean")
 
-    assert _timestamp_source(seen) == stamped
+    assert _timestamp_source(records) == stamped

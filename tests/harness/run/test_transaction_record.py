@@ -1,4 +1,4 @@
-"""The transactions that coordinators report, as recorded in the history."""
+"""The transactions that the coordinators report, as recorded in the history."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cluster() -> Cluster:
     return fake_cluster(WIDE)
 
 
-def reported(cluster: Cluster, folder: Path, **job: Any) -> list[Event]:
+def recorded_events(cluster: Cluster, folder: Path, **job: Any) -> list[Event]:
     loop = EventLoop(
         HistoryWriter(folder / "history.jsonl"),
         Metrics(folder / "metrics.parquet"),
@@ -43,7 +43,7 @@ def reported(cluster: Cluster, folder: Path, **job: Any) -> list[Event]:
     )
     experiment = Experiment.model_validate(
         {
-            "name": "told",
+            "name": "transactions",
             "topology": WIDE,
             "workload": LOAD,
             "job": {"sql": "SELECT 1", "promise": TOPIC, **job},
@@ -54,16 +54,16 @@ def reported(cluster: Cluster, folder: Path, **job: Any) -> list[Event]:
     return list(loop.history())
 
 
-def known(cluster: Cluster) -> FakeBrokers:
+def brokers_of(cluster: Cluster) -> FakeBrokers:
     found = cluster.clients["kafka"]
     assert isinstance(found, FakeBrokers)
     return found
 
 
 def test_every_transactional_id_of_the_run_is_recorded(cluster: Cluster, tmp_path: Path) -> None:
-    states = known(cluster).transaction_states
+    states = brokers_of(cluster).transaction_states
     states[:] = [replace(states[0], started_ms=7), replace(states[1], id="other-run-1")]
-    (event,) = reported(cluster, tmp_path)
+    (event,) = recorded_events(cluster, tmp_path)
     assert (event.action, event.kind) == (Action.TRANSACTIONS_SEEN, Kind.OK)
     assert event.process == "kafka"
     assert event.value["after"] == "drain"
@@ -84,9 +84,9 @@ def test_on_a_reused_cluster_only_ids_of_the_current_run_are_recorded(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     cluster.run.run_id = "next"
-    states = known(cluster).transaction_states
+    states = brokers_of(cluster).transaction_states
     states.append(replace(states[0], id="next-totals-0-1"))
-    (event,) = reported(cluster, tmp_path)
+    (event,) = recorded_events(cluster, tmp_path)
     assert [found["id"] for found in event.value["transactions"]] == ["next-totals-0-1"]
 
 
@@ -95,19 +95,19 @@ def test_unreachable_brokers_are_recorded_and_fail_nothing(
 ) -> None:
     for node in cluster.of_role("kafka/broker"):
         cluster.runtime.kill(node.container)
-    (event,) = reported(cluster, tmp_path)
+    (event,) = recorded_events(cluster, tmp_path)
     assert (event.action, event.process) == (Action.TRANSACTIONS_SEEN, "kafka")
     assert (event.kind, event.error) == (Kind.FAIL, "no broker runs")
     asked_ms = cluster.clock.epoch_ms()
-    reported_of = {"after": "drain", "asked_ms": asked_ms, "unanswered": "no broker runs"}
-    assert event.value == reported_of
+    expected = {"after": "drain", "asked_ms": asked_ms, "unanswered": "no broker runs"}
+    assert event.value == expected
 
 
-def test_unreachable_brokers_are_recorded_beside_the_answers_of_others(
+def test_unreachable_brokers_are_recorded_beside_the_answers_of_reachable_ones(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    known(cluster).silent = ("kafka/broker-2: timed out",)
-    (event,) = reported(cluster, tmp_path)
+    brokers_of(cluster).silent = ("kafka/broker-2: timed out",)
+    (event,) = recorded_events(cluster, tmp_path)
     assert event.value["unanswered"] == "kafka/broker-2: timed out"
     assert event.value["transactions"]
 
@@ -118,8 +118,8 @@ def test_an_error_of_the_library_is_recorded_too(
     def fail() -> None:
         raise ValueError("'Dead' is not a valid TransactionState")
 
-    monkeypatch.setattr(known(cluster), "every_transaction", fail)
-    (event,) = reported(cluster, tmp_path)
+    monkeypatch.setattr(brokers_of(cluster), "every_transaction", fail)
+    (event,) = recorded_events(cluster, tmp_path)
     message = """ValueError("'Dead' is not a valid TransactionState")"""
     assert (event.value["unanswered"], event.error) == (message, message)
 
@@ -130,7 +130,7 @@ def test_an_error_of_the_library_is_recorded_too(
 def test_without_a_transactional_sink_no_broker_is_queried(
     cluster: Cluster, tmp_path: Path, job: dict[str, Any]
 ) -> None:
-    assert reported(cluster, tmp_path, **job) == []
+    assert recorded_events(cluster, tmp_path, **job) == []
 
 
 def test_a_run_queries_after_recovery_and_after_the_drain(
