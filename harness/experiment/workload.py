@@ -88,7 +88,7 @@ class Workload(Model):
         of the rate (`sent_per_s`) to `measure`."""
         raise NotImplementedError
 
-    def note_problems(self, history: History) -> Iterator[str]:
+    def send_problems(self, history: History) -> Iterator[str]:
         """The problems of the recorded sends, such as records that no event reports."""
         return iter(())
 

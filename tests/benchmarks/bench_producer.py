@@ -48,7 +48,7 @@ def kafka_python(bootstrap: str, topic: str) -> int:
     def acknowledge(index: int, _: object) -> None:
         acknowledged.append(index)
 
-    for record in workload(topic).recipe(seed=1).between(0, RECORDS):
+    for record in workload(topic).load_definition(seed=1).between(0, RECORDS):
         sent = producer.send(topic, record.value(), record.key.encode(), partition=record.partition)
         sent.add_callback(partial(acknowledge, record.index))
     producer.flush()

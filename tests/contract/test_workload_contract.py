@@ -25,7 +25,7 @@ def wrong_plan(workload: Workload) -> Iterator[str]:
 
 def wrong_notes(workload: Workload) -> Iterator[str]:
     """Of a run that broke off before it sent anything nothing is wrong with the notes."""
-    yield from workload.note_problems(History([]))
+    yield from workload.send_problems(History([]))
 
 
 def broken(kind: type[Workload]) -> list[str]:
@@ -61,7 +61,7 @@ class Nothing(Workload):
     def topics(self) -> Mapping[str, int]:
         return {}
 
-    def note_problems(self, history: History) -> Iterator[str]:
+    def send_problems(self, history: History) -> Iterator[str]:
         yield "nothing was sent"
 
 

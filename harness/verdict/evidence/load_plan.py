@@ -27,7 +27,7 @@ def load_problems(workload: Workload, history: History) -> Iterator[str]:
         yield "its end is not recorded"
     elif done.kind == Kind.FAIL:
         yield done.error or "its sender failed"
-    yield from islice(workload.note_problems(history), MAX_PROBLEMS)
+    yield from islice(workload.send_problems(history), MAX_PROBLEMS)
     settled = sum(event.count for event in history.of(RecordsSent))
     if workload.planned is not None and settled < workload.planned:
         yield f"{settled:,} of {workload.planned:,} planned records were sent"

@@ -20,25 +20,25 @@ from streamquake.harness.workloads.numbered.frame import frame
 from streamquake.harness.workloads.numbered.generation_parameters import generation_parameters_of
 from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, KeyDistribution, segments
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
-from streamquake.harness.workloads.numbered.ranges import note_problems, sent_ranges
+from streamquake.harness.workloads.numbered.ranges import send_problems, sent_ranges
 from streamquake.harness.workloads.numbered.records import LoadDefinition
 from streamquake.harness.workloads.numbered.skew import SkewChange
 from streamquake.harness.workloads.numbered.workload_changes import (
     ScheduledChange,
-    in_force,
+    active_changes,
     scheduled_changes_of,
 )
 from streamquake.reports.record.history import History
 from streamquake.topologies.model import Topic
 
 LONGEST_STEP_US = 3_600_000_000
-"""Times the largest number of records, this fits in 64 bits."""
+"""Multiplied by the largest number of records, this fits in 64 bits."""
 
 
 @workloads.register
 class Numbered(Workload):
-    """Records that are a pure function of (seed, workload changes, index): the expected result
-    needs no ledger."""
+    """Records that are a pure function of (seed, workload changes, index), so that the expected
+    result is computed without a list of the records sent."""
 
     name: ClassVar[str] = "numbered"
 
@@ -57,7 +57,7 @@ class Numbered(Workload):
     skew: Skew = Skew()
     """How unevenly keys are chosen."""
     skew_changes: Annotated[tuple[SkewChange, ...], Field(strict=False)] = ()
-    """The records from which on keys are chosen with another skew."""
+    """Changes of the skew, each from one record on."""
     event_step_us: Annotated[int, Field(ge=0, le=LONGEST_STEP_US)] | None = None
     """Event time between two records in microseconds; by default given by the rate."""
     delivery_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60
@@ -84,12 +84,13 @@ class Numbered(Workload):
     def topics(self) -> Mapping[str, int]:
         return {self.topic: self.partitions}
 
-    def recipe(
+    def load_definition(
         self, seed: int, scheduled_changes: Sequence[ScheduledChange] = ()
     ) -> LoadDefinition:
         """All parameters that determine every record under this seed and these changes.
 
-        A later change affects no record before it. Raises ValueError for an unknown disturbance.
+        A change affects no earlier record. Raises ValueError for an unknown
+        disturbance.
         """
         step = (1000, self.rate_per_s) if self.event_step_us is None else (self.event_step_us, 1000)
         return LoadDefinition(
@@ -115,11 +116,11 @@ class Numbered(Workload):
         skew = self.skew
         for start in sorted(starts):
             skew = planned.get(start, skew)
-            active = tuple(in_force(changes, start).values())
-            drawn = next((s for t in reversed(active) if (s := t.change.skew)), skew)
+            active = tuple(active_changes(changes, start).values())
+            newest_skew = next((s for c in reversed(active) if (s := c.change.skew)), skew)
             parameters = generation_parameters_of(self.payload_bytes, active)
             distribution = KeyDistribution(
-                start=start, shares=drawn.shares(self.keys), generation=parameters
+                start=start, shares=newest_skew.shares(self.keys), generation=parameters
             )
             # A change of the rate alone does not change the records.
             if (
@@ -140,7 +141,7 @@ class Numbered(Workload):
         sender = NumberedSender(
             producer=Producer(producer_settings(bootstrap, self.delivery_timeout_s)),
             topic=self.topic,
-            recipe_of=partial(self.recipe, seed),
+            definition_of=partial(self.load_definition, seed),
             rate_per_s=self.rate_per_s,
             clock=clock,
             record_event=record_event,
@@ -148,9 +149,9 @@ class Numbered(Workload):
         )
         return sender.begin()
 
-    def note_problems(self, history: History) -> Iterator[str]:
-        return note_problems(history)
+    def send_problems(self, history: History) -> Iterator[str]:
+        return send_problems(history)
 
     def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
-        recipe = self.recipe(seed, scheduled_changes_of(history))
-        return frame(spark, recipe, sent_ranges(history, self.records))
+        definition = self.load_definition(seed, scheduled_changes_of(history))
+        return frame(spark, definition, sent_ranges(history, self.records))

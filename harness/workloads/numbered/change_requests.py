@@ -1,4 +1,4 @@
-"""Requests to change a running load: made by any thread, applied by the sending thread."""
+"""Requests to change a running load: any thread submits them, the sending thread applies them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 from streamquake.harness.experiment.workload import WorkloadFinished
 
-ANSWER_S = 10
-"""The sending thread polls the requests at least every few hundredths of a second."""
+REQUEST_TIMEOUT_S = 10
+"""Far above the poll interval of the sending thread, a few hundredths of a second."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeRequest:
-    """A disturbance to begin, or with no parameters to end."""
+    """A request to begin a disturbance, or without parameters to end it."""
 
     disturbance: str
     parameters: Mapping[str, Any] | None
-    answer: Future[int] = field(default_factory=Future)
-    """The first record that it affects."""
+    first_record: Future[int] = field(default_factory=Future)
+    """Resolves to the first record that the request affects."""
 
 
 class ChangeRequests:
-    """The queue of requests; closed when there is nothing left to send."""
+    """The queue of requests; closed when all records are sent."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,28 +33,29 @@ class ChangeRequests:
         self._end: int | None = None
 
     @property
-    def any(self) -> bool:
+    def has_any(self) -> bool:
         return bool(self._waiting)
 
     @property
-    def over(self) -> bool:
+    def is_closed(self) -> bool:
         return self._end is not None
 
-    def give(self, disturbance: str, parameters: Mapping[str, Any] | None) -> int:
-        """Wait until the request is applied; returns the first record that it affects.
+    def submit(self, disturbance: str, parameters: Mapping[str, Any] | None) -> int:
+        """Submit a request and wait until it is applied. Returns the first record that it affects.
 
         When the load has finished, ending a disturbance returns at once, and beginning one raises
-        WorkloadFinished. Raises TimeoutError when the sending thread does not take the request.
+        WorkloadFinished. Raises TimeoutError if the sending thread does not apply the request in
+        time.
         """
-        order = ChangeRequest(disturbance=disturbance, parameters=parameters)
+        request = ChangeRequest(disturbance=disturbance, parameters=parameters)
         with self._lock:
-            self._waiting.append(order)
+            self._waiting.append(request)
             if self._end is not None:
                 self._reject(self._end)
-        return order.answer.result(ANSWER_S)
+        return request.first_record.result(REQUEST_TIMEOUT_S)
 
-    def waiting(self) -> list[ChangeRequest]:
-        """Take all requests."""
+    def take_all(self) -> list[ChangeRequest]:
+        """Remove and return all queued requests."""
         if not self._waiting:
             return []
         with self._lock:
@@ -62,20 +63,20 @@ class ChangeRequests:
         return taken
 
     def close(self, end: int) -> None:
-        """No record from `end` on is sent; may be called again."""
+        """Reject all further requests, because no record from `end` on is sent; may run twice."""
         with self._lock:
             self._end = end if self._end is None else self._end
             self._reject(self._end)
 
     def _reject(self, end: int) -> None:
-        for order in self._waiting:
-            if order.parameters is None:
-                order.answer.set_result(end)
+        for request in self._waiting:
+            if request.parameters is None:
+                request.first_record.set_result(end)
             else:
-                order.answer.set_exception(
+                request.first_record.set_exception(
                     WorkloadFinished(
                         f"the workload had sent all of its records (up to {end:,}), so "
-                        f"{order.disturbance} affected no record; give it more `records`, or "
+                        f"{request.disturbance} affected no record; give it more `records`, or "
                         "inject earlier"
                     )
                 )

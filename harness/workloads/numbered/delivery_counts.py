@@ -1,5 +1,4 @@
-"""Counts of the acknowledged records that the client returns: keys, sizes, and the signs of each
-disturbance."""
+"""Counts of the acknowledged records: keys, sizes, and the signs of each disturbance."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class DeliveryCounts:
     most_copies: int = 1
 
     def add(self, record: DeliveryReport) -> None:
-        """Count one record by its key and size, which costs next to nothing."""
+        """Count one record by its key and size, without parsing its value."""
         key, size = record.key(), len(record)
         self.keys[key] = self.keys.get(key, 0) + 1
         self.records += 1
@@ -45,15 +44,15 @@ class DeliveryCounts:
         if size > self.largest_bytes:
             self.largest_bytes = size
 
-    def read(self, record: DeliveryReport, ordinary_ms: int) -> None:
-        """Inspect the content of one record too; `ordinary_ms` is the event time of an undisturbed
-        load, milliseconds."""
+    def inspect(self, record: DeliveryReport, undisturbed_ms: int) -> None:
+        """Parse the value of one record for signs of a disturbance; `undisturbed_ms` is its event
+        time in an undisturbed load."""
         value = record.value()
         event_time = EVENT_TIME.search(value)
         if event_time is None or not value.endswith(b"}"):
             self.unreadable += 1
             return
-        if (behind := ordinary_ms - int(event_time[1])) > 0:
+        if (behind := undisturbed_ms - int(event_time[1])) > 0:
             self.moved_back += 1
             self.furthest_back_ms = max(self.furthest_back_ms, behind)
         if (list_at := value.find(COPIES)) >= 0:
@@ -61,27 +60,25 @@ class DeliveryCounts:
             self.most_copies = max(self.most_copies, value.count(b",", list_at) + 1)
 
 
-def figures(tallies: Iterable[DeliveryCounts]) -> dict[str, Any]:
-    """Several counts combined, as plain figures."""
-    tallies = tuple(tallies)
+def figures(all_counts: Iterable[DeliveryCounts]) -> dict[str, Any]:
+    """The counts of several intervals combined, as JSON values."""
+    all_counts = tuple(all_counts)
     keys: Counter[bytes] = Counter()
-    for tally in tallies:
-        keys.update(tally.keys.copy())  # a copy, since the sender continues counting
-    counted = max(1, keys.total())
-    records = sum(tally.records for tally in tallies)
-    hottest = {
-        key.decode(): round(count / counted, 4) for key, count in keys.most_common(SHOWN_KEYS)
-    }
+    for counts in all_counts:
+        keys.update(counts.keys.copy())  # a copy, since the sender continues counting
+    total = max(1, keys.total())
+    records = sum(counts.records for counts in all_counts)
+    hottest = {key.decode(): round(count / total, 4) for key, count in keys.most_common(SHOWN_KEYS)}
     return {
         "records": records,
         "keys": len(keys),
         "hottest": hottest,
         "hottest_share": max(hottest.values(), default=0.0),
-        "bytes_per_record": round(sum(tally.bytes for tally in tallies) / max(1, records)),
-        "largest_bytes": max(tally.largest_bytes for tally in tallies),
-        "unreadable": sum(tally.unreadable for tally in tallies),
-        "moved_back": sum(tally.moved_back for tally in tallies),
-        "furthest_back_ms": max(tally.furthest_back_ms for tally in tallies),
-        "exploded": sum(tally.exploded for tally in tallies),
-        "most_copies": max(tally.most_copies for tally in tallies),
+        "bytes_per_record": round(sum(counts.bytes for counts in all_counts) / max(1, records)),
+        "largest_bytes": max(counts.largest_bytes for counts in all_counts),
+        "unreadable": sum(counts.unreadable for counts in all_counts),
+        "moved_back": sum(counts.moved_back for counts in all_counts),
+        "furthest_back_ms": max(counts.furthest_back_ms for counts in all_counts),
+        "exploded": sum(counts.exploded for counts in all_counts),
+        "most_copies": max(counts.most_copies for counts in all_counts),
     }

@@ -25,8 +25,9 @@ from streamquake.harness.workloads.numbered.layout import KeySegment
 from streamquake.harness.workloads.numbered.ranges import SendRange
 from streamquake.harness.workloads.numbered.records import AMOUNTS, EPOCH_MS, LoadDefinition
 
-PIECE = 1 << 15
-"""Ranges are split into this many records, so that they spread over tasks and no array is large."""
+PIECE_RECORDS = 1 << 15
+"""Ranges are split into pieces of this many records, so that tasks share them and arrays stay
+small."""
 COLUMNS = (
     "key",
     "seq",
@@ -40,66 +41,78 @@ COLUMNS = (
 )
 
 
-def frame(spark: SparkSession, recipe: LoadDefinition, ranges: Sequence[SendRange]) -> DataFrame:
+def frame(
+    spark: SparkSession, definition: LoadDefinition, ranges: Sequence[SendRange]
+) -> DataFrame:
     """One row per record of the ranges, with `COLUMNS`."""
     index = F.col("index")
-    start = _of_segment(recipe, index, lambda segment: segment.start)
-    slots = _of_segment(recipe, index, lambda segment: len(segment.slots))
-    first_slots = _first_slots(recipe)
-    first_slot = _of_segment(recipe, index, lambda segment: first_slots[segment.start])
+    start = _of_segment(definition, index, lambda segment: segment.start)
+    slots = _of_segment(definition, index, lambda segment: len(segment.slots))
+    first_slots = _first_slots(definition)
+    first_slot = _of_segment(definition, index, lambda segment: first_slots[segment.start])
     placed = (
         _indexes(spark, ranges)
         .withColumn("within", index - start)
         .withColumn("slots", slots)
         .withColumn("round", F.expr("within div slots"))
         .withColumn("slot", first_slot + F.col("within") % F.col("slots"))
-        .join(F.broadcast(_slots(spark, recipe)), "slot")
+        .join(F.broadcast(_slots(spark, definition)), "slot")
         .withColumn("seq", F.col("base") + F.col("round") * F.col("per_round") + F.col("rank"))
     )
-    return _with_fields(placed, recipe).select(*COLUMNS)
+    return _with_fields(placed, definition).select(*COLUMNS)
 
 
-def _with_fields(placed: DataFrame, recipe: LoadDefinition) -> DataFrame:
+def _with_fields(placed: DataFrame, definition: LoadDefinition) -> DataFrame:
     index = F.col("index")
-    numerator, denominator = recipe.event_ms
+    numerator, denominator = definition.event_ms
     elapsed = F.expr(f"(index * {numerator}L) div {denominator}L")
-    ordinary_ms = F.lit(EPOCH_MS).cast("bigint") + elapsed
+    undisturbed_ms = F.lit(EPOCH_MS).cast("bigint") + elapsed
     canonical = F.concat_ws("|", "key", "seq", "index", "event_time_ms", "amount", "payload")
     return (
-        placed.where(index >= _of_parameters(recipe, lambda parameters: parameters.poison_until))
-        .withColumn("hashed", F.xxhash64(F.lit(recipe.seed).cast("bigint"), index))
-        .withColumn("event_time_ms", ordinary_ms - _behind_ms(recipe))
+        placed.where(
+            index >= _of_parameters(definition, lambda parameters: parameters.poison_until)
+        )
+        .withColumn("hashed", F.xxhash64(F.lit(definition.seed).cast("bigint"), index))
+        .withColumn("event_time_ms", undisturbed_ms - _behind_ms(definition))
         .withColumn("amount", F.pmod("hashed", F.lit(AMOUNTS).cast("bigint")) + 1)
         .withColumn("hexed", F.lpad(F.hex("hashed"), 16, "0"))
-        .withColumn("size", _size(recipe).cast("int"))
+        .withColumn("size", _size(definition).cast("int"))
         .withColumn("payload", F.expr("substring(repeat(hexed, (size + 15) div 16), 1, size)"))
         .withColumn("checksum", F.crc32(F.encode(canonical, "utf-8")))
-        .withColumn("copies", _copies(recipe))
+        .withColumn("copies", _copies(definition))
     )
 
 
-def _size(recipe: LoadDefinition) -> Column:
+def _size(definition: LoadDefinition) -> Column:
     """The counterpart of `GenerationParameters.size`."""
-    large = _bits(LARGE_BIT) < _of_parameters(recipe, lambda parameters: parameters.large_chance)
+    large = _bits(LARGE_BIT) < _of_parameters(
+        definition, lambda parameters: parameters.large_chance
+    )
     return F.when(
-        large, _of_parameters(recipe, lambda parameters: parameters.large_bytes)
-    ).otherwise(_of_parameters(recipe, lambda parameters: parameters.payload_bytes))
+        large, _of_parameters(definition, lambda parameters: parameters.large_bytes)
+    ).otherwise(_of_parameters(definition, lambda parameters: parameters.payload_bytes))
 
 
-def _behind_ms(recipe: LoadDefinition) -> Column:
+def _behind_ms(definition: LoadDefinition) -> Column:
     """The counterpart of `GenerationParameters.behind_ms`."""
-    spread = _bits(JITTER_BIT) * _of_parameters(recipe, lambda parameters: parameters.jitter_ms + 1)
+    spread = _bits(JITTER_BIT) * _of_parameters(
+        definition, lambda parameters: parameters.jitter_ms + 1
+    )
     jitter = F.shiftright(spread, CHANCES.bit_length() - 1)
-    late = _bits(LATE_BIT) < _of_parameters(recipe, lambda parameters: parameters.late_chance)
+    late = _bits(LATE_BIT) < _of_parameters(definition, lambda parameters: parameters.late_chance)
     return jitter + F.when(
-        late, _of_parameters(recipe, lambda parameters: parameters.late_ms)
+        late, _of_parameters(definition, lambda parameters: parameters.late_ms)
     ).otherwise(0)
 
 
-def _copies(recipe: LoadDefinition) -> Column:
+def _copies(definition: LoadDefinition) -> Column:
     """The counterpart of `GenerationParameters.copies_of`."""
-    many = _bits(COPIES_BIT) < _of_parameters(recipe, lambda parameters: parameters.copies_chance)
-    return F.when(many, _of_parameters(recipe, lambda parameters: parameters.copies)).otherwise(1)
+    is_copied = _bits(COPIES_BIT) < _of_parameters(
+        definition, lambda parameters: parameters.copies_chance
+    )
+    return F.when(
+        is_copied, _of_parameters(definition, lambda parameters: parameters.copies)
+    ).otherwise(1)
 
 
 def _bits(lowest: int) -> Column:
@@ -109,9 +122,9 @@ def _bits(lowest: int) -> Column:
 
 def _indexes(spark: SparkSession, ranges: Iterable[SendRange]) -> DataFrame:
     pieces = [
-        (first, min(first + PIECE - 1, run.last), str(run.status))
-        for run in ranges
-        for first in range(run.first, run.last + 1, PIECE)
+        (first, min(first + PIECE_RECORDS - 1, sent.last), str(sent.status))
+        for sent in ranges
+        for first in range(sent.first, sent.last + 1, PIECE_RECORDS)
     ]
     table = pa.table(
         {
@@ -125,8 +138,8 @@ def _indexes(spark: SparkSession, ranges: Iterable[SendRange]) -> DataFrame:
     )
 
 
-def _slots(spark: SparkSession, recipe: LoadDefinition) -> DataFrame:
-    slots = [slot for segment in recipe.segments for slot in segment.slots]
+def _slots(spark: SparkSession, definition: LoadDefinition) -> DataFrame:
+    slots = [slot for segment in definition.segments for slot in segment.slots]
     table = pa.table(
         {
             "slot": pa.array(range(len(slots)), pa.int64()),
@@ -139,28 +152,30 @@ def _slots(spark: SparkSession, recipe: LoadDefinition) -> DataFrame:
     return spark.createDataFrame(table)
 
 
-def _first_slots(recipe: LoadDefinition) -> dict[int, int]:
-    """Where each segment's slots begin in the joined table, by the segment's first record."""
-    first, begins = 0, {}
-    for segment in recipe.segments:
-        begins[segment.start] = first
-        first += len(segment.slots)
-    return begins
+def _first_slots(definition: LoadDefinition) -> dict[int, int]:
+    """First record of a segment -> number of its first slot in the joined table."""
+    slot, first_slots = 0, {}
+    for segment in definition.segments:
+        first_slots[segment.start] = slot
+        slot += len(segment.slots)
+    return first_slots
 
 
-def _of_parameters(recipe: LoadDefinition, value: Callable[[GenerationParameters], int]) -> Column:
+def _of_parameters(
+    definition: LoadDefinition, value: Callable[[GenerationParameters], int]
+) -> Column:
     """An integer that depends on the generation parameters of a record."""
-    return _of_segment(recipe, F.col("index"), lambda segment: value(segment.generation))
+    return _of_segment(definition, F.col("index"), lambda segment: value(segment.generation))
 
 
 def _of_segment(
-    recipe: LoadDefinition, index: Column, value: Callable[[KeySegment], int]
+    definition: LoadDefinition, index: Column, value: Callable[[KeySegment], int]
 ) -> Column:
     """An integer that depends on the segment of a record."""
-    *_, last = recipe.segments
-    chosen, after = F.lit(value(last)).cast("bigint"), value(last)
-    for segment in reversed(recipe.segments[:-1]):
-        if (here := value(segment)) != after:
-            chosen = F.when(index < segment.end, F.lit(here).cast("bigint")).otherwise(chosen)
-            after = here
-    return chosen
+    *_, last = definition.segments
+    column, following = F.lit(value(last)).cast("bigint"), value(last)
+    for segment in reversed(definition.segments[:-1]):
+        if (own := value(segment)) != following:
+            column = F.when(index < segment.end, F.lit(own).cast("bigint")).otherwise(column)
+            following = own
+    return column

@@ -13,14 +13,14 @@ from typing import Any
 from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
 
 CHANCES = 1 << 16
-"""Shares are stored as multiples of one part in this many."""
+"""Shares are stored as whole numbers of this many parts."""
 JITTER_BIT, LARGE_BIT, LATE_BIT, COPIES_BIT = 0, 16, 32, 48
 """The lowest of the sixteen bits of a record's hash that select it for each disturbance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationParameters:
-    """How records are generated; the defaults are those of an undisturbed load."""
+    """How records are generated; the defaults generate an undisturbed load."""
 
     payload_bytes: int
     large_bytes: int = 0
@@ -29,12 +29,12 @@ class GenerationParameters:
     late_chance: int = 0
     jitter_ms: int = 0
     poison_until: int = 0
-    """Records before this index cannot be read."""
+    """Records before this index are malformed."""
     copies: int = 1
     copies_chance: int = 0
 
     @property
-    def ordinary(self) -> bool:
+    def undisturbed(self) -> bool:
         return self == GenerationParameters(payload_bytes=self.payload_bytes)
 
     def size(self, hashed: int) -> int:

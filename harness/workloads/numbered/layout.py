@@ -1,4 +1,4 @@
-"""The key of record i, and its sequence number within that key: closed form, no ledger.
+"""The key of record i, and its sequence number within that key, as a formula of i.
 
 A segment is a range of records with one skew and one set of generation parameters. Its keys follow
 a fixed table of slots, a seeded permutation that contains every key as often as the skew requires;
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from streamquake.harness.workloads.numbered.generation_parameters import GenerationParameters
 
 MAX_SLOTS = 1 << 16
-"""Limits the tables; a key whose share is smaller than one slot still gets one."""
+"""The largest table; a key with a share of less than one slot still gets one slot."""
 
 
 class KeySlot(NamedTuple):
@@ -30,12 +30,12 @@ class KeySlot(NamedTuple):
     per_round: int
     """How often the table contains the key."""
     rank: int
-    """The rank of this slot among them, from 0."""
+    """The rank of this slot among the slots of its key, from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyDistribution:
-    """From record `start` on: the share of each key, and how the records are generated."""
+    """The shares of the keys, and the generation parameters, from record `start` on."""
 
     start: int
     shares: Sequence[float]
@@ -44,7 +44,7 @@ class KeyDistribution:
 
 @dataclass(frozen=True, kw_only=True)
 class KeySegment:
-    """Records `start` <= i < `end` with one table of slots."""
+    """The records `start` <= i < `end`, which have one table of slots."""
 
     start: int
     end: int
@@ -53,8 +53,8 @@ class KeySegment:
 
     def place(self, index: int) -> tuple[int, int]:
         """(key number, sequence within the key) of record `index`."""
-        rounds, at = divmod(index - self.start, len(self.slots))
-        slot = self.slots[at]
+        rounds, position = divmod(index - self.start, len(self.slots))
+        slot = self.slots[position]
         return slot.key, slot.base + rounds * slot.per_round + slot.rank
 
     def places(self, first: int, end: int) -> Iterator[tuple[int, int]]:
@@ -67,16 +67,16 @@ def segments(
 ) -> tuple[KeySegment, ...]:
     """The segments of a load, by its key distributions in order."""
     ends = [distribution.start for distribution in distributions[1:]] + [records]
-    seen: Counter[int] = Counter()
-    made = []
+    records_before: Counter[int] = Counter()
+    result = []
     for number, (distribution, end) in enumerate(zip(distributions, ends, strict=True)):
-        slots = _slots(f"{seed}:{number}", distribution.shares, seen)
+        slots = _slots(f"{seed}:{number}", distribution.shares, records_before)
         segment = KeySegment(
             start=distribution.start, end=end, slots=slots, generation=distribution.generation
         )
-        made.append(segment)
-        seen += _records_per_key(segment)
-    return tuple(made)
+        result.append(segment)
+        records_before += _records_per_key(segment)
+    return tuple(result)
 
 
 def multiplicities(shares: Sequence[float]) -> list[int]:
@@ -86,13 +86,13 @@ def multiplicities(shares: Sequence[float]) -> list[int]:
     return [max(1, round(share / total * wanted)) for share in shares]
 
 
-def _slots(seed: str, shares: Sequence[float], seen: Counter[int]) -> tuple[KeySlot, ...]:
+def _slots(seed: str, shares: Sequence[float], records_before: Counter[int]) -> tuple[KeySlot, ...]:
     counts = multiplicities(shares)
     keys = [key for key, count in enumerate(counts) for _ in range(count)]
     random.Random(f"{seed}:layout").shuffle(keys)
     ranks = [itertools.count() for _ in counts]
     return tuple(
-        KeySlot(key=key, base=seen[key], per_round=counts[key], rank=next(ranks[key]))
+        KeySlot(key=key, base=records_before[key], per_round=counts[key], rank=next(ranks[key]))
         for key in keys
     )
 

@@ -1,4 +1,4 @@
-"""The pace of the load: how many records are due, at a rate that may change."""
+"""The pace of the load: how many records are due at a rate that may change."""
 
 from __future__ import annotations
 

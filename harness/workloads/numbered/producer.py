@@ -1,6 +1,6 @@
-"""Sends the records: one thread, one idempotent producer, an even rate, and no ledger.
+"""Sends the records: one thread, one idempotent producer, an even rate.
 
-While it runs its load can be changed: requests are queued, and the sending thread applies each
+The load can be changed while it is sent: requests are queued, and the sending thread applies each
 between two records, records it in the history, and only then sends the first affected record. The
 client is confluent-kafka (librdkafka): beside a cluster on two cores kafka-python does not reach
 50,000 records per second (`tests/benchmarks/bench_producer.py` measures both).
@@ -20,7 +20,7 @@ from streamquake.cluster.runtime.clock import Clock
 from streamquake.harness.workloads.numbered.change_log import ChangeInterval, WorkloadChangeLog
 from streamquake.harness.workloads.numbered.change_requests import ChangeRequests
 from streamquake.harness.workloads.numbered.pace import Pace
-from streamquake.harness.workloads.numbered.ranges import PendingRanges, SendStatus, notes_of
+from streamquake.harness.workloads.numbered.ranges import PendingRanges, SendStatus, sent_values
 from streamquake.harness.workloads.numbered.rate import RateSampler
 from streamquake.harness.workloads.numbered.records import LoadDefinition, Record
 from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
@@ -31,15 +31,15 @@ CHUNK_S = 0.025
 """Records are sent in chunks of this length: short enough for an even rate, long enough to be
 cheap."""
 CHUNK_RECORDS = 5_000
-"""Limits a chunk at very high rates, so that stopping and recording never wait long."""
-NOTE_S = 0.3
-CATCH_UP = 2
-"""After a stall the load runs at most at this multiple of its rate, instead of in one burst."""
+"""The largest chunk at very high rates, so that a stop or an event never waits long."""
+RECORD_EVERY_S = 0.3
+MAX_CATCH_UP = 2
+"""After a stall the load is sent at up to this multiple of its rate, instead of in one burst."""
 STOP_FLUSH_S = 10
-MAX_UNDER_WAY = 100_000
-MAX_UNDER_WAY_KB = 1 << 16
-"""Both limit the client's memory; beyond them the sender waits for acknowledgements."""
-REFUSED = {
+MAX_IN_FLIGHT = 100_000
+MAX_IN_FLIGHT_KB = 1 << 16
+"""Both limit the memory of the client; above them the sender waits for acknowledgements."""
+NOT_WRITTEN = {
     KafkaError.MSG_SIZE_TOO_LARGE,
     KafkaError.RECORD_LIST_TOO_LARGE,
     KafkaError.INVALID_RECORD,
@@ -48,7 +48,7 @@ REFUSED = {
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
 }
-"""Errors after which the record was certainly not written; after any other this is unknown."""
+"""After these errors the record is certainly not in the topic; after any other this is unknown."""
 
 
 def producer_settings(bootstrap: str, delivery_timeout_s: float) -> dict[str, Any]:
@@ -62,8 +62,8 @@ def producer_settings(bootstrap: str, delivery_timeout_s: float) -> dict[str, An
         "batch.size": 262_144,
         "compression.type": "none",
         "delivery.timeout.ms": int(delivery_timeout_s * 1000),
-        "queue.buffering.max.messages": MAX_UNDER_WAY,
-        "queue.buffering.max.kbytes": MAX_UNDER_WAY_KB,
+        "queue.buffering.max.messages": MAX_IN_FLIGHT,
+        "queue.buffering.max.kbytes": MAX_IN_FLIGHT_KB,
         "log_level": 2,
     }
 
@@ -76,7 +76,7 @@ class NumberedSender:
         *,
         producer: Producer,
         topic: str,
-        recipe_of: Callable[[Sequence[ScheduledChange]], LoadDefinition],
+        definition_of: Callable[[Sequence[ScheduledChange]], LoadDefinition],
         rate_per_s: int,
         clock: Clock,
         record_event: RecordEvent,
@@ -88,9 +88,9 @@ class NumberedSender:
         self._clock = clock
         self._emit = record_event
         self._measure = measure
-        self._settling = PendingRanges()
-        self._orders = ChangeRequests()
-        self._change_log = WorkloadChangeLog(recipe_of, clock.now_ns())
+        self._pending = PendingRanges()
+        self._requests = ChangeRequests()
+        self._change_log = WorkloadChangeLog(definition_of, clock.now_ns())
         self._pace = Pace(rate_per_s, clock.now_ns())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=PROCESS, daemon=True)
@@ -103,7 +103,7 @@ class NumberedSender:
 
     @property
     def sent(self) -> int:
-        return self._settling.counts[SendStatus.ACKNOWLEDGED]
+        return self._pending.counts[SendStatus.ACKNOWLEDGED]
 
     @property
     def done(self) -> bool:
@@ -114,17 +114,18 @@ class NumberedSender:
         return self
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
-        """Raises WorkloadFinished when everything has been sent."""
+        """Begin a disturbance; returns the first record that it affects. Raises WorkloadFinished if
+        all records are sent, and ValueError for an unknown disturbance."""
         ScheduledChange(0, disturbance, parameters).build_fault()
-        return self._orders.give(disturbance, parameters)
+        return self._requests.submit(disturbance, parameters)
 
     def settle(self, disturbance: str) -> int:
-        return self._orders.give(disturbance, None)
+        return self._requests.submit(disturbance, None)
 
     def sent_under(self, disturbance: str) -> Mapping[str, Any]:
         figures = self._change_log.sent_under(disturbance, self._clock.now_ns())
-        over = self._orders.over
-        return {**figures, "active": figures["active"] and not over, "finished": over}
+        finished = self._requests.is_closed
+        return {**figures, "active": figures["active"] and not finished, "finished": finished}
 
     def stop(self) -> None:
         self._stop.set()
@@ -133,64 +134,63 @@ class NumberedSender:
     def _run(self) -> None:
         try:
             self._send_all()
-        except Exception as error:  # noqa: BLE001 - the guard: reported as `failure`, never hidden
+        except Exception as error:  # noqa: BLE001 - reported as `failure`, never hidden
             self.failure = f"the workload's sender failed: {type(error).__name__}: {error}"
         finally:
             self._finish()
 
     def _send_all(self) -> None:
-        before_ns = noted_ns = self._clock.now_ns()
-        self._pace.change(self._rate_per_s, 0, before_ns)
-        index, records = 0, self._change_log.recipe.records
+        last_ns = recorded_ns = self._clock.now_ns()
+        self._pace.change(self._rate_per_s, 0, last_ns)
+        index, records = 0, self._change_log.definition.records
         while index < records and not self._stop.is_set():
-            self._take_orders(index)
+            self._apply_requests(index)
             now_ns = self._clock.now_ns()
             due = self._pace.due(now_ns) - index
-            size = min(due, 1 + CATCH_UP * self._pace.within(now_ns - before_ns), CHUNK_RECORDS)
+            size = min(due, 1 + MAX_CATCH_UP * self._pace.within(now_ns - last_ns), CHUNK_RECORDS)
             index = self._send(index, min(index + size, records))
-            before_ns = now_ns
-            if now_ns - noted_ns >= NOTE_S * 1e9:
-                noted_ns = now_ns
-                self._note()
+            last_ns = now_ns
+            if now_ns - recorded_ns >= RECORD_EVERY_S * 1e9:
+                recorded_ns = now_ns
+                self._record_progress()
             if size < CHUNK_RECORDS:
                 spent_s = (self._clock.now_ns() - now_ns) / 1e9
                 self._stop.wait(max(0.0, CHUNK_S - spent_s))
-        self._orders.close(index)
+        self._requests.close(index)
         self._await_acknowledgements()
 
-    def _take_orders(self, index: int) -> None:
+    def _apply_requests(self, index: int) -> None:
         """Apply the queued requests, from record `index` on."""
-        for order in self._orders.waiting():
-            change = ScheduledChange(index, order.disturbance, order.parameters)
+        for request in self._requests.take_all():
+            change = ScheduledChange(index, request.disturbance, request.parameters)
             try:
-                self._turn(change)
-            except ValueError as wrong:
-                order.answer.set_exception(wrong)
+                self._apply(change)
+            except ValueError as error:
+                request.first_record.set_exception(error)
             else:
-                order.answer.set_result(index)
+                request.first_record.set_result(index)
 
-    def _turn(self, apply_change: ScheduledChange) -> None:
+    def _apply(self, change: ScheduledChange) -> None:
         now_ns = self._clock.now_ns()
-        if not self._change_log.apply_change(apply_change, now_ns):
+        if not self._change_log.apply_change(change, now_ns):
             return
-        self._report(Kind.INFO, Action.WORKLOAD_STEERED, apply_change._asdict())
-        self._pace.change(
-            self._rate_per_s * self._change_log.factor(), apply_change.at_record, now_ns
-        )
+        self._record(Kind.INFO, Action.WORKLOAD_STEERED, change._asdict())
+        self._pace.change(self._rate_per_s * self._change_log.factor(), change.at_record, now_ns)
 
     def _send(self, first: int, end: int) -> int:
-        """Pass records to the client until it has all before `end`; returns where it stopped."""
-        for record in self._change_log.recipe.between(first, end):
-            while not self._hand_over(record):
+        """Give the client the records before `end`. Returns the index of the next record, which is
+        below `end` if the client's queue is full while a request or a stop is pending."""
+        for record in self._change_log.definition.between(first, end):
+            while not self._produce(record):
                 self._producer.poll(CHUNK_S)
-                if self._stop.is_set() or self._orders.any:
+                if self._stop.is_set() or self._requests.has_any:
                     return record.index
         self._producer.poll(0)
         return max(first, end)
 
-    def _hand_over(self, record: Record) -> bool:
-        """Pass one record to the client; False while its queue is full."""
-        on_delivery = partial(self._settled, record.index, self._change_log.current_interval)
+    def _produce(self, record: Record) -> bool:
+        """Give one record to the client; False if the queue of the client is full."""
+        on_delivery = partial(self._on_delivery, record.index, self._change_log.current_interval)
         try:
             self._producer.produce(
                 self._topic, record.value(), record.key, record.partition, on_delivery=on_delivery
@@ -198,28 +198,28 @@ class NumberedSender:
         except BufferError:
             return False
         except KafkaException as rejection:
-            if rejection.args[0].code() not in REFUSED:
+            if rejection.args[0].code() not in NOT_WRITTEN:
                 raise
-            self._settling.sending(1)
-            self._settling.settle(record.index, SendStatus.FAILED)
+            self._pending.add(1)
+            self._pending.settle(record.index, SendStatus.FAILED)
             return True
-        self._settling.sending(1)
+        self._pending.add(1)
         return True
 
-    def _settled(
+    def _on_delivery(
         self, index: int, interval: ChangeInterval, error: KafkaError | None, message: Message
     ) -> None:
         if error is None:
             status = SendStatus.ACKNOWLEDGED
             self._change_log.acknowledged(index, interval, message)
         else:
-            status = SendStatus.FAILED if error.code() in REFUSED else SendStatus.UNKNOWN
-        self._settling.settle(index, status)
+            status = SendStatus.FAILED if error.code() in NOT_WRITTEN else SendStatus.UNKNOWN
+        self._pending.settle(index, status)
 
     def _await_acknowledgements(self) -> None:
-        """Every send is settled by its own time limit; a stop shortens the wait."""
-        while not self._stop.is_set() and self._producer.flush(NOTE_S):
-            self._note()
+        """Wait until every send is settled, at the latest by its time limit, or until a stop."""
+        while not self._stop.is_set() and self._producer.flush(RECORD_EVERY_S):
+            self._record_progress()
 
     def _finish(self) -> None:
         try:
@@ -228,21 +228,21 @@ class NumberedSender:
                 self._producer.flush(1)
         except KafkaException as error:
             self.failure = self.failure or f"the workload's last records: {error}"
-        self._orders.close(self._change_log.recipe.records)
-        self._settling.settle_rest(SendStatus.UNKNOWN)
-        self._note()
-        counts = {str(status): count for status, count in self._settling.counts.items()}
-        self._report(Kind.OK if self.failure is None else Kind.FAIL, Action.WORKLOAD_DONE, counts)
+        self._requests.close(self._change_log.definition.records)
+        self._pending.settle_rest(SendStatus.UNKNOWN)
+        self._record_progress()
+        counts = {str(status): count for status, count in self._pending.counts.items()}
+        self._record(Kind.OK if self.failure is None else Kind.FAIL, Action.WORKLOAD_DONE, counts)
 
-    def _note(self) -> None:
-        for kind, value in notes_of(self._settling.take()):
-            self._report(kind, Action.SENT, value)
+    def _record_progress(self) -> None:
+        for kind, value in sent_values(self._pending.take()):
+            self._record(kind, Action.SENT, value)
         now_ns = self._clock.now_ns()
         if (per_s := self._rate.sample(now_ns, self.sent)) is not None:
             self._measure("sent_per_s", PROCESS, per_s)
         self._change_log.mark(now_ns)
 
-    def _report(self, kind: Kind, action: Action, value: dict[str, Any]) -> None:
+    def _record(self, kind: Kind, action: Action, value: dict[str, Any]) -> None:
         self._emit(
             EventDraft(
                 at_ns=self._clock.now_ns(),

@@ -1,8 +1,8 @@
-"""The known result of each send, by index range: acknowledged, failed, unknown.
+"""The result of each send, by ranges of record indexes: acknowledged, failed, unknown.
 
-`PendingRanges` stores one byte for each record in flight and returns settled records in order of
-the index and without holes, so that the history holds a few ranges per second and never a ledger.
-`sent_ranges` reads them back.
+`PendingRanges` stores one byte for each record in flight. It returns settled records in order of
+their index and without gaps, so that the history has a few ranges per second, not one entry for
+each record. `sent_ranges` reads them from the history.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ KINDS = {
 }
 _CODES = {status: code for code, status in enumerate(SendStatus, start=1)}
 _STATUSES = {code: status for status, code in _CODES.items()}
-_RUN = re.compile(rb"(.)\1*", re.DOTALL)
+_SAME_STATUS = re.compile(rb"(.)\1*", re.DOTALL)
 
 
 class SendRange(NamedTuple):
-    """Records `first` to `last`, both included, whose sends ended the same way."""
+    """Records `first` to `last`, both included, whose sends have the same result."""
 
     first: int
     last: int
@@ -53,137 +53,139 @@ class PendingRanges:
         self._codes = bytearray()
         self.counts = dict.fromkeys(SendStatus, 0)
 
-    def sending(self, count: int) -> None:
-        """The next `count` records are in flight."""
+    def add(self, count: int) -> None:
+        """Add the next `count` records to those in flight."""
         self._codes.extend(bytes(count))
 
     def settle(self, index: int, status: SendStatus) -> None:
+        """Set the result of a send."""
         self._codes[index - self._base] = _CODES[status]
         self.counts[status] += 1
 
     def settle_rest(self, status: SendStatus) -> None:
-        """All records still in flight get this status."""
-        left = self._codes.count(0)
+        """Set the result of all sends still in flight."""
+        in_flight = self._codes.count(0)
         self._codes = self._codes.replace(b"\0", bytes([_CODES[status]]))
-        self.counts[status] += left
+        self.counts[status] += in_flight
 
     def take(self) -> list[SendRange]:
-        """The ranges settled since the last call, up to the first record still in flight."""
+        """Remove and return the settled ranges before the first record still in flight."""
         unsettled = self._codes.find(0)
         end = len(self._codes) if unsettled < 0 else unsettled
         taken = [
-            SendRange(self._base + run.start(), self._base + run.end() - 1, _STATUSES[run[0][0]])
-            for run in _RUN.finditer(self._codes[:end])
+            SendRange(self._base + m.start(), self._base + m.end() - 1, _STATUSES[m[0][0]])
+            for m in _SAME_STATUS.finditer(self._codes[:end])
         ]
         del self._codes[:end]
         self._base += end
         return taken
 
 
-def notes_of(ranges: Iterable[SendRange]) -> Iterator[tuple[Kind, dict[str, Any]]]:
-    """One value of a `records sent` event for each status: [first, last, status, count], and
-    `ranges` [[first, last], ...] where the records between do not all have this status."""
+def sent_values(ranges: Iterable[SendRange]) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    """The value of a `records sent` event for each status: `first`, `last`, `status`, `count`, and
+    `ranges` [[first, last], ...] if not all records between `first` and `last` have the status."""
     by_status: dict[SendStatus, list[SendRange]] = {}
-    for run in ranges:
-        by_status.setdefault(run.status, []).append(run)
-    for status, runs in by_status.items():
+    for each in ranges:
+        by_status.setdefault(each.status, []).append(each)
+    for status, same in by_status.items():
         value: dict[str, Any] = {
-            "first": runs[0].first,
-            "last": runs[-1].last,
+            "first": same[0].first,
+            "last": same[-1].last,
             "status": str(status),
-            "count": sum(run.size for run in runs),
+            "count": sum(each.size for each in same),
         }
-        if len(runs) > 1:
-            value["ranges"] = [[run.first, run.last] for run in runs]
+        if len(same) > 1:
+            value["ranges"] = [[each.first, each.last] for each in same]
         yield KINDS[status], value
 
 
 def sent_ranges(history: History, records: int) -> list[SendRange]:
-    """What the history contains about every send, in order of the index, adjacent ranges merged.
+    """The result of every send in the history, in order of the index; adjacent ranges are merged.
 
-    When the workload's end is not in the history, the harness stopped early: records that it had
-    not recorded yet may have been sent, so the rest up to `records` is unknown. So are records
-    missing from a damaged history (`note_problems`); of a record that it contains twice, the first
-    entry counts.
+    If the history lacks the end of the workload, the harness stopped early and may have sent
+    records that it had not recorded yet: the rest up to `records` is unknown. Records that are
+    missing in a damaged history (`send_problems`) are unknown too; if it contains a record twice,
+    the first entry counts.
     """
     known: list[SendRange] = []
-    for run in _noted(history):
-        beyond = _beyond(known)
-        if run.first > beyond:
-            known.append(SendRange(beyond, run.first - 1, SendStatus.UNKNOWN))
-        if run.last >= beyond:
-            known.append(run._replace(first=max(run.first, beyond)))
+    for sent in _recorded_ranges(history):
+        next_index = _end(known)
+        if sent.first > next_index:
+            known.append(SendRange(next_index, sent.first - 1, SendStatus.UNKNOWN))
+        if sent.last >= next_index:
+            known.append(sent._replace(first=max(sent.first, next_index)))
     done = history.first(WorkloadDone)
     end = records if done is None else _settled(done) or 0
-    if _beyond(known) < end:
-        known.append(SendRange(_beyond(known), end - 1, SendStatus.UNKNOWN))
-    return list(_joined(known))
+    if _end(known) < end:
+        known.append(SendRange(_end(known), end - 1, SendStatus.UNKNOWN))
+    return list(_merged(known))
 
 
-def note_problems(history: History) -> Iterator[str]:
-    """Where the history contains a record twice or not at all: `PendingRanges` leaves no hole."""
-    beyond = 0
-    for run in _noted(history):
-        if run.first > beyond:
-            yield f"the history does not contain the records {beyond:,} to {run.first - 1:,}"
-        elif run.first < beyond:
-            end = min(run.last, beyond - 1)
-            yield f"the history contains twice the records {run.first:,} to {end:,}"
-        beyond = max(beyond, run.last + 1)
+def send_problems(history: History) -> Iterator[str]:
+    """Which records a damaged history contains twice or not at all, and which counts differ;
+    `PendingRanges` itself leaves no gap."""
+    next_index = 0
+    for sent in _recorded_ranges(history):
+        if sent.first > next_index:
+            yield f"the history does not contain the records {next_index:,} to {sent.first - 1:,}"
+        elif sent.first < next_index:
+            end = min(sent.last, next_index - 1)
+            yield f"the history contains twice the records {sent.first:,} to {end:,}"
+        next_index = max(next_index, sent.last + 1)
     done = history.first(WorkloadDone)
-    if done is not None and (settled := _settled(done)) not in (None, beyond):
-        yield f"{settled:,} records were settled, and the history contains {beyond:,}"
+    if done is not None and (settled := _settled(done)) not in (None, next_index):
+        yield f"{settled:,} records were settled, and the history contains {next_index:,}"
     elif done is not None:
-        yield from _other_results(done, history)
+        yield from _different_counts(done, history)
     for event in history.of(RecordsSent):
-        if event.count != sum(run.size for run in _runs(event)):
-            yield f"event {event.index} counts {event.count:,} records, and names others"
+        if event.count != sum(sent.size for sent in _ranges_of(event)):
+            yield f"event {event.index} counts {event.count:,} records, and its ranges differ"
 
 
-def _other_results(done: WorkloadDone, history: History) -> Iterator[str]:
-    """Where the workload's counts of results differ from those of the recorded ranges."""
-    ranges = _noted(history)
-    if sum(run.size for run in ranges) != _settled(done):
+def _different_counts(done: WorkloadDone, history: History) -> Iterator[str]:
+    """The results that the workload counted differently from the recorded ranges."""
+    ranges = _recorded_ranges(history)
+    if sum(sent.size for sent in ranges) != _settled(done):
         return  # reported as missing or duplicate records
     for status in SendStatus:
-        noted = sum(run.size for run in ranges if run.status == status)
-        if (counted := done.counts[status]) != noted:
-            yield f"{counted:,} sends were {status}, and the history contains {noted:,}"
+        recorded = sum(sent.size for sent in ranges if sent.status == status)
+        if (counted := done.counts[status]) != recorded:
+            yield f"{counted:,} sends were {status}, and the history contains {recorded:,}"
 
 
-def _noted(history: History) -> list[SendRange]:
+def _recorded_ranges(history: History) -> list[SendRange]:
     """The ranges of all `records sent` events, in order of the index."""
-    return sorted(run for event in history.of(RecordsSent) for run in _runs(event))
+    return sorted(sent for event in history.of(RecordsSent) for sent in _ranges_of(event))
 
 
-def _beyond(known: Sequence[SendRange]) -> int:
+def _end(known: Sequence[SendRange]) -> int:
+    """The index after the last known record."""
     return known[-1].last + 1 if known else 0
 
 
-def _joined(ranges: Iterable[SendRange]) -> Iterator[SendRange]:
+def _merged(ranges: Iterable[SendRange]) -> Iterator[SendRange]:
     """Adjacent ranges with the same status, merged."""
     last: SendRange | None = None
-    for run in ranges:
-        if last is not None and last.status == run.status and last.last + 1 == run.first:
-            last = last._replace(last=run.last)
+    for sent in ranges:
+        if last is not None and last.status == sent.status and last.last + 1 == sent.first:
+            last = last._replace(last=sent.last)
             continue
         if last is not None:
             yield last
-        last = run
+        last = sent
     if last is not None:
         yield last
 
 
 def _settled(done: WorkloadDone) -> int | None:
-    """How many records the workload had settled at its end; None where the history does not contain
-    it."""
+    """How many records were settled at the end of the workload; None if the history lacks it."""
     counts = list(done.counts.values())
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-def _runs(event: RecordsSent) -> Iterator[SendRange]:
+def _ranges_of(event: RecordsSent) -> Iterator[SendRange]:
     """The ranges of an event; a range that ends before it begins contains no record."""
     status = SendStatus(event.status)
     recorded = [[event.first, event.last]] if event.ranges is None else event.ranges
     ranges = (SendRange(int(first), int(last), status) for first, last in recorded)
-    yield from (run for run in ranges if run.size > 0)
+    yield from (sent for sent in ranges if sent.size > 0)

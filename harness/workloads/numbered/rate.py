@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 LEAST_NS = 150_000_000
-"""Over a shorter interval a few records more or less would show as a spike or a gap in a chart."""
+"""Over a shorter interval, a few records more or less would be a spike or a gap in a chart."""
 
 
 class RateSampler:
-    """Samples of the growth of a count, each over the time since the one before."""
+    """Samples of the growth of a count, each over the time since the previous sample."""
 
     def __init__(self, now_ns: int) -> None:
         self._since = (now_ns, 0)

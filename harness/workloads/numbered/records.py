@@ -4,7 +4,7 @@
 xxHash64 of the index's eight little-endian bytes under a seed that is itself the hash of the run's
 seed, which is what Spark's `xxhash64(seed, index)` computes
 (https://github.com/apache/spark/blob/master/sql/catalyst/src/main/java/org/apache/spark/sql/catalyst/expressions/XXH64.java).
-Integers only, so that rounding cannot look like a change.
+Integers only, because rounding could be mistaken for a changed record.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ AMOUNTS = 1000
 
 
 class Record(NamedTuple):
-    """One record: its fields, and its form in Kafka; a tuple, since making it must be cheap."""
+    """One record: its fields, and its form in Kafka; a tuple, because it must be cheap to
+    create."""
 
     key: str
     seq: int
@@ -36,13 +37,14 @@ class Record(NamedTuple):
     payload: str
     checksum: int
     copies: int
-    """Rows that a job which unnests the list of that name writes; the list is left out for one."""
+    """The number of rows of a job that unnests the list `copies`; one row if the list is left
+    out."""
     partition: int
     poison: bool = False
-    """Cannot be read; expected nowhere."""
+    """Malformed; no output may contain it."""
 
     def value(self) -> bytes:
-        """The record's Kafka value: JSON in a fixed field order; of poison, half of it."""
+        """The record's Kafka value: JSON in a fixed field order; a poison record has half of it."""
         value = (
             f'{{"key":"{self.key}","seq":{self.seq},"index":{self.index},'
             f'"event_time_ms":{self.event_time_ms},"amount":{self.amount},'
@@ -57,7 +59,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LoadDefinition:
-    """All that determines the records of one run."""
+    """All parameters that determine the records of one run."""
 
     seed: int
     segments: Sequence[KeySegment]
@@ -75,10 +77,11 @@ class LoadDefinition:
         index = first
         for segment in self.segments:
             parameters = segment.generation
-            size, behind_ms, copies, bent = parameters.payload_bytes, 0, 1, not parameters.ordinary
+            size, behind_ms, copies = parameters.payload_bytes, 0, 1
+            disturbed = not parameters.undisturbed
             for key_number, seq in segment.places(first, end):
                 hashed = _hash(index, hash_seed)
-                if bent:
+                if disturbed:
                     size, behind_ms = parameters.size(hashed), parameters.behind_ms(hashed)
                     copies = parameters.copies_of(hashed)
                 key = f"k-{key_number:05d}"

@@ -1,4 +1,4 @@
-"""A planned change of the keys' shares: no fault, but a load that is skewed by itself."""
+"""A planned change of the skew of a load, which is not a fault."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from streamquake.faults.mechanisms.key_shares import Skew
 
 
 class SkewChange(Skew):
-    """Another skew, from this record on."""
+    """Another skew, from record `at_record` on."""
 
     at_record: Annotated[int, Field(ge=1)]

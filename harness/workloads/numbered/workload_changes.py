@@ -1,8 +1,7 @@
-"""Workload changes: the record from which on the load is sent in another way, and the disturbance
-that causes it.
+"""Workload changes: a disturbance that begins or ends, and the first record that it affects.
 
-The history contains each as `workload steered`, before any record that it affects, so that the
-records can be generated again exactly: they are a pure function of (seed, workload changes, index).
+The history contains each as `workload steered`, before any record that it affects. The records are
+a pure function of (seed, workload changes, index), so they can be generated again exactly.
 """
 
 from __future__ import annotations
@@ -18,17 +17,18 @@ from streamquake.reports.record.run_events import WorkloadSteered
 
 
 class ScheduledChange(NamedTuple):
-    """From record `at_record` on: a disturbance, or with no parameters its end."""
+    """A disturbance that begins at record `at_record`, or without parameters its end."""
 
     at_record: int
     disturbance: str
     parameters: Mapping[str, Any] | None
 
     def build_fault(self) -> DataFault:
-        """The disturbance. Raises ValueError when it is unknown or its parameters are wrong."""
+        """The fault of the disturbance. Raises ValueError if it is unknown or its parameters are
+        wrong."""
         kind = faults.get(self.disturbance)
         if kind is None or not issubclass(kind, DataFault):
-            known = (name for name, each in faults.items() if issubclass(each, DataFault))
+            known = (name for name, fault in faults.items() if issubclass(fault, DataFault))
             raise ValueError(
                 f'numbered records cannot be steered into "{self.disturbance}"; known: '
                 f"{', '.join(known)}"
@@ -49,7 +49,7 @@ def scheduled_changes_of(history: History) -> tuple[ScheduledChange, ...]:
     )
 
 
-def in_force(
+def active_changes(
     scheduled_changes: Iterable[ScheduledChange], index: int
 ) -> Mapping[str, ScheduledChange]:
     """The disturbances that affect record `index`, by name."""

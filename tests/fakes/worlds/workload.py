@@ -49,7 +49,7 @@ class FakeLoad:
         self._workload = workload
         self._began_ns = clock.now_ns()
         self._looked_ns = self._began_ns
-        self._change_log = WorkloadChangeLog(partial(workload.recipe, 1), self._began_ns)
+        self._change_log = WorkloadChangeLog(partial(workload.load_definition, 1), self._began_ns)
         self._pace = Pace(workload.rate_per_s, self._began_ns)
         self._next = 0
 
@@ -87,7 +87,7 @@ class FakeLoad:
         while self._looked_ns < self._now_ns():
             self._looked_ns = min(self._looked_ns + MARK_NS, self._now_ns())
             due = min(self._pace.due(self._looked_ns), self._workload.records)
-            for record in self._change_log.recipe.between(self._next, due):
+            for record in self._change_log.definition.between(self._next, due):
                 self._change_log.acknowledged(
                     record.index, self._change_log.current_interval, Acknowledged(record)
                 )

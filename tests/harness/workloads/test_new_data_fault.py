@@ -1,4 +1,4 @@
-"""A new fault of the data is one class: nothing else knows it, and everything runs it."""
+"""A new fault of the data is one class: generator, Spark and validation need no other change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ LOAD = Numbered(records=RECORDS, rate_per_s=1000, keys=16)
 
 
 class FlashSale(DataFault):
-    """Everybody buys one thing, faster, in large late orders, and some of them are broken."""
+    """All customers buy one thing: a hot key, a higher rate, large and late records, some
+    malformed."""
 
     name: ClassVar[str] = "flash_sale"
     touches: ClassVar[str] = "sales"
@@ -69,43 +70,50 @@ SCHEDULED_CHANGES = (
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert FlashSale.name not in faults
     monkeypatch.setitem(faults._members, FlashSale.name, FlashSale)
 
 
-def test_the_generator_applies_every_primitive_while_it_is_in_force() -> None:
-    made = list(LOAD.recipe(seed=1, scheduled_changes=SCHEDULED_CHANGES).between(0, RECORDS))
-    plain = list(LOAD.recipe(seed=1).between(0, RECORDS))
+def test_the_generator_applies_every_part_of_an_active_change() -> None:
+    generated = list(
+        LOAD.load_definition(seed=1, scheduled_changes=SCHEDULED_CHANGES).between(0, RECORDS)
+    )
+    undisturbed = list(LOAD.load_definition(seed=1).between(0, RECORDS))
 
-    assert made[:BEGIN] == plain[:BEGIN]
-    under = made[BEGIN:END]
-    keys = Counter(record.key for record in under)
-    assert keys["k-00000"] / len(under) == pytest.approx(0.7, abs=0.05)
-    assert sum(record.poison for record in made) == 7
-    assert {len(record.payload) for record in under} == {80, 1000}
-    assert {record.copies for record in under} == {1, 4}
-    back = [p.event_time_ms - m.event_time_ms for m, p in zip(under, plain[BEGIN:], strict=False)]
+    assert generated[:BEGIN] == undisturbed[:BEGIN]
+    disturbed = generated[BEGIN:END]
+    keys = Counter(record.key for record in disturbed)
+    assert keys["k-00000"] / len(disturbed) == pytest.approx(0.7, abs=0.05)
+    assert sum(record.poison for record in generated) == 7
+    assert {len(record.payload) for record in disturbed} == {80, 1000}
+    assert {record.copies for record in disturbed} == {1, 4}
+    back = [
+        p.event_time_ms - m.event_time_ms
+        for m, p in zip(disturbed, undisturbed[BEGIN:], strict=False)
+    ]
     assert max(back) >= 5000
-    assert all(record.copies == 1 and len(record.payload) == 80 for record in made[END:])
+    assert all(record.copies == 1 and len(record.payload) == 80 for record in generated[END:])
 
 
-def test_spark_makes_the_same_records(spark: SparkSession) -> None:
+def test_spark_generates_the_same_records(spark: SparkSession) -> None:
     story = Story()
     for change in SCHEDULED_CHANGES:
         story.at(1, Action.WORKLOAD_STEERED, **change._asdict())
     story.sent(1, RECORDS)
     frame = LOAD.sent_frame(spark, story.history(), seed=1)
 
-    made = LOAD.recipe(seed=1, scheduled_changes=SCHEDULED_CHANGES).between(0, RECORDS)
+    generated = LOAD.load_definition(seed=1, scheduled_changes=SCHEDULED_CHANGES).between(
+        0, RECORDS
+    )
     fields = [name for name in COLUMNS if name != "status"]
     rows = frame.select(*fields).orderBy("index").collect()
     assert [tuple(row) for row in rows] == [
-        tuple(getattr(record, name) for name in fields) for record in made if not record.poison
+        tuple(getattr(record, name) for name in fields) for record in generated if not record.poison
     ]
 
 
-def test_it_is_in_effect_and_stands_in_the_record_by_name_and_parameters() -> None:
+def test_its_effect_is_verified_and_its_name_and_parameters_are_recorded() -> None:
     cluster = fake_cluster()
     load = FakeLoad(cluster.clock, Numbered(records=100_000, rate_per_s=500, keys=16))
     fault, cluster.run.steering = FlashSale(hot_share=0.7), load
@@ -113,32 +121,32 @@ def test_it_is_in_effect_and_stands_in_the_record_by_name_and_parameters() -> No
     load.steer(fault.name, fault.model_dump())
     cluster.clock.sleep(2)
 
-    seen = load.sent_under(fault.name)
-    assert fault.took_effect(seen, {})
-    assert seen["records_per_s"] == pytest.approx(1500, rel=0.05)
-    again = ScheduledChange(**json.loads(json.dumps(SCHEDULED_CHANGES[0]._asdict())))
-    assert again.change == fault.change
+    figures = load.sent_under(fault.name)
+    assert fault.took_effect(figures, {})
+    assert figures["records_per_s"] == pytest.approx(1500, rel=0.05)
+    read_back = ScheduledChange(**json.loads(json.dumps(SCHEDULED_CHANGES[0]._asdict())))
+    assert read_back.change == fault.change
 
 
-def test_its_own_validation_is_asked() -> None:
+def test_its_own_validation_is_used() -> None:
     experiment = Experiment(
-        name="by-hand", topology=TOPOLOGY, workload=Numbered(records=1, rate_per_s=1)
+        name="flash-sale", topology=TOPOLOGY, workload=Numbered(records=1, rate_per_s=1)
     )
 
     assert list(data_problem(FlashSale(hot_share=0.5), experiment)) == ["a flash sale needs a job"]
 
 
-def test_where_two_are_in_force_rates_multiply_and_the_later_of_a_kind_counts() -> None:
+def test_rates_of_active_changes_multiply_and_the_latest_skew_applies() -> None:
     both = (
         SCHEDULED_CHANGES[0],
         ScheduledChange(600, "skew", {"hot_share": 0.2}),
         ScheduledChange(700, "surge", {"factor": 2}),
     )
-    made = list(LOAD.recipe(seed=1, scheduled_changes=both).between(700, RECORDS))
+    generated = list(LOAD.load_definition(seed=1, scheduled_changes=both).between(700, RECORDS))
 
-    hot = sum(record.key == "k-00000" for record in made)
-    assert hot / len(made) == pytest.approx(0.2, abs=0.03)
-    assert {record.copies for record in made} == {1, 4}
+    hot = sum(record.key == "k-00000" for record in generated)
+    assert hot / len(generated) == pytest.approx(0.2, abs=0.03)
+    assert {record.copies for record in generated} == {1, 4}
     load = FakeLoad(fake_cluster().clock, LOAD)
     for change in both:
         load.steer(change.disturbance, change.parameters or {})

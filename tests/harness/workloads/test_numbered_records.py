@@ -1,4 +1,4 @@
-"""The workload's records: closed form against counting, and Python against Spark."""
+"""The records of the workload: the formula against counting, and Python against Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from streamquake.harness.workloads.numbered.workload_changes import ScheduledCha
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
 
-laws = st.one_of(
+skews = st.one_of(
     st.just({}),
     st.builds(lambda share: {"hot_share": share}, st.floats(0.05, 0.95)),
     st.builds(lambda exponent: {"zipf": exponent}, st.floats(0.1, 2.5)),
@@ -33,23 +33,25 @@ laws = st.one_of(
 
 
 @st.composite
-def workloads_(draw: st.DrawFn) -> Numbered:
+def drawn_workloads(draw: st.DrawFn) -> Numbered:
     records = draw(st.integers(1, 3000))
     starts = draw(st.sets(st.integers(1, 2999), max_size=3))
-    changes = tuple(SkewChange(at_record=at, **draw(laws)) for at in sorted(starts) if at < records)
+    changes = tuple(
+        SkewChange(at_record=at, **draw(skews)) for at in sorted(starts) if at < records
+    )
     return Numbered(
         records=records,
         rate_per_s=draw(st.integers(1, 100_000)),
         keys=draw(st.integers(1, 200)),
         payload_bytes=draw(st.integers(0, 90)),
-        skew=Skew(**draw(laws)),
+        skew=Skew(**draw(skews)),
         skew_changes=changes,
         event_step_us=draw(st.one_of(st.none(), st.integers(0, 10_000_000))),
     )
 
 
 def fields(record: Record) -> tuple[object, ...]:
-    """A record as the row that Spark makes, without its status."""
+    """A record as the row that Spark generates, without its status."""
     return tuple(getattr(record, name) for name in COLUMNS if name != "status")
 
 
@@ -77,7 +79,7 @@ def history(
 
 
 disturbances = st.one_of(
-    st.tuples(st.just("skew"), laws.filter(bool)),
+    st.tuples(st.just("skew"), skews.filter(bool)),
     st.tuples(st.just("surge"), st.just({"factor": 2.0})),
     st.tuples(
         st.just("large_records"),
@@ -104,40 +106,43 @@ disturbances = st.one_of(
 
 
 @st.composite
-def changes_(draw: st.DrawFn) -> tuple[ScheduledChange, ...]:
-    """Turns in the order in which a load takes them; some end what was never begun."""
+def drawn_changes(draw: st.DrawFn) -> tuple[ScheduledChange, ...]:
+    """Workload changes in order; some end a disturbance that never began."""
     starts = sorted(draw(st.lists(st.integers(0, 3200), max_size=5)))
     drawn = [(start, *draw(disturbances), draw(st.booleans())) for start in starts]
     return tuple(
-        ScheduledChange(at, name, None if end else given) for at, name, given, end in drawn
+        ScheduledChange(at, name, None if end else parameters)
+        for at, name, parameters, end in drawn
     )
 
 
 @settings(max_examples=60)
-@given(workload=workloads_(), seed=st.integers(-(2**63), 2**63 - 1))
+@given(workload=drawn_workloads(), seed=st.integers(-(2**63), 2**63 - 1))
 def test_the_sequence_of_a_key_counts_its_records(workload: Numbered, seed: int) -> None:
-    seen: Counter[str] = Counter()
-    for index, record in enumerate(workload.recipe(seed).between(0, workload.records)):
+    counts: Counter[str] = Counter()
+    for index, record in enumerate(workload.load_definition(seed).between(0, workload.records)):
         assert record.index == index
-        assert record.seq == seen[record.key]
+        assert record.seq == counts[record.key]
         assert record.partition == int(record.key[2:]) % workload.partitions
-        seen[record.key] += 1
-    assert sum(seen.values()) == workload.records
+        counts[record.key] += 1
+    assert sum(counts.values()) == workload.records
 
 
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
-@given(workload=workloads_(), seed=st.integers(-(2**63), 2**63 - 1))
-def test_spark_makes_the_same_records(spark: SparkSession, workload: Numbered, seed: int) -> None:
+@given(workload=drawn_workloads(), seed=st.integers(-(2**63), 2**63 - 1))
+def test_spark_generates_the_same_records(
+    spark: SparkSession, workload: Numbered, seed: int
+) -> None:
     frame = workload.sent_frame(spark, history((0, workload.records - 1, "acknowledged")), seed)
 
     assert tuple(frame.columns) == COLUMNS
     rows = sorted((tuple(row)[:-1] for row in frame.collect()), key=lambda row: int(row[2]))
-    assert rows == [fields(r) for r in workload.recipe(seed).between(0, workload.records)]
+    assert rows == [fields(r) for r in workload.load_definition(seed).between(0, workload.records)]
 
 
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
-@given(workload=workloads_(), scheduled_changes=changes_(), seed=st.integers(0, 9))
-def test_spark_makes_the_same_records_of_a_load_that_was_steered(
+@given(workload=drawn_workloads(), scheduled_changes=drawn_changes(), seed=st.integers(0, 9))
+def test_spark_generates_the_same_records_of_a_load_that_was_steered(
     spark: SparkSession,
     workload: Numbered,
     scheduled_changes: tuple[ScheduledChange, ...],
@@ -147,33 +152,37 @@ def test_spark_makes_the_same_records_of_a_load_that_was_steered(
     frame = workload.sent_frame(spark, whole, seed)
 
     rows = sorted((tuple(row)[:-1] for row in frame.collect()), key=lambda row: int(row[2]))
-    made = workload.recipe(seed, scheduled_changes).between(0, workload.records)
-    assert rows == [fields(record) for record in made if not record.poison]
+    generated = workload.load_definition(seed, scheduled_changes).between(0, workload.records)
+    assert rows == [fields(record) for record in generated if not record.poison]
 
 
 @settings(max_examples=40)
-@given(workload=workloads_(), scheduled_changes=changes_(), seed=st.integers(0, 9))
-def test_a_later_turn_changes_no_record_before_it(
+@given(workload=drawn_workloads(), scheduled_changes=drawn_changes(), seed=st.integers(0, 9))
+def test_a_change_affects_no_earlier_record(
     workload: Numbered, scheduled_changes: tuple[ScheduledChange, ...], seed: int
 ) -> None:
-    whole = list(workload.recipe(seed, scheduled_changes).between(0, workload.records))
+    whole = list(workload.load_definition(seed, scheduled_changes).between(0, workload.records))
 
-    for taken, change in enumerate(scheduled_changes):
-        known = workload.recipe(seed, scheduled_changes[:taken]).between(0, workload.records)
-        assert list(known)[: change.at_record] == whole[: change.at_record]
+    for applied, change in enumerate(scheduled_changes):
+        generated = workload.load_definition(seed, scheduled_changes[:applied]).between(
+            0, workload.records
+        )
+        assert list(generated)[: change.at_record] == whole[: change.at_record]
 
 
 def test_any_interval_is_generated_without_the_ones_before() -> None:
     workload = Numbered(
         records=1000, rate_per_s=10, skew_changes=(SkewChange(at_record=300, zipf=1.0),)
     )
-    recipe = workload.recipe(seed=5)
+    definition = workload.load_definition(seed=5)
 
-    assert list(recipe.between(250, 420)) == list(recipe.between(0, 1000))[250:420]
+    assert list(definition.between(250, 420)) == list(definition.between(0, 1000))[250:420]
 
 
 def test_the_value_is_json_and_its_checksum_covers_every_field() -> None:
-    (record,) = Numbered(records=1, rate_per_s=1, payload_bytes=20).recipe(seed=3).between(0, 1)
+    (record,) = (
+        Numbered(records=1, rate_per_s=1, payload_bytes=20).load_definition(seed=3).between(0, 1)
+    )
     value = json.loads(record.value())
 
     assert list(value) == [name for name in COLUMNS if name not in ("copies", "status")]
@@ -186,11 +195,11 @@ def test_the_value_is_json_and_its_checksum_covers_every_field() -> None:
 @pytest.mark.parametrize(
     ("skew", "share"), [({"hot_share": 0.9}, 0.9), ({}, 1 / 50), ({"zipf": 1.1}, 0.2585)]
 )
-def test_the_first_key_has_the_share_that_the_skew_gives_it(
-    skew: dict[str, float], share: float
-) -> None:
+def test_the_first_key_has_the_share_of_the_skew(skew: dict[str, float], share: float) -> None:
     workload = Numbered(records=20_000, rate_per_s=1, keys=50, skew=Skew(**skew))
-    hot = sum(record.key == "k-00000" for record in workload.recipe(seed=1).between(0, 20_000))
+    hot = sum(
+        record.key == "k-00000" for record in workload.load_definition(seed=1).between(0, 20_000)
+    )
 
     assert hot / 20_000 == pytest.approx(share, rel=0.05)
 
@@ -198,10 +207,12 @@ def test_the_first_key_has_the_share_that_the_skew_gives_it(
 def test_another_seed_gives_other_records() -> None:
     workload = Numbered(records=100, rate_per_s=1)
 
-    assert list(workload.recipe(1).between(0, 100)) != list(workload.recipe(2).between(0, 100))
+    assert list(workload.load_definition(1).between(0, 100)) != list(
+        workload.load_definition(2).between(0, 100)
+    )
 
 
-def test_statuses_come_from_the_ranges_and_what_was_not_sent_is_no_row(
+def test_statuses_are_those_of_the_ranges_and_unsent_records_have_no_row(
     spark: SparkSession,
 ) -> None:
     workload = Numbered(records=100, rate_per_s=1)
@@ -209,11 +220,11 @@ def test_statuses_come_from_the_ranges_and_what_was_not_sent_is_no_row(
 
     frame = workload.sent_frame(spark, history(*ranges), seed=1)
 
-    counted = {row.status: row["count"] for row in frame.groupBy("status").count().collect()}
-    assert counted == {"acknowledged": 10, "failed": 5, "unknown": 5}
+    counts = {row.status: row["count"] for row in frame.groupBy("status").count().collect()}
+    assert counts == {"acknowledged": 10, "failed": 5, "unknown": 5}
 
 
-def test_what_a_crashed_harness_had_not_noted_is_unknown(spark: SparkSession) -> None:
+def test_records_that_a_crashed_harness_had_not_recorded_are_unknown(spark: SparkSession) -> None:
     workload = Numbered(records=100, rate_per_s=1)
 
     frame = workload.sent_frame(spark, history((0, 9, "acknowledged"), done=False), seed=1)
@@ -221,7 +232,7 @@ def test_what_a_crashed_harness_had_not_noted_is_unknown(spark: SparkSession) ->
     assert frame.where("status = 'unknown'").count() == 90
 
 
-def test_what_a_crashed_harness_had_steered_is_made_as_it_was_told(spark: SparkSession) -> None:
+def test_changes_before_a_crash_of_the_harness_are_applied(spark: SparkSession) -> None:
     workload = Numbered(records=100, rate_per_s=1)
     recorded = history(
         (0, 9, "acknowledged"),
@@ -231,8 +242,8 @@ def test_what_a_crashed_harness_had_steered_is_made_as_it_was_told(spark: SparkS
 
     frame = workload.sent_frame(spark, recorded, seed=1)
 
-    counted = {row.status: row["count"] for row in frame.groupBy("status").count().collect()}
-    assert counted == {"acknowledged": 7, "unknown": 90}
+    counts = {row.status: row["count"] for row in frame.groupBy("status").count().collect()}
+    assert counts == {"acknowledged": 7, "unknown": 90}
 
 
 @pytest.mark.parametrize(
@@ -246,12 +257,12 @@ def test_what_a_crashed_harness_had_steered_is_made_as_it_was_told(spark: SparkS
         {"colour": "red"},
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_parameters_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Numbered(records=1000, rate_per_s=1, **wrong)
 
 
-def test_a_workload_is_named_by_one_word() -> None:
+def test_a_workload_is_one_key_with_its_name() -> None:
     numbered = {"numbered": {"records": 1, "rate_per_s": 1}}
     assert part_of(workloads, numbered) == Numbered(records=1, rate_per_s=1)
     with pytest.raises(ValueError, match="expected one workload by name"):

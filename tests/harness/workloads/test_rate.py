@@ -7,13 +7,13 @@ from streamquake.harness.workloads.numbered.rate import RateSampler
 S = 10**9
 
 
-def test_a_rate_is_the_growth_of_a_second() -> None:
+def test_a_rate_is_the_growth_per_second() -> None:
     rate = RateSampler(5 * S)
     assert rate.sample(6 * S, 2000) == 2000
     assert rate.sample(int(6.5 * S), 2500) == 1000
 
 
-def test_what_came_just_after_a_sample_counts_for_the_next() -> None:
+def test_records_just_after_a_sample_count_for_the_next_one() -> None:
     rate = RateSampler(0)
     assert rate.sample(S, 1000) == 1000
     assert rate.sample(S + 1_000_000, 1054) is None

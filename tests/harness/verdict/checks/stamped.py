@@ -53,7 +53,7 @@ def outs() -> list[Out]:
     """Everything came, at once."""
     return [
         Out(record, record.index / 100 + 0.05, number(record) % 4)
-        for record in WORKLOAD.recipe(seed=0).between(0, WORKLOAD.records)
+        for record in WORKLOAD.load_definition(seed=0).between(0, WORKLOAD.records)
     ]
 
 

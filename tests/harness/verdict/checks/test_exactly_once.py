@@ -32,7 +32,7 @@ from tests.fakes import TOPOLOGY
 from tests.harness.histories import Story
 
 WORKLOAD = Numbered(records=400, rate_per_s=100, keys=8, payload_bytes=10)
-RECORDS = list(WORKLOAD.recipe(seed=0).between(0, WORKLOAD.records))
+RECORDS = list(WORKLOAD.load_definition(seed=0).between(0, WORKLOAD.records))
 COPY = Output(kafka="copy", compare=("amount", "checksum"), order="seq")
 FILES = Output(hdfs="/output/copy", compare=("amount", "checksum"), order="seq")
 TOTALS = "SELECT key, seq, SUM(amount) OVER (PARTITION BY key ORDER BY seq) AS total FROM sent"
@@ -365,7 +365,7 @@ def steered(scheduled_changes: Sequence[ScheduledChange]) -> History:
 def test_a_load_that_was_steered_is_expected_as_it_was_sent_and_poison_nowhere(
     testbed: Testbed,
 ) -> None:
-    sent = WORKLOAD.recipe(0, SCHEDULED_CHANGES).between(0, WORKLOAD.records)
+    sent = WORKLOAD.load_definition(0, SCHEDULED_CHANGES).between(0, WORKLOAD.records)
     testbed.topic("copy", list(values([record for record in sent if not record.poison])))
 
     result = testbed.judged(history=steered(SCHEDULED_CHANGES))
@@ -375,7 +375,7 @@ def test_a_load_that_was_steered_is_expected_as_it_was_sent_and_poison_nowhere(
 
 
 def test_a_turn_that_the_history_does_not_tell_is_noticed(testbed: Testbed) -> None:
-    sent = WORKLOAD.recipe(0, SCHEDULED_CHANGES[:1]).between(0, WORKLOAD.records)
+    sent = WORKLOAD.load_definition(0, SCHEDULED_CHANGES[:1]).between(0, WORKLOAD.records)
     testbed.topic("copy", list(values(list(sent))))
 
     result = testbed.judged(history=steered([]))
