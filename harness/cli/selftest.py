@@ -17,9 +17,9 @@ from streamquake.harness.cli.options import json_file_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.experiment.loader import LARGEST_SEED
 from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
-from streamquake.harness.selftest.cells import chosen, quick, wide
+from streamquake.harness.selftest.cells import cells_matching, quick_cells, wide_cells
 from streamquake.harness.selftest.result import CellResult
-from streamquake.harness.selftest.selftest_runner import Plan, conduct
+from streamquake.harness.selftest.selftest_runner import Plan, run_selftest
 from streamquake.harness.selftest.table import print_table
 from streamquake.reports.record.atomic_files import write_text
 from streamquake.reports.render.terminal import TerminalConsole
@@ -67,7 +67,13 @@ def selftest_command(
     """
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     count = records or (LARGE_RECORDS if large else RECORDS)
-    cells = chosen(only, count) if only else wide(count) if large else quick(count, seed)
+    cells = (
+        cells_matching(only, count)
+        if only
+        else wide_cells(count)
+        if large
+        else quick_cells(count, seed)
+    )
     plan = Plan(
         seed=seed,
         records=count,
@@ -75,10 +81,10 @@ def selftest_command(
         again=_repeat_command(seed, count, large, only),
     )
     echo(f"seed {seed}")
-    with _progress(len(cells)) as show_message:
+    with _progress(len(cells)) as show_result:
         spark = spark_session(small=count <= SMALL_SESSION)
         try:
-            results = conduct(plan, spark, show_message=show_message)
+            results = run_selftest(plan, spark, show_result=show_result)
         finally:
             stop_spark(spark)
     print_table(results)
@@ -110,7 +116,7 @@ def _progress(cells: int) -> Iterator[Callable[[CellResult], None]]:
     ) as bar:
         task = bar.add_task("starting Spark", total=cells)
 
-        def show_message(result: CellResult) -> None:
+        def show_result(result: CellResult) -> None:
             bar.update(task, description=str(result.cell), advance=1)
 
-        yield show_message
+        yield show_result

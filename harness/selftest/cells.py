@@ -1,8 +1,8 @@
-"""Cells: which plant at which rate in data of which shape, and which of all these are judged.
+"""Cells: a plant, a rate and a data shape; and the selections of cells that a self-test judges.
 
-All combinations are too many to be judged at every turn. `wide` judges every class at every rate
-and in every shape, though not at every rate in every shape: the diagonals of that square. `quick`
-draws a few cells of every class from the seed.
+All combinations are too many for most self-tests. `wide_cells` has every class at every rate and in
+every shape, but not at every rate in every shape: the diagonals of that square. `quick_cells` draws
+a few cells of every class from the seed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ QUICK = 2
 QUICK_CHANGES = 4
 """Changes of the recorded run in a quick self-test."""
 ONE = "one"
-"""The rate of what is made once."""
+"""The rate of a change of the recorded run."""
 
 NO_SUCH = (
-    "no such combination with {records:,} records: a rate needs that many places, and no "
-    "order is planted where none is promised; raise --records, or leave out the shape or the rate"
+    "no such combination with {records:,} records: a rate needs enough places, and an unordered "
+    "shape has no anomalies of order; raise --records, or leave out the shape or the rate"
 )
 
 
@@ -48,7 +48,7 @@ class Cell:
 
 
 def all_cells(records: int) -> list[Cell]:
-    """Every combination that makes sense with so many records, and every change of a run."""
+    """Every possible combination for `records` records, and every change of the recorded run."""
     planted = [cell for name in plants for cell in _cells_of(plants[name], records)]
     return [*planted, *changed_cells()]
 
@@ -56,24 +56,24 @@ def all_cells(records: int) -> list[Cell]:
 def changed_cells() -> list[Cell]:
     """A cell for each change of the recorded run."""
     return [
-        Cell(plant=name, rate=NOTHING.name if made.clean else ONE, shape=RECORDED_RUN)
-        for name, made in sorted(changes.items())
+        Cell(plant=name, rate=NOTHING.name if change.clean else ONE, shape=RECORDED_RUN)
+        for name, change in sorted(changes.items())
     ]
 
 
-def wide(records: int) -> list[Cell]:
-    """Of each plant so many cells that each of its rates and each of its shapes is in one."""
+def wide_cells(records: int) -> list[Cell]:
+    """For each plant, cells that include each of its rates and each of its shapes."""
     planted = [
         cell
-        for change, name in enumerate(plants)
-        for cell in _diagonals(list(_cells_of(plants[name], records)), change)
+        for number, name in enumerate(plants)
+        for cell in _diagonals(list(_cells_of(plants[name], records)), number)
     ]
     return [*planted, *changed_cells()]
 
 
-def quick(records: int, seed: int) -> list[Cell]:
-    """Of each plant some cells, no two with the same rate or shape, of shapes that few plants
-    before it have; of clean data every shape; of the changes of the recorded run some."""
+def quick_cells(records: int, seed: int) -> list[Cell]:
+    """A few cells of each plant, without a common rate or shape, preferably in shapes of few other
+    cells; clean data in every shape; and a few changes of the recorded run."""
     cells: list[Cell] = []
     shapes: Counter[str] = Counter()
     for name in plants:
@@ -87,15 +87,15 @@ def quick(records: int, seed: int) -> list[Cell]:
     return [*cells, *changed]
 
 
-def chosen(only: Sequence[str], records: int) -> list[Cell]:
-    """The cells that `CLASS[/RATE[/SHAPE]]` name; any part may be a pattern as of file names.
+def cells_matching(only: Sequence[str], records: int) -> list[Cell]:
+    """The cells that match patterns `CLASS[/RATE[/SHAPE]]`; any part may have wildcards.
 
-    Raises BadInput for an unknown name, and where no cell is left to be judged.
+    Raises BadInput for an unknown name, and for a pattern that matches no cell.
     """
-    if problems := [problem for pattern in only for problem in _unknown(pattern)]:
+    if problems := [problem for pattern in only for problem in _unknown_names(pattern)]:
         raise BadInput(problems)
     possible = all_cells(records)
-    found = {pattern: [cell for cell in possible if _fits(cell, pattern)] for pattern in only}
+    found = {pattern: [cell for cell in possible if _matches(cell, pattern)] for pattern in only}
     if empty := [pattern for pattern, cells in found.items() if not cells]:
         raise BadInput(_problem(pattern, NO_SUCH.format(records=records)) for pattern in empty)
     return list(dict.fromkeys(cell for cells in found.values() for cell in cells))
@@ -116,14 +116,15 @@ def _cells_of(plant: type[Plant], records: int) -> Iterator[Cell]:
             yield Cell(plant=plant.name, rate=rate, shape=shape)
 
 
-def _diagonals(cells: Sequence[Cell], change: int) -> Iterator[Cell]:
-    """Cells until every rate and every shape is included, diagonal by diagonal."""
+def _diagonals(cells: Sequence[Cell], first: int) -> Iterator[Cell]:
+    """Cells by diagonals, from diagonal `first` on, until every rate and every shape is
+    included."""
     rates = list(dict.fromkeys(cell.rate for cell in cells))
     shapes = list(dict.fromkeys(cell.shape for cell in cells))
 
     def diagonal(cell: Cell) -> tuple[int, int]:
         rate = rates.index(cell.rate)
-        return (shapes.index(cell.shape) - rate - change) % len(shapes), rate
+        return (shapes.index(cell.shape) - rate - first) % len(shapes), rate
 
     left = {*rates, *shapes}
     for cell in sorted(cells, key=diagonal):
@@ -142,7 +143,7 @@ def _different(cells: Iterable[Cell]) -> list[Cell]:
     return taken
 
 
-def _fits(cell: Cell, pattern: str) -> bool:
+def _matches(cell: Cell, pattern: str) -> bool:
     parts = pattern.split("/")
     return all(
         fnmatchcase(name, part)
@@ -150,7 +151,7 @@ def _fits(cell: Cell, pattern: str) -> bool:
     )
 
 
-def _unknown(pattern: str) -> Iterator[Problem]:
+def _unknown_names(pattern: str) -> Iterator[Problem]:
     known: Sequence[Iterable[str]] = (
         [*plants, *changes],
         [NOTHING.name, *RATES],

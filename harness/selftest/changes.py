@@ -1,8 +1,8 @@
-"""The changes of a recorded run: each makes one thing wrong, and names what the judge must find.
+"""The changes of a recorded run: each causes one violation, and names what the judge must find.
 
-A change is one function here. It is made in a copy of the record of a real run
-(`harness/selftest/record/`), which is then judged as `streamquake check` judges any record: the
-checks, the evidence, and how they are put together.
+A change is one function here. It is applied to a copy of the record of a real run
+(`harness/selftest/record/`), which is then judged as `streamquake check` judges any record. So it
+tests the checks, their evidence, and the verdict of all.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from streamquake.reports.record.expected_outcome import Written
 from streamquake.reports.record.outcome import Outcome
 
 RECORDED_RUN = "recorded_run"
-"""Stands in the place of a data shape where a recorded run is changed."""
+"""The name of the shape in the cells of these changes."""
 SECOND_NS = 10**9
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 EFFECT_NS = 54 * SECOND_NS
-"""Between effect and heal in the recorded run."""
-MakeChange = Callable[[RecordedRunCopy], None]
+"""The time from the effect to the heal in the recorded run."""
+ApplyChange = Callable[[RecordedRunCopy], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One change, and what the judge must find in the record then, and nothing else (`expect`, see
+    """One change, and exactly what the judge must find in the changed record (`expect`, see
     `reports/record/expected_outcome.py`)."""
 
     expect: Written
-    make: MakeChange
+    apply: ApplyChange
 
     @property
     def clean(self) -> bool:
@@ -41,28 +41,28 @@ class Change:
 
 
 changes: dict[str, Change] = {}
-"""By the names of their functions."""
+"""Name of the function -> change."""
 
 
-def _change(expect: Written) -> Callable[[MakeChange], MakeChange]:
+def _change(expect: Written) -> Callable[[ApplyChange], ApplyChange]:
     """Decorator: add a function to `changes`."""
 
-    def add(make: MakeChange) -> MakeChange:
-        changes[make.__name__] = Change(expect=expect, make=make)
-        return make
+    def add(apply: ApplyChange) -> ApplyChange:
+        changes[apply.__name__] = Change(expect=expect, apply=apply)
+        return apply
 
     return add
 
 
 @_change("held")
 def unchanged(record: RecordedRunCopy) -> None:
-    """The run as it was recorded."""
+    """The recorded run without a change."""
 
 
 @_change({"exactly_once": "lost"})
 def lost_record(record: RecordedRunCopy) -> None:
     """A record is removed from the output topic."""
-    record.rows("totals", lambda rows: rows[:5] + rows[6:])
+    record.change_rows("totals", lambda rows: rows[:5] + rows[6:])
 
 
 @_change({"exactly_once": "duplicated"})
@@ -73,7 +73,7 @@ def repeated_record(record: RecordedRunCopy) -> None:
         last = max(rows, key=lambda row: int(row["offset"]))
         return [*rows, {**last, "value": rows[5]["value"], "offset": last["offset"] + 1}]
 
-    record.rows("totals", repeated)
+    record.change_rows("totals", repeated)
 
 
 @_change({"exactly_once": "changed"})
@@ -85,7 +85,7 @@ def changed_total(record: RecordedRunCopy) -> None:
         value = json.dumps({**total, "total": total["total"] + 1})
         return [*rows[:5], {**rows[5], "value": value}, *rows[6:]]
 
-    record.rows("totals", off_by_one)
+    record.change_rows("totals", off_by_one)
 
 
 @_change({"exactly_once": "reordered"})
@@ -100,7 +100,7 @@ def reordered_record(record: RecordedRunCopy) -> None:
         values = {first: rows[second]["value"], second: rows[first]["value"]}
         return [{**row, "value": values.get(n, row["value"])} for n, row in enumerate(rows)]
 
-    record.rows("totals", exchanged)
+    record.change_rows("totals", exchanged)
 
 
 @_change({"exactly_once": ("lost", "phantom")})
@@ -111,32 +111,32 @@ def second_document(record: RecordedRunCopy) -> None:
         value = rows[5]["value"] + rows[6]["value"]
         return [*rows[:5], {**rows[5], "value": value}, *rows[7:]]
 
-    record.rows("totals", joined)
+    record.change_rows("totals", joined)
 
 
 @_change({"execution": "undecided", "exactly_once": "undecided", "throughput": "undecided"})
 def output_not_read(record: RecordedRunCopy) -> None:
-    """The file that is written last when an output is read is missing."""
+    """`read.json` is missing, which is written last when an output is read."""
     (record.folder.data / "totals" / "read.json").unlink()
 
 
 @_change({"exactly_once": "undecided", "throughput": "undecided"})
 def reading_cut(record: RecordedRunCopy) -> None:
-    """The run folder holds fewer records than were read: the job did not lose these."""
-    min(record.committed("totals")).unlink()
+    """A file of read records is missing in the run folder: the job did not lose these records."""
+    min(record.committed_files("totals")).unlink()
 
 
 @_change("undecided")
 def metrics_missing(record: RecordedRunCopy) -> None:
-    """The file of samples is missing: what only samples show is unknown, such as a task that was
-    replaced between two polls."""
+    """The file of samples is missing, so facts that only samples prove are unknown, such as a task
+    that was replaced between two polls."""
     record.folder.metrics.unlink()
 
 
 @_change({"checkpoints": "unaligned"})
 def called_unaligned(record: RecordedRunCopy) -> None:
-    """Each completed checkpoint is recorded as unaligned, and was aligned."""
-    record.changed(
+    """Each completed checkpoint is recorded as unaligned, although it was aligned."""
+    record.change_values(
         Action.CHECKPOINT_COMPLETED, lambda value: {**value, "type": f"UNALIGNED_{value['type']}"}
     )
 
@@ -153,13 +153,13 @@ def unacknowledged(record: RecordedRunCopy) -> None:
         elif value.get("checkpoint") != 2 or event["action"] not in acknowledgements:
             yield event
 
-    record.events(left_out)
+    record.replace_events(left_out)
 
 
 @_change({"restore": "older checkpoint restored"})
 def older_checkpoint(record: RecordedRunCopy) -> None:
     """The job restores the checkpoint before the newest one."""
-    record.changed(
+    record.change_values(
         Action.JOB_RESTORED, lambda value: {**value, "checkpoint": value["checkpoint"] - 1}
     )
 
@@ -169,16 +169,18 @@ def hanging_transaction(record: RecordedRunCopy) -> None:
     """A transaction is ongoing a minute after the coordinator should have aborted it."""
 
     def left_open(value: EventRecord) -> EventRecord:
-        first, *others = sorted(value["transactions"], key=lambda each: each["started_ms"] is None)
+        first, *others = sorted(
+            value["transactions"], key=lambda transaction: transaction["started_ms"] is None
+        )
         return _overdue(value, [first, *others], state="Ongoing", by_ms=MINUTE_MS)
 
-    record.changed(Action.TRANSACTIONS_SEEN, left_open)
+    record.change_values(Action.TRANSACTIONS_SEEN, left_open)
 
 
 @_change({"transactions": "hanging transaction"})
 def never_ended_transaction(record: RecordedRunCopy) -> None:
-    """A transaction is to be committed, and its partitions have no marker an hour later."""
-    record.changed(
+    """A transaction is in PrepareCommit an hour after its timeout: its partitions got no marker."""
+    record.change_values(
         Action.TRANSACTIONS_SEEN,
         lambda value: _overdue(value, value["transactions"], state="PrepareCommit", by_ms=HOUR_MS),
     )
@@ -187,7 +189,7 @@ def never_ended_transaction(record: RecordedRunCopy) -> None:
 def _overdue(
     value: EventRecord, transactions: list[EventRecord], *, state: str, by_ms: int
 ) -> EventRecord:
-    """The first transaction is in this state, so long after its timeout."""
+    """Put the first transaction into `state`, `by_ms` after its timeout."""
     first, *others = transactions
     started_ms = value["asked_ms"] - first["timeout_ms"] - by_ms
     return {**value, "transactions": [{**first, "state": state, "started_ms": started_ms}, *others]}
@@ -195,24 +197,24 @@ def _overdue(
 
 @_change({"effect": "undecided"})
 def effect_unseen(record: RecordedRunCopy) -> None:
-    """The evidence of a fault is of another node than the one that it was injected on."""
+    """The evidence of a fault is from a node that is not its target."""
     elsewhere = {"flink/taskmanager-1": {"status": "exited", "exit_code": 137}}
-    record.changed(Action.FAULT_IN_EFFECT, lambda value: {**value, "evidence": elsewhere})
+    record.change_values(Action.FAULT_IN_EFFECT, lambda value: {**value, "evidence": elsewhere})
 
 
 @_change({"effect": "undecided"})
 def probe_alone(record: RecordedRunCopy) -> None:
-    """The fault selected only the harness's own probe, and nothing of the system."""
+    """The fault affected only the harness's own probe, and no traffic of the system."""
     evidence = {"flink/taskmanager-3": {DISTURBED: PROBE_ALONE}}
     for action in (Action.FAULT_IN_EFFECT, Action.FAULT_STILL_IN_EFFECT):
-        record.changed(action, lambda value: {**value, "evidence": evidence})
+        record.change_values(action, lambda value: {**value, "evidence": evidence})
 
 
 @_change({"effect": "undecided"})
 def fault_ended_early(record: RecordedRunCopy) -> None:
-    """The last look before the heal found the fault no longer in effect."""
-    record.without(Action.FAULT_STILL_IN_EFFECT)
-    record.recorded_after(
+    """The last check before the heal found the fault no longer in effect."""
+    record.remove_events(Action.FAULT_STILL_IN_EFFECT)
+    record.add_after(
         Action.FAULT_IN_EFFECT,
         Action.FAULT_ENDED_EARLY,
         last_seen_ns=EFFECT_NS - SECOND_NS,
@@ -225,29 +227,29 @@ def fault_ended_early(record: RecordedRunCopy) -> None:
 @_change({"effect": "undecided"})
 def fault_not_healed(record: RecordedRunCopy) -> None:
     """The heal of a fault failed."""
-    record.recorded_after(Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, reason="no process started")
-    record.without(Action.FAULT_HEALED)
+    record.add_after(Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, reason="no process started")
+    record.remove_events(Action.FAULT_HEALED)
 
 
 @_change({"failover_scope": "predicted"})
 def task_went_on(record: RecordedRunCopy) -> None:
-    """A task did not restart with the others: its end, its next attempt and its running times are
-    removed."""
+    """A task did not restart with the others: the events of its end and of its next attempt are
+    removed, and its samples."""
     subtask, ended = 1, ("CANCELING", "CANCELED", "FAILED")
 
-    def others(event: EventRecord) -> Iterable[EventRecord]:
+    def without_subtask(event: EventRecord) -> Iterable[EventRecord]:
         value = event["value"]
-        meant = event["action"] == Action.TASK_CHANGED and value["subtask"] == subtask
-        return [] if meant and (value["attempt"] > 0 or value["state"] in ended) else [event]
+        matches = event["action"] == Action.TASK_CHANGED and value["subtask"] == subtask
+        return [] if matches and (value["attempt"] > 0 or value["state"] in ended) else [event]
 
-    record.events(others)
-    record.samples(lambda sample: not sample["where"].endswith(f"/{subtask}"))
+    record.replace_events(without_subtask)
+    record.keep_samples(lambda sample: not sample["where"].endswith(f"/{subtask}"))
 
 
 @_change({"recovery": "undecided", "failover_scope": "undecided", "throughput": "undecided"})
 def never_ran_again(record: RecordedRunCopy) -> None:
     """The job is not reported as running after the fault."""
-    record.without(Action.JOB_RUNNING, after=Action.FAULT_IN_EFFECT)
+    record.remove_events(Action.JOB_RUNNING, after=Action.FAULT_IN_EFFECT)
 
 
 @_change(
@@ -259,14 +261,14 @@ def never_ran_again(record: RecordedRunCopy) -> None:
     }
 )
 def second_fault_unrecovered(record: RecordedRunCopy) -> None:
-    """After the job recovered from the first kill another worker is killed; the job fails, and is
-    not reported as running again."""
+    """After the recovery from the first kill another worker is killed; the job fails, and no event
+    reports that it is running again."""
 
     def again(plan: EventRecord) -> EventRecord:
         (first,) = plan["faults"]
         return {**plan, "faults": [first, {**first, "when": {"after_s": 10}}]}
 
-    record.plan(again)
+    record.change_experiment(again)
     recorded = False
 
     def killed(event: EventRecord) -> Iterable[EventRecord]:
@@ -276,27 +278,27 @@ def second_fault_unrecovered(record: RecordedRunCopy) -> None:
             recorded = True
             yield from second_kill(event)
 
-    record.events(killed)
+    record.replace_events(killed)
 
 
 @_change({"execution": "undecided", "exactly_once": "undecided", "transactions": "undecided"})
 def not_drained(record: RecordedRunCopy) -> None:
-    """No event shows that everything was committed at the end of the run."""
-    record.without(Action.DRAINED)
+    """The event is missing that all output was committed at the end of the run."""
+    record.remove_events(Action.DRAINED)
 
 
 @_change({"execution": "undecided"})
 def node_stayed_down(record: RecordedRunCopy) -> None:
-    """A node ended, which no fault was to end, and was not started again."""
-    record.recorded_after(
+    """A node exited although no fault killed it, and was not restarted."""
+    record.add_after(
         Action.FAULT_HEALED, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=1
     )
 
 
 @_change({"execution": "undecided"})
 def node_given_up(record: RecordedRunCopy) -> None:
-    """A node ended so often that it is not started again."""
-    record.recorded_after(
+    """A node exited too often, so that the supervisor does not restart it."""
+    record.add_after(
         Action.FAULT_HEALED, Action.NODE_GIVEN_UP, node="kafka/broker-1", exit_code=1, times=5
     )
 
@@ -304,7 +306,7 @@ def node_given_up(record: RecordedRunCopy) -> None:
 @_change({"execution": "undecided"})
 def watcher_died(record: RecordedRunCopy) -> None:
     """The part of the harness that polls the checkpoints failed."""
-    record.recorded_after(
+    record.add_after(
         Action.FAULT_IN_EFFECT,
         Action.HARNESS_ERROR,
         part="checkpoints",
@@ -315,21 +317,21 @@ def watcher_died(record: RecordedRunCopy) -> None:
 @_change({"execution": "undecided"})
 def load_broke(record: RecordedRunCopy) -> None:
     """The workload failed before its end."""
-    record.recorded_after(
+    record.add_after(
         Action.FAULT_HEALED, Action.WORKLOAD_NOT_FINISHED, reason="the broker was unreachable"
     )
 
 
 @_change({"execution": "undecided"})
 def sends_untold(record: RecordedRunCopy) -> None:
-    """One event of sent records is missing: they are in the output, and not recorded as sent."""
+    """One event of sent records is missing: the output contains records that no event reports."""
     left_out = False
 
-    def others(event: EventRecord) -> Iterable[EventRecord]:
+    def without_first(event: EventRecord) -> Iterable[EventRecord]:
         nonlocal left_out
         if not left_out and event["action"] == Action.SENT and event["value"]["first"] > 1000:
             left_out = True
             return []
         return [event]
 
-    record.events(others)
+    record.replace_events(without_first)

@@ -1,4 +1,4 @@
-"""The data of one shape, made once, from which every cell takes its two sides."""
+"""The data of one shape: generated once, it is the source of both sides of every cell."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from streamquake.harness.reconcile.shape import UNMATCHED, Shape
 from streamquake.harness.selftest.data_shape import DataShape
 
 GROUP = 8
-"""Units come in full groups of this size, so that a plant may count on its neighbours."""
+"""A dataset has whole groups of this many units, so that every unit of a plant has its
+neighbours."""
 PARTITIONS = 4
-ROOM = 8
-"""Offsets lie this far apart, so that copies fit in between."""
+OFFSET_STEP = 8
+"""The distance between two offsets, so that copies fit in between."""
 FAR = 1 << 40
-"""Beyond all offsets: the place of records that arrived long after their time."""
+"""Added to an offset, it moves a record behind all others of its partition."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlantingDataset:
-    """The records of one data shape, and their places in the output.
+    """The records of one data shape, and their offsets in the output.
 
     `frame` has a row for each send: `unit`, `nth`, `key`, `seq`, the shape's fields, `checksum`,
     and `partition` and `offset` of the copy in the output.
@@ -41,8 +42,8 @@ class PlantingDataset:
     def records(self) -> int:
         return self.units * self.shape.sends
 
-    def judged_by(self, also: tuple[str, ...] = ()) -> Shape:
-        """How these records are to be judged. `also` are classes that are judged only on demand."""
+    def reconcile_shape(self, also: tuple[str, ...] = ()) -> Shape:
+        """How to reconcile these records. `also` names classes that are judged only on request."""
         return Shape(
             identity=self.shape.identity,
             compare=self.shape.compare,
@@ -60,8 +61,8 @@ class PlantingDataset:
         )
 
     def clean_counts(self) -> dict[str, int | None]:
-        """What must be reported when nothing is planted."""
-        none = (
+        """The counts that must be reported if nothing is planted."""
+        zero = (
             "lost",
             "duplicated",
             "phantom",
@@ -71,19 +72,19 @@ class PlantingDataset:
             "unknown_absent",
             "malformed",
         )
-        counts: dict[str, int | None] = dict.fromkeys(none, 0)
+        counts: dict[str, int | None] = dict.fromkeys(zero, 0)
         if not self.shape.ordered:
             counts["reordered"] = None
         return {**counts, "expected": self.records, "actual": self.records}
 
-    def sent(self, status: Column | None = None) -> DataFrame:
-        """The expected side; all sends are acknowledged unless `status` is given."""
+    def expected(self, status: Column | None = None) -> DataFrame:
+        """The expected side: every send once, acknowledged unless `status` is given."""
         return self.frame.withColumn("status", F.lit(ACKNOWLEDGED) if status is None else status)
 
-    def seen(self, where: Column | None = None, **changed: Column) -> DataFrame:
+    def actual(self, where: Column | None = None, **changed: Column) -> DataFrame:
         """The actual side: every send once, with the columns `changed` where `where` is true."""
-        unread = {"malformed": F.lit(False), "raw": F.lit(None).cast("string")}
-        frame = self.frame.withColumns({**self.shape.rewritten(), **unread})
+        all_readable = {"malformed": F.lit(False), "raw": F.lit(None).cast("string")}
+        frame = self.frame.withColumns({**self.shape.rewritten(), **all_readable})
         if where is not None:
             frame = frame.withColumns(
                 {name: F.when(where, to).otherwise(F.col(name)) for name, to in changed.items()}
@@ -92,25 +93,25 @@ class PlantingDataset:
 
 
 def units_of(shape: DataShape, records: int) -> int:
-    """How many identities of this shape are made for so many `records`."""
+    """How many identities of this shape are generated for `records` records."""
     units = records // shape.weight // shape.sends
     return max(GROUP, units // GROUP * GROUP)
 
 
 @contextmanager
-def stored(
+def cached_dataset(
     spark: SparkSession, shape: DataShape, *, seed: int, records: int
 ) -> Iterator[PlantingDataset]:
-    """A dataset that is cached while the block runs."""
+    """A dataset that stays cached until the end of the block."""
     units = units_of(shape, records)
-    with persisted(made(spark, shape, seed=seed, units=units)) as frame:
+    with persisted(generate(spark, shape, seed=seed, units=units)) as frame:
         last = frame.groupBy("partition").agg(F.max("unit").alias("unit")).collect()
         yield PlantingDataset(
             shape=shape, frame=frame, units=units, ends=tuple(sorted(r.unit for r in last))
         )
 
 
-def made(spark: SparkSession, shape: DataShape, *, seed: int, units: int) -> DataFrame:
+def generate(spark: SparkSession, shape: DataShape, *, seed: int, units: int) -> DataFrame:
     """The records of a shape, as native expressions of (seed, unit, nth)."""
     numbered = spark.range(units * shape.sends).select(
         F.expr(f"id div {shape.sends}").alias("unit"), (F.col("id") % shape.sends).alias("nth")
@@ -127,6 +128,6 @@ def made(spark: SparkSession, shape: DataShape, *, seed: int, units: int) -> Dat
         **shape.fields(),
         "checksum": F.crc32(F.encode(F.concat_ws("|", "hashed", "unit"), "utf-8")),
         "partition": (F.col("key_number") % PARTITIONS).cast("int"),
-        "offset": (F.col("unit") * shape.sends + F.col("nth")) * ROOM,
+        "offset": (F.col("unit") * shape.sends + F.col("nth")) * OFFSET_STEP,
     }
     return keyed.withColumns(dict(fields)).drop("pair", "hashed", "key_number")

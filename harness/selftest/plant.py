@@ -1,8 +1,8 @@
-"""What a plant is: one class of anomaly put into clean data, with its exact account.
+"""What a plant is: a class of anomaly that is planted into clean data, with its exact counts.
 
-A plant is one file in `harness/selftest/plants/`. It states what one planted place changes in the
-counts, by what is planted and not by what is found; and it makes the two sides of a cell out of a
-dataset. Places do not overlap, so the effects of many add up.
+A plant is one file in `harness/selftest/plants/`. It declares how one planted place changes the
+counts that must be reported, and it generates the two sides of a cell from a dataset. Places do not
+overlap, so their effects add up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamquake.topologies.registry import Registry
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedSides:
-    """What the judge is given."""
+    """The expected and the actual records that the judge compares."""
 
     expected: DataFrame
     actual: DataFrame
@@ -31,16 +31,17 @@ class Plant:
 
     name: ClassVar[str]
     units_per_place: ClassVar[int] = 1
-    """How many neighbouring units one place has: 1, or 2 (a pair of one key), or 8."""
+    """How many neighbouring units one place has: 1, 2 (a pair of one key), or 8."""
     clean: ClassVar[bool] = False
     """Whether it plants nothing, and therefore has no rate."""
     needs_order: ClassVar[bool] = False
-    """Whether it means something only where a sequence is judged."""
+    """Whether it applies only to shapes with a sequence."""
     also: ClassVar[tuple[str, ...]] = ()
-    """Classes of `reconcile/anomalies/` that are judged beside all others."""
+    """Classes of `reconcile/anomalies/` that are judged in addition to the usual ones."""
 
     def effect(self, sends: int) -> Mapping[str, int]:
-        """What one place adds to the counts of clean data whose identities are sent so often."""
+        """What one place adds to the counts of clean data; `sends` is how often an identity is
+        sent."""
         raise NotImplementedError
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
@@ -52,10 +53,10 @@ plants: Registry[Plant] = Registry("plant", "streamquake.harness.selftest.plants
 
 
 def first_send() -> Column:
-    """The send that is planted where an identity has several."""
+    """Whether a row is the first send of its identity, the one that is planted."""
     return F.col("nth") == 0
 
 
 def unknown_records(dataset: PlantingDataset, selected: Column) -> DataFrame:
     """The actual side, with the first send of each place turned into an unknown record."""
-    return dataset.seen(selected & first_send(), **dataset.shape.unknown_identity())
+    return dataset.actual(selected & first_send(), **dataset.shape.unknown_identity())

@@ -1,8 +1,7 @@
-"""Rates: how many places are planted, and which.
+"""Planting rates: how many places are planted, and which.
 
-A place is what one plant takes: a unit, a pair, or a group of them (see
-`Plant.units_per_place`). Which places are taken is decided inside Spark; how many follows from the
-numbers alone.
+A place is the units that one anomaly occupies: a unit, a pair, or a group of them (see
+`Plant.units_per_place`). A rate selects places inside Spark; it computes their number in Python.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 BLOCK_SHARE = 64
-"""A block takes one of so many places: enough to span tasks, too few to make every bucket dirty."""
+"""A block is this part of all places: enough to span tasks, too few to touch every bucket of the
+reconciliation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,44 +26,44 @@ class PlantingPlaces:
     seed: str
     end: int
 
-    def drawn(self, below: int) -> int:
-        """A number from 0 to before `below`, always the same one for a seed."""
+    def draw(self, below: int) -> int:
+        """A random number from 0 to `below` - 1, the same for the same seed."""
         return random.Random(self.seed).randrange(below)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlantingRate:
-    """`count` is how many of a population are taken, 0 where the rate does not fit it;
-    `chosen`, whether a place is."""
+    """`count` returns how many places of a population are planted, 0 if the population is too
+    small; `is_planted` selects them. `label` is the column in the table."""
 
     name: str
-    message: str
+    label: str
     count: Callable[[int], int]
-    chosen: Callable[[Column, PlantingPlaces], Column]
+    is_planted: Callable[[Column, PlantingPlaces], Column]
 
 
-def _single(name: str, message: str, at: Callable[[PlantingPlaces], int]) -> PlantingRate:
+def _single(name: str, label: str, at: Callable[[PlantingPlaces], int]) -> PlantingRate:
     return PlantingRate(
         name=name,
-        message=message,
+        label=label,
         count=lambda population: min(population, 1),
-        chosen=lambda place, places: place == at(places),
+        is_planted=lambda place, places: place == at(places),
     )
 
 
-def _one_in(each: int, message: str) -> PlantingRate:
-    def chosen(place: Column, places: PlantingPlaces) -> Column:
-        # One of every full stretch, anywhere in it: a fixed step would keep to a few keys.
-        interval = place - place % each
-        drawn = F.pmod(F.xxhash64(F.lit(places.drawn(1 << 31)), interval), F.lit(each))
-        full = places.population // each * each
-        return (place < full) & (place % each == drawn)
+def _one_in(interval: int, label: str) -> PlantingRate:
+    def is_planted(place: Column, places: PlantingPlaces) -> Column:
+        # One random place of every full interval: a fixed step would select few keys only.
+        start = place - place % interval
+        drawn = F.pmod(F.xxhash64(F.lit(places.draw(1 << 31)), start), F.lit(interval))
+        full = places.population // interval * interval
+        return (place < full) & (place % interval == drawn)
 
     return PlantingRate(
-        name=f"one_in_{each}",
-        message=message,
-        count=lambda population: population // each,
-        chosen=chosen,
+        name=f"one_in_{interval}",
+        label=label,
+        count=lambda population: population // interval,
+        is_planted=is_planted,
     )
 
 
@@ -73,25 +73,25 @@ def _block_size(population: int) -> int:
 
 def _in_block(place: Column, places: PlantingPlaces) -> Column:
     size = _block_size(places.population)
-    first = places.drawn(places.population - size + 1)
+    first = places.draw(places.population - size + 1)
     return place.between(first, first + size - 1)
 
 
 NOTHING = PlantingRate(
     name="none",
-    message="none",
+    label="none",
     count=lambda population: 0,
-    chosen=lambda place, places: F.lit(False),
+    is_planted=lambda place, places: F.lit(False),
 )
-"""For clean data."""
+"""The rate of clean data."""
 
 RATES: Mapping[str, PlantingRate] = {
     rate.name: rate
     for rate in (
-        _single("one", "one", lambda places: places.drawn(places.population)),
+        _single("one", "one", lambda places: places.draw(places.population)),
         _one_in(1_000_000, "1 in 10⁶"),
         _one_in(1_000, "1 in 10³"),
-        PlantingRate(name="block", message="block", count=_block_size, chosen=_in_block),
+        PlantingRate(name="block", label="block", count=_block_size, is_planted=_in_block),
         _single("first", "first", lambda places: 0),
         _single("last", "last", lambda places: places.population - 1),
         _single("partition_end", "part. end", lambda places: places.end),

@@ -1,4 +1,4 @@
-"""The cells of the self-test that judge a recorded run in which one thing was changed."""
+"""The cells of the self-test that judge a copy of a recorded run with one change."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ RECORDED = Path(__file__).parent / "record" / "run"
 Judge = Callable[[RecordedRunCopy, SparkSession], Results]
 
 
-def judged(record: RecordedRunCopy, spark: SparkSession) -> Results:
-    """The results of a record, as `streamquake check` gives them."""
+def judge_copy(record: RecordedRunCopy, spark: SparkSession) -> Results:
+    """Judge a record as `streamquake check` does."""
     folder = record.folder
     return judge(
         recorded_experiment(folder),
@@ -39,17 +39,18 @@ def judged(record: RecordedRunCopy, spark: SparkSession) -> Results:
 
 
 def recorded_cell(
-    cell: Cell, spark: SparkSession, *, again: str, judge: Judge = judged
+    cell: Cell, spark: SparkSession, *, again: str, judge: Judge = judge_copy
 ) -> CellResult:
-    """One change, made in a copy of the record, and whether the judge found it and nothing else."""
+    """Apply one change to a copy of the record. The result is held if the judge finds it, and
+    nothing else."""
     began = time.perf_counter()
     change = changes[cell.plant]
     with tempfile.TemporaryDirectory(prefix="streamquake-selftest-") as folder:
         record = RecordedRunCopy(Path(shutil.copytree(RECORDED, Path(folder) / "run")))
         try:
-            change.make(record)
+            change.apply(record)
             met, wrong = _met(change, judge(record, spark))
-        except Exception as error:  # noqa: BLE001 - the guard: no answer is undecided, not found
+        except Exception as error:  # noqa: BLE001 - a judge that fails leaves its cell undecided
             return CellResult(
                 cell=cell,
                 outcome=Outcome.UNDECIDED,
@@ -72,6 +73,6 @@ def recorded_cell(
 
 
 def _met(change: Change, results: Results) -> tuple[Outcome, tuple[str, ...]]:
-    met, why = ExpectedOutcome.of(change.expect).met(results.outcome, results.checks)
-    # A part of the record that is missing is a reason, and may be what must be found.
-    return met, () if met == Outcome.HELD else tuple(filter(None, (why, results.reason)))
+    met, reason = ExpectedOutcome.of(change.expect).met(results.outcome, results.checks)
+    # A missing part of the record is in the reason of the results, not in a check.
+    return met, () if met == Outcome.HELD else tuple(filter(None, (reason, results.reason)))

@@ -1,4 +1,4 @@
-"""The results of a self-test: cell by cell, and as a whole."""
+"""The results of a self-test: of each cell, and of all."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Counts = Mapping[str, int | None]
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """One cell: held when exactly what was planted was reported, violated when not, undecided when
-    the judge gave no answer (`error`)."""
+    """The result of one cell: held if exactly the planted anomalies were reported, violated if not,
+    undecided if the judge failed (`error`)."""
 
     cell: Cell
     outcome: Outcome
@@ -29,7 +29,7 @@ class CellResult:
     differences: tuple[str, ...] = ()
     error: str = ""
     cause: str = ""
-    """The kind of that error; empty without one."""
+    """The kind of the error; empty without one."""
     seconds: float
     again: str
     """The command that judges this cell alone."""
@@ -37,7 +37,7 @@ class CellResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SelfTest:
-    """All cells of one self-test. `records` is how many were requested of each shape."""
+    """The results of one self-test. `records` is the requested number for each shape."""
 
     seed: int
     records: int
@@ -51,7 +51,7 @@ class SelfTest:
 
     @property
     def cause(self) -> str:
-        """The kind of error that kept cells from a verdict."""
+        """The common kind of the errors because of which cells are undecided."""
         return common_cause(cell.cause for cell in self.cells)
 
     @property
@@ -61,13 +61,13 @@ class SelfTest:
 
     def to_json(self) -> dict[str, Any]:
         document = dataclasses.asdict(self)
-        for written, result in zip(document["cells"], self.cells, strict=True):
-            written |= {
-                "spots": written.pop("places"),
+        for cell, result in zip(document["cells"], self.cells, strict=True):
+            cell |= {
+                "spots": cell.pop("places"),
                 "class": result.cell.plant,
                 "rate": result.cell.rate,
                 "shape": result.cell.shape,
                 "outcome": str(result.outcome),
             }
-            del written["cell"]
+            del cell["cell"]
         return {"schema": SCHEMA, "outcome": str(self.outcome), **document}

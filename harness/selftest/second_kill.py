@@ -1,4 +1,4 @@
-"""The events of a second kill, for a recorded run that has one kill."""
+"""The events of a second kill, to add to a recorded run with one kill."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ NODE = "flink/taskmanager-2"
 
 
 def second_kill(event: EventRecord) -> Iterator[EventRecord]:
-    """A kill for three seconds from this event on, and the job's failure and restart."""
+    """The events of a kill at the moment of `event`: healed after four seconds, and the job fails
+    and restarts."""
     called_ns = event["at_ns"]
     effect_ns, healed_ns = called_ns + SECOND_NS // 10, called_ns + 4 * SECOND_NS
 
     def at(at_ns: int, action: Action, **value: Any) -> EventRecord:
         return {**event, "at_ns": at_ns, "action": str(action), "value": value}
 
-    of = {"step": 1, "fault": "kill", "target": "one of flink/taskmanager", "nodes": [NODE]}
+    fault = {"step": 1, "fault": "kill", "target": "one of flink/taskmanager", "nodes": [NODE]}
     ended = {NODE: {"status": "exited", "exit_code": 137}}
-    yield at(called_ns, Action.FAULT_CALLED, **of, params={})
+    yield at(called_ns, Action.FAULT_CALLED, **fault, params={})
     yield at(
         effect_ns,
         Action.FAULT_IN_EFFECT,
-        **of,
+        **fault,
         called_ns=called_ns,
         seen_ns=effect_ns,
         evidence=ended,
     )
     yield at(effect_ns + SECOND_NS, Action.JOB_FAILING, cause="its worker was lost")
     yield at(effect_ns + SECOND_NS, Action.JOB_RESTARTING, restart=2)
-    yield at(healed_ns - SECOND_NS // 2, Action.HEAL_CALLED, **of)
+    yield at(healed_ns - SECOND_NS // 2, Action.HEAL_CALLED, **fault)
     yield at(
         healed_ns,
         Action.FAULT_HEALED,
-        **of,
+        **fault,
         called_ns=healed_ns - SECOND_NS // 2,
         seen_ns=healed_ns,
         evidence={NODE: {"status": "running"}},

@@ -1,7 +1,7 @@
-"""The self-test from its first cell to its last.
+"""The self-test: judges every cell.
 
-Every cell is judged by the real reconciliation, given as `judge` so that a test can hand over a
-broken one: a self-test that cannot fail proves nothing.
+The judge is the real reconciliation. It is a parameter, so that a test can replace it by a broken
+one: a self-test that cannot fail proves nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.selftest.cell_counts import differences, planted_counts
 from streamquake.harness.selftest.cells import Cell
 from streamquake.harness.selftest.changes import RECORDED_RUN
-from streamquake.harness.selftest.dataset import PlantingDataset, stored
+from streamquake.harness.selftest.dataset import PlantingDataset, cached_dataset
 from streamquake.harness.selftest.plant import Plant, plants
 from streamquake.harness.selftest.rates import NOTHING, RATES, PlantingPlaces, PlantingRate
 from streamquake.harness.selftest.recorded import recorded_cell
@@ -33,38 +33,40 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.errors import kind_of
 
 AT_ONCE = 2
-"""Cells judged at a time: most of the work on small data is planning, one thread for each."""
+"""Cells judged at the same time: on small data most of the work is planning, which has one
+thread."""
 Judge = Callable[[DataFrame, DataFrame, Shape], ReconciliationResult]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be judged. The same plan makes the same data and plants the same records."""
+    """The cells to judge. The same plan generates the same data and plants the same anomalies."""
 
     seed: int
     records: int
     cells: tuple[Cell, ...]
     again: str
-    """The command that judges all of it once more."""
+    """The command that repeats the self-test."""
 
-    def again_with(self, cell: Cell) -> str:
-        """The command that judges one cell: the same data, the same records planted."""
+    def command_for(self, cell: Cell) -> str:
+        """The command that judges one cell on the same data with the same planted anomalies."""
         argv = ["streamquake", "selftest", "--seed", str(self.seed)]
         return shlex.join([*argv, "--records", str(self.records), "--only", str(cell)])
 
 
-def conduct(
+def run_selftest(
     plan: Plan,
     spark: SparkSession,
     *,
-    show_message: Callable[[CellResult], None],
+    show_result: Callable[[CellResult], None],
     judge: Judge | None = None,
 ) -> SelfTest:
-    """Judge every cell; each shape's data is made once. `show_message` gets each result."""
+    """Judge every cell; the data of each shape is generated once. `show_result` gets each
+    result."""
     began = time.perf_counter()
     results = []
-    for result in _results(plan, spark, judge or _reconciling(plan)):
-        show_message(result)
+    for result in _results(plan, spark, judge or _reconciliation_judge(plan)):
+        show_result(result)
         results.append(result)
     return SelfTest(
         seed=plan.seed,
@@ -75,7 +77,7 @@ def conduct(
     )
 
 
-def _reconciling(plan: Plan) -> Judge:
+def _reconciliation_judge(plan: Plan) -> Judge:
     def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> ReconciliationResult:
         return reconcile(expected, actual, shape, about=plan.records)
 
@@ -85,33 +87,33 @@ def _reconciling(plan: Plan) -> Judge:
 def _results(plan: Plan, spark: SparkSession, judge: Judge) -> Iterator[CellResult]:
     for cell in plan.cells:
         if cell.shape == RECORDED_RUN:
-            yield recorded_cell(cell, spark, again=plan.again_with(cell))
+            yield recorded_cell(cell, spark, again=plan.command_for(cell))
     planted = [cell for cell in plan.cells if cell.shape != RECORDED_RUN]
-    in_shapes = sorted(planted, key=lambda cell: cell.shape)
-    for name, cells in groupby(in_shapes, key=lambda cell: cell.shape):
+    by_shape = sorted(planted, key=lambda cell: cell.shape)
+    for name, cells in groupby(by_shape, key=lambda cell: cell.shape):
         shape = data_shapes[name]()
         with (
-            stored(spark, shape, seed=plan.seed, records=plan.records) as dataset,
+            cached_dataset(spark, shape, seed=plan.seed, records=plan.records) as dataset,
             ThreadPoolExecutor(AT_ONCE) as pool,
         ):
-            yield from pool.map(partial(_result, planting=dataset, judge=judge, plan=plan), cells)
+            yield from pool.map(partial(_result, dataset=dataset, judge=judge, plan=plan), cells)
 
 
-def _result(cell: Cell, planting: PlantingDataset, judge: Judge, plan: Plan) -> CellResult:
-    """A judge that breaks leaves its cell undecided, with the error."""
+def _result(cell: Cell, dataset: PlantingDataset, judge: Judge, plan: Plan) -> CellResult:
+    """Judge one cell; if the judge raises, the cell is undecided with the error."""
     began = time.perf_counter()
     plant, rate = plants[cell.plant](), RATES.get(cell.rate, NOTHING)
-    population = planting.units // plant.units_per_place
+    population = dataset.units // plant.units_per_place
     places = rate.count(population)
-    planted = planted_counts(planting, plant, places)
-    again = plan.again_with(cell)
-    selected = _selected(cell, planting, plant, rate, plan.seed)
+    planted = planted_counts(dataset, plant, places)
+    again = plan.command_for(cell)
+    selected = _selected(cell, dataset, plant, rate, plan.seed)
     try:
-        sides = plant.sides(planting, selected)
-        how = planting.judged_by(plant.also)
-        reported = judge(sides.expected, sides.actual, how)
-        wrong = differences(planted, reported, planting, sides, selected)
-    except Exception as error:  # noqa: BLE001 - the guard: no answer is undecided, not found
+        sides = plant.sides(dataset, selected)
+        shape = dataset.reconcile_shape(plant.also)
+        reported = judge(sides.expected, sides.actual, shape)
+        found = differences(planted, reported, dataset, sides, selected)
+    except Exception as error:  # noqa: BLE001 - a judge that fails leaves its cell undecided
         return CellResult(
             cell=cell,
             outcome=Outcome.UNDECIDED,
@@ -124,24 +126,24 @@ def _result(cell: Cell, planting: PlantingDataset, judge: Judge, plan: Plan) -> 
         )
     return CellResult(
         cell=cell,
-        outcome=Outcome.VIOLATED if wrong else Outcome.HELD,
+        outcome=Outcome.VIOLATED if found else Outcome.HELD,
         places=places,
         planted=planted,
         reported=reported.counts,
-        differences=wrong,
+        differences=found,
         again=again,
         seconds=time.perf_counter() - began,
     )
 
 
 def _selected(
-    cell: Cell, planting: PlantingDataset, plant: Plant, rate: PlantingRate, seed: int
+    cell: Cell, dataset: PlantingDataset, plant: Plant, rate: PlantingRate, seed: int
 ) -> Column:
-    """Whether a row is planted, by its unit. Each cell draws its own places from the seed."""
-    drawn = f"{seed}:{cell}"
+    """Whether a row is in a planted place, by its unit. Each cell draws its own places from the
+    seed."""
     places = PlantingPlaces(
-        population=planting.units // plant.units_per_place,
-        seed=drawn,
-        end=planting.ends[0] // plant.units_per_place,
+        population=dataset.units // plant.units_per_place,
+        seed=f"{seed}:{cell}",
+        end=dataset.ends[0] // plant.units_per_place,
     )
-    return rate.chosen(F.expr(f"unit div {plant.units_per_place}"), places)
+    return rate.is_planted(F.expr(f"unit div {plant.units_per_place}"), places)

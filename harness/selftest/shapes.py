@@ -1,6 +1,7 @@
 """The data shapes: kinds of records that reconciliation must be able to judge.
 
-A data shape is one class here, listed in `data_shapes`. Its first line says what is hard about it.
+A data shape is one class here, listed in `data_shapes`. The first line of its docstring names the
+difficulty for reconciliation.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from streamquake.harness.selftest.data_shape import AMOUNTS, DataShape
 
 
 class FewKeys(DataShape):
-    """Few keys with long streams: most records have neighbours of their own key near by."""
+    """Few keys with long streams: every record has other records of its key nearby."""
 
     name = "few_keys"
     key_count = 16
 
 
 class ManyKeys(DataShape):
-    """Many keys with short streams of eight records: grouping by key makes nothing small."""
+    """Many keys with short streams of eight records: grouping by key does not reduce the data."""
 
     name = "many_keys"
 
@@ -31,8 +32,8 @@ class ManyKeys(DataShape):
 
 
 class HotKey(DataShape):
-    """One hot key: every other pair of records is of it, and a thousand keys share the others. What
-    is grouped or sorted by key is mostly one task's work."""
+    """One hot key with every second pair of records; a thousand keys share the others. One task
+    gets half of the data if they are grouped or sorted by key."""
 
     name = "hot_key"
     cold_keys = 1000
@@ -53,7 +54,7 @@ class HotKey(DataShape):
 
 
 class Resent(DataShape):
-    """Three sends of one identity, each with its own value. An altered record has the value of the
+    """Three sends of one identity, each with its own value. A changed record has the value of the
     next send."""
 
     name = "resent"
@@ -76,7 +77,7 @@ class DenseIds(DataShape):
 
 
 class HashIds(DataShape):
-    """MD5 hashes of 32 hexadecimal digits as identities; the sequence is no part of them."""
+    """MD5 hashes of 32 hexadecimal digits as identities, which do not include the sequence."""
 
     name = "hash_ids"
     identity = ("id",)
@@ -109,7 +110,7 @@ class LongStrings(DataShape):
 class Nulls(DataShape):
     """Nulls: one key of sixteen is null, and one of two values is null in every record.
 
-    An unknown identity has an empty key for null; an altered value is in the other column.
+    An unknown identity has an empty key instead of null; a changed value is in the other column.
     """
 
     name = "nulls"
@@ -161,7 +162,7 @@ class Decimals(DataShape):
 class Floats(DataShape):
     """Floating-point identities and values; the zero in the identity is negative in the output.
 
-    An altered record differs in the last bit of one value, of 64 bits or of 32.
+    A changed record differs in the last bit of one value, of 64 bits or of 32.
     """
 
     name = "floats"
@@ -181,25 +182,25 @@ class Floats(DataShape):
         return {"zero": F.lit(-0.0)}
 
     def unknown_identity(self) -> Mapping[str, Column]:
-        # From 2**50 on, neighbours of 64 bits are so far apart.
+        # The distance between neighbouring 64-bit numbers from 2**50 on.
         return {"id": F.col("id") + F.lit(2.0**-2)}
 
     def altered(self) -> Mapping[str, Column]:
-        wide = F.col("unit") % 2 == 0
-        # Between one and two, neighbours of 64 and of 32 bits are so far apart.
+        changes_64_bits = F.col("unit") % 2 == 0
+        # The distances between neighbouring 64-bit and 32-bit numbers between one and two.
         amount = F.col("amount") + F.lit(2.0**-52)
         small = (F.col("small") + F.lit(2.0**-23)).cast("float")
         return {
-            "amount": F.when(wide, amount).otherwise(F.col("amount")),
-            "small": F.when(wide, F.col("small")).otherwise(small),
+            "amount": F.when(changes_64_bits, amount).otherwise(F.col("amount")),
+            "small": F.when(changes_64_bits, F.col("small")).otherwise(small),
         }
 
 
 class Nested(DataShape):
     """Structs, lists and lists in lists, with nulls in them.
 
-    An altered value is in the neighbouring field, a null in another place of a list, a null missing
-    at a list's end, or two lists are one: every value is also in the other record.
+    A changed record has its value in the neighbouring field, or a null in another place of a list,
+    or a list without the null at its end, or one list instead of two. All values remain.
     """
 
     name = "nested"

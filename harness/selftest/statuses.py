@@ -1,4 +1,4 @@
-"""The status of sends that are not acknowledged."""
+"""Status columns of sends that are not all acknowledged."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.row_hashes import ACKNOWLEDGED, FAILED, UNKNOWN
 
 
-def refused(where: Column) -> Column:
-    """The status column of sends that were certainly refused where `where` is true."""
+def rejected_status(where: Column) -> Column:
+    """A status column: failed where `where` is true, otherwise acknowledged."""
     return F.when(where, FAILED).otherwise(ACKNOWLEDGED)
 
 
-def unknown(where: Column) -> Column:
-    """The status column of sends of unknown result where `where` is true."""
+def unknown_status(where: Column) -> Column:
+    """A status column: unknown where `where` is true, otherwise acknowledged."""
     return F.when(where, UNKNOWN).otherwise(ACKNOWLEDGED)

@@ -1,4 +1,4 @@
-"""The table of a self-test: a row for each class, a column for each rate, all shapes in a cell."""
+"""The table of a self-test: a row for each class, a column for each rate; a field counts shapes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from streamquake.reports.record.outcome import Outcome, worst
 from streamquake.reports.run.text import STYLES, make_console
 
 WORDS = {
-    Outcome.HELD: "every planted record was found, and nothing else",
-    Outcome.VIOLATED: "what was reported is not what was planted",
+    Outcome.HELD: "every planted anomaly was found, and nothing else",
+    Outcome.VIOLATED: "the reported anomalies are not the planted ones",
     Outcome.UNDECIDED: "not every cell was judged",
 }
 MAX_FAILED = 20
@@ -23,7 +23,8 @@ MAX_FAILED = 20
 
 
 def print_table(results: SelfTest, console: Console | None = None) -> None:
-    """Print the outcome, the table, the cells that failed, and the command that repeats it all."""
+    """Print the outcome, the table, the cells that failed, and the command that repeats the
+    self-test."""
     console = console or make_console()
     style = f"bold {STYLES[results.outcome]}"
     console.print(
@@ -47,16 +48,16 @@ def print_table(results: SelfTest, console: Console | None = None) -> None:
 def _table(results: SelfTest) -> Table:
     """How many of the judged shapes held, for each class and rate."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    rates = {name: rate.message for name, rate in RATES.items()}
+    rates = {name: rate.label for name, rate in RATES.items()}
     for name in ("class", *rates.values(), "shapes", "s"):
         table.add_column(name, no_wrap=True, justify="left" if name == "class" else "right")
     for plant in dict.fromkeys(sorted(cell.cell.plant for cell in results.cells)):
         row = [cell for cell in results.cells if cell.cell.plant == plant]
         by_rate = [_share(cell for cell in row if cell.cell.rate == rate) for rate in rates]
         shapes = {cell.cell.shape for cell in row}
-        whole = _share(row) if row[0].cell.rate == NOTHING.name else Text(str(len(shapes)))
+        last = _share(row) if row[0].cell.rate == NOTHING.name else Text(str(len(shapes)))
         seconds = Text(f"{sum(cell.seconds for cell in row):.1f}")
-        table.add_row(Text(plant), *by_rate, whole, seconds)
+        table.add_row(Text(plant), *by_rate, last, seconds)
     return table
 
 
@@ -74,8 +75,8 @@ def _share(cells: Iterable[CellResult]) -> Text:
 def _print_failed(result: CellResult, seed: int, console: Console) -> None:
     console.print()
     style = STYLES[result.outcome]
-    named = f"  {result.cell}, seed {seed}, {result.places:,} planted"
-    console.print(Text.assemble((str(result.outcome), style), named), soft_wrap=True)
+    description = f"  {result.cell}, seed {seed}, {result.places:,} planted"
+    console.print(Text.assemble((str(result.outcome), style), description), soft_wrap=True)
     for line in result.differences or (result.error,):
         console.print(Text(f"  {line}"), soft_wrap=True)
     console.print(Text(f"  again: {result.again}"), soft_wrap=True)

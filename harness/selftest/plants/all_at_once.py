@@ -1,4 +1,4 @@
-"""Every class at once, each in a record of its own, side by side."""
+"""Every class at once, each in one of eight neighbouring records."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from streamquake.harness.selftest.plant import (
     plants,
     unknown_records,
 )
-from streamquake.harness.selftest.swapped_neighbours import exchanged
+from streamquake.harness.selftest.swapped_neighbours import exchanged_offset
 
-LOST, REPEATED, CHANGED, REFUSED, ABSENT, COPIED = range(6)
-"""Which unit of a group is planted with what; the last two are exchanged."""
+LOST, REPEATED, CHANGED, REJECTED, ABSENT, COPIED = range(6)
+"""The number of the unit of each anomaly in a group; the last two units are exchanged."""
 
 
 @plants.register
 class AllAtOnce(Plant):
-    """Of eight neighbours one is lost, one repeated, one changed, one refused but present,
-    one of unknown result and absent, one joined by an unknown record, and two are exchanged."""
+    """Of eight neighbours one is lost, one repeated, one changed, one failed but present, one has
+    an unknown result and is absent, one is followed by an unknown record, and two are exchanged."""
 
     name = "all_at_once"
     units_per_place = GROUP
@@ -47,18 +47,18 @@ class AllAtOnce(Plant):
         def is_unit(number: int) -> Column:
             return selected & (F.col("unit") % GROUP == number)
 
-        rejected, absent = is_unit(REFUSED), is_unit(ABSENT) & first_send()
+        rejected, absent = is_unit(REJECTED), is_unit(ABSENT) & first_send()
         status = F.when(rejected, FAILED).when(absent, UNKNOWN).otherwise(ACKNOWLEDGED)
         kept = ~(is_unit(LOST) & first_send()) & ~absent
         in_pair = selected & (F.col("unit") % GROUP > COPIED)
-        offset = F.when(in_pair, exchanged(dataset)).otherwise(F.col("offset"))
+        offset = F.when(in_pair, exchanged_offset(dataset)).otherwise(F.col("offset"))
         changed = is_unit(CHANGED) & first_send()
-        seen = (
-            dataset.seen(changed, **dataset.shape.altered())
+        actual = (
+            dataset.actual(changed, **dataset.shape.altered())
             .where(kept)
             .withColumn("offset", offset)
         )
-        again = dataset.seen().where(is_unit(REPEATED) & first_send())
-        more = unknown_records(dataset, selected).where(is_unit(COPIED) & first_send())
-        late = again.unionByName(more).withColumn("offset", F.col("offset") + FAR)
-        return PlantedSides(expected=dataset.sent(status), actual=seen.unionByName(late))
+        repeated = dataset.actual().where(is_unit(REPEATED) & first_send())
+        unsent = unknown_records(dataset, selected).where(is_unit(COPIED) & first_send())
+        late = repeated.unionByName(unsent).withColumn("offset", F.col("offset") + FAR)
+        return PlantedSides(expected=dataset.expected(status), actual=actual.unionByName(late))

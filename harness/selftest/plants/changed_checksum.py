@@ -13,7 +13,7 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class ChangedChecksum(Plant):
-    """The last bit of the checksum is another."""
+    """The last bit of the checksum is flipped."""
 
     name = "changed_checksum"
 
@@ -23,5 +23,6 @@ class ChangedChecksum(Plant):
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         other = F.col("checksum").bitwiseXOR(F.lit(1))
         return PlantedSides(
-            expected=dataset.sent(), actual=dataset.seen(selected & first_send(), checksum=other)
+            expected=dataset.expected(),
+            actual=dataset.actual(selected & first_send(), checksum=other),
         )

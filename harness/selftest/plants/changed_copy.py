@@ -1,4 +1,4 @@
-"""A record that is in the output twice, the second time changed: in two classes at once."""
+"""A record that is in the output twice, the second time changed: it counts in two classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class ChangedCopy(Plant):
-    """A copy beside the first, with a checksum that was not sent."""
+    """A copy right after the first, with a checksum that was not sent."""
 
     name = "changed_copy"
 
@@ -21,8 +21,8 @@ class ChangedCopy(Plant):
         return {"duplicated": 1, "changed": 1, "actual": 1}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        seen = dataset.seen()
-        copy = seen.where(selected & first_send()).withColumns(
+        actual = dataset.actual()
+        copy = actual.where(selected & first_send()).withColumns(
             {"checksum": F.col("checksum").bitwiseXOR(F.lit(1)), "offset": F.col("offset") + 1}
         )
-        return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(copy))
+        return PlantedSides(expected=dataset.expected(), actual=actual.unionByName(copy))

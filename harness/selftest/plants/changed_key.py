@@ -12,7 +12,7 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, plants, unkn
 
 @plants.register
 class ChangedKey(Plant):
-    """The identity becomes one that was not sent; of an identity that is null, an empty one."""
+    """The identity is replaced by one that was not sent; a null identity by an empty one."""
 
     name = "changed_key"
 
@@ -20,4 +20,4 @@ class ChangedKey(Plant):
         return {"lost": 1, "phantom": 1}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        return PlantedSides(expected=dataset.sent(), actual=unknown_records(dataset, selected))
+        return PlantedSides(expected=dataset.expected(), actual=unknown_records(dataset, selected))

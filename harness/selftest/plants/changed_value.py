@@ -12,7 +12,8 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class ChangedValue(Plant):
-    """A value altered by as little as can be; of several sends, one's value in another's place."""
+    """A value is changed as little as possible; with several sends, one has the value of
+    another."""
 
     name = "changed_value"
 
@@ -21,6 +22,6 @@ class ChangedValue(Plant):
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(
-            expected=dataset.sent(),
-            actual=dataset.seen(selected & first_send(), **dataset.shape.altered()),
+            expected=dataset.expected(),
+            actual=dataset.actual(selected & first_send(), **dataset.shape.altered()),
         )

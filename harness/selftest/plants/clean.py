@@ -1,4 +1,4 @@
-"""Nothing is planted: what is the same must be found the same."""
+"""Nothing is planted: equal sides must be found equal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, plants
 
 @plants.register
 class Clean(Plant):
-    """Both sides are the same."""
+    """Both sides are equal."""
 
     name = "clean"
     clean = True
@@ -21,4 +21,4 @@ class Clean(Plant):
         return {}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        return PlantedSides(expected=dataset.sent(), actual=dataset.seen())
+        return PlantedSides(expected=dataset.expected(), actual=dataset.actual())

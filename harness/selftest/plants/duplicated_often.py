@@ -15,7 +15,7 @@ EXTRA = 5
 
 @plants.register
 class DuplicatedOften(Plant):
-    """Five more copies beside the first."""
+    """Five more copies right after the first."""
 
     name = "duplicated_often"
 
@@ -23,8 +23,8 @@ class DuplicatedOften(Plant):
         return {"duplicated": EXTRA, "actual": EXTRA}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        seen = dataset.seen()
-        changes = F.explode(F.sequence(F.lit(1), F.lit(EXTRA)))
-        again = seen.where(selected & first_send()).withColumn("turn", changes)
-        again = again.withColumn("offset", F.col("offset") + F.col("turn")).drop("turn")
-        return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(again))
+        actual = dataset.actual()
+        number = F.explode(F.sequence(F.lit(1), F.lit(EXTRA)))
+        copies = actual.where(selected & first_send()).withColumn("copy", number)
+        copies = copies.withColumn("offset", F.col("offset") + F.col("copy")).drop("copy")
+        return PlantedSides(expected=dataset.expected(), actual=actual.unionByName(copies))

@@ -13,7 +13,7 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class DuplicatedOnce(Plant):
-    """A copy at the partition's end; it is no step back in the order."""
+    """A copy at the end of the partition, which does not count as reordered."""
 
     name = "duplicated_once"
 
@@ -21,6 +21,6 @@ class DuplicatedOnce(Plant):
         return {"duplicated": 1, "actual": 1}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        seen = dataset.seen()
-        again = seen.where(selected & first_send()).withColumn("offset", F.col("offset") + FAR)
-        return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(again))
+        actual = dataset.actual()
+        copy = actual.where(selected & first_send()).withColumn("offset", F.col("offset") + FAR)
+        return PlantedSides(expected=dataset.expected(), actual=actual.unionByName(copy))

@@ -1,4 +1,4 @@
-"""A key's sequence that jumps over a number."""
+"""A key whose sequence lacks a number."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from streamquake.harness.selftest.plant import (
 
 @plants.register
 class Gap(Plant):
-    """Two records of a key of their own that were not sent, with one number missing between them.
-    Of what was sent, a lost record is a gap only where others of its key are on both sides."""
+    """Two unsent records of a new key, with one number missing between them. (A lost record is a
+    gap only if other records of its key are on both sides.)"""
 
     name = "gap"
     units_per_place = 2
@@ -32,7 +32,7 @@ class Gap(Plant):
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         pair = F.expr("cast(unit div 2 as string)")
-        more = (
+        unsent = (
             unknown_records(dataset, selected)
             .where(selected & first_send())
             .withColumns(
@@ -43,4 +43,6 @@ class Gap(Plant):
                 }
             )
         )
-        return PlantedSides(expected=dataset.sent(), actual=dataset.seen().unionByName(more))
+        return PlantedSides(
+            expected=dataset.expected(), actual=dataset.actual().unionByName(unsent)
+        )

@@ -21,5 +21,5 @@ class Lost(Plant):
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(
-            expected=dataset.sent(), actual=dataset.seen().where(~(selected & first_send()))
+            expected=dataset.expected(), actual=dataset.actual().where(~(selected & first_send()))
         )

@@ -13,7 +13,7 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class Malformed(Plant):
-    """Half a line of JSON is in a record's place: the record is lost, and a phantom is present."""
+    """Half a JSON document replaces a record: the record is lost, and a phantom is present."""
 
     name = "malformed"
 
@@ -21,10 +21,10 @@ class Malformed(Plant):
         return {"lost": 1, "phantom": 1, "malformed": 1}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        nothing = {
+        nulls = {
             name: F.lit(None).cast(dataset.frame.schema[name].dataType)
             for name in {*dataset.shape.identity, *dataset.shape.compare, "key", "seq"}
         }
         half = F.concat(F.lit('{"unit":'), F.col("unit").cast("string"))
-        actual = dataset.seen(selected & first_send(), **nothing, malformed=F.lit(True), raw=half)
-        return PlantedSides(expected=dataset.sent(), actual=actual)
+        actual = dataset.actual(selected & first_send(), **nulls, malformed=F.lit(True), raw=half)
+        return PlantedSides(expected=dataset.expected(), actual=actual)

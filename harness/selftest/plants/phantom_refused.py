@@ -1,4 +1,4 @@
-"""A record that is in the output though its send was certainly refused."""
+"""A record that is in the output although its send failed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pyspark.sql import Column
 
 from streamquake.harness.selftest.dataset import PlantingDataset
 from streamquake.harness.selftest.plant import Plant, PlantedSides, plants
-from streamquake.harness.selftest.statuses import refused
+from streamquake.harness.selftest.statuses import rejected_status
 
 
 @plants.register
 class PhantomRefused(Plant):
-    """All sends of an identity failed, and are present."""
+    """All sends of an identity failed, and the output contains them."""
 
     name = "phantom_refused"
 
@@ -21,4 +21,6 @@ class PhantomRefused(Plant):
         return {"phantom": sends, "expected": -sends}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        return PlantedSides(expected=dataset.sent(refused(selected)), actual=dataset.seen())
+        return PlantedSides(
+            expected=dataset.expected(rejected_status(selected)), actual=dataset.actual()
+        )

@@ -19,7 +19,7 @@ from streamquake.harness.selftest.plant import (
 
 @plants.register
 class PhantomUnsent(Plant):
-    """A record whose identity differs from a sent one by a blank, a sign, or the last digit."""
+    """A record whose identity differs from a sent one by a space, a sign, or the last digit."""
 
     name = "phantom_unsent"
 
@@ -27,6 +27,8 @@ class PhantomUnsent(Plant):
         return {"phantom": 1, "actual": 1}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        more = unknown_records(dataset, selected).where(selected & first_send())
-        more = more.withColumn("offset", F.col("offset") + FAR)
-        return PlantedSides(expected=dataset.sent(), actual=dataset.seen().unionByName(more))
+        unsent = unknown_records(dataset, selected).where(selected & first_send())
+        unsent = unsent.withColumn("offset", F.col("offset") + FAR)
+        return PlantedSides(
+            expected=dataset.expected(), actual=dataset.actual().unionByName(unsent)
+        )

@@ -1,4 +1,4 @@
-"""A refused send that is not in the output, as it should be."""
+"""A failed send that is not in the output: not a violation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pyspark.sql import Column
 
 from streamquake.harness.selftest.dataset import PlantingDataset
 from streamquake.harness.selftest.plant import Plant, PlantedSides, plants
-from streamquake.harness.selftest.statuses import refused
+from streamquake.harness.selftest.statuses import rejected_status
 
 
 @plants.register
 class RefusedAbsent(Plant):
-    """All sends of an identity failed, and are absent; nothing may be found."""
+    """All sends of an identity failed, and the output does not contain them."""
 
     name = "refused_absent"
 
@@ -22,5 +22,6 @@ class RefusedAbsent(Plant):
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(
-            expected=dataset.sent(refused(selected)), actual=dataset.seen().where(~selected)
+            expected=dataset.expected(rejected_status(selected)),
+            actual=dataset.actual().where(~selected),
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamquake.harness.selftest.dataset import ROOM, PlantingDataset
+from streamquake.harness.selftest.dataset import OFFSET_STEP, PlantingDataset
 from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
 
 
@@ -24,8 +24,8 @@ class Regression(Plant):
         return {"regression": 1, "duplicated": 1, "actual": 1}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        seen = dataset.seen()
+        actual = dataset.actual()
         first = selected & first_send() & (F.col("unit") % 2 == 0)
-        behind = F.col("offset") + dataset.shape.sends * ROOM + 1
-        again = seen.where(first).withColumn("offset", behind)
-        return PlantedSides(expected=dataset.sent(), actual=seen.unionByName(again))
+        behind = F.col("offset") + dataset.shape.sends * OFFSET_STEP + 1
+        copy = actual.where(first).withColumn("offset", behind)
+        return PlantedSides(expected=dataset.expected(), actual=actual.unionByName(copy))

@@ -1,4 +1,4 @@
-"""A record that is after everything else in its partition."""
+"""A record that moved to the end of its partition."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, plants
 
 @plants.register
 class ReorderedFar(Plant):
-    """The first of a pair moves behind the partition's end, the later ones before the earlier
-    ones: each is a step back, from its own successor or from the one moved before it."""
+    """The first record of each pair moves to the end of the partition, in reverse order: each is
+    one step back, from the other record of its pair or from the record moved before it."""
 
     name = "reordered_far"
     units_per_place = 2
@@ -26,6 +26,6 @@ class ReorderedFar(Plant):
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         moved = selected & (F.col("unit") % 2 == 0)
         return PlantedSides(
-            expected=dataset.sent(),
-            actual=dataset.seen(moved, offset=F.lit(2 * FAR) - F.col("offset")),
+            expected=dataset.expected(),
+            actual=dataset.actual(moved, offset=F.lit(2 * FAR) - F.col("offset")),
         )

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 
 from streamquake.harness.selftest.dataset import PlantingDataset
 from streamquake.harness.selftest.plant import Plant, PlantedSides, plants
-from streamquake.harness.selftest.swapped_neighbours import exchanged
+from streamquake.harness.selftest.swapped_neighbours import exchanged_offset
 
 
 @plants.register
@@ -24,5 +24,6 @@ class ReorderedNear(Plant):
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(
-            expected=dataset.sent(), actual=dataset.seen(selected, offset=exchanged(dataset))
+            expected=dataset.expected(),
+            actual=dataset.actual(selected, offset=exchanged_offset(dataset)),
         )

@@ -8,12 +8,12 @@ from pyspark.sql import Column
 
 from streamquake.harness.selftest.dataset import PlantingDataset
 from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
-from streamquake.harness.selftest.statuses import unknown
+from streamquake.harness.selftest.statuses import unknown_status
 
 
 @plants.register
 class UnknownAbsent(Plant):
-    """It is unknown whether it was sent, and it is absent."""
+    """The result of the send is unknown, and the record is absent."""
 
     name = "unknown_absent"
 
@@ -21,5 +21,7 @@ class UnknownAbsent(Plant):
         return {"unknown_absent": 1, "expected": -1, "actual": -1}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        there = dataset.seen().where(~(selected & first_send()))
-        return PlantedSides(expected=dataset.sent(unknown(selected & first_send())), actual=there)
+        present = dataset.actual().where(~(selected & first_send()))
+        return PlantedSides(
+            expected=dataset.expected(unknown_status(selected & first_send())), actual=present
+        )

@@ -8,12 +8,12 @@ from pyspark.sql import Column
 
 from streamquake.harness.selftest.dataset import PlantingDataset
 from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, plants
-from streamquake.harness.selftest.statuses import unknown
+from streamquake.harness.selftest.statuses import unknown_status
 
 
 @plants.register
 class UnknownArrived(Plant):
-    """It is unknown whether it was sent, and it is present."""
+    """The result of the send is unknown, and the record is present."""
 
     name = "unknown_arrived"
 
@@ -22,5 +22,6 @@ class UnknownArrived(Plant):
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         return PlantedSides(
-            expected=dataset.sent(unknown(selected & first_send())), actual=dataset.seen()
+            expected=dataset.expected(unknown_status(selected & first_send())),
+            actual=dataset.actual(),
         )

@@ -1,4 +1,4 @@
-"""A record that retracts what was not added."""
+"""A retraction of a record that was not added."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from streamquake.harness.selftest.plant import (
 
 @plants.register
 class UnmatchedRetraction(Plant):
-    """Every record is retracted and added again, as in a changelog, which changes nothing; at the
-    places a record is retracted that was not added."""
+    """Every record is retracted and added again, as in a changelog, which changes nothing. At each
+    place there is also a retraction of a record that was never added."""
 
     name = UNMATCHED
     also = (UNMATCHED,)
@@ -30,10 +30,12 @@ class UnmatchedRetraction(Plant):
         return {UNMATCHED: 1}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        added = dataset.seen().withColumn("retracts", F.lit(False))
-        back = dataset.seen().withColumns({"retracts": F.lit(True), "offset": F.col("offset") + 1})
-        again = added.withColumn("offset", F.col("offset") + 2)
-        never = unknown_records(dataset, selected).where(selected & first_send())
-        never = never.withColumns({"retracts": F.lit(True), "offset": F.col("offset") + 3})
-        changelog = added.unionByName(back).unionByName(again).unionByName(never)
-        return PlantedSides(expected=dataset.sent(), actual=changelog)
+        added = dataset.actual().withColumn("retracts", F.lit(False))
+        retracted = dataset.actual().withColumns(
+            {"retracts": F.lit(True), "offset": F.col("offset") + 1}
+        )
+        added_again = added.withColumn("offset", F.col("offset") + 2)
+        unmatched = unknown_records(dataset, selected).where(selected & first_send())
+        unmatched = unmatched.withColumns({"retracts": F.lit(True), "offset": F.col("offset") + 3})
+        changelog = added.unionByName(retracted).unionByName(added_again).unionByName(unmatched)
+        return PlantedSides(expected=dataset.expected(), actual=changelog)

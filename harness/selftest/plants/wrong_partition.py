@@ -1,4 +1,4 @@
-"""A record in another partition than its key's."""
+"""A record that is not in the partition of its key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamquake.harness.selftest.plant import Plant, PlantedSides, first_send, 
 
 @plants.register
 class WrongPartition(Plant):
-    """It is in the next partition."""
+    """The record is in the next partition."""
 
     name = "wrong_partition"
     needs_order = True
@@ -24,5 +24,5 @@ class WrongPartition(Plant):
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
         elsewhere = (F.col("partition") + 1) % PARTITIONS
-        moved = dataset.seen(selected & first_send(), partition=elsewhere)
-        return PlantedSides(expected=dataset.sent(), actual=moved)
+        moved = dataset.actual(selected & first_send(), partition=elsewhere)
+        return PlantedSides(expected=dataset.expected(), actual=moved)

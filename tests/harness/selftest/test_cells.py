@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from streamquake.harness.selftest.cells import QUICK, all_cells, chosen, quick, wide
+from streamquake.harness.selftest.cells import (
+    QUICK,
+    all_cells,
+    cells_matching,
+    quick_cells,
+    wide_cells,
+)
 from streamquake.harness.selftest.changes import RECORDED_RUN
 from streamquake.harness.selftest.plant import plants
 from streamquake.harness.selftest.rates import RATES
@@ -15,7 +21,7 @@ RECORDS = 20_000
 
 
 def test_wide_judges_every_class_at_every_rate_and_in_every_shape() -> None:
-    cells, possible = wide(RECORDS), all_cells(RECORDS)
+    cells, possible = wide_cells(RECORDS), all_cells(RECORDS)
 
     for plant in plants:
         for part in ("rate", "shape"):
@@ -26,7 +32,7 @@ def test_wide_judges_every_class_at_every_rate_and_in_every_shape() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2_000_000_000])
 def test_quick_judges_every_class_at_rates_and_in_shapes_that_differ(seed: int) -> None:
-    cells = quick(RECORDS, seed)
+    cells = quick_cells(RECORDS, seed)
 
     assert {cell.rate for cell in cells} == {cell.rate for cell in all_cells(RECORDS)}
     shapes = {cell.shape for cell in cells if cell.plant != "clean"}
@@ -38,14 +44,14 @@ def test_quick_judges_every_class_at_rates_and_in_shapes_that_differ(seed: int) 
         assert len({cell.shape for cell in of_plant}) == len(of_plant)
 
 
-def test_quick_judges_other_cells_with_another_seed_and_every_one_with_some() -> None:
+def test_quick_judges_other_cells_with_another_seed_and_every_cell_with_one() -> None:
     possible = set(all_cells(RECORDS))
 
-    assert quick(RECORDS, 3) == quick(RECORDS, 3) != quick(RECORDS, 4)
-    assert {cell for seed in range(300) for cell in quick(RECORDS, seed)} == possible
+    assert quick_cells(RECORDS, 3) == quick_cells(RECORDS, 3) != quick_cells(RECORDS, 4)
+    assert {cell for seed in range(300) for cell in quick_cells(RECORDS, seed)} == possible
 
 
-def test_all_rates_are_there_where_the_size_allows() -> None:
+def test_rates_need_enough_records() -> None:
     def rates(records: int) -> set[str]:
         return {cell.rate for cell in all_cells(records) if cell.plant == "lost"}
 
@@ -54,7 +60,7 @@ def test_all_rates_are_there_where_the_size_allows() -> None:
     assert rates(8) == set(RATES) - {"one_in_1000000", "one_in_1000"}
 
 
-def test_the_order_is_planted_only_where_one_is_promised() -> None:
+def test_anomalies_of_order_are_planted_only_in_ordered_shapes() -> None:
     unordered = {cell.plant for cell in all_cells(RECORDS) if cell.shape == "dense_ids"}
 
     assert set(plants) - unordered == {
@@ -68,7 +74,7 @@ def test_the_order_is_planted_only_where_one_is_promised() -> None:
 
 
 def test_clean_data_is_judged_once_in_every_shape() -> None:
-    clean = [(cell.shape, cell.rate) for cell in wide(RECORDS) if cell.plant == "clean"]
+    clean = [(cell.shape, cell.rate) for cell in wide_cells(RECORDS) if cell.plant == "clean"]
 
     assert sorted(clean) == [(shape, "none") for shape in data_shapes]
 
@@ -83,7 +89,7 @@ def test_clean_data_is_judged_once_in_every_shape() -> None:
     ],
 )
 def test_cells_are_chosen_by_name_and_by_pattern(only: list[str], count: int) -> None:
-    assert len(chosen(only, RECORDS)) == count
+    assert len(cells_matching(only, RECORDS)) == count
 
 
 @pytest.mark.parametrize(
@@ -97,9 +103,9 @@ def test_cells_are_chosen_by_name_and_by_pattern(only: list[str], count: int) ->
         ("reordered_near/one/dense_ids", "no such combination"),
     ],
 )
-def test_what_names_no_cell_is_bad_input(only: str, message: str) -> None:
+def test_a_pattern_without_a_cell_is_bad_input(only: str, message: str) -> None:
     with pytest.raises(BadInput) as raised:
-        chosen(["lost/one", only], RECORDS)
+        cells_matching(["lost/one", only], RECORDS)
 
     (problem,) = raised.value.problems
     assert str(problem).startswith(f"--only {only}: {message}")

@@ -1,4 +1,4 @@
-"""The command `selftest`: its streams, its file, its exit status."""
+"""The command `selftest`: its output, its JSON file, its exit status."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def run_command(
     monkeypatch: pytest.MonkeyPatch,
     spark: SparkSession,
 ) -> RunCommand:
-    """Run the program in an empty folder, in the session of the tests: (status, stdout, stderr)."""
+    """Run the program in an empty folder, with the Spark session of the tests. Returns (status,
+    stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CI", "1")
     monkeypatch.setattr(selftest, "spark_session", lambda **options: spark)
@@ -45,13 +46,15 @@ def run_command(
     return run
 
 
-def test_it_holds_and_prints_the_seed_first_and_the_command_last(run_command: RunCommand) -> None:
+def test_a_held_self_test_prints_the_seed_first_and_the_command_last(
+    run_command: RunCommand,
+) -> None:
     status, out, err = run_command(*SMALL, "--only", "clean/none/nulls")
     lines = [line.rstrip() for line in out.strip().splitlines()]
 
     assert (status, err) == (0, "")
     assert lines[0] == "seed 9"
-    assert lines[1] == "HELD  every planted record was found, and nothing else"
+    assert lines[1] == "HELD  every planted anomaly was found, and nothing else"
     assert lines[2].startswith("2 of 2 cells held, 400 records in each shape")
     assert lines[-1] == (
         "again    streamquake selftest --seed 9 --records 400 --only lost/one/few_keys "
@@ -70,16 +73,16 @@ def test_the_table_has_a_row_for_each_class_and_a_column_for_each_rate(
     assert table["clean"][-3:-1] == ["1", "held"]
 
 
-def test_what_is_not_found_is_printed_with_the_command_that_repeats_it(
+def test_a_missed_anomaly_is_printed_with_the_command_that_repeats_its_cell(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def blind(
+    def blind_judge(
         expected: DataFrame, actual: DataFrame, shape: Shape, **_: Any
     ) -> ReconciliationResult:
         real = reconcile(expected, actual, shape)
         return replace(real, counts={**real.counts, "lost": 0}, findings=())
 
-    monkeypatch.setattr(selftest_runner, "reconcile", blind)
+    monkeypatch.setattr(selftest_runner, "reconcile", blind_judge)
 
     status, out, _ = run_command(*SMALL, "--only", "clean/none/nulls")
 
@@ -90,13 +93,13 @@ def test_what_is_not_found_is_printed_with_the_command_that_repeats_it(
     assert f"  again: streamquake selftest --seed 9 --records 400 --only {CELL}\n" in out
 
 
-def test_a_judge_that_gives_no_answer_is_undecided(
+def test_a_self_test_whose_judge_fails_is_undecided(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*sides: Any, **_: Any) -> ReconciliationResult:
+    def failing_judge(*sides: Any, **_: Any) -> ReconciliationResult:
         raise RuntimeError("no space left")
 
-    monkeypatch.setattr(selftest_runner, "reconcile", broken)
+    monkeypatch.setattr(selftest_runner, "reconcile", failing_judge)
 
     status, out, err = run_command(*SMALL)
 
@@ -104,13 +107,13 @@ def test_a_judge_that_gives_no_answer_is_undecided(
     assert "  RuntimeError: no space left\n" in out
 
 
-def test_without_java_it_could_not_run(
+def test_without_java_the_reason_is_printed(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(**options: Any) -> SparkSession:
+    def no_java(**options: Any) -> SparkSession:
         raise JavaMissing("Spark needs Java 17 or later")
 
-    monkeypatch.setattr(selftest, "spark_session", missing)
+    monkeypatch.setattr(selftest, "spark_session", no_java)
 
     status, out, err = run_command(*SMALL)
 
@@ -118,7 +121,7 @@ def test_without_java_it_could_not_run(
     assert err == "streamquake: Spark needs Java 17 or later\nexit status 3: machine unsuitable\n"
 
 
-def test_every_cell_is_in_the_file(run_command: RunCommand, tmp_path: Path) -> None:
+def test_every_cell_is_in_the_json_file(run_command: RunCommand, tmp_path: Path) -> None:
     assert run_command(*SMALL, "--json", "found.json")[0] == 0
 
     document = json.loads((tmp_path / "found.json").read_text())
@@ -138,12 +141,12 @@ def test_every_cell_is_in_the_file(run_command: RunCommand, tmp_path: Path) -> N
     ("argv", "text"),
     [
         (("--only", "lsot"), 'no class is called "lsot"; did you mean "lost"?'),
-        (("--only", CELL, "--json", "nowhere/found.json"), "no such folder"),
+        (("--only", CELL, "--json", "missing/found.json"), "no such folder"),
         (("--records", "7"), "7 is not in the range"),
         (("--seed", "-1"), "-1 is not in the range"),
     ],
 )
-def test_bad_input_is_reported_before_anything_starts(
+def test_bad_input_is_reported_before_spark_starts(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...], text: str
 ) -> None:
     started: list[Any] = []
@@ -155,15 +158,15 @@ def test_bad_input_is_reported_before_anything_starts(
     assert text in err
 
 
-def test_large_means_many_records_and_a_session_for_them(
+def test_a_large_self_test_has_a_session_for_many_records(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(**options: Any) -> SparkSession:
+    def no_java(**options: Any) -> SparkSession:
         requested.update(options)
         raise JavaMissing("not now")
 
     requested: dict[str, Any] = {}
-    monkeypatch.setattr(selftest, "spark_session", missing)
+    monkeypatch.setattr(selftest, "spark_session", no_java)
 
     run_command("selftest", "--large")
     assert requested == {"small": False}

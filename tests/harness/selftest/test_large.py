@@ -1,4 +1,4 @@
-"""The self-test at the size that nights have time for."""
+"""The self-test with as many records as a nightly run has time for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 
 @pytest.mark.nightly
-def test_all_that_is_planted_among_ten_million_records_is_found(tmp_path: Path) -> None:
-    """Every class at every rate and in every shape, with a seed of its own each night."""
+def test_all_anomalies_planted_in_ten_million_records_are_found(tmp_path: Path) -> None:
+    """Every class at every rate and in every shape, with another seed each night."""
     written = tmp_path / "selftest.json"
     done = subprocess.run(
         [sys.executable, "-m", "streamquake", "selftest", "--large", "--json", str(written)],

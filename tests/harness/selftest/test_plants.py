@@ -1,4 +1,4 @@
-"""Every plant: its account is right by a model of its own, and the real judge finds it."""
+"""Every plant: its counts are those of a model in plain Python, and the real judge finds it."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.shape import UNMATCHED
 from streamquake.harness.selftest.cell_counts import planted_counts
-from streamquake.harness.selftest.cells import QUICK_CHANGES, all_cells, quick
+from streamquake.harness.selftest.cells import QUICK_CHANGES, all_cells, quick_cells
 from streamquake.harness.selftest.changes import RECORDED_RUN
-from streamquake.harness.selftest.dataset import PlantingDataset, stored
+from streamquake.harness.selftest.dataset import PlantingDataset, cached_dataset
 from streamquake.harness.selftest.plant import PlantedSides, plants
 from streamquake.harness.selftest.result import CellResult
-from streamquake.harness.selftest.selftest_runner import Plan, conduct
+from streamquake.harness.selftest.selftest_runner import Plan, run_selftest
 from streamquake.harness.selftest.shapes import data_shapes
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.reconcile.model import BatchWindow, Sent, asked_for, counts, stands
 
 RECORDS = 1600
 SEED = 22
-"""Of which the cells drawn for the classes are of all rates and all shapes."""
-TAKEN = (0, 3, 7)
-"""Places that are planted: the first, one in the middle, and the last one of a second group."""
+"""With this seed the drawn cells include all rates and all shapes."""
+PLACES = (0, 3, 7)
+"""The planted places: the first, one in the middle, and the last one of a second group."""
 
 
 @pytest.fixture(scope="module")
-def planting(spark: SparkSession) -> Iterator[PlantingDataset]:
-    with stored(spark, data_shapes["few_keys"](), seed=5, records=RECORDS) as dataset:
+def dataset(spark: SparkSession) -> Iterator[PlantingDataset]:
+    with cached_dataset(spark, data_shapes["few_keys"](), seed=5, records=RECORDS) as dataset:
         yield dataset
 
 
 @pytest.mark.parametrize("name", sorted(plants))
-def test_the_account_is_that_of_a_model_in_plain_python(
-    planting: PlantingDataset, name: str
+def test_the_counts_are_those_of_a_model_in_plain_python(
+    dataset: PlantingDataset, name: str
 ) -> None:
     plant = plants[name]()
-    places = 0 if plant.clean else len(TAKEN)
-    sides = plant.sides(planting, F.expr(f"unit div {plant.units_per_place}").isin(*TAKEN))
-    planted = planted_counts(planting, plant, places)
-    sent, seen, unmatched = _modelled(sides)
-    homes = {row.key: row.partition for row in planting.frame.select("key", "partition").collect()}
+    places = 0 if plant.clean else len(PLACES)
+    sides = plant.sides(dataset, F.expr(f"unit div {plant.units_per_place}").isin(*PLACES))
+    planted = planted_counts(dataset, plant, places)
+    sent, seen, unmatched = _model_input(sides)
+    homes = {row.key: row.partition for row in dataset.frame.select("key", "partition").collect()}
     requested = {**asked_for(sent, seen, homes), UNMATCHED: unmatched}
 
     modelled = {**counts(sent, seen), **{name: requested[name] for name in plant.also}}
     assert {**modelled, "malformed": planted["malformed"]} == planted
 
 
-def test_every_plant_plants_something_but_the_clean_one(planting: PlantingDataset) -> None:
-    clean = planting.clean_counts()
-    same = [name for name in plants if planted_counts(planting, plants[name](), 3) == clean]
+def test_only_the_clean_plant_changes_no_count(dataset: PlantingDataset) -> None:
+    clean = dataset.clean_counts()
+    same = [name for name in plants if planted_counts(dataset, plants[name](), 3) == clean]
 
     assert same == ["clean"]
 
@@ -67,8 +67,8 @@ def test_every_class_is_planted() -> None:
 
 
 def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
-    """One cell of every class, and of every rate and every shape at least one."""
-    drawn = quick(RECORDS, SEED)
+    """One cell of every class, and at least one of every rate and every shape."""
+    drawn = quick_cells(RECORDS, SEED)
     of_class = {cell.plant: cell for cell in drawn}
     shapes = {cell.shape for cell in of_class.values()}
     others = {cell.shape: cell for cell in drawn if cell.shape not in shapes}
@@ -76,7 +76,7 @@ def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
     recorded: list[CellResult] = []
     plan = Plan(seed=SEED, records=RECORDS, cells=tuple(cells), again="")
 
-    results = conduct(plan, spark, show_message=recorded.append)
+    results = run_selftest(plan, spark, show_result=recorded.append)
 
     changed = {cell.plant for cell in cells if cell.shape == RECORDED_RUN}
     assert set(of_class) == {*plants, *changed}
@@ -89,14 +89,14 @@ def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
         assert (result.outcome, result.differences, result.error) == (Outcome.HELD, (), ""), result
 
 
-def _modelled(sides: PlantedSides) -> tuple[list[Sent], list[BatchWindow], int]:
-    """The rows as the model takes them, both compared values as one number: what was sent, what
-    is left in the output, and how many retractions match nothing."""
+def _model_input(sides: PlantedSides) -> tuple[list[Sent], list[BatchWindow], int]:
+    """The rows as input of the model, both compared values as one number: the sends, the records
+    left in the output, and the number of unmatched retractions."""
     value = F.col("amount") * (1 << 33) + F.col("checksum")
     sent = sides.expected.select("key", "seq", value, "status").collect()
     actual = sides.actual
-    back = F.col("retracts") if "retracts" in actual.columns else F.lit(False)
-    seen = actual.select("key", "seq", value, "partition", "offset", back).collect()
+    is_retraction = F.col("retracts") if "retracts" in actual.columns else F.lit(False)
+    seen = actual.select("key", "seq", value, "partition", "offset", is_retraction).collect()
     added = [BatchWindow(*row[:-1]) for row in seen if not row[-1]]
     left, unmatched = stands(added, [BatchWindow(*row[:-1]) for row in seen if row[-1]])
     return [Sent(*row) for row in sent], left, unmatched

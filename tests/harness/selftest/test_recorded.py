@@ -1,4 +1,4 @@
-"""A recorded run in which one thing was changed: the judge finds it, and nothing else."""
+"""Copies of a recorded run with one change: the judge finds the change, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.selftest.cells import Cell, changed_cells
 from streamquake.harness.selftest.changes import changes
-from streamquake.harness.selftest.recorded import RECORDED, judged, recorded_cell
+from streamquake.harness.selftest.recorded import RECORDED, judge_copy, recorded_cell
 from streamquake.harness.selftest.recorded_run_copy import RecordedRunCopy
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
@@ -26,32 +26,32 @@ def test_every_change_is_found_and_nothing_else(spark: SparkSession, name: str) 
 
 @pytest.fixture(scope="module")
 def unchanged(spark: SparkSession) -> Results:
-    """The results of the recorded run as it is."""
-    return judged(RecordedRunCopy(RECORDED), spark)
+    """The results of the recorded run without a change."""
+    return judge_copy(RecordedRunCopy(RECORDED), spark)
 
 
 @pytest.mark.parametrize("name", [name for name in changes if not changes[name].clean])
-def test_a_judge_that_finds_no_change_is_detected(
+def test_a_judge_that_misses_a_change_is_detected(
     spark: SparkSession, unchanged: Results, name: str
 ) -> None:
-    result = recorded_cell(cell_of(name), spark, again="", judge=lambda *given: unchanged)
+    result = recorded_cell(cell_of(name), spark, again="", judge=lambda *args: unchanged)
 
     assert result.outcome == Outcome.VIOLATED
     assert "expected" in result.differences[0]
 
 
-def test_a_judge_that_breaks_leaves_its_cell_undecided(spark: SparkSession) -> None:
-    def broken(record: RecordedRunCopy, session: SparkSession) -> Results:
+def test_a_cell_whose_judge_fails_is_undecided(spark: SparkSession) -> None:
+    def failing_judge(record: RecordedRunCopy, session: SparkSession) -> Results:
         raise RuntimeError("no space left")
 
-    result = recorded_cell(cell_of("lost_record"), spark, again="", judge=broken)
+    result = recorded_cell(cell_of("lost_record"), spark, again="", judge=failing_judge)
 
     assert (result.outcome, result.error) == (Outcome.UNDECIDED, "RuntimeError: no space left")
 
 
-def test_the_record_itself_is_left_alone(spark: SparkSession, unchanged: Results) -> None:
+def test_the_original_record_is_not_changed(spark: SparkSession, unchanged: Results) -> None:
     before = {path: path.read_bytes() for path in RECORDED.rglob("*") if path.is_file()}
 
-    recorded_cell(cell_of("lost_record"), spark, again="", judge=lambda *given: unchanged)
+    recorded_cell(cell_of("lost_record"), spark, again="", judge=lambda *args: unchanged)
 
     assert {path: path.read_bytes() for path in RECORDED.rglob("*") if path.is_file()} == before

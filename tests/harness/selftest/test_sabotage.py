@@ -1,6 +1,6 @@
-"""The self-test can fail: a judge that is broken in one place makes it violated.
+"""The self-test can fail: with a broken judge it is violated.
 
-Some judges here give a wrong answer; others are the real one with one step removed, as a mistake
+Some judges here return a wrong result; others are the real judge with one step removed, as a bug
 would remove it.
 """
 
@@ -18,9 +18,9 @@ from streamquake.harness.reconcile import digest, reconcile, retractions, row_di
 from streamquake.harness.reconcile.anomalies import gap, unmatched_retraction, wrong_partition
 from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.harness.selftest.cells import chosen
+from streamquake.harness.selftest.cells import cells_matching
 from streamquake.harness.selftest.result import SelfTest
-from streamquake.harness.selftest.selftest_runner import Judge, Plan, conduct
+from streamquake.harness.selftest.selftest_runner import Judge, Plan, run_selftest
 from streamquake.reports.record.outcome import Outcome
 
 RECORDS = 800
@@ -28,59 +28,62 @@ ALL = "all_at_once/one/few_keys"
 LOST = "lost/one/few_keys"
 CLEAN = "clean/none/few_keys"
 UNORDERED = "clean/none/dense_ids"
-Break = Callable[[pytest.MonkeyPatch], None]
+RemoveStep = Callable[[pytest.MonkeyPatch], None]
 
 
-def judged(spark: SparkSession, *names: str, judge: Judge | None = None) -> SelfTest:
-    """The cells of these names; one that is named twice is judged twice, on the same data."""
-    cells = tuple(cell for name in names for cell in chosen([name], RECORDS))
+def run_cells(spark: SparkSession, *names: str, judge: Judge | None = None) -> SelfTest:
+    """Judge the cells of these names; a name given twice is judged twice, on the same data."""
+    cells = tuple(cell for name in names for cell in cells_matching([name], RECORDS))
     plan = Plan(seed=2, records=RECORDS, cells=cells, again="streamquake selftest")
-    return conduct(plan, spark, show_message=lambda result: None, judge=judge)
+    return run_selftest(plan, spark, show_result=lambda result: None, judge=judge)
 
 
 @pytest.fixture(scope="module")
-def answers(spark: SparkSession) -> dict[str, ReconciliationResult]:
-    """The real judge's answers for some cells; each is judged once, for all tests."""
-    given: list[ReconciliationResult] = []
+def real_results(spark: SparkSession) -> dict[str, ReconciliationResult]:
+    """Cell -> the result of the real judge; each cell is judged once, for all tests."""
+    returned: list[ReconciliationResult] = []
 
     def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> ReconciliationResult:
-        given.append(reconcile.reconcile(expected, actual, shape))
-        return given[-1]
+        returned.append(reconcile.reconcile(expected, actual, shape))
+        return returned[-1]
 
-    results = judged(spark, ALL, LOST, CLEAN, UNORDERED, judge=judge)
+    results = run_cells(spark, ALL, LOST, CLEAN, UNORDERED, judge=judge)
     assert results.outcome is Outcome.HELD
-    # Distinguished by their counts, which differ between all of these cells.
+    # The counts differ between all of these cells, so they identify the result of a cell.
     return {
-        str(each.cell): next(answer for answer in given if answer.counts == each.reported)
-        for each in results.cells
+        str(cell_result.cell): next(
+            result for result in returned if result.counts == cell_result.reported
+        )
+        for cell_result in results.cells
     }
 
 
-def other(answer: ReconciliationResult, **counts: int | None) -> ReconciliationResult:
-    """The same answer with other counts."""
-    return replace(answer, counts={**answer.counts, **counts})
+def with_counts(result: ReconciliationResult, **counts: int | None) -> ReconciliationResult:
+    """The same result with some other counts."""
+    return replace(result, counts={**result.counts, **counts})
 
 
-def judged_by(spark: SparkSession, cell: str, *answers: ReconciliationResult) -> SelfTest:
-    """A cell judged as often as there are answers, by judges that give these whatever the
-    data: the data of a cell is expensive and an answer is not."""
-    given = iter(answers)
-    return judged(spark, *[cell] * len(answers), judge=lambda *sides: next(given))
+def run_with_results(spark: SparkSession, cell: str, *fakes: ReconciliationResult) -> SelfTest:
+    """Judge a cell once for each fake result, with a judge that returns it; the data of the cell,
+    which are expensive, are generated once."""
+    returned = iter(fakes)
+    return run_cells(spark, *[cell] * len(fakes), judge=lambda *sides: next(returned))
 
 
 def test_a_judge_that_ignores_a_class_is_detected(
-    spark: SparkSession, answers: dict[str, ReconciliationResult]
+    spark: SparkSession, real_results: dict[str, ReconciliationResult]
 ) -> None:
     names = [*VIOLATIONS, "unknown_absent"]
     findings = {
-        name: tuple(f for f in answers[ALL].findings if not f.what.startswith(name))
+        name: tuple(f for f in real_results[ALL].findings if not f.what.startswith(name))
         for name in names
     }
-    ignorant = [
-        replace(other(answers[ALL], **{name: 0}), findings=findings[name]) for name in names
+    without_class = [
+        replace(with_counts(real_results[ALL], **{name: 0}), findings=findings[name])
+        for name in names
     ]
 
-    results = judged_by(spark, ALL, *ignorant)
+    results = run_with_results(spark, ALL, *without_class)
 
     assert results.outcome is Outcome.VIOLATED
     assert len(results.failed) == len(names)
@@ -92,7 +95,7 @@ def test_a_judge_that_ignores_a_class_is_detected(
     assert {cell.again for cell in results.failed} == {again}
 
 
-REPORTED_OF: dict[str, dict[str, dict[str, int | None]]] = {
+WRONG_COUNTS: dict[str, dict[str, dict[str, int | None]]] = {
     CLEAN: {
         "lost: planted 0, reported 1": {"lost": 1},
         "late: planted 0, reported 4": {"late": 4, "early": None},
@@ -102,85 +105,85 @@ REPORTED_OF: dict[str, dict[str, dict[str, int | None]]] = {
 }
 
 
-@pytest.mark.parametrize("cell", REPORTED_OF)
-def test_a_judge_that_reports_more_or_less_than_there_is_is_detected(
-    spark: SparkSession, answers: dict[str, ReconciliationResult], cell: str
+@pytest.mark.parametrize("cell", WRONG_COUNTS)
+def test_a_judge_that_reports_wrong_counts_is_detected(
+    spark: SparkSession, real_results: dict[str, ReconciliationResult], cell: str
 ) -> None:
-    wrong = (other(answers[cell], **counts) for counts in REPORTED_OF[cell].values())
+    wrong = (with_counts(real_results[cell], **counts) for counts in WRONG_COUNTS[cell].values())
 
-    results = judged_by(spark, cell, *wrong)
+    results = run_with_results(spark, cell, *wrong)
 
-    assert {each.outcome for each in results.cells} == {Outcome.VIOLATED}
+    assert {cell.outcome for cell in results.cells} == {Outcome.VIOLATED}
     assert {each.differences for each in results.cells} == {
-        (recorded,) for recorded in REPORTED_OF[cell]
+        (difference,) for difference in WRONG_COUNTS[cell]
     }
 
 
 def test_examples_that_are_wrong_or_missing_are_detected(
-    spark: SparkSession, answers: dict[str, ReconciliationResult]
+    spark: SparkSession, real_results: dict[str, ReconciliationResult]
 ) -> None:
-    (finding,) = answers[LOST].findings
+    (finding,) = real_results[LOST].findings
     wrong = replace(finding, detail={**finding.detail, "seq": 10_000})
-    given = (replace(answers[LOST], findings=findings) for findings in ((wrong,), ()))
+    returned = (replace(real_results[LOST], findings=findings) for findings in ((wrong,), ()))
 
-    results = judged_by(spark, LOST, *given)
+    results = run_with_results(spark, LOST, *returned)
 
-    assert {each.outcome for each in results.cells} == {Outcome.VIOLATED}
-    of_another, none = sorted(each.differences for each in results.cells)
-    assert "an example of lost names a record not planted" in of_another[0]
-    assert none == ("no example of lost",)
+    assert {cell.outcome for cell in results.cells} == {Outcome.VIOLATED}
+    wrong_record, no_example = sorted(cell.differences for cell in results.cells)
+    assert "an example of lost names a record not planted" in wrong_record[0]
+    assert no_example == ("no example of lost",)
 
 
-def test_a_judge_that_breaks_leaves_its_cell_undecided(spark: SparkSession) -> None:
-    def broken(expected: DataFrame, actual: DataFrame, shape: Shape) -> ReconciliationResult:
+def test_a_cell_whose_judge_fails_is_undecided(spark: SparkSession) -> None:
+    def failing_judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> ReconciliationResult:
         raise RuntimeError("no space left")
 
-    results = judged(spark, LOST, CLEAN, judge=broken)
+    results = run_cells(spark, LOST, CLEAN, judge=failing_judge)
 
     assert results.outcome is Outcome.UNDECIDED
     assert [cell.error for cell in results.cells] == ["RuntimeError: no space left"] * 2
 
 
-def _forgets_phantoms_in_the_order(patch: pytest.MonkeyPatch) -> None:
+def _phantoms_count_in_the_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reconcile, "without_phantoms", lambda records, phantoms, shape: records)
 
 
-def _keeps_copies_in_the_order(patch: pytest.MonkeyPatch) -> None:
+def _copies_count_in_the_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reconcile, "first_copies", lambda records, shape: records)
 
 
-def _takes_null_for_nothing(patch: pytest.MonkeyPatch) -> None:
+def _nulls_are_not_hashed(patch: pytest.MonkeyPatch) -> None:
     def without_marks(side: DataFrame, columns: Sequence[str], key: str) -> Column:
         return F.xxhash64(F.lit(key), *(F.col(name) for name in columns))
 
     patch.setattr(row_hashes, "keyed_hash", without_marks)
 
 
-def _compares_nothing(patch: pytest.MonkeyPatch) -> None:
+def _values_are_not_compared(patch: pytest.MonkeyPatch) -> None:
     def identity_only(side: DataFrame, columns: Sequence[str], key: str) -> Column:
         return F.xxhash64(F.lit(key), *(F.col(n) for n in columns if n in ("key", "seq")))
 
     patch.setattr(row_hashes, "keyed_hash", identity_only)
 
 
-def _knows_one_send_only(patch: pytest.MonkeyPatch) -> None:
+def _only_one_send_is_compared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(row_diff, "_CHANGED", "IF(ok + unknown > 0 AND alien > 0, 1, 0)")
 
 
-def _reads_no_bucket(patch: pytest.MonkeyPatch) -> None:
+def _no_bucket_is_compared(patch: pytest.MonkeyPatch) -> None:
     real = digest.digest_of
     patch.setattr(reconcile, "digest_of", lambda rows: replace(real(rows), dirty=()))
 
 
-def _takes_refused_for_unknown(patch: pytest.MonkeyPatch) -> None:
+def _failed_sends_are_unknown(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(row_hashes, "UNKNOWN", "failed")
 
 
-def _takes_even_numbers_for_all(patch: pytest.MonkeyPatch) -> None:
+def _only_even_numbers_are_expected(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gap, "_whole_numbers", lambda sequence, kind: sequence * 2)
 
 
-def _takes_the_first_partition_for_every_key(patch: pytest.MonkeyPatch) -> None:
+def _all_keys_are_in_the_first_partition(patch: pytest.MonkeyPatch) -> None:
     real = wrong_partition._homes
 
     def first(side: DataFrame, key: Sequence[str], partition: str) -> DataFrame:
@@ -189,11 +192,11 @@ def _takes_the_first_partition_for_every_key(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(wrong_partition, "_homes", first)
 
 
-def _retracts_nothing(patch: pytest.MonkeyPatch) -> None:
+def _retractions_are_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reconcile, "final_records", lambda actual, shape: nullcontext(actual))
 
 
-def _forgets_unsent_retractions(patch: pytest.MonkeyPatch) -> None:
+def _unsent_retractions_are_ignored(patch: pytest.MonkeyPatch) -> None:
     real = retractions.unmatched_records
 
     def matched(actual: DataFrame, shape: Shape) -> DataFrame:
@@ -202,37 +205,37 @@ def _forgets_unsent_retractions(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(unmatched_retraction, "unmatched_records", matched)
 
 
-SABOTAGE: Sequence[tuple[Break, str]] = (
-    (_forgets_phantoms_in_the_order, "phantom_unsent/block/hash_ids"),
-    (_keeps_copies_in_the_order, "duplicated_once/block/few_keys"),
-    (_takes_null_for_nothing, "changed_value/one/nulls"),
-    (_compares_nothing, "changed_checksum/one/few_keys"),
-    (_knows_one_send_only, "changed_value/one/resent"),
-    (_reads_no_bucket, "lost/first/many_keys"),
-    (_takes_refused_for_unknown, "phantom_refused/one/few_keys"),
-    (_takes_even_numbers_for_all, "gap/one/few_keys"),
-    (_takes_the_first_partition_for_every_key, "wrong_partition/one/few_keys"),
-    (_retracts_nothing, "unmatched_retraction/one/dense_ids"),
-    (_forgets_unsent_retractions, "unmatched_retraction/one/dense_ids"),
+REMOVED_STEPS: Sequence[tuple[RemoveStep, str]] = (
+    (_phantoms_count_in_the_order, "phantom_unsent/block/hash_ids"),
+    (_copies_count_in_the_order, "duplicated_once/block/few_keys"),
+    (_nulls_are_not_hashed, "changed_value/one/nulls"),
+    (_values_are_not_compared, "changed_checksum/one/few_keys"),
+    (_only_one_send_is_compared, "changed_value/one/resent"),
+    (_no_bucket_is_compared, "lost/first/many_keys"),
+    (_failed_sends_are_unknown, "phantom_refused/one/few_keys"),
+    (_only_even_numbers_are_expected, "gap/one/few_keys"),
+    (_all_keys_are_in_the_first_partition, "wrong_partition/one/few_keys"),
+    (_retractions_are_ignored, "unmatched_retraction/one/dense_ids"),
+    (_unsent_retractions_are_ignored, "unmatched_retraction/one/dense_ids"),
 )
 
 
 @pytest.fixture(scope="module")
-def whole(spark: SparkSession) -> dict[str, Outcome]:
-    """The real judge's outcomes of the cells with nothing removed; judged once for all tests."""
-    results = judged(spark, *(finds for _, finds in SABOTAGE))
-    return {str(each.cell): each.outcome for each in results.cells}
+def real_outcomes(spark: SparkSession) -> dict[str, Outcome]:
+    """Cell -> its outcome with the real judge; each cell is judged once, for all tests."""
+    results = run_cells(spark, *(cell for _, cell in REMOVED_STEPS))
+    return {str(result.cell): result.outcome for result in results.cells}
 
 
-@pytest.mark.parametrize(("broken", "finds"), SABOTAGE)
+@pytest.mark.parametrize(("remove_step", "cell"), REMOVED_STEPS)
 def test_the_real_judge_with_one_step_removed_is_detected(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
-    whole: dict[str, Outcome],
-    broken: Break,
-    finds: str,
+    real_outcomes: dict[str, Outcome],
+    remove_step: RemoveStep,
+    cell: str,
 ) -> None:
-    assert whole[finds] is Outcome.HELD
-    broken(monkeypatch)
+    assert real_outcomes[cell] is Outcome.HELD
+    remove_step(monkeypatch)
 
-    assert judged(spark, finds).outcome is Outcome.VIOLATED
+    assert run_cells(spark, cell).outcome is Outcome.VIOLATED
