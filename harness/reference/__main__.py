@@ -1,4 +1,5 @@
-"""`python -m streamquake.harness.reference [FOLDER]`: writes the pages, to `docs` unless given."""
+"""`python -m streamquake.harness.reference [FOLDER]`: writes the pages into a folder, by default
+`docs`."""
 
 from __future__ import annotations
 

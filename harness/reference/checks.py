@@ -26,6 +26,6 @@ def page() -> str:
 
 
 def _section(check: type[Check]) -> str:
-    classes = wrapped(f"Classes: {', '.join(f'`{each}`' for each in check.classes)}.")
+    classes = wrapped(f"Classes: {', '.join(f'`{name}`' for name in check.classes)}.")
     always = "Judged in every run." if check.name in ALWAYS_ON else ""
     return section(check.name, check, classes if check.classes else "", always)

@@ -17,9 +17,9 @@ HEAD = f"""# Events of the history
 it), `kind` ({", ".join(f"`{kind}`" for kind in Kind)}), `action`, `value` and `error`. The first
 line is the schema's version.
 
-The names below are those of `action`. A trigger waits for them too:
-`when: {{event: checkpoint triggered, nth: 3}}`. The fields of `value` are below each; records of
-older versions may lack fields.
+Each section below is named after an `action` and lists the fields of `value`; records of older
+versions may lack fields. A trigger can wait for an action:
+`when: {{event: checkpoint triggered, nth: 3}}`.
 
 {GENERATED}
 """

@@ -10,13 +10,13 @@ from streamquake.harness.reference.markdown import GENERATED, section
 HEAD = f"""# The catalogue of faults
 
 A fault counts only after its effect was verified on every target; its removal is verified too.
-*Usual target* shows a target in YAML; any other target of the same kind works too. Of parameters
-without a default that are not marked as needed, one of several may be needed; *not drawn* marks
-faults that drawn schedules leave out, because they lose data by design, have an effect only under a
-job of their own, or replace the job.
+*Usual target* shows a target in YAML; any other target of the same kind works too. A
+parameter without a default that is not marked as needed is optional; some faults need one of
+several such parameters. *Not drawn* marks faults that random schedules leave out, because they lose
+data by design, have an effect only on a job written for them, or replace the job.
 
-An effect that lasts until the heal is verified again every 5 s and shortly before the heal. When it
-is proven to have ended on a target before that, the run is undecided, and `effect` gives the
+An effect that lasts until the heal is verified again every 5 s and shortly before the heal. If a
+check proves that it ended earlier on a target, the run is undecided, and `effect` reports the
 moments. *Not held* marks faults whose effect is an event; they are not verified again.
 
 {GENERATED}

@@ -25,41 +25,41 @@ def section(title: str, model: type[BaseModel], *more: str) -> str:
 
 
 def field_list(model: type[BaseModel]) -> str:
-    """The fields of a model, one entry each: name, type, default, and docstring."""
+    """A list of the fields of a model: name, type, default, and docstring."""
     docs = attribute_docs(model)
     attributes = {field.alias: name for name, field in model.model_fields.items() if field.alias}
     return "\n".join(
-        _field(each, docs.get(attributes.get(each["name"], each["name"]), ""))
-        for each in parameters(model)
+        _field(field, docs.get(attributes.get(field["name"], field["name"]), ""))
+        for field in parameters(model)
     )
 
 
 def _field(parameter: Mapping[str, Any], doc: str) -> str:
     default = parameter["default"]
-    # The default of a part with keys of its own is in the section of that part.
-    has_one = default not in (None, "", (), {}) and not isinstance(default, dict)
+    # A part with keys has a section, which shows their defaults.
+    has_default = default not in (None, "", (), {}) and not isinstance(default, dict)
     needed = ", needed" if parameter["required"] else ""
-    unless = f", {shown(default)} unless given" if has_one else ""
+    unless = f", {shown(default)} unless given" if has_default else ""
     entry = f"- `{parameter['name']}`: {parameter['type']}{needed}{unless}"
     return wrapped(f"{entry}. {doc}" if doc else entry, "  ")
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """A paragraph in lines of a page's width; `indent` is that of all lines but the first."""
+    """A paragraph wrapped at the width of a page; `indent` applies to all lines but the first."""
     return textwrap.fill(
         text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
 def attribute_docs(owner: type) -> dict[str, str]:
-    """The docstrings of a class's attributes, inherited ones included: the text below an
-    attribute in the source, which Python does not keep."""
+    """The docstrings of a class's attributes, including inherited ones. They are the text below
+    each attribute in the source; Python itself discards them."""
     package = owner.__module__.partition(".")[0]  # attributes of libraries are left out
     docs: dict[str, str] = {}
     for base in reversed(owner.__mro__):
-        # `Fault[Node]` is a class too, created by pydantic; its origin has the source.
-        written = "[" not in base.__name__
-        if written and base.__module__.partition(".")[0] == package:
+        # `Fault[Node]` is a class that pydantic created; only its origin has a source.
+        has_source = "[" not in base.__name__
+        if has_source and base.__module__.partition(".")[0] == package:
             docs.update(_attribute_docs_of(base))
     return docs
 

@@ -19,13 +19,13 @@ from streamquake.topologies.model import Topology
 
 HEAD = f"""# Settings of the engines
 
-What each role is started with where it is not left to the engine's own default, on the shipped
-topologies named below. `config` of a service wins over these settings, and a job's own `config`
-over those of each job. Addresses, ports and folders are set by the engine and are left out here.
+The settings with which each role is started, on the shipped topologies named below; all others have
+the engine's own defaults. The `config` of a service overrides these settings, and the `config` of a
+job overrides those of each job. Addresses, ports and folders are left out here.
 
-Time-outs are short, so that a failure is noticed within the minutes of a run, and memory is small,
-so that a whole cluster fits on one machine. Figures of recovery depend on both: to compare them
-with those of a production cluster, give its values in `config` and `memory_mb`.
+Time-outs are short, so that a failure is detected within the minutes of a run, and memory is small,
+so that a whole cluster fits on one machine. Recovery times depend on both: to compare them with
+those of a production cluster, set its values in `config` and `memory_mb`.
 
 {GENERATED}
 """
@@ -42,9 +42,9 @@ NOT_SHOWN = re.compile(
     r"|spark\.master|app\.name|process\.size|numberOfTaskSlots|execution\.target|deployMode",
     re.IGNORECASE,
 )
-"""Settings of a node's address or role, and those that a topology gives itself."""
+"""Settings of a node's address or role, and those that a topology sets itself."""
 FLINK, SPARK = "flink", "spark"
-"""The engines that run jobs, as their services are called on these topologies."""
+"""The engines that run jobs; their services have the same names on these topologies."""
 
 
 def page() -> str:
@@ -54,18 +54,18 @@ def page() -> str:
         _jobs_of_flink(load_topology(TOPOLOGIES[FLINK])),
         _jobs_of_spark(load_topology(TOPOLOGIES[SPARK])),
     ]
-    return HEAD + "".join(f"\n{each}" for each in sections)
+    return HEAD + "".join(f"\n{text}" for text in sections)
 
 
 def _engine_section(name: str, topology: Topology) -> str:
     plans = _plans(name, topology)
     memory = ", ".join(f"{role} {plan.memory_mb} MiB" for role, plan in plans.items())
-    found: dict[str, dict[str, None]] = {}
+    values_of: dict[str, dict[str, None]] = {}
     for plan in plans.values():
         for path, text in plan.files.items():
             for key, value in _settings(path, text):
-                found.setdefault(key, {})[value] = None
-    rows = {key: " / ".join(values) for key, values in found.items()}
+                values_of.setdefault(key, {})[value] = None
+    rows = {key: " / ".join(values) for key, values in values_of.items()}
     release = topology.services[_service(name, topology)].version
     return (
         f"## Engine `{name}` on `{topology.name}`\n\nMemory of a container: {memory}.\n\n"
@@ -90,7 +90,7 @@ def _plans(name: str, topology: Topology) -> Mapping[str, NodePlan]:
 
 
 def _settings(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """The settings in a file of an engine, by the kind of file."""
+    """The settings in a configuration file of an engine."""
     match PurePosixPath(path).suffix:
         case ".yaml":
             yield from yaml.safe_load(text).items()
@@ -104,7 +104,7 @@ def _settings(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _table(rows: Mapping[str, str], known: Mapping[str, str]) -> str:
-    """The settings as a table, with the defaults where these are known."""
+    """The settings as a table, with the defaults if they are known."""
     head = ["setting", "value", *(["default of this release"] if known else [])]
     cells = [
         [f"`{key}`", f"`{value}`", *([_default(known, key)] if known else [])]
@@ -121,7 +121,9 @@ def _default(known: Mapping[str, str], key: str) -> str:
 
 def _jobs_of_flink(topology: Topology) -> str:
     release = topology.services[FLINK].version or ""
-    head = "## Each job of Flink\n\nA client's settings come with the job that it submits.\n\n"
+    head = (
+        "## Each job of Flink\n\nThe client sends these settings with the job that it submits.\n\n"
+    )
     return head + _table(job_settings(topology, FLINK), defaults(release))
 
 

@@ -1,4 +1,4 @@
-"""The shipped pages of reference say what the code says."""
+"""The shipped reference pages match the code."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_shipped_page_is_the_one_that_the_code_makes(name: str) -> None:
-    assert (DOCS / name).read_text(encoding="utf-8") == PAGES[name](), f"make it anew: {COMMAND}"
+def test_the_shipped_page_is_the_one_generated_from_the_code(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == PAGES[name](), (
+        f"generate it again: {COMMAND}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,7 @@ def test_every_engine_has_its_settings() -> None:
     assert set(TOPOLOGIES) == set(engines)
 
 
-def test_settings_stand_beside_the_defaults_of_the_release() -> None:
+def test_settings_are_listed_with_the_defaults_of_the_release() -> None:
     assert "| `heartbeat.timeout` | `10 s` | `PT50S` |" in PAGES["settings.md"]()
 
 
@@ -71,7 +73,7 @@ def test_every_key_of_a_document_is_described(model: type[Model]) -> None:
 
 class Parent(Model):
     inherited: int = 1
-    """What it inherits."""
+    """An inherited field."""
 
 
 class Child(Parent):
@@ -80,14 +82,14 @@ class Child(Parent):
     needed: Annotated[int, Field(ge=1)]
     """Must be
     given."""
-    silent: str | None = None
+    undescribed: str | None = None
     part: Parent = Parent()
     """The last."""
 
 
-def test_the_docstrings_of_attributes_are_found_with_those_that_are_inherited() -> None:
+def test_docstrings_of_attributes_include_inherited_ones() -> None:
     assert attribute_docs(Child) == {
-        "inherited": "What it inherits.",
+        "inherited": "An inherited field.",
         "needed": "Must be\ngiven.",
         "part": "The last.",
     }
@@ -95,8 +97,8 @@ def test_the_docstrings_of_attributes_are_found_with_those_that_are_inherited() 
 
 def test_a_field_has_type_default_and_docstring() -> None:
     assert field_list(Child).splitlines() == [
-        "- `inherited`: int, 1 unless given. What it inherits.",
+        "- `inherited`: int, 1 unless given. An inherited field.",
         "- `needed`: int, needed. Must be given.",
-        "- `silent`: str",
+        "- `undescribed`: str",
         "- `part`: {inherited}. The last.",
     ]
