@@ -18,7 +18,7 @@ from streamquake.harness.cli.options import json_option, out_option, run_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.cli.status import print_status, status_document
 from streamquake.harness.experiment.loader import topology_for_use
-from streamquake.harness.interactive.injection import heal_some, hold, inject_now
+from streamquake.harness.interactive.injection import heal_faults, hold, inject_now
 from streamquake.harness.interactive.session import ClusterSession, attach, remove, start_session
 from streamquake.harness.interrupts import interruptible
 from streamquake.harness.run.image_preparation import ensure_images
@@ -131,7 +131,7 @@ def heal_command(which: Sequence[str], run_id: str | None) -> int:
     """Heal the open faults, newest first, and verify each removal: all, or those named by FAULT or
     by the ID that `status` shows."""
     session = _attach(run_id)
-    healed = heal_some(session, which, limit_s=EFFECT_S)
+    healed = heal_faults(session, which, limit_s=EFFECT_S)
     if not healed:
         echo("no fault is open")
     return _status_of_heals(

@@ -1,6 +1,7 @@
-"""Clusters that stay up between commands: started by `up` or `run --keep`, found by their labels.
+"""Clusters that stay up between commands: `up` or `run --keep` starts them, and their labels
+identify them.
 
-A kept cluster has no owner, so neither a reaper nor a sweep removes it; its folder holds its
+A kept cluster has no owner, so neither a reaper nor a sweep removes it. Its folder contains its
 topology and the intents of the manually injected faults.
 """
 
@@ -19,8 +20,8 @@ from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from streamquake.topologies.model import Topology
 from streamquake.topologies.problems import bad_input, did_you_mean
 
-PLACE = "streamquake"
-"""The file name in a problem of the command line."""
+COMMAND_LINE = "streamquake"
+"""Replaces the file name in a problem of the command line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ def start_session(
     show_message: Callable[[str], None],
     owner: str = "",
 ) -> ClusterSession:
-    """Start a cluster; if it does not become ready, everything of it is removed.
+    """Start a cluster; if it does not become ready, it is removed completely.
 
     Without an owner it outlives this process; with one (`labels.owner_of_this_process`) a sweep
     removes it when the owner is dead.
@@ -62,29 +63,29 @@ def start_session(
     }
     folder.write_manifest({"run_id": run_id, "by_hand": True, "experiment": plan, "seed": 0})
     cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
-    kept = ClusterSession(cluster=cluster, folder=folder)
+    session = ClusterSession(cluster=cluster, folder=folder)
     tags = {labels.OWNER: owner, labels.FOLDER: str(folder.path.resolve())}
     try:
         with runtime.guard(run_id):
             start_cluster(cluster, tags=tags, limit_s=limit_s, show_message=show_message)
     except BaseException:
-        remove(kept)
+        remove(session)
         raise
-    return kept
+    return session
 
 
 def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -> ClusterSession:
-    """The kept cluster of this id (or the start of an id); without an id, the newest.
+    """The kept cluster with this id or prefix of an id; without one, the newest.
 
     Raises BadInput if no such cluster exists; the message names the existing clusters.
     """
     folders = _folders(runtime)
     if not folders:
-        raise bad_input(PLACE, "no cluster is up; start one with `streamquake up TOPOLOGY`")
-    matching = [known for known in folders if known.startswith(run_id or "")]
+        raise bad_input(COMMAND_LINE, "no cluster is up; start one with `streamquake up TOPOLOGY`")
+    matching = [each for each in folders if each.startswith(run_id or "")]
     if not matching or (run_id is not None and len(matching) > 1):
         raise bad_input(
-            PLACE,
+            COMMAND_LINE,
             f'expected the id of one kept cluster, got "{run_id}"'
             f"{did_you_mean(str(run_id), folders)}",
         )
@@ -94,7 +95,7 @@ def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -
         plan = folder.read_manifest()["experiment"]
     except (OSError, ValueError, KeyError) as error:
         raise bad_input(
-            PLACE,
+            COMMAND_LINE,
             f"the folder of the cluster {chosen} cannot be read ({error}); "
             "`streamquake sweep --all` removes the cluster",
         ) from error
@@ -103,18 +104,18 @@ def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -
     return ClusterSession(cluster=cluster, folder=folder)
 
 
-def remove(kept: ClusterSession) -> list[str]:
-    """Save the logs and remove everything; every step is tried. The result lists the failures."""
+def remove(session: ClusterSession) -> list[str]:
+    """Save the logs and remove the cluster. Every step is tried; returns the failures."""
     failures = []
     try:
-        kept.cluster.save_logs(kept.folder.logs)
+        session.cluster.save_logs(session.folder.logs)
     except Exception as error:  # noqa: BLE001 - missing logs do not prevent the removal
         failures.append(str(error))
-    return [*failures, *remove_cluster(kept.cluster.runtime, kept.cluster.run_id)]
+    return [*failures, *remove_cluster(session.cluster.runtime, session.cluster.run_id)]
 
 
 def _folders(runtime: ContainerRuntime) -> dict[str, Path]:
-    """Kept clusters by id -> the folder each was started with."""
+    """Id of a kept cluster -> its folder."""
     return {
         found.labels[labels.RUN]: Path(found.labels[labels.FOLDER])
         for found in runtime.find({labels.RUN: ""})

@@ -5,9 +5,10 @@
         assert chaos_run.results.recovery["first_output_s"] < 30
 
 The marker names an experiment, or defines one by `topology=`, `job=`, `workload=`, `schedule=` and
-`checks=`; every other keyword sets one value of it (`job__parallelism=2`). A run whose outcome
-is violated, or not the expected one, fails the test; an undecided run is an error with its reason;
-both show the run folder and the replay command. `chaos_cluster` only deploys the marked topology.
+`checks=`; every other keyword sets one value of the experiment (`job__parallelism=2`). A run whose
+outcome is violated, or not the expected one, fails the test; an undecided run is an error with its
+reason; both show the run folder and the replay command. `chaos_cluster` only deploys the marked
+topology.
 
 Pytest loads this module in every session of an environment, so it imports the library only when a
 test uses it.
@@ -43,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--chaos-runtime",
         choices=("docker", "fake"),
         default="docker",
-        help="what runs the containers; the fake keeps them in memory",
+        help="the container runtime; the fake runs no containers",
     )
 
 
@@ -62,7 +63,7 @@ def chaos_run(request: pytest.FixtureRequest) -> ChaosRun:
     """The run of the marked experiment, judged: `results`, `folder` and `experiment`."""
     from streamquake.harness.pytest import support
 
-    run = support.play(_marker(request), **_settings(request))
+    run = support.run_experiment(_marker(request), **_settings(request))
     request.node.stash[RUN] = run
     if run.undecided:
         pytest.fail(run.verdict, pytrace=False)
@@ -71,16 +72,18 @@ def chaos_run(request: pytest.FixtureRequest) -> ChaosRun:
 
 @pytest.fixture
 def chaos_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A cluster of the marked topology, ready; removed after the test unless kept."""
+    """A running cluster of the marked topology, removed after the test unless --chaos-keep is
+    set."""
     from streamquake.harness.pytest import support
 
-    with support.cluster(_marker(request), **_settings(request)) as live:
-        yield live
+    with support.deploy_cluster(_marker(request), **_settings(request)) as cluster:
+        yield cluster
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """A wrong outcome fails the test itself; from the fixture it would be an error of set-up."""
+    """Fail the test on a wrong outcome here: raised in the fixture, it would be an error of
+    set-up."""
     run = item.stash.get(RUN, None)
     if run is not None and not run.as_expected:
         pytest.fail(run.verdict, pytrace=False)

@@ -1,4 +1,4 @@
-"""What the pytest plugin does with a marker: it runs an experiment, or starts a cluster."""
+"""Runs the experiment of a marker, or starts the cluster of its topology."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class ChaosRun:
-    """A run of a test: its experiment, its results, and its folder with the whole record."""
+    """The run of a test: its experiment, its results, and its folder with the record."""
 
     experiment: Experiment
     results: Results
@@ -77,7 +77,7 @@ class ChaosRun:
         return plain_summary(self.results, self.folder)
 
 
-def play(
+def run_experiment(
     marker: pytest.Mark, *, beside: Path, seed: int, out: Path, keep: bool, runtime_name: str
 ) -> ChaosRun:
     """Run the experiment of the marker. Bad input fails the test with one line for each problem."""
@@ -97,7 +97,7 @@ def play(
 
 
 @contextmanager
-def cluster(
+def deploy_cluster(
     marker: pytest.Mark, *, beside: Path, seed: int, out: Path, keep: bool, runtime_name: str
 ) -> Iterator[Cluster]:
     """A cluster of the marker's topology, removed at the end of the block unless `keep`."""
@@ -135,7 +135,7 @@ def _topology(marker: pytest.Mark, beside: Path, seed: int) -> Topology:
     name = marker.kwargs.get("topology")
     if not isinstance(name, str):
         return _experiment(marker, beside, seed).topology
-    with _bad_input_as_failure():
+    with _fail_on_bad_input():
         return topology_for_use(name, beside)
 
 
@@ -144,13 +144,13 @@ def _experiment(marker: pytest.Mark, beside: Path, seed: int) -> Experiment:
     name = marker.args[0] if marker.args else keywords.pop("experiment", None)
     parts = {PARTS[key]: keywords.pop(key) for key in PARTS if key in keywords}
     sets = [f"{key.replace('__', '.')}={json.dumps(value)}" for key, value in keywords.items()]
-    with _bad_input_as_failure():
+    with _fail_on_bad_input():
         document = _document(name, beside, parts)
         return experiment_of(document, beside=beside, sets=sets, seed=seed)
 
 
 def _document(name: str | None, beside: Path, parts: Mapping[str, Any]) -> Document:
-    """The marked experiment with the marker's parts in place of its own."""
+    """The document of the marked experiment, with its parts replaced by those of the marker."""
     if name is None:
         data = {"name": _slug(f"chaos-{parts.get('topology', '')}"), **DEFAULTS, **parts}
         return Document(file="chaos marker", data=frozen(data))
@@ -177,9 +177,9 @@ def _runtime(name: str) -> tuple[ContainerRuntime, Clock]:
 
 
 @contextmanager
-def _bad_input_as_failure() -> Iterator[None]:
-    """Fail the test on bad input, with its lines and without a traceback."""
+def _fail_on_bad_input() -> Iterator[None]:
+    """Fail the test on bad input: one line for each problem, and no traceback."""
     try:
         yield
-    except BadInput as bad:
-        pytest.fail(escaped(str(bad)), pytrace=False)
+    except BadInput as error:
+        pytest.fail(escaped(str(error)), pytrace=False)

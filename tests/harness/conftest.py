@@ -1,4 +1,4 @@
-"""One Spark session for all tests of a process: only one can be, and it takes seconds to start."""
+"""One Spark session for all tests of a process, because it takes seconds to start."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from streamquake.harness.reconcile.spark_session import spark_session, stop_spar
 from tests.mutation.spark_in_forks import mutants_are_tested, session_of_all_mutants
 
 SMALL_DATA = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
-"""Of a few hundred rows the planning is the work: a fifth of it is for tasks without rows."""
+"""With a few hundred rows most of the time is planning, a fifth of it for tasks without rows."""
 
 
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """Reads Kafka too where container tests run; without them no jar has to be fetched."""
+    """The session of the process. It has the jars for Kafka only if container tests run, so that
+    other runs download nothing."""
     if mutants_are_tested():
         yield session_of_all_mutants(small_session)
         return
-    contained = any(item.get_closest_marker("container") for item in request.session.items)
-    session = small_session(spark_jars() if contained else ())
+    has_container_tests = any(
+        item.get_closest_marker("container") for item in request.session.items
+    )
+    session = small_session(spark_jars() if has_container_tests else ())
     yield session
     stop_spark(session)
 

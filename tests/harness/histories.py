@@ -1,4 +1,4 @@
-"""Histories by hand: a few words make one."""
+"""Builders of histories and experiments for tests of the checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ KILL = {"fault": "kill", "target": "one of flink/taskmanager", "when": {"after_s
 
 
 class Story:
-    """Builds a history: each call is one event at a moment in seconds."""
+    """Builds a history: each call adds one event, or the two of a checkpoint, at moments in
+    seconds."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -51,7 +52,7 @@ class Story:
 
 
 def experiment(faults: int = 1, **fields: Any) -> Experiment:
-    """An experiment with a job that takes checkpoints and some kills."""
+    """An experiment with a job that takes checkpoints, and `faults` kills."""
     return Experiment(
         name="by-hand",
         topology=TOPOLOGY,

@@ -1,4 +1,4 @@
-"""The session that the tests of all mutants share: every fork of the process can use it."""
+"""The Spark session that the tests of all mutants share: every fork of the process can use it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tests.mutation.spark_in_forks import keep_in_forks
 
 def test_forks_and_their_parent_use_one_session(spark: SparkSession) -> None:
     keep_in_forks(spark)
-    kept = spark.range(3)
+    shared_frame = spark.range(3)
     for _ in range(2):
-        assert os.waitstatus_to_exitcode(os.waitpid(forked(spark, kept), 0)[1]) == 0
-        assert kept.count() == 3
+        assert os.waitstatus_to_exitcode(os.waitpid(fork_and_count(spark, shared_frame), 0)[1]) == 0
+        assert shared_frame.count() == 3
 
 
-def forked(spark: SparkSession, kept: DataFrame) -> int:
-    """A process that asks for what its parent has made and for something of its own."""
+def fork_and_count(spark: SparkSession, shared_frame: DataFrame) -> int:
+    """Start a process that counts a frame of its parent and one of its own; returns its id."""
     if (process := os.fork()) == 0:
         failed = True
         try:
-            failed = (kept.count(), spark.range(5).count()) != (3, 5)
+            failed = (shared_frame.count(), spark.range(5).count()) != (3, 5)
         finally:
             os._exit(failed)
     return process

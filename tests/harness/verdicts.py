@@ -1,7 +1,7 @@
-"""Every verdict that the tests of the checks come to, compared as a whole with the one reviewed.
+"""Compares all results of the checks in a test with reviewed snapshots.
 
-A test asserts what it is about; the rest of what a check says of it (words, counts, findings) is
-kept beside it in `__snapshots__`. A change there is read in the diff before it is accepted, with
+A test asserts only what it is about; all other parts of the results (summaries, counts, findings)
+are compared with `__snapshots__`. Review a changed snapshot in the diff, after
 `pytest --snapshot-update`.
 """
 
@@ -22,21 +22,21 @@ from streamquake.reports.record.outcome import CheckResult
 def reviewed_verdicts(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[None]:
-    """Compare what the checks of a test say with what was reviewed; a test of drawn cases says
-    something else each time."""
+    """Compare the results of all checks in a test with its snapshot. Tests with random cases are
+    left out, because their results differ each time."""
     if hasattr(request.function, "hypothesis"):
         yield
         return
     snapshot: SnapshotAssertion = request.getfixturevalue("snapshot")
     recorded: list[dict[str, Any]] = []
     for kind in checks.values():
-        _listen(kind, recorded, str(tmp_path), monkeypatch)
+        _record_results(kind, recorded, str(tmp_path), monkeypatch)
     yield
     if recorded:
         assert recorded == snapshot
 
 
-def _listen(
+def _record_results(
     kind: type[Check], recorded: list[dict[str, Any]], folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = kind.check
@@ -50,18 +50,18 @@ def _listen(
 
 
 def _plain(result: CheckResult, folder: str) -> dict[str, Any]:
-    """A result in plain values, without the folder that each test has of its own."""
+    """A result as JSON values, without the temporary folder of the test."""
 
-    def without(value: object) -> Any:
+    def replace_folder(value: object) -> Any:
         if isinstance(value, str):
             return value.replace(folder, "FOLDER")
         if isinstance(value, dict):
-            return {str(name): without(each) for name, each in value.items()}
+            return {str(name): replace_folder(item) for name, item in value.items()}
         if isinstance(value, list | tuple):
-            return [without(each) for each in value]
+            return [replace_folder(item) for item in value]
         return value if isinstance(value, bool | int | None) else str(value)
 
-    found = [[each.what, each.where, dict(each.detail)] for each in result.findings]
+    found = [[f.what, f.where, dict(f.detail)] for f in result.findings]
     plain = {
         "check": result.check,
         "outcome": str(result.outcome),
@@ -69,4 +69,4 @@ def _plain(result: CheckResult, folder: str) -> dict[str, Any]:
         "counts": dict(result.counts),
         "findings": found,
     }
-    return {name: without(value) for name, value in plain.items()}
+    return {name: replace_folder(value) for name, value in plain.items()}

@@ -20,7 +20,7 @@ from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus,
 from streamquake.harness.cli import interactive, program
 from streamquake.harness.cli.guard import guarded
 from streamquake.harness.interactive import injection
-from streamquake.harness.interactive.injection import heal_some, hold, inject_now
+from streamquake.harness.interactive.injection import heal_faults, hold, inject_now
 from streamquake.harness.interactive.session import attach
 from streamquake.harness.interrupts import Interrupted
 from streamquake.topologies.problems import BadInput
@@ -119,7 +119,7 @@ def test_all_of_a_role_and_one_by_seed(up: RunCommand, runtime: FakeRuntime) -> 
     assert len(chosen) == 1
 
 
-def test_what_is_disturbed_already_is_left_alone(up: RunCommand) -> None:
+def test_a_fault_on_a_disturbed_target_is_rejected(up: RunCommand) -> None:
     up("inject", "pause", "echo/server-1")
 
     status, _, err = up("inject", "kill", "echo/server-1")
@@ -154,9 +154,7 @@ def test_status_shows_open_disturbances_with_evidence_since_when_and_by_whom(
     assert "echo/server-2: healed" in out
 
 
-def test_heal_undoes_what_is_named_and_leaves_the_rest(
-    up: RunCommand, runtime: FakeRuntime
-) -> None:
+def test_heal_undoes_only_the_named_faults(up: RunCommand, runtime: FakeRuntime) -> None:
     up("inject", "pause", "echo/server-1")
     up("inject", "kill", "echo/server-2")
     up("inject", "pause", "echo/client-1")
@@ -210,47 +208,47 @@ def test_a_waiting_inject_notices_a_heal_by_another_process(
 ) -> None:
     def heal(seconds: float) -> None:
         monkeypatch.undo()
-        heal_some(attach(runtime, runtime.clock), [], limit_s=1)
+        heal_faults(attach(runtime, runtime.clock), [], limit_s=1)
 
     monkeypatch.setattr(runtime.clock, "sleep", heal)
-    kept = attach(runtime, runtime.clock)
-    arrived = inject_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
-    assert hold(kept, arrived.intent, seconds=60, limit_s=1) is None
+    session = attach(runtime, runtime.clock)
+    injection = inject_now(session, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
+    assert hold(session, injection.intent, seconds=60, limit_s=1) is None
 
 
-def test_of_two_people_at_once_one_is_refused(up: RunCommand, runtime: FakeRuntime) -> None:
+def test_one_of_two_concurrent_injections_is_rejected(up: RunCommand, runtime: FakeRuntime) -> None:
     def inject_fault() -> str:
-        kept = attach(runtime, runtime.clock)
+        session = attach(runtime, runtime.clock)
         try:
-            inject_now(kept, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
-        except BadInput as refused:
-            return str(refused)
+            inject_now(session, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
+        except BadInput as error:
+            return str(error)
         return "injected"
 
     with ThreadPoolExecutor(max_workers=8) as pool:
-        arrived = list(pool.map(lambda _: inject_fault(), range(8)))
-    assert arrived.count("injected") == 1
-    assert all("already under pause" in message for message in arrived if message != "injected")
+        injection = list(pool.map(lambda _: inject_fault(), range(8)))
+    assert injection.count("injected") == 1
+    assert all("already under pause" in message for message in injection if message != "injected")
     assert len(open_faults(up)) == 1
 
 
 def test_a_fault_without_effect_is_healed_and_reported(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(container: str) -> None:
-        raise ContainerError("the freezer is not there")
+    def failing_call(container: str) -> None:
+        raise ContainerError("the cgroup freezer is missing")
 
-    monkeypatch.setattr(runtime, "pause", refused)
+    monkeypatch.setattr(runtime, "pause", failing_call)
 
     status, _, err = up("inject", "pause", "echo/server-1")
 
     assert status == 3
-    assert "effect not verified: ContainerError: the freezer is not there" in err
+    assert "effect not verified: ContainerError: the cgroup freezer is missing" in err
     assert err.splitlines()[-1] == "exit status 3: cluster failed"
     assert json.loads(up("status", "--json")[1])["faults"] == []
 
 
-def test_an_effect_that_is_not_seen_in_time_is_undecided(
+def test_an_effect_that_is_not_observed_in_time_is_undecided(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runtime, "pause", lambda container: None)
@@ -264,12 +262,12 @@ def test_an_effect_that_is_not_seen_in_time_is_undecided(
 def test_the_last_line_of_a_failed_heal_names_the_cause(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]
 ) -> None:
-    def refused(container: str) -> None:
+    def failing_call(container: str) -> None:
         raise ContainerError("the freezer is stuck")
 
     up("inject", "pause", "echo/server-1")
     up("inject", "pause", "echo/server-2")
-    monkeypatch.setattr(runtime, "unpause", refused)
+    monkeypatch.setattr(runtime, "unpause", failing_call)
 
     status, _, err = up(*argv)
 
@@ -282,7 +280,7 @@ def test_the_last_line_of_a_failed_heal_names_the_cause(
 def test_what_down_could_not_remove_is_a_failure_of_the_cluster(
     up: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interactive, "remove", lambda kept: ("echo/server-1: is busy",))
+    monkeypatch.setattr(interactive, "remove", lambda session: ("echo/server-1: is busy",))
 
     status, _, err = up("down")
 
@@ -307,13 +305,15 @@ def test_what_down_could_not_remove_is_a_failure_of_the_cluster(
         (("status", "--run", "other"), 'expected the id of one kept cluster, got "other"'),
     ],
 )
-def test_bad_input_by_hand(up: RunCommand, argv: tuple[str, ...], text: str) -> None:
+def test_bad_input_of_each_command_is_reported(
+    up: RunCommand, argv: tuple[str, ...], text: str
+) -> None:
     status, _, err = up(*argv)
 
     assert (status, text in err) == (2, True), err
 
 
-def test_a_dead_node_is_told_by_status(up: RunCommand, runtime: FakeRuntime) -> None:
+def test_status_shows_a_node_that_has_exited(up: RunCommand, runtime: FakeRuntime) -> None:
     up("inject", "kill", "echo/server-2")
 
     document = json.loads(up("status", "--json")[1])
@@ -322,9 +322,7 @@ def test_a_dead_node_is_told_by_status(up: RunCommand, runtime: FakeRuntime) -> 
     assert document["nodes"][1]["state"] == "exited"
 
 
-def test_logs_and_down_leave_the_logs_and_nothing_else(
-    up: RunCommand, runtime: FakeRuntime
-) -> None:
+def test_down_removes_everything_but_the_logs(up: RunCommand, runtime: FakeRuntime) -> None:
     (found,) = runtime.find({labels.NODE: "echo/server-1"})
     runtime.write_log(found.id, "listening")
     assert up("logs", "echo/server-1")[1].strip() == "listening"
@@ -338,7 +336,7 @@ def test_logs_and_down_leave_the_logs_and_nothing_else(
     assert runtime.find_networks({labels.RUN: ""}) == ()
 
 
-def test_without_a_cluster_each_command_says_how_to_start_one(run_command: RunCommand) -> None:
+def test_without_a_cluster_each_command_shows_how_to_start_one(run_command: RunCommand) -> None:
     for argv in (("status",), ("heal",), ("down",), ("logs", "x"), ("inject", "pause", "x")):
         status, _, err = run_command(*argv)
         assert (status, "streamquake up TOPOLOGY" in err) == (2, True)
@@ -355,7 +353,7 @@ def test_a_start_that_fails_leaves_nothing(run_command: RunCommand, runtime: Fak
     assert runtime.find_networks({labels.RUN: ""}) == ()
 
 
-def test_without_an_engine_the_next_step_is_said(
+def test_without_a_container_engine_the_message_names_the_next_step(
     run_command: RunCommand, runtime: FakeRuntime
 ) -> None:
     runtime.unavailable = "no container engine answers; start it"

@@ -1,4 +1,4 @@
-"""The plugin in a pytest of its own, on a runner that answers at once."""
+"""The plugin in an inner pytest session, on a fake runner that returns results at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 
 import pytest
 
-# Imported out here, or every inner session would import the library anew.
+# Imported in the outer session; otherwise every inner session would import the library again.
 from streamquake.cluster.engines.engine import engines
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import checks
@@ -16,8 +16,8 @@ from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.pytest import support  # noqa: F401
 
 pytest_plugins = ["pytester"]
-# A registry imports its members when it is first read, and pytester removes the modules that an
-# inner session imported: then their source could no longer be found.
+# A registry imports its members at its first use, and pytester removes the modules that an inner
+# session imported: their source would no longer be found.
 for registry in (checks, faults, workloads, engines):
     assert list(registry)
 
@@ -34,12 +34,12 @@ CONFTEST = """
     from streamquake.reports.record.results import Results
     from streamquake.reports.record.run_folder import RunFolder
 
-    asked = []
+    calls = []
 
     @pytest.fixture(autouse=True)
     def quick_runner(monkeypatch, request):
         def run(experiment, *, out, argv, keep, view, runtime, clock, master):
-            asked.append((experiment, keep, type(runtime).__name__))
+            calls.append((experiment, keep, type(runtime).__name__))
             folder = RunFolder.create(out, f"run-{len(list(out.glob('run-*')))}")
             folder.write_manifest({"experiment": experiment_document(experiment), "seed": 1})
             outcome = Outcome.parse(OUTCOME)
@@ -66,9 +66,9 @@ def prepare(pytester: pytest.Pytester, outcome: str, tests: str, found: str = "l
     pytester.makepyfile(tests)
 
 
-def play(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
-    there = any(point.value == PLUGIN for point in entry_points(group="pytest11"))
-    options = options if there else ("-p", PLUGIN, *options)
+def run_inner(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
+    installed = any(point.value == PLUGIN for point in entry_points(group="pytest11"))
+    options = options if installed else ("-p", PLUGIN, *options)
     return pytester.runpytest_inprocess("-p", "no:cacheprovider", "--chaos-out=runs", *options)
 
 
@@ -82,19 +82,19 @@ ONE_TEST = """
 """
 
 
-def test_a_held_run_runs_the_body(pytester: pytest.Pytester) -> None:
+def test_the_body_of_a_test_runs_after_a_held_run(pytester: pytest.Pytester) -> None:
     prepare(pytester, "held", ONE_TEST)
 
-    result = play(pytester, "--chaos-seed=41")
+    result = run_inner(pytester, "--chaos-seed=41")
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["chaos: seed 41 (again with --chaos-seed=41)"])
 
 
-def test_the_body_can_still_fail_and_the_run_is_shown(pytester: pytest.Pytester) -> None:
+def test_a_failed_body_shows_the_run(pytester: pytest.Pytester) -> None:
     prepare(pytester, "held", ONE_TEST.replace("< 30", "< 3"))
 
-    result = play(pytester)
+    result = run_inner(pytester)
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*chaos run*", "*replay *streamquake replay *run-0*"])
@@ -103,7 +103,7 @@ def test_the_body_can_still_fail_and_the_run_is_shown(pytester: pytest.Pytester)
 def test_a_violated_run_fails_with_findings_folder_and_replay(pytester: pytest.Pytester) -> None:
     prepare(pytester, "violated", ONE_TEST)
 
-    result = play(pytester)
+    result = run_inner(pytester)
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
@@ -114,33 +114,33 @@ def test_a_violated_run_fails_with_findings_folder_and_replay(pytester: pytest.P
 def test_an_undecided_run_is_an_error_with_its_reason(pytester: pytest.Pytester) -> None:
     prepare(pytester, "undecided", ONE_TEST)
 
-    result = play(pytester)
+    result = run_inner(pytester)
 
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*undecided*", "*chaos run*", "*run folder*run-0*"])
 
 
-def test_a_canary_passes_when_its_class_is_found_and_fails_when_not(
+def test_a_canary_passes_only_if_its_class_is_found(
     pytester: pytest.Pytester,
 ) -> None:
     canary = ONE_TEST.replace("quickstart", "canary")
     prepare(pytester, "violated", canary, found="duplicated")
-    play(pytester).assert_outcomes(passed=1)
+    run_inner(pytester).assert_outcomes(passed=1)
 
     prepare(pytester, "violated", canary, found="lost")
-    play(pytester).assert_outcomes(failed=1)
+    run_inner(pytester).assert_outcomes(failed=1)
 
     prepare(pytester, "held", canary)
-    play(pytester).assert_outcomes(failed=1)
+    run_inner(pytester).assert_outcomes(failed=1)
 
 
-def test_keywords_make_an_experiment_and_set_values(pytester: pytest.Pytester) -> None:
+def test_keywords_define_an_experiment_and_set_values(pytester: pytest.Pytester) -> None:
     prepare(
         pytester,
         "held",
         """
         import pytest
-        from conftest import asked
+        from conftest import calls
 
         @pytest.mark.chaos(
             topology="kafka-only",
@@ -148,8 +148,8 @@ def test_keywords_make_an_experiment_and_set_values(pytester: pytest.Pytester) -
             checks=["progress"],
             limits__ready_s=7,
         )
-        def test_made(chaos_run):
-            experiment, keep, runtime = asked[-1]
+        def test_defined(chaos_run):
+            experiment, keep, runtime = calls[-1]
             assert experiment.topology.name == "kafka-only"
             assert experiment.faults[0].fault == "kill"
             assert [check.name for check in experiment.checks] == ["progress"]
@@ -165,7 +165,7 @@ def test_keywords_make_an_experiment_and_set_values(pytester: pytest.Pytester) -
         """,
     )
 
-    result = play(pytester, "--chaos-seed=5", "--chaos-keep", "--chaos-runtime=fake")
+    result = run_inner(pytester, "--chaos-seed=5", "--chaos-keep", "--chaos-runtime=fake")
 
     result.assert_outcomes(passed=2)
 
@@ -179,29 +179,31 @@ def test_keywords_make_an_experiment_and_set_values(pytester: pytest.Pytester) -
         ('topology="kafka-onyl"', '*did you mean "kafka-only"*'),
     ],
 )
-def test_bad_input_is_told_in_lines(pytester: pytest.Pytester, marker: str, message: str) -> None:
+def test_bad_input_is_reported_without_a_traceback(
+    pytester: pytest.Pytester, marker: str, message: str
+) -> None:
     prepare(pytester, "held", ONE_TEST.replace('"quickstart"', marker))
 
-    result = play(pytester)
+    result = run_inner(pytester)
 
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([message])
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_a_test_without_a_marker_is_told_how_to_get_one(pytester: pytest.Pytester) -> None:
+def test_a_test_without_a_marker_fails_with_an_example(pytester: pytest.Pytester) -> None:
     prepare(pytester, "held", "def test_it(chaos_run):\n    assert chaos_run is not None\n")
 
-    result = play(pytester)
+    result = run_inner(pytester)
 
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*has no chaos marker*"])
 
 
-def test_other_tests_are_left_alone(pytester: pytest.Pytester) -> None:
+def test_tests_without_the_fixtures_are_not_affected(pytester: pytest.Pytester) -> None:
     prepare(pytester, "violated", "def test_it():\n    assert 1 + 1 == 2\n")
 
-    play(pytester).assert_outcomes(passed=1)
+    run_inner(pytester).assert_outcomes(passed=1)
 
 
 def test_the_plugin_alone_imports_no_library() -> None:
