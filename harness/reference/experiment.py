@@ -55,7 +55,7 @@ def page() -> str:
     return HEAD + "".join(f"\n{part}" for part in parts)
 
 
-STEP = """One key more names the fault and holds its parameters: `kill: {}`. They are in
+STEP = """One further key names the fault and has its parameters: `kill: {}`. They are in
 [faults.md](faults.md). `at_s: 20` is short for `when: {after_s: 20}`."""
 
 

@@ -108,6 +108,6 @@ class RunStatus:
         )
 
     def _count_output(self, event: OutputSeen) -> None:
-        end = self._outputs.get(event.output, 0) + (event.grown or 0)
-        self._outputs[event.output] = end if event.end is None else event.end
+        sum_of_growth = self._outputs.get(event.output, 0) + (event.grown or 0)
+        self._outputs[event.output] = sum_of_growth if event.end is None else event.end
         self._figures = replace(self._figures, output=sum(self._outputs.values()))

@@ -1,1 +1,1 @@
-"""The self-test: anomalies are planted in data made for it, and reconciliation must find them."""
+"""The self-test: anomalies are planted in generated data, and reconciliation must find them."""

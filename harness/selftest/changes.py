@@ -69,11 +69,11 @@ def lost_record(record: RecordedRunCopy) -> None:
 def repeated_record(record: RecordedRunCopy) -> None:
     """A record appears a second time, at the end of its partition."""
 
-    def repeated(rows: list[EventRecord]) -> list[EventRecord]:
+    def with_copy(rows: list[EventRecord]) -> list[EventRecord]:
         last = max(rows, key=lambda row: int(row["offset"]))
         return [*rows, {**last, "value": rows[5]["value"], "offset": last["offset"] + 1}]
 
-    record.change_rows("totals", repeated)
+    record.change_rows("totals", with_copy)
 
 
 @_change({"exactly_once": "changed"})
@@ -92,7 +92,7 @@ def changed_total(record: RecordedRunCopy) -> None:
 def reordered_record(record: RecordedRunCopy) -> None:
     """The first two records of a key are exchanged."""
 
-    def exchanged(rows: list[EventRecord]) -> list[EventRecord]:
+    def with_exchanged_values(rows: list[EventRecord]) -> list[EventRecord]:
         key = json.loads(rows[0]["value"])["key"]
         first, second = [n for n, row in enumerate(rows) if json.loads(row["value"])["key"] == key][
             :2
@@ -100,18 +100,18 @@ def reordered_record(record: RecordedRunCopy) -> None:
         values = {first: rows[second]["value"], second: rows[first]["value"]}
         return [{**row, "value": values.get(n, row["value"])} for n, row in enumerate(rows)]
 
-    record.change_rows("totals", exchanged)
+    record.change_rows("totals", with_exchanged_values)
 
 
 @_change({"exactly_once": ("lost", "phantom")})
 def second_document(record: RecordedRunCopy) -> None:
-    """The value of one record holds the next record's JSON document too."""
+    """The value of one record also contains the JSON document of the next record."""
 
-    def joined(rows: list[EventRecord]) -> list[EventRecord]:
+    def with_joined_values(rows: list[EventRecord]) -> list[EventRecord]:
         value = rows[5]["value"] + rows[6]["value"]
         return [*rows[:5], {**rows[5], "value": value}, *rows[7:]]
 
-    record.change_rows("totals", joined)
+    record.change_rows("totals", with_joined_values)
 
 
 @_change({"execution": "undecided", "exactly_once": "undecided", "throughput": "undecided"})
@@ -146,14 +146,14 @@ def unacknowledged(record: RecordedRunCopy) -> None:
     """A completed checkpoint without any acknowledgement of a subtask."""
     acknowledgements = (Action.CHECKPOINT_ACKNOWLEDGED, Action.CHECKPOINT_ALL_ACKNOWLEDGED)
 
-    def left_out(event: EventRecord) -> Iterable[EventRecord]:
+    def without_acknowledgements(event: EventRecord) -> Iterable[EventRecord]:
         value = event["value"]
         if value.get("checkpoint") == 2 and event["action"] == Action.CHECKPOINT_COMPLETED:
             yield {**event, "value": {**value, "subtasks": []}}
         elif value.get("checkpoint") != 2 or event["action"] not in acknowledgements:
             yield event
 
-    record.replace_events(left_out)
+    record.replace_events(without_acknowledgements)
 
 
 @_change({"restore": "older checkpoint restored"})
@@ -168,13 +168,13 @@ def older_checkpoint(record: RecordedRunCopy) -> None:
 def hanging_transaction(record: RecordedRunCopy) -> None:
     """A transaction is ongoing a minute after the coordinator should have aborted it."""
 
-    def left_open(value: EventRecord) -> EventRecord:
+    def with_overdue_transaction(value: EventRecord) -> EventRecord:
         first, *others = sorted(
             value["transactions"], key=lambda transaction: transaction["started_ms"] is None
         )
         return _overdue(value, [first, *others], state="Ongoing", by_ms=MINUTE_MS)
 
-    record.change_values(Action.TRANSACTIONS_SEEN, left_open)
+    record.change_values(Action.TRANSACTIONS_SEEN, with_overdue_transaction)
 
 
 @_change({"transactions": "hanging transaction"})
@@ -198,8 +198,8 @@ def _overdue(
 @_change({"effect": "undecided"})
 def effect_unseen(record: RecordedRunCopy) -> None:
     """The evidence of a fault is from a node that is not its target."""
-    elsewhere = {"flink/taskmanager-1": {"status": "exited", "exit_code": 137}}
-    record.change_values(Action.FAULT_IN_EFFECT, lambda value: {**value, "evidence": elsewhere})
+    other_node = {"flink/taskmanager-1": {"status": "exited", "exit_code": 137}}
+    record.change_values(Action.FAULT_IN_EFFECT, lambda value: {**value, "evidence": other_node})
 
 
 @_change({"effect": "undecided"})
@@ -264,21 +264,21 @@ def second_fault_unrecovered(record: RecordedRunCopy) -> None:
     """After the recovery from the first kill another worker is killed; the job fails, and no event
     reports that it is running again."""
 
-    def again(plan: EventRecord) -> EventRecord:
+    def with_second_fault(plan: EventRecord) -> EventRecord:
         (first,) = plan["faults"]
         return {**plan, "faults": [first, {**first, "when": {"after_s": 10}}]}
 
-    record.change_experiment(again)
+    record.change_experiment(with_second_fault)
     recorded = False
 
-    def killed(event: EventRecord) -> Iterable[EventRecord]:
+    def with_second_kill(event: EventRecord) -> Iterable[EventRecord]:
         nonlocal recorded
         yield event
         if event["action"] == Action.TRANSACTIONS_SEEN and not recorded:
             recorded = True
             yield from second_kill(event)
 
-    record.replace_events(killed)
+    record.replace_events(with_second_kill)
 
 
 @_change({"execution": "undecided", "exactly_once": "undecided", "transactions": "undecided"})
@@ -325,12 +325,12 @@ def load_broke(record: RecordedRunCopy) -> None:
 @_change({"execution": "undecided"})
 def sends_untold(record: RecordedRunCopy) -> None:
     """One event of sent records is missing: the output contains records that no event reports."""
-    left_out = False
+    removed = False
 
     def without_first(event: EventRecord) -> Iterable[EventRecord]:
-        nonlocal left_out
-        if not left_out and event["action"] == Action.SENT and event["value"]["first"] > 1000:
-            left_out = True
+        nonlocal removed
+        if not removed and event["action"] == Action.SENT and event["value"]["first"] > 1000:
+            removed = True
             return []
         return [event]
 

@@ -49,13 +49,13 @@ class AllAtOnce(Plant):
 
         rejected, absent = is_unit(REJECTED), is_unit(ABSENT) & first_send()
         status = F.when(rejected, FAILED).when(absent, UNKNOWN).otherwise(ACKNOWLEDGED)
-        kept = ~(is_unit(LOST) & first_send()) & ~absent
+        is_present = ~(is_unit(LOST) & first_send()) & ~absent
         in_pair = selected & (F.col("unit") % GROUP > COPIED)
         offset = F.when(in_pair, exchanged_offset(dataset)).otherwise(F.col("offset"))
         changed = is_unit(CHANGED) & first_send()
         actual = (
             dataset.actual(changed, **dataset.shape.altered())
-            .where(kept)
+            .where(is_present)
             .withColumn("offset", offset)
         )
         repeated = dataset.actual().where(is_unit(REPEATED) & first_send())

@@ -23,6 +23,6 @@ class WrongPartition(Plant):
         return {"wrong_partition": 1}
 
     def sides(self, dataset: PlantingDataset, selected: Column) -> PlantedSides:
-        elsewhere = (F.col("partition") + 1) % PARTITIONS
-        moved = dataset.actual(selected & first_send(), partition=elsewhere)
+        next_partition = (F.col("partition") + 1) % PARTITIONS
+        moved = dataset.actual(selected & first_send(), partition=next_partition)
         return PlantedSides(expected=dataset.expected(), actual=moved)

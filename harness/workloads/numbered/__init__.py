@@ -59,7 +59,7 @@ class Numbered(Workload):
     skew_changes: Annotated[tuple[SkewChange, ...], Field(strict=False)] = ()
     """Changes of the skew, each from one record on."""
     event_step_us: Annotated[int, Field(ge=0, le=LONGEST_STEP_US)] | None = None
-    """Event time between two records in microseconds; by default given by the rate."""
+    """Event time between two records in microseconds; by default it follows from the rate."""
     delivery_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60
     """A record not acknowledged within this time is unknown: it may have arrived, or not."""
 
