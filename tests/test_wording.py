@@ -37,6 +37,10 @@ BETTER = {
     r"none but": "only",
     r"give or take": "plus or minus",
     r"lest": "so that ... not",
+    r"tall(y|ies)": "counts",
+    r"hands? over": "pass, queue, record",
+    r"at every turn": "each time",
+    r"sabotage": "a broken judge, a removed step",
 }
 """Regular expression of whole words -> what an engineer of the field would write."""
 EXCEPTIONS = {
