@@ -82,7 +82,7 @@ def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -
     folders = _folders(runtime)
     if not folders:
         raise bad_input(COMMAND_LINE, "no cluster is up; start one with `streamquake up TOPOLOGY`")
-    matching = [each for each in folders if each.startswith(run_id or "")]
+    matching = [known_id for known_id in folders if known_id.startswith(run_id or "")]
     if not matching or (run_id is not None and len(matching) > 1):
         raise bad_input(
             COMMAND_LINE,
@@ -117,7 +117,7 @@ def remove(session: ClusterSession) -> list[str]:
 def _folders(runtime: ContainerRuntime) -> dict[str, Path]:
     """Id of a kept cluster -> its folder."""
     return {
-        found.labels[labels.RUN]: Path(found.labels[labels.FOLDER])
-        for found in runtime.find({labels.RUN: ""})
-        if not found.labels.get(labels.OWNER) and labels.FOLDER in found.labels
+        container.labels[labels.RUN]: Path(container.labels[labels.FOLDER])
+        for container in runtime.find({labels.RUN: ""})
+        if not container.labels.get(labels.OWNER) and labels.FOLDER in container.labels
     }

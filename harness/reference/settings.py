@@ -74,10 +74,10 @@ def _engine_section(name: str, topology: Topology) -> str:
 
 
 def _service(name: str, topology: Topology) -> str:
-    found = topology.service_of(name)
-    if found is None:
+    service = topology.service_of(name)
+    if service is None:
         raise LookupError(f"{topology.name} has no service of the engine {name}")
-    return found
+    return service
 
 
 def _plans(name: str, topology: Topology) -> Mapping[str, NodePlan]:

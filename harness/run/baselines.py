@@ -70,8 +70,8 @@ class BaselineCache:
         try:
             targets = resolve(choice, self._cluster, random.Random(0))
             if len(targets) <= MAX_TARGETS:
-                found = baselines_of(self._fault, self._cluster, targets)
-                self._measured = (now_ns, changes, found)
+                baselines = baselines_of(self._fault, self._cluster, targets)
+                self._measured = (now_ns, changes, baselines)
         except Exception:  # noqa: BLE001 - the injection measures again and reports the error
             return
 
@@ -89,5 +89,5 @@ def all_candidates(choice: TargetChoice) -> TargetChoice | None:
     if choice.how == "one of":
         return replace(choice, how="all of")
     ends = tuple(all_candidates(end) for end in choice.ends)
-    found = tuple(end for end in ends if end is not None)
-    return replace(choice, ends=found) if len(found) == len(ends) else None
+    candidates = tuple(end for end in ends if end is not None)
+    return replace(choice, ends=candidates) if len(candidates) == len(ends) else None

@@ -57,8 +57,9 @@ class EffectWatch:
 
     def advance(self, now_ns: int) -> RepeatedVerification | None:
         """Start a check that is due; the result of a check that is done, or None."""
-        if (found := self.take_result()) is not None or self._check is not None or self.has_ended:
-            return found
+        verification = self.take_result()
+        if verification is not None or self._check is not None or self.has_ended:
+            return verification
         if self._due_ns is not None and now_ns >= self._due_ns:
             self._due_ns = self._next(now_ns)
             self._check = self._pool.submit(self._verify)
@@ -69,13 +70,13 @@ class EffectWatch:
         """The result of a check that is done, once; None where there is none."""
         if self._check is None or not self._check.done():
             return None
-        found, self._check = self._check.result(), None
-        if found.in_effect:
-            self.last_verified_ns = found.seen_ns
-        if found.still_holds or found.kept_down:
-            self._last_in_place_ns = found.seen_ns
-        self.has_ended = self.has_ended or bool(found.ended_on)
-        return found
+        verification, self._check = self._check.result(), None
+        if verification.in_effect:
+            self.last_verified_ns = verification.seen_ns
+        if verification.still_holds or verification.kept_down:
+            self._last_in_place_ns = verification.seen_ns
+        self.has_ended = self.has_ended or bool(verification.ended_on)
+        return verification
 
     def unverified_ns(self, now_ns: int) -> int:
         """For how long no check found the fault in effect or in place, in ns. It is 0 if two failed

@@ -177,8 +177,8 @@ class FaultScheduler:
             self._await_trigger(run, now_ns)
         elif run.state == StepState.ACTIVE and (run.may_retry or run.heal_is_due(now_ns)):
             self._begin_heal(run)
-        elif run.watch is not None and (found := run.watch.advance(now_ns)) is not None:
-            self._record_check(run, run.watch, found)
+        elif run.watch is not None and (verification := run.watch.advance(now_ns)) is not None:
+            self._record_check(run, run.watch, verification)
 
     def _await_trigger(self, run: StepRun, now_ns: int) -> None:
         due_ns = run.trigger.due_ns
@@ -256,8 +256,8 @@ class FaultScheduler:
 
     def _end_watch(self, run: StepRun, watch: EffectWatch) -> None:
         """Record the last check, and a failure if the effect was not verified for too long."""
-        if (found := watch.take_result()) is not None:
-            self._record_check(run, watch, found)
+        if (verification := watch.take_result()) is not None:
+            self._record_check(run, watch, verification)
         now_ns = self._loop.clock.now_ns()
         if unverified_ns := watch.unverified_ns(now_ns):
             self._record(
@@ -318,30 +318,32 @@ class FaultScheduler:
         """Verify the effect once more. Where another step of the schedule keeps a node down, a
         missing effect does not prove that the fault has ended."""
         down = self._kept_down(run)
-        found = verify_again(intent, self._cluster)
+        verification = verify_again(intent, self._cluster)
         down |= self._kept_down(run)
         recorded = {
             name: check
-            for name, check in found.evidence.items()
+            for name, check in verification.evidence.items()
             if check.in_effect or name not in down
         }
-        return replace(found, evidence=recorded, kept_down=not down.isdisjoint(run.names))
+        return replace(verification, evidence=recorded, kept_down=not down.isdisjoint(run.names))
 
-    def _record_check(self, run: StepRun, watch: EffectWatch, found: RepeatedVerification) -> None:
+    def _record_check(
+        self, run: StepRun, watch: EffectWatch, verification: RepeatedVerification
+    ) -> None:
         """Record what a check proved; a check that proved nothing leaves no event."""
-        evidence = {name: dict(check.seen) for name, check in found.evidence.items()}
-        seen: dict[str, Any] = {"seen_ns": found.seen_ns, "evidence": evidence}
-        if found.ended_on:
+        evidence = {name: dict(check.seen) for name, check in verification.evidence.items()}
+        observed: dict[str, Any] = {"seen_ns": verification.seen_ns, "evidence": evidence}
+        if verification.ended_on:
             self._record(
                 run,
                 Action.FAULT_ENDED_EARLY,
                 Kind.FAIL,
                 last_seen_ns=watch.last_verified_ns,
-                reason=f"no longer in effect on {', '.join(found.ended_on)} before the heal",
-                **seen,
+                reason=f"no longer in effect on {', '.join(verification.ended_on)} before the heal",
+                **observed,
             )
-        elif found.in_effect:
-            self._record(run, Action.FAULT_STILL_IN_EFFECT, Kind.INFO, **seen)
+        elif verification.in_effect:
+            self._record(run, Action.FAULT_STILL_IN_EFFECT, Kind.INFO, **observed)
 
     def _heal_done(self, run: StepRun, result: InjectionResult) -> None:
         if not result.done:

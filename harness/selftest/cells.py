@@ -95,10 +95,10 @@ def cells_matching(only: Sequence[str], records: int) -> list[Cell]:
     if problems := [problem for pattern in only for problem in _unknown_names(pattern)]:
         raise BadInput(problems)
     possible = all_cells(records)
-    found = {pattern: [cell for cell in possible if _matches(cell, pattern)] for pattern in only}
-    if empty := [pattern for pattern, cells in found.items() if not cells]:
+    matching = {pattern: [cell for cell in possible if _matches(cell, pattern)] for pattern in only}
+    if empty := [pattern for pattern, cells in matching.items() if not cells]:
         raise BadInput(_problem(pattern, NO_SUCH.format(records=records)) for pattern in empty)
-    return list(dict.fromkeys(cell for cells in found.values() for cell in cells))
+    return list(dict.fromkeys(cell for cells in matching.values() for cell in cells))
 
 
 def _cells_of(plant: type[Plant], records: int) -> Iterator[Cell]:

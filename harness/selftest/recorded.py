@@ -49,7 +49,7 @@ def recorded_cell(
         record = RecordedRunCopy(Path(shutil.copytree(RECORDED, Path(folder) / "run")))
         try:
             change.apply(record)
-            met, wrong = _met(change, judge(record, spark))
+            met, differences = _met(change, judge(record, spark))
         except Exception as error:  # noqa: BLE001 - a judge that fails leaves its cell undecided
             return CellResult(
                 cell=cell,
@@ -66,7 +66,7 @@ def recorded_cell(
         outcome=Outcome.HELD if met == Outcome.HELD else Outcome.VIOLATED,
         places=1,
         planted={},
-        differences=wrong,
+        differences=differences,
         again=again,
         seconds=time.perf_counter() - began,
     )

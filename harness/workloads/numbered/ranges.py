@@ -85,17 +85,17 @@ def sent_values(ranges: Iterable[SendRange]) -> Iterator[tuple[Kind, dict[str, A
     """The value of a `records sent` event for each status: `first`, `last`, `status`, `count`, and
     `ranges` [[first, last], ...] if not all records between `first` and `last` have the status."""
     by_status: dict[SendStatus, list[SendRange]] = {}
-    for each in ranges:
-        by_status.setdefault(each.status, []).append(each)
+    for sent in ranges:
+        by_status.setdefault(sent.status, []).append(sent)
     for status, same in by_status.items():
         value: dict[str, Any] = {
             "first": same[0].first,
             "last": same[-1].last,
             "status": str(status),
-            "count": sum(each.size for each in same),
+            "count": sum(sent.size for sent in same),
         }
         if len(same) > 1:
-            value["ranges"] = [[each.first, each.last] for each in same]
+            value["ranges"] = [[sent.first, sent.last] for sent in same]
         yield KINDS[status], value
 
 

@@ -53,10 +53,10 @@ def active_changes(
     scheduled_changes: Iterable[ScheduledChange], index: int
 ) -> Mapping[str, ScheduledChange]:
     """The disturbances that affect record `index`, by name."""
-    found: dict[str, ScheduledChange] = {}
+    active: dict[str, ScheduledChange] = {}
     for change in scheduled_changes:
         if change.at_record <= index:
-            found.pop(change.disturbance, None)
+            active.pop(change.disturbance, None)
             if change.parameters is not None:
-                found[change.disturbance] = change
-    return found
+                active[change.disturbance] = change
+    return active

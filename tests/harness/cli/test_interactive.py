@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("echo_engine")
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
-    """One engine for all invocations; every server listens."""
+    """One container runtime for all invocations; every server listens."""
     clock = FakeClock()
     fake = FakeRuntime(clock)
     fake.on_network_tool.append(lambda spec, argv: ExecResult(exit_code=0, output=":7000"))
@@ -104,7 +104,9 @@ def test_inject_shows_evidence_and_heal_undoes_it(up: RunCommand, runtime: FakeR
     assert up("heal")[1] == "no fault is open\n"
 
 
-def test_all_of_a_role_and_one_by_seed(up: RunCommand, runtime: FakeRuntime) -> None:
+def test_a_target_may_be_all_nodes_of_a_role_or_one_by_seed(
+    up: RunCommand, runtime: FakeRuntime
+) -> None:
     assert up("inject", "kill", "all of echo/server")[0] == 0
     assert (
         state(runtime, "echo/server-1") == state(runtime, "echo/server-2") == ContainerStatus.EXITED
@@ -133,7 +135,7 @@ def open_faults(run_command: RunCommand) -> list[dict[str, Any]]:
     return found
 
 
-def test_status_shows_open_disturbances_with_evidence_since_when_and_by_whom(
+def test_status_shows_evidence_start_and_user_of_open_faults(
     up: RunCommand, runtime: FakeRuntime
 ) -> None:
     up("inject", "pause", "all of echo/server")

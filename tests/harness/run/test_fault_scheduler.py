@@ -438,7 +438,7 @@ def test_a_heal_does_not_wait_for_a_check(tmp_path: Path, monkeypatch: pytest.Mo
     testbed = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=2.0, after_s=1.0))
     healed, checked, heal = Signal(), Pause.evidence, Pause.heal
 
-    def blocked(*args: Any) -> Evidence:
+    def blocked_evidence(*args: Any) -> Evidence:
         if not healed.is_set() and testbed.loop.history().of(Action.FAULT_IN_EFFECT):
             assert healed.wait(60)
         return checked(*args)
@@ -447,7 +447,7 @@ def test_a_heal_does_not_wait_for_a_check(tmp_path: Path, monkeypatch: pytest.Mo
         healed.set()
         return heal(*args)
 
-    monkeypatch.setattr(Pause, "evidence", blocked)
+    monkeypatch.setattr(Pause, "evidence", blocked_evidence)
     monkeypatch.setattr(Pause, "heal", signalling_heal)
     while testbed.scheduler.pending() is not None:
         wait([run.work for run in testbed.scheduler.runs if run.work is not None], timeout=60)
@@ -767,12 +767,12 @@ def test_heal_all_does_not_wait_for_baselines_or_checks(
     """Two baselines are measured at a time; those that have not started are cancelled."""
     end, started = Signal(), list[str]()
 
-    def blocked(self: Pause, cluster: Cluster, target: Target) -> dict[str, Any]:
+    def blocked_baseline(self: Pause, cluster: Cluster, target: Target) -> dict[str, Any]:
         started.append(target.name)
         assert end.wait(60)
         return {}
 
-    monkeypatch.setattr(Pause, "baseline", blocked)
+    monkeypatch.setattr(Pause, "baseline", blocked_baseline)
     names = [f"flink/taskmanager-{n}" for n in (1, 2, 3)]
     waiting = [step("pause", name, event="job restarting") for name in names]
     testbed = Testbed(tmp_path, *waiting, step("kill", "kafka/broker-1", for_s=60.0, after_s=0.0))

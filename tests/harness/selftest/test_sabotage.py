@@ -109,12 +109,14 @@ WRONG_COUNTS: dict[str, dict[str, dict[str, int | None]]] = {
 def test_a_judge_that_reports_wrong_counts_is_detected(
     spark: SparkSession, real_results: dict[str, ReconciliationResult], cell: str
 ) -> None:
-    wrong = (with_counts(real_results[cell], **counts) for counts in WRONG_COUNTS[cell].values())
+    wrong_results = (
+        with_counts(real_results[cell], **counts) for counts in WRONG_COUNTS[cell].values()
+    )
 
-    results = run_with_results(spark, cell, *wrong)
+    results = run_with_results(spark, cell, *wrong_results)
 
     assert {cell.outcome for cell in results.cells} == {Outcome.VIOLATED}
-    assert {each.differences for each in results.cells} == {
+    assert {result.differences for result in results.cells} == {
         (difference,) for difference in WRONG_COUNTS[cell]
     }
 
@@ -123,8 +125,10 @@ def test_examples_that_are_wrong_or_missing_are_detected(
     spark: SparkSession, real_results: dict[str, ReconciliationResult]
 ) -> None:
     (finding,) = real_results[LOST].findings
-    wrong = replace(finding, detail={**finding.detail, "seq": 10_000})
-    returned = (replace(real_results[LOST], findings=findings) for findings in ((wrong,), ()))
+    wrong_finding = replace(finding, detail={**finding.detail, "seq": 10_000})
+    returned = (
+        replace(real_results[LOST], findings=findings) for findings in ((wrong_finding,), ())
+    )
 
     results = run_with_results(spark, LOST, *returned)
 
