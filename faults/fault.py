@@ -76,26 +76,27 @@ checked that the targets fit the fault."""
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """The evidence of a disturbance on one target: whether it is in effect, and by which
-    observations.
+    """The evidence of a disturbance on one target: whether it is in effect, whether it is healed,
+    and which observations show it.
 
-    `in_effect` and `gone` may both be False: partly injected, partly removed, or injected without
+    `in_effect` and `healed` may both be False: partly injected, partly removed, or injected without
     an effect.
     """
 
     in_effect: bool
-    gone: bool
+    healed: bool
     in_place: bool | None = None
     """Whether everything that the injection put on the target is still there. It distinguishes a
     missing part from a system that is idle for the moment. None where the evidence cannot tell the
     two apart."""
-    seen: Mapping[str, Any] = field(default_factory=dict)
+    observations: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:
         """Whether a disturbance that was in effect has provably ended. `in_place` takes precedence
-        over `gone`, which is also True of a target that has finished, such as a finished load."""
-        return not self.in_effect and (self.gone if self.in_place is None else not self.in_place)
+        over `healed`, which is also True for a target that has finished, such as a finished
+        load."""
+        return not self.in_effect and (self.healed if self.in_place is None else not self.in_place)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,15 +67,15 @@ class ClockSkew(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         if not is_running(cluster, target):
-            return Evidence(in_effect=False, gone=True, seen={"running": False})
+            return Evidence(in_effect=False, healed=True, observations={"running": False})
         offset_s, now_within_s = _offset(cluster, target)
         moved_s = offset_s - baseline.get("offset_s", 0.0)
         within_s = now_within_s + baseline.get("within_s", 0.0)  # either may be as far off
         near_s = min(within_s, abs(self.offset_s) / 2)  # of the one place or of the other
         return Evidence(
             in_effect=abs(moved_s - self.offset_s) <= near_s,
-            gone=abs(moved_s) <= near_s,
-            seen={"offset_s": offset_s, "within_s": within_s},
+            healed=abs(moved_s) <= near_s,
+            observations={"offset_s": offset_s, "within_s": within_s},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

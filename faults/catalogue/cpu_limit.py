@@ -62,9 +62,9 @@ class CpuLimit(NodeFault):
         after, busy = self._watched(cluster, target, before) if applied else (before, False)
         return Evidence(
             in_effect=applied and after.throttled > before.throttled,
-            gone=_same(before.cpus, target.spec.group.cpus) or is_gone(cluster, target),
+            healed=_same(before.cpus, target.spec.group.cpus) or is_gone(cluster, target),
             in_place=applied,
-            seen={
+            observations={
                 "cpus": before.cpus,
                 "throttled_while_watched": after.throttled - before.throttled,
                 "throttled_ms": after.throttled_ms,

@@ -50,16 +50,16 @@ class CrashLoop(NodeFault):
         """In effect when the engine has restarted it: it had ended by itself."""
         state = cluster.state(target)
         if state.status == ContainerStatus.GONE:
-            return Evidence(in_effect=False, gone=True, seen=about(state))
+            return Evidence(in_effect=False, healed=True, observations=about(state))
         made_to_fail = has_line(cluster, target, self.name)
         return Evidence(
             in_effect=made_to_fail and state.restarts > 0,
-            gone=not made_to_fail and state.restarts == 0 and state.status in BACK,
-            seen={**about(state), "ends": state.restarts, "made_to_fail": made_to_fail},
+            healed=not made_to_fail and state.restarts == 0 and state.status in BACK,
+            observations={**about(state), "ends": state.restarts, "made_to_fail": made_to_fail},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        if self.evidence(cluster, target, baseline).gone:
+        if self.evidence(cluster, target, baseline).healed:
             return nothing_done(cluster)
         cluster.runtime.restart_on_failure(target.container, 0)
         remove_line(cluster, target, self.name)

@@ -62,15 +62,20 @@ class DiskFull(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         if is_gone(cluster, target):
-            return Evidence(in_effect=False, gone=True)
+            return Evidence(in_effect=False, healed=True)
         free_kb, applied = _inspect(cluster, target)
         write = written(cluster, target, (self.leave_mb + 1) * 1024)
         rejected = "No space left" in write.answer
         return Evidence(
             in_effect=applied and rejected,
-            gone=not applied and not rejected,
+            healed=not applied and not rejected,
             in_place=applied,
-            seen={"free_kb": free_kb, "filler": applied, "write": write.answer, "as": write.by},
+            observations={
+                "free_kb": free_kb,
+                "filler": applied,
+                "write": write.answer,
+                "as": write.by,
+            },
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

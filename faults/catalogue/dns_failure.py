@@ -65,9 +65,9 @@ class DnsFailure(NodeFault):
         applied = seen is not None and seen.in_place
         return Evidence(
             in_effect=applied and stopped > 0 and before == FOUND and lookup == wanted,
-            gone=not applied and lookup in (FOUND, before, UNASKED),
+            healed=not applied and lookup in (FOUND, before, UNASKED),
             in_place=applied,
-            seen={
+            observations={
                 "lookup": lookup,
                 "packets_stopped": stopped,
                 "rules_laid": applied,

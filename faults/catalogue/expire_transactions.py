@@ -58,21 +58,21 @@ class ExpireTransactions(NodeFault):
         return until_now(cluster, called_ns, "coordinator")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when transactions are aborted that were not before; gone when no abort is in
+        """In effect when transactions are aborted that were not before; healed when no abort is in
         progress, because nothing of the fault lasts."""
         if cluster.state(target).status == ContainerStatus.EXITED:
-            return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
+            return Evidence(in_effect=False, healed=True, observations={"status": "exited"})
         try:
             found = self._coordinated(cluster, target)
         except KafkaUnreachable as error:
-            return Evidence(in_effect=False, gone=False, seen={"unanswered": str(error)})
+            return Evidence(in_effect=False, healed=False, observations={"unanswered": str(error)})
         before = baseline.get("aborted", [])
         aborted = [t.name for t in found if t.state == ABORTED and t.name not in before]
         under_way = [t.name for t in found if t.state in ABORTING]
         return Evidence(
             in_effect=bool(aborted),
-            gone=not under_way,
-            seen={"aborted": aborted, "under_way": under_way},
+            healed=not under_way,
+            observations={"aborted": aborted, "under_way": under_way},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

@@ -81,13 +81,13 @@ class FdLimit(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         if not is_running(cluster, target):
-            return Evidence(in_effect=False, gone=True, seen={"running": False})
+            return Evidence(in_effect=False, healed=True, observations={"running": False})
         files = _inspect(cluster, target)
         own = baseline.get("soft", files.hard)
         return Evidence(
             in_effect=files.soft < own and files.left <= self.spare,
-            gone=files.soft >= own,
-            seen={"soft": files.soft, "open": len(files.numbers), "left": files.left},
+            healed=files.soft >= own,
+            observations={"soft": files.soft, "open": len(files.numbers), "left": files.left},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

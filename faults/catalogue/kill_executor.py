@@ -46,15 +46,15 @@ class KillExecutor(NodeFault):
         return until_now(cluster, called_ns, "exec")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the former executors have ended. That cannot be undone, so it is gone as
-        soon as another one runs, or where none ran before."""
+        """In effect when the former executors have ended. They cannot be restored, so the fault
+        counts as healed as soon as another executor runs, or where none ran before."""
         before = baseline.get("executors", [])
         now = _executors(cluster, target)
         return Evidence(
             # The master may have started another one before the first poll.
             in_effect=bool(before) and not set(before) & set(now),
-            gone=bool(now) or not before,
-            seen={"executors_before": before, "executors": now},
+            healed=bool(now) or not before,
+            observations={"executors_before": before, "executors": now},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

@@ -44,7 +44,9 @@ class LoseShuffle(NodeFault):
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when there were files to delete."""
         lost = _lost(cluster, target)
-        return Evidence(in_effect=bool(lost), gone=lost is None, seen={"files_lost": lost})
+        return Evidence(
+            in_effect=bool(lost), healed=lost is None, observations={"files_lost": lost}
+        )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """Only the tasks that wrote the files can restore them; heal removes the mark alone."""

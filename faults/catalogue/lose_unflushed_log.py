@@ -70,9 +70,9 @@ class LoseUnflushedLog(NodeFault):
         lost = _lost(cluster, target) if state.status == ContainerStatus.EXITED else {}
         return Evidence(
             in_effect=state.status == ContainerStatus.EXITED and bool(lost),
-            gone=state.status == ContainerStatus.RUNNING and not _is_marked(cluster, target),
+            healed=state.status == ContainerStatus.RUNNING and not _is_marked(cluster, target),
             in_place=state.status == ContainerStatus.EXITED,
-            seen={
+            observations={
                 "status": str(state.status),
                 "exit_code": state.exit_code,
                 "bytes_lost": sum(lost.values()),

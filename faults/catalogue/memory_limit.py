@@ -78,9 +78,9 @@ class MemoryLimit(NodeFault):
         held_back = after.memory_bytes <= (limit or 0) < before.memory_bytes + written_bytes
         return Evidence(
             in_effect=applied and (killed or held_back),
-            gone=not applied or state.status == ContainerStatus.GONE,
+            healed=not applied or state.status == ContainerStatus.GONE,
             in_place=applied,
-            seen={
+            observations={
                 "memory_limit_bytes": limit,
                 "memory_bytes": before.memory_bytes,
                 "written_bytes": written_bytes,

@@ -46,14 +46,14 @@ class NameNodeSafeMode(NodeFault):
         """In effect when the NameNode reports it and rejects the creation of a folder for that
         reason."""
         if cluster.state(target).status == ContainerStatus.EXITED:
-            return Evidence(in_effect=False, gone=True, seen={"status": "exited"})
+            return Evidence(in_effect=False, healed=True, observations={"status": "exited"})
         seen = _seen(cluster, target)
         rejected = "SafeMode" in str(seen.get("a_new_folder"))
         operational = seen.get("state") == OPERATIONAL
         return Evidence(
             in_effect="state" in seen and not operational and rejected,
-            gone=operational and not rejected,
-            seen=seen,
+            healed=operational and not rejected,
+            observations=seen,
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

@@ -62,7 +62,9 @@ class OomContainer(NodeFault):
         state = cluster.state(target)
         found = ended(state, baseline)
         return Evidence(
-            in_effect=found.in_effect and state.oom_killed, gone=found.gone, seen=found.seen
+            in_effect=found.in_effect and state.oom_killed,
+            healed=found.healed,
+            observations=found.observations,
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

@@ -54,18 +54,18 @@ class OomHeap(NodeFault):
         reach."""
         state = cluster.state(target)
         if state.status == ContainerStatus.GONE:
-            return Evidence(in_effect=False, gone=True, seen=about(state))
+            return Evidence(in_effect=False, healed=True, observations=about(state))
         errors = _errors(cluster, target) - int(baseline.get("errors", 0))
         small = has_line(cluster, target, self.name)
         recorded = errors > 0 or state.exit_code == OUT_OF_MEMORY
         return Evidence(
             in_effect=small and state.status == ContainerStatus.EXITED and recorded,
-            gone=not small and state.status in BACK,
-            seen={**about(state), "out_of_memory_errors": errors, "small_heap": small},
+            healed=not small and state.status in BACK,
+            observations={**about(state), "out_of_memory_errors": errors, "small_heap": small},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        if self.evidence(cluster, target, baseline).gone:
+        if self.evidence(cluster, target, baseline).healed:
             return nothing_done(cluster)
         remove_line(cluster, target, self.name)
         cluster.runtime.kill(target.container)

@@ -33,7 +33,7 @@ class Pause(NodeFault):
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the freezer holds the node."""
         paused = (status := cluster.state(target).status) == ContainerStatus.PAUSED
-        return Evidence(in_effect=paused, gone=not paused, seen={"status": str(status)})
+        return Evidence(in_effect=paused, healed=not paused, observations={"status": str(status)})
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if cluster.state(target).status == ContainerStatus.GONE:

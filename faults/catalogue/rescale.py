@@ -65,22 +65,24 @@ class Rescale(JobFault):
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
         """In effect when each of the vertices has the new parallelism and every subtask of it runs;
-        gone when each has the old one, and the old one is requested too."""
+        healed when each has the old one, and the old one is requested too."""
         job = target.job
         before: Mapping[str, int] = baseline.get("parallelism", {})
         try:
             widths = _operator(cluster, job).widths(cluster, job.service, job.id)
         except (JobUnknown, JobUnreachable) as error:
             return Evidence(
-                in_effect=False, gone=isinstance(error, JobUnknown), seen={"job": str(error)}
+                in_effect=False,
+                healed=isinstance(error, JobUnknown),
+                observations={"job": str(error)},
             )
         concerned = {v: widths[v] for v in before or _widest(widths) if v in widths}
         changed = all(_is(width, self.to) for width in concerned.values())
         as_before = all(_is(w, before.get(v, w.wanted)) for v, w in concerned.items())
         return Evidence(
             in_effect=changed and not (before and as_before),
-            gone=as_before if before else not changed,
-            seen={
+            healed=as_before if before else not changed,
+            observations={
                 "vertices": {
                     w.name: {"parallelism": w.parallelism, "running": w.running, "wanted": w.wanted}
                     for w in concerned.values()
@@ -95,7 +97,7 @@ class Rescale(JobFault):
         try:
             return self._order(cluster, job, baseline.get("parallelism", {}))
         except JobUnknown:
-            return nothing_done(cluster, "job gone")
+            return nothing_done(cluster, "the job no longer exists")
 
     def _order(
         self, cluster: Cluster, job: CurrentJob, wanted: Mapping[str, int]

@@ -45,8 +45,8 @@ class ResetLink(ToxicFault):
         closed = sum(peer not in now_open for peer in were_open)
         return Evidence(
             in_effect=bool(sends and compared) and set(compared) == {"reset"},
-            gone=not any(applied.values()),
-            seen={
+            healed=not any(applied.values()),
+            observations={
                 "toxics": applied,
                 "new": tried,
                 "closed_since": f"{closed} of {len(were_open)} connections open before",

@@ -128,12 +128,12 @@ class RestartJob(JobFault):
             job = find_job(cluster).job
             start = _restarter(cluster, job).start_of(cluster, job.service, job.id)
         except (LookupError, JobUnreachable) as error:
-            return Evidence(in_effect=False, gone=True, seen={"job": str(error)})
+            return Evidence(in_effect=False, healed=True, observations={"job": str(error)})
         anew = job.id != baseline.get("job", job.id)
         return Evidence(
             in_effect=anew and (start.state == "failed" or self._restored(job, start)),
-            gone=True,
-            seen={
+            healed=True,
+            observations={
                 "job": job.id,
                 "state": start.state,
                 "parallelism": start.parallelism,

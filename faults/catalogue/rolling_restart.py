@@ -46,14 +46,14 @@ class RollingRestart(NodeFault):
         return stopped
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the node runs and was restarted since. That cannot be undone, so it is
-        gone as soon as the node runs."""
+        """In effect when the node runs and was restarted since. A restart cannot be undone, so the
+        fault counts as healed as soon as the node runs."""
         state = cluster.state(target)
         started = state.started_at != baseline.get("started_at", state.started_at)
         return Evidence(
             in_effect=state.status == ContainerStatus.RUNNING and started,
-            gone=state.status in BACK,
-            seen=about(state),
+            healed=state.status in BACK,
+            observations=about(state),
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

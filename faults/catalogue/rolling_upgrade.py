@@ -75,8 +75,8 @@ class RollingUpgrade(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the node runs in another container, of the requested image and with the
-        requested settings; gone when it has the old image again, without settings of the fault, and
-        no second container."""
+        requested settings; healed when it has the old image again, without settings of the fault,
+        and no second container."""
         node = found_again(cluster, target)
         containers = containers_of(cluster, node)
         settings = settings_of(containers[0]) if containers else {}
@@ -88,8 +88,8 @@ class RollingUpgrade(NodeFault):
         ended = state.status == ContainerStatus.GONE
         return Evidence(
             in_effect=upgraded and state.status == ContainerStatus.RUNNING,
-            gone=ended or (former and state.status in BACK and len(containers) == 1),
-            seen={
+            healed=ended or (former and state.status in BACK and len(containers) == 1),
+            observations={
                 **about(state),
                 **_identity(node, state),
                 "settings": settings,

@@ -48,21 +48,23 @@ class Savepoint(JobFault):
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
         """In effect when a savepoint newer than the baseline's is completed: its path, size and
-        duration are the evidence. Gone while none is in progress."""
+        duration are the evidence. Healed while none is in progress."""
         job = target.job
         try:
             known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
         except (JobUnknown, JobUnreachable) as error:
             return Evidence(
-                in_effect=False, gone=isinstance(error, JobUnknown), seen={"job": str(error)}
+                in_effect=False,
+                healed=isinstance(error, JobUnknown),
+                observations={"job": str(error)},
             )
         ours = [s for s in known if s.number > int(baseline.get("newest", 0))]
         completed = [s for s in ours if s.state == "completed"]
         signs = asdict((completed or ours)[0]) if ours else {}
         return Evidence(
             in_effect=bool(completed),
-            gone=all(s.state != "in progress" for s in known),
-            seen={"savepoints": len(ours), **signs},
+            healed=all(s.state != "in progress" for s in known),
+            observations={"savepoints": len(ours), **signs},
         )
 
     def heal(

@@ -47,7 +47,7 @@ class ShrinkIsr(NodeFault):
         return until_now(cluster, called_ns, "iptables")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when it is out of sync with a partition that it followed in sync before; gone
+        """In effect when it is out of sync with a partition that it followed in sync before; healed
         when it is in sync again with all of those. A partition without writes has no lagging
         follower."""
         found = poll(cluster.runtime, target.container, _chain(target))
@@ -56,16 +56,16 @@ class ShrinkIsr(NodeFault):
             followed = _followed(cluster, target)
         except KafkaUnreachable as error:
             seen = {"unanswered": str(error)}
-            return Evidence(in_effect=False, gone=False, in_place=applied, seen=seen)
+            return Evidence(in_effect=False, healed=False, in_place=applied, observations=seen)
         before = baseline.get("in_sync_with", [p.name for p in followed])
         awaited = [p for p in followed if p.name in before]
         out = [p.name for p in awaited if not _in_sync(p, target)]
         ended = cluster.state(target).status == ContainerStatus.EXITED
         return Evidence(
             in_effect=applied and bool(out),
-            gone=not applied and (ended or not out),
+            healed=not applied and (ended or not out),
             in_place=applied,
-            seen={
+            observations={
                 "out_of_sync": out,
                 "in_sync": [p.name for p in awaited if p.name not in out],
                 "packets_refused": found.stopped if found else 0,

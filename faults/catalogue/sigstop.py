@@ -35,13 +35,15 @@ class Sigstop(NodeFault):
         if status != ContainerStatus.RUNNING:
             # A paused container hides the state of its process, so it does not prove the heal.
             paused = status == ContainerStatus.PAUSED
-            return Evidence(in_effect=False, gone=not paused, seen={"status": str(status)})
+            return Evidence(
+                in_effect=False, healed=not paused, observations={"status": str(status)}
+            )
         line = run_inside(cluster, target, INSPECT).output
         state = line.rpartition(")")[2].split()[:1]
         return Evidence(
             in_effect=state == [STOPPED],
-            gone=bool(state) and state != [STOPPED],  # without an answer neither is proven
-            seen={"status": str(status), "process_state": "".join(state)},
+            healed=bool(state) and state != [STOPPED],  # without an answer neither is proven
+            observations={"status": str(status), "process_state": "".join(state)},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

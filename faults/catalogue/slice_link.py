@@ -58,9 +58,9 @@ class SliceLink(StreamToxicFault):
         larger_before = [(before.get(way) or largest + 1) > largest for way in used]
         return Evidence(
             in_effect=self.complete(applied) and all(smaller) and any(larger_before),
-            gone=not any(applied.values()),
+            healed=not any(applied.values()),
             in_place=self.complete(applied),
-            seen={"toxics": applied, "bytes_per_segment": means},
+            observations={"toxics": applied, "bytes_per_segment": means},
         )
 
 

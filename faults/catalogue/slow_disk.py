@@ -75,16 +75,16 @@ class SlowDisk(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         if not is_running(cluster, target):
-            return Evidence(in_effect=False, gone=True, seen={"running": False})
+            return Evidence(in_effect=False, healed=True, observations={"running": False})
         limits = on_disk(cluster, target, INSPECT, target.container).splitlines()
         write = written(cluster, target, self._probe_kb)
         took_s, before_s = write.seconds, baseline.get("write_s") or 0.0
         enough_s = max(self._probe_kb / self.kb_per_s / 2, 2 * before_s)
         return Evidence(
             in_effect=bool(limits) and took_s is not None and took_s >= enough_s,
-            gone=not limits and took_s is not None and took_s < enough_s,
+            healed=not limits and took_s is not None and took_s < enough_s,
             in_place=bool(limits),
-            seen={"limits": limits, "write_s": took_s, "write_kb": self._probe_kb},
+            observations={"limits": limits, "write_s": took_s, "write_kb": self._probe_kb},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

@@ -54,7 +54,7 @@ class SlowLink(StreamToxicFault):
         applied = self.in_place(cluster, target)
         return Evidence(
             in_effect=self.complete(applied) and passed > 0,
-            gone=not any(applied.values()),
+            healed=not any(applied.values()),
             in_place=self.complete(applied),
-            seen={"paths": len(paths), "toxics": applied, "bytes_while_watched": passed},
+            observations={"paths": len(paths), "toxics": applied, "bytes_while_watched": passed},
         )

@@ -39,7 +39,7 @@ class StallLink(StreamToxicFault):
         used = sum(given.values()) + sum(baseline.get("bytes_delivered", {}).values()) > 0
         return Evidence(
             in_effect=self.complete(applied) and used and not any(delivered.values()),
-            gone=not any(applied.values()),
+            healed=not any(applied.values()),
             in_place=self.complete(applied),
-            seen={"toxics": applied, "bytes_delivered": delivered, "bytes_given": given},
+            observations={"toxics": applied, "bytes_delivered": delivered, "bytes_given": given},
         )

@@ -37,7 +37,7 @@ class InjectionResult:
     reason: str = ""
     cause: ErrorKind = ErrorKind.UNDECIDED
     """The kind of error of `reason`."""
-    gone: tuple[str, ...] = ()
+    removed_targets: tuple[str, ...] = ()
     """The targets that no longer existed when the injection was healed."""
 
     @property
@@ -82,7 +82,9 @@ def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) ->
     if injected.done:
         log.healed(intent)
     there = {target.name for target in targets}
-    return replace(injected, gone=tuple(name for name in intent.names if name not in there))
+    return replace(
+        injected, removed_targets=tuple(name for name in intent.names if name not in there)
+    )
 
 
 def evidence_now(intent: Intent, cluster: Cluster) -> Mapping[str, Evidence]:
@@ -138,7 +140,9 @@ def _act(
         )
     if not brackets:
         now_ns = cluster.clock.now_ns()
-        return InjectionResult(done=True, called_ns=called_ns, seen_ns=now_ns, reason="target gone")
+        return InjectionResult(
+            done=True, called_ns=called_ns, seen_ns=now_ns, reason="target removed"
+        )
     return InjectionResult(
         done=True,
         called_ns=on_run_clock_ns(cluster.clock, min(b.called_ns for b in brackets)),
@@ -151,7 +155,7 @@ def _await_evidence(
     fault: Fault, intent: Intent, cluster: Cluster, target: Target, wanted: bool, limit_s: float
 ) -> Mapping[str, Any]:
     baseline = intent.baselines.get(target.name, {})
-    last = Evidence(in_effect=False, gone=False)
+    last = Evidence(in_effect=False, healed=False)
 
     def pending() -> str | None:
         nonlocal last
@@ -159,8 +163,8 @@ def _await_evidence(
             last = fault.evidence(cluster, target, baseline)
         except ResponseLost as lost:
             return str(lost)  # no evidence yet; the next poll may have some
-        reached = last.in_effect if wanted else last.gone
-        return None if reached else f"last observation: {dict(last.seen)}"
+        reached = last.in_effect if wanted else last.healed
+        return None if reached else f"last observation: {dict(last.observations)}"
 
     state = "in effect" if wanted else "healed"
     try:
@@ -173,7 +177,7 @@ def _await_evidence(
         )
     except NotReadyInTime as error:
         raise NotInEffect(str(error)) from error
-    return {**last.seen, "before": dict(baseline)} if baseline else last.seen
+    return {**last.observations, "before": dict(baseline)} if baseline else last.observations
 
 
 class NotInEffect(StreamquakeError):

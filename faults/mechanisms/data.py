@@ -55,16 +55,16 @@ class DataFault(Fault[WorkloadTarget]):
     def evidence(
         self, cluster: Cluster, target: WorkloadTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
-        """In effect while records that show it are acknowledged; gone when the load is no longer
+        """In effect while records that show it are acknowledged; healed when the load is no longer
         changed and an ordinary record was acknowledged afterwards, or when the load has
         finished."""
         figures = target.steering.sent_under(self.name)
         active, records = figures["active"], figures["records"]
         return Evidence(
             in_effect=active and records > 0 and self.took_effect(figures, baseline),
-            gone=not active and (records > 0 or figures["finished"]),
+            healed=not active and (records > 0 or figures["finished"]),
             in_place=active or figures["finished"],
-            seen={
+            observations={
                 "steered": active,
                 "acknowledged": records,
                 **{name: figures[name] for name in self.shows},

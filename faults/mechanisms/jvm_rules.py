@@ -128,13 +128,15 @@ class JvmFault(NodeFault):
         return until_now(cluster, called_ns, "agent")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when every rule is in the JVM and one was hit since; gone when none is there.
+        """In effect when every rule is in the JVM and one was hit since; healed when none is there.
 
         `first_hit` is the moment of the first hit, UTC, by the JVM's own clock.
         """
         state, held = _inspect(cluster, target)
         if state.status == ContainerStatus.PAUSED:
-            return Evidence(in_effect=False, gone=False, seen={"status": str(state.status)})
+            return Evidence(
+                in_effect=False, healed=False, observations={"status": str(state.status)}
+            )
         rules = self._of_mine(held.texts)
         recorded = {
             key: held.properties[f"{self.mark}.{key}"]
@@ -151,7 +153,7 @@ class JvmFault(NodeFault):
             "at": sorted(places.values()),
             **_refused(rules),
         }
-        return Evidence(in_effect=bool(rules) and hits > 0, gone=not rules, seen=seen)
+        return Evidence(in_effect=bool(rules) and hits > 0, healed=not rules, observations=seen)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()

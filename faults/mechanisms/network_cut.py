@@ -105,9 +105,9 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
         )
         return Evidence(
             in_effect=all(applied) and bool(compared) and all(as_cut) and all(counted),
-            gone=not any(applied) and _answered_again(cluster, found.values(), compared),
+            healed=not any(applied) and _answered_again(cluster, found.values(), compared),
             in_place=all(applied),
-            seen={
+            observations={
                 "rules_laid": f"in {sum(applied)} of {len(applied)} namespaces",
                 "packets_stopped": _sum(places, "stopped"),
                 "probes_stopped": _sum(places, "probes_stopped"),

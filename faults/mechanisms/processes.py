@@ -23,13 +23,13 @@ def before(cluster: Cluster, node: Node) -> Mapping[str, Any]:
     return {"status": str(state.status), "pid": state.pid, "started_at": state.started_at}
 
 
-def ended(state: ContainerState, baseline: Mapping[str, Any], **seen: Any) -> Evidence:
+def ended(state: ContainerState, baseline: Mapping[str, Any], **observations: Any) -> Evidence:
     """In effect when the main process that ran before has ended; its exit code is the evidence."""
     there_before = baseline.get("status") != ContainerStatus.EXITED
     return Evidence(
         in_effect=state.status == ContainerStatus.EXITED and there_before,
-        gone=state.status in BACK,
-        seen={**about(state), **seen},
+        healed=state.status in BACK,
+        observations={**about(state), **observations},
     )
 
 

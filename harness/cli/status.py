@@ -72,8 +72,8 @@ def _fault(cluster: Cluster, intent: Intent) -> dict[str, Any]:
         "evidence": {
             name: {
                 "in_effect": evidence.in_effect,
-                "gone": evidence.gone,
-                "seen": dict(evidence.seen),
+                "gone": evidence.healed,
+                "seen": dict(evidence.observations),
             }
             for name, evidence in found.items()
         },

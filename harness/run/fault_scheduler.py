@@ -331,7 +331,7 @@ class FaultScheduler:
         self, run: StepRun, watch: EffectWatch, verification: RepeatedVerification
     ) -> None:
         """Record what a check proved; a check that proved nothing leaves no event."""
-        evidence = {name: dict(check.seen) for name, check in verification.evidence.items()}
+        evidence = {name: dict(check.observations) for name, check in verification.evidence.items()}
         observed: dict[str, Any] = {"seen_ns": verification.seen_ns, "evidence": evidence}
         if verification.ended_on:
             self._record(
@@ -350,7 +350,7 @@ class FaultScheduler:
             self._record(run, Action.FAULT_NOT_HEALED, Kind.FAIL, reason=result.reason)
             run.state = StepState.OVER
             return
-        removed = {"gone": list(result.gone)} if result.gone else {}
+        removed = {"gone": list(result.removed_targets)} if result.removed_targets else {}
         self._record(
             run,
             Action.FAULT_HEALED,

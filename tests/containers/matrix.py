@@ -85,7 +85,7 @@ class MatrixTestbed(FaultInjector):
 
         def pending() -> str | None:
             found = evidence_now(intent, self.cluster).items()
-            return next((f"{name}: {seen}" for name, seen in found if not seen.gone), None)
+            return next((f"{name}: {seen}" for name, seen in found if not seen.healed), None)
 
         wait_until(pending, what=f"{intent.fault} gone", limit_s=EFFECT_S, clock=self.cluster.clock)
 

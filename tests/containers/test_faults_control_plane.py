@@ -155,16 +155,16 @@ def test_leader_standby_and_subtask_are_found_by_what_they_do(cluster: Cluster) 
 def test_a_savepoint_is_written_to_hdfs(cluster: Cluster, injector: FaultInjector) -> None:
     with injector.in_effect(made("savepoint"), "the job") as (intent, _):
         pass
-    seen = _evidence(cluster, intent).seen
+    seen = _evidence(cluster, intent).observations
     assert str(seen["path"]).startswith("hdfs://hdfs-namenode-1:8020/flink/savepoints/savepoint-")
     assert seen["size_bytes"] > 0
 
 
 def test_a_job_gets_wider_and_narrow_again(cluster: Cluster, injector: FaultInjector) -> None:
     with injector.in_effect(made("rescale", to=4), "the job") as (intent, _):
-        seen = _evidence(cluster, intent).seen
+        seen = _evidence(cluster, intent).observations
         assert {v["running"] for v in seen["vertices"].values()} == {4}
-    seen = _evidence(cluster, intent).seen
+    seen = _evidence(cluster, intent).observations
     assert {v["running"] for v in seen["vertices"].values()} == {3}
 
 

@@ -147,9 +147,9 @@ def test_a_jvm_that_is_started_again_is_clean(cluster: Cluster, injector: FaultI
     intent, injected = injector.inject_fault(faults["slow_operator"](**PARAMETERS["slow_operator"]))
     assert injected.done, injected.reason
     cluster.runtime.kill(node.container)
-    assert evidence_now(intent, cluster)[NODE].gone
+    assert evidence_now(intent, cluster)[NODE].healed
     cluster.start_again(node)
-    assert evidence_now(intent, cluster)[NODE].gone
+    assert evidence_now(intent, cluster)[NODE].healed
     assert injector.undo(intent).done
 
 

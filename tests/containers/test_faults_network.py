@@ -165,7 +165,7 @@ def test_what_the_system_sends_into_a_cut_is_told_from_the_probes(injector: Faul
     with injector.in_effect(made("partition_link"), "link line") as (intent, _):
 
         def pending() -> str | None:
-            seen = evidence_now(intent, injector.cluster)["line"].seen
+            seen = evidence_now(intent, injector.cluster)["line"].observations
             return None if seen["disturbed"] == SYSTEM else f"seen: {seen}"
 
         wait_until(pending, what="chatter stopped", limit_s=60, clock=injector.cluster.clock)
@@ -267,5 +267,5 @@ def test_a_node_started_again_is_free_of_rules(injector: FaultInjector) -> None:
     with injector.in_effect(made("isolate"), "echo/server-4") as (intent, _):
         node = injector.cluster.node("echo/server-4")
         injector.cluster.runtime.kill(node.container)
-        assert evidence_now(intent, injector.cluster)["echo/server-4"].gone
+        assert evidence_now(intent, injector.cluster)["echo/server-4"].healed
         injector.cluster.start_again(node)

@@ -105,7 +105,7 @@ def test_it_takes_effect_and_another_process_heals_it(
     (intent,) = IntentLog(tmp_path / "intents.jsonl").open()
     assert evidence_now(intent, other)[NODE].in_effect
     FaultInjector(other, injector.log, limit_s=60).heal(intent)
-    assert evidence_now(intent, other)[NODE].gone
+    assert evidence_now(intent, other)[NODE].healed
 
 
 @pytest.mark.parametrize("name", ["pause", "sigstop", "crash_loop", "oom_heap"])
@@ -122,7 +122,7 @@ def test_it_is_healed_though_the_node_died_and_came_back(
 
     healed = injector.undo(intent)
     assert healed.done, healed.reason
-    assert evidence_now(intent, cluster)[NODE].gone
+    assert evidence_now(intent, cluster)[NODE].healed
 
 
 def test_a_signal_that_the_process_survives_is_not_in_effect(injector: FaultInjector) -> None:

@@ -117,7 +117,7 @@ def test_an_interrupted_replacement_is_repaired(cluster: Cluster, tmp_path: Path
     healed = FaultInjector(other, log, limit_s=60).undo(intent)
 
     assert healed.done, healed.reason
-    assert evidence_now(intent, other)[node.name].seen["containers"] == 1
+    assert evidence_now(intent, other)[node.name].observations["containers"] == 1
     assert other.node(node.name).container == node.container
     wait_until(other.pending, what="HDFS whole again", limit_s=60, clock=other.clock)
     assert "kept through it all" in _in_namenode(other, READ)

@@ -95,7 +95,7 @@ def test_its_usual_target_makes_sense(testbed: Testbed) -> None:
 def test_it_is_not_in_effect_before_it_is_injected(testbed: Testbed) -> None:
     evidence = testbed.evidence(testbed.intend(testbed.fault))
     assert not any(seen.in_effect for seen in evidence)
-    assert all(seen.gone for seen in evidence)
+    assert all(seen.healed for seen in evidence)
 
 
 def test_its_effect_and_its_removal_are_verified_and_it_heals_twice(testbed: Testbed) -> None:
@@ -104,7 +104,7 @@ def test_its_effect_and_its_removal_are_verified_and_it_heals_twice(testbed: Tes
     for _ in range(2):
         healed = testbed.undo(intent)
         assert healed.done, healed.reason
-        assert all(seen.gone for seen in testbed.evidence(intent))
+        assert all(seen.healed for seen in testbed.evidence(intent))
     assert testbed.log.open() == ()
 
 
@@ -112,7 +112,7 @@ def test_it_heals_though_it_was_never_injected(testbed: Testbed) -> None:
     intent = testbed.intend(testbed.fault)
     healed = testbed.undo(intent)
     assert healed.done, healed.reason
-    assert all(seen.gone for seen in testbed.evidence(intent))
+    assert all(seen.healed for seen in testbed.evidence(intent))
 
 
 def test_its_intent_survives_the_file(testbed: Testbed) -> None:
@@ -124,7 +124,7 @@ def test_its_intent_survives_the_file(testbed: Testbed) -> None:
 
 def test_it_writes_plain_evidence(testbed: Testbed) -> None:
     for evidence in testbed.evidence(testbed.intend(testbed.fault)):
-        assert json.loads(json.dumps(dict(evidence.seen)))
+        assert json.loads(json.dumps(dict(evidence.observations)))
 
 
 def test_an_injection_that_does_nothing_is_not_in_effect(

@@ -63,11 +63,13 @@ def test_a_savepoint_is_in_effect_when_it_is_completed_and_not_before(cluster: C
     fault = Savepoint()
     baseline = injected(fault, cluster)
     started = fault.evidence(cluster, the_job(cluster), baseline)
-    assert (started.in_effect, started.gone) == (False, False)
+    assert (started.in_effect, started.healed) == (False, False)
     done = fault.evidence(cluster, the_job(cluster), baseline)
-    assert (done.in_effect, done.gone) == (True, True)
-    assert str(done.seen["path"]).startswith("hdfs://hdfs-namenode-1:8020/flink/savepoints/")
-    assert (done.seen["size_bytes"], done.seen["duration_ms"]) == (6550, 669)
+    assert (done.in_effect, done.healed) == (True, True)
+    assert str(done.observations["path"]).startswith(
+        "hdfs://hdfs-namenode-1:8020/flink/savepoints/"
+    )
+    assert (done.observations["size_bytes"], done.observations["duration_ms"]) == (6550, 669)
 
 
 def test_an_older_savepoint_is_not_taken_for_ours(cluster: Cluster) -> None:
@@ -76,7 +78,7 @@ def test_an_older_savepoint_is_not_taken_for_ours(cluster: Cluster) -> None:
     baseline = Savepoint().baseline(cluster, the_job(cluster))
     evidence = Savepoint().evidence(cluster, the_job(cluster), baseline)
     assert not evidence.in_effect
-    assert evidence.seen["savepoints"] == 0
+    assert evidence.observations["savepoints"] == 0
 
 
 def test_a_failed_savepoint_is_not_in_effect_and_has_a_reason(cluster: Cluster) -> None:
@@ -84,8 +86,8 @@ def test_a_failed_savepoint_is_not_in_effect_and_has_a_reason(cluster: Cluster) 
     flink(cluster).looks_until_done = 0
     baseline = injected(Savepoint(), cluster)
     evidence = Savepoint().evidence(cluster, the_job(cluster), baseline)
-    assert (evidence.in_effect, evidence.gone) == (False, True)
-    assert evidence.seen["reason"] == "java.io.IOException: no space"
+    assert (evidence.in_effect, evidence.healed) == (False, True)
+    assert evidence.observations["reason"] == "java.io.IOException: no space"
 
 
 def test_rescaling_changes_the_widest_vertices_only(cluster: Cluster) -> None:
@@ -100,8 +102,8 @@ def test_rescaling_changes_the_widest_vertices_only(cluster: Cluster) -> None:
 def test_a_job_without_slots_for_its_new_width_is_not_in_effect(cluster: Cluster) -> None:
     baseline = injected(Rescale(to=9), cluster)
     evidence = Rescale(to=9).evidence(cluster, the_job(cluster), baseline)
-    assert (evidence.in_effect, evidence.gone) == (False, False)
-    assert evidence.seen["vertices"]["Source: input"] == {
+    assert (evidence.in_effect, evidence.healed) == (False, False)
+    assert evidence.observations["vertices"]["Source: input"] == {
         "parallelism": 3,
         "running": 3,
         "wanted": 9,
@@ -123,11 +125,11 @@ def test_a_removed_job_is_healed_and_an_unreachable_jobmanager_is_no_end(
     jobmanager = cluster.node("flink/jobmanager-1").container
     cluster.runtime.kill(jobmanager)
     silent = fault.evidence(cluster, the_job(cluster), baseline)
-    assert (silent.in_effect, silent.gone) == (False, False)
+    assert (silent.in_effect, silent.healed) == (False, False)
     cluster.runtime.start_again(jobmanager)
     flink(cluster).job = None
     fault.heal(cluster, the_job(cluster), baseline)
-    assert fault.evidence(cluster, the_job(cluster), baseline).gone
+    assert fault.evidence(cluster, the_job(cluster), baseline).healed
 
 
 def test_an_order_that_flink_does_not_take_is_a_refusal(cluster: Cluster) -> None:

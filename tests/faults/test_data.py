@@ -170,7 +170,7 @@ def test_a_removed_load_is_healed(testbed: Testbed) -> None:
 
     testbed.cluster.run.steering = None
 
-    assert testbed.heal().reason == "target gone"
+    assert testbed.heal().reason == "target removed"
 
 
 def test_disturbances_lie_over_each_other_and_go_one_by_one(testbed: Testbed) -> None:

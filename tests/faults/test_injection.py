@@ -159,7 +159,7 @@ class Acts(Fault):
     def evidence(self, cluster: Cluster, target: Target, baseline: Any) -> Evidence:
         SHOWN["looked"].append((target.name, dict(baseline)))
         return (
-            SHOWN["evidence"].pop(0) if SHOWN["evidence"] else Evidence(in_effect=True, gone=True)
+            SHOWN["evidence"].pop(0) if SHOWN["evidence"] else Evidence(in_effect=True, healed=True)
         )
 
     def heal(self, cluster: Cluster, target: Target, baseline: Any) -> InjectionTimes:
@@ -198,8 +198,8 @@ def test_an_injection_uses_the_own_baseline_of_every_target(acts: Fault, tmp_pat
         baselines={WORKER: {"of": WORKER}},
     )
     SHOWN["evidence"] = [
-        Evidence(in_effect=True, gone=False, seen={"sign": 1}),
-        Evidence(in_effect=True, gone=False, seen={"sign": 2}),
+        Evidence(in_effect=True, healed=False, observations={"sign": 1}),
+        Evidence(in_effect=True, healed=False, observations={"sign": 2}),
     ]
     injected = inject_fault(intent, cluster, targets, limit_s=1)
     assert sorted(SHOWN["acted"]) == [("inject", WORKER), ("inject", OTHER)]
@@ -233,7 +233,9 @@ def test_an_effect_that_is_not_verified_within_its_limit_is_a_reason(
 ) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
-    SHOWN["evidence"] = [Evidence(in_effect=not wanted, gone=wanted, seen={"sign": 1})] * 1000
+    SHOWN["evidence"] = [
+        Evidence(in_effect=not wanted, healed=wanted, observations={"sign": 1})
+    ] * 1000
     began_ns = cluster.clock.now_ns()
     if wanted:
         injected = inject_fault(intent, cluster, [cluster.node(WORKER)], limit_s=2)
@@ -256,8 +258,8 @@ def test_what_is_gone_before_it_is_undone_is_said(tmp_path: Path, acts: Fault) -
     assert set(evidence_now(intent, cluster)) == {OTHER}
     del cluster.nodes[OTHER]
     injected = undo(intent, cluster, log, limit_s=1)
-    assert (injected.done, injected.reason) == (True, "target gone")
-    assert injected.gone == intent.names
+    assert (injected.done, injected.reason) == (True, "target removed")
+    assert injected.removed_targets == intent.names
     assert injected.seen_ns == injected.called_ns == cluster.clock.now_ns()
     nothing = inject_fault(intent, cluster, [], limit_s=1)
     assert nothing.reason == "there is no target to inject into"
@@ -270,8 +272,8 @@ def test_what_is_seen_now_is_held_against_the_baseline(acts: Fault, tmp_path: Pa
         step=0, fault=acts, target=WORKER, names=[WORKER, OTHER], baselines={WORKER: {"of": 1}}
     )
     SHOWN["evidence"] = [
-        Evidence(in_effect=True, gone=False),
-        Evidence(in_effect=False, gone=True),
+        Evidence(in_effect=True, healed=False),
+        Evidence(in_effect=False, healed=True),
     ]
     seen = evidence_now(intent, cluster)
     assert {name: each.in_effect for name, each in seen.items()} == {WORKER: True, OTHER: False}
@@ -303,7 +305,7 @@ def test_sequential_injection_ends_with_the_first_target_that_fails(
 def test_an_undo_that_fails_leaves_the_intent_open(acts: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
     intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
-    SHOWN["evidence"] = [Evidence(in_effect=False, gone=False)] * 1000
+    SHOWN["evidence"] = [Evidence(in_effect=False, healed=False)] * 1000
     assert not undo(intent, cluster, log, limit_s=1).done
     assert log.open() != ()
     SHOWN["evidence"] = []
@@ -341,7 +343,7 @@ def test_a_repeated_verification_covers_every_target(
         seen = shown[target.name]
         if seen is None:
             raise ResponseLost("closed")
-        return Evidence(in_effect=seen[0], gone=seen[1])
+        return Evidence(in_effect=seen[0], healed=seen[1])
 
     monkeypatch.setattr(type(acts), "evidence", evidence)
     intent = log.intend(

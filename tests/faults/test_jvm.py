@@ -91,7 +91,7 @@ def test_a_buffer_pool_knows_its_task_by_the_thread(cluster: Cluster) -> None:
 def test_evidence_contains_the_affected_subtasks_and_the_first_hit(cluster: Cluster) -> None:
     fault, node = made("slow_operator", operator="Calc"), cluster.node(ONE)
     fault.inject(cluster, node)
-    seen = fault.evidence(cluster, node, {}).seen
+    seen = fault.evidence(cluster, node, {}).observations
     assert seen["at"] == [f"{OPERATORS[1]} subtask 0"]
     assert seen["hits"] > 0
     assert seen["first_hit"].startswith("20")
@@ -111,8 +111,8 @@ def test_a_rule_that_no_task_enters_is_in_place_but_not_in_effect(cluster: Clust
     fault, node = made("slow_operator", operator="no such operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     evidence = fault.evidence(cluster, node, {})
-    assert (evidence.in_effect, evidence.gone) == (False, False)
-    assert (evidence.seen["rules"], evidence.seen["hits"]) == (5, 0)
+    assert (evidence.in_effect, evidence.healed) == (False, False)
+    assert (evidence.observations["rules"], evidence.observations["hits"]) == (5, 0)
 
 
 def test_it_acts_as_often_as_given_and_again_after_a_heal(cluster: Cluster) -> None:
@@ -121,7 +121,7 @@ def test_it_acts_as_often_as_given_and_again_after_a_heal(cluster: Cluster) -> N
         fault.inject(cluster, node)
         for _ in range(5):
             last = fault.evidence(cluster, node, {})
-        assert last.seen["hits"] == 2
+        assert last.observations["hits"] == 2
         fault.heal(cluster, node, {})
 
 
@@ -140,7 +140,7 @@ def test_two_faults_in_one_jvm_do_not_touch_each_other(cluster: Cluster) -> None
         fault.inject(cluster, node)
         assert fault.evidence(cluster, node, {}).in_effect
     first.heal(cluster, node, {})
-    assert first.evidence(cluster, node, {}).gone
+    assert first.evidence(cluster, node, {}).healed
     assert second.evidence(cluster, node, {}).in_effect
 
 
@@ -158,10 +158,10 @@ def test_a_restarted_jvm_has_no_rule(cluster: Cluster) -> None:
     fault, node = made("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     cluster.runtime.kill(node.container)
-    assert fault.evidence(cluster, node, {}).gone
+    assert fault.evidence(cluster, node, {}).healed
     fault.heal(cluster, node, {})
     cluster.start_again(node)
-    assert fault.evidence(cluster, node, {}).gone
+    assert fault.evidence(cluster, node, {}).healed
     assert agent(cluster, node).rules() is None
 
 
@@ -177,7 +177,7 @@ def test_a_jvm_that_dies_while_it_is_healed_is_healed(
 
     monkeypatch.setattr(JvmAgent, "remove", dies)
     fault.heal(cluster, node, {})
-    assert fault.evidence(cluster, node, {}).gone
+    assert fault.evidence(cluster, node, {}).healed
 
 
 def test_a_rule_that_cannot_be_removed_is_no_heal(
@@ -199,12 +199,12 @@ def test_a_frozen_jvm_is_neither_injected_into_nor_healed(cluster: Cluster) -> N
     fault.inject(cluster, node)
     cluster.runtime.pause(node.container)
     evidence = fault.evidence(cluster, node, {})
-    assert (evidence.in_effect, evidence.gone) == (False, False)
+    assert (evidence.in_effect, evidence.healed) == (False, False)
     with pytest.raises(AgentError, match="is frozen"):
         fault.heal(cluster, node, {})
     cluster.runtime.unpause(node.container)
     fault.heal(cluster, node, {})
-    assert fault.evidence(cluster, node, {}).gone
+    assert fault.evidence(cluster, node, {}).healed
 
 
 def test_what_the_jvm_holds_against_a_rule_is_told(cluster: Cluster, runtime: FakeRuntime) -> None:
@@ -213,7 +213,7 @@ def test_what_the_jvm_holds_against_a_rule_is_told(cluster: Cluster, runtime: Fa
     recorded = "org.jboss.byteman.rule.exception.TypeException: no such field"
     listed = f"# File streamquake line 1\nRULE {fault.mark} 1\nENDRULE\n{recorded}\nEND-OF-ANSWER\n"
     answers(runtime, ExecResult(exit_code=0, output=f"{listed}END-OF-ANSWER\n"))
-    assert fault.evidence(cluster, node, {}).seen["refused"] == recorded
+    assert fault.evidence(cluster, node, {}).observations["refused"] == recorded
 
 
 def test_an_agent_that_does_not_answer_is_an_error(cluster: Cluster, runtime: FakeRuntime) -> None:

@@ -99,7 +99,7 @@ def test_own_lookups_are_told_from_the_systems(asks: bool, whose: str) -> None:
     )
     baseline = fault.baseline(cluster, target)
     fault.inject(cluster, target)
-    assert fault.evidence(cluster, target, baseline).seen["disturbed"] == PROBE_ALONE
+    assert fault.evidence(cluster, target, baseline).observations["disturbed"] == PROBE_ALONE
     assert isinstance(cluster.runtime, FakeRuntime)
     if asks:
         spec = cluster.runtime.containers[cluster.node("hdfs/datanode-2").container].spec
@@ -108,7 +108,7 @@ def test_own_lookups_are_told_from_the_systems(asks: bool, whose: str) -> None:
     again = fault.evidence(cluster, target, baseline)
 
     assert again.in_effect
-    assert again.seen["disturbed"] == whose
+    assert again.observations["disturbed"] == whose
 
 
 def test_half_a_partition_is_neither_in_effect_nor_gone() -> None:
@@ -122,8 +122,8 @@ def test_half_a_partition_is_neither_in_effect_nor_gone() -> None:
     evidence = fault.evidence(cluster, pair, baseline)
 
     assert not evidence.in_effect
-    assert not evidence.gone
-    assert evidence.seen["rules_laid"] == "in 1 of 2 namespaces"
+    assert not evidence.healed
+    assert evidence.observations["rules_laid"] == "in 1 of 2 namespaces"
 
 
 def test_a_node_started_again_took_its_rules_with_it() -> None:
@@ -134,7 +134,7 @@ def test_a_node_started_again_took_its_rules_with_it() -> None:
         cluster.runtime.kill(cluster.node(name).container)
         cluster.start_again(cluster.node(name))
 
-    assert fault.evidence(cluster, pair, {}).gone
+    assert fault.evidence(cluster, pair, {}).healed
 
 
 def test_rules_cannot_be_laid_in_a_node_that_has_ended() -> None:
@@ -145,7 +145,7 @@ def test_rules_cannot_be_laid_in_a_node_that_has_ended() -> None:
     with pytest.raises(ContainerError, match="no network namespace"):
         Partition().inject(cluster, pair)
     Partition().heal(cluster, pair, {})
-    assert Partition().evidence(cluster, pair, {}).gone
+    assert Partition().evidence(cluster, pair, {}).healed
 
 
 def test_a_ring_of_three_is_refused_in_words() -> None:

@@ -227,7 +227,7 @@ def test_the_exit_status_tells_of_a_heap_whose_error_the_log_has_lost(
     testbed.inject_fault(fault)
     testbed.runtime.die(testbed.node.container, exit_code)
     seen = fault.evidence(testbed.cluster, testbed.node, {})
-    assert (seen.in_effect, seen.seen["out_of_memory_errors"]) == (took_effect, 0)
+    assert (seen.in_effect, seen.observations["out_of_memory_errors"]) == (took_effect, 0)
 
 
 @pytest.mark.parametrize(("exit_code", "words"), [(64, "memory_mb"), (65, "oom_score_adj")])

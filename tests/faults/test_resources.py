@@ -83,9 +83,9 @@ def test_a_processor_limit_that_no_process_meets_is_not_in_effect(
 
     runtime_of(cluster).on_exec.insert(0, idle)
     evidence = injected(CpuLimit(cpus=0.2), cluster, node)
-    assert evidence.seen["cpus"] == 0.2
+    assert evidence.observations["cpus"] == 0.2
     assert not evidence.in_effect
-    assert not evidence.gone
+    assert not evidence.healed
 
 
 @pytest.mark.parametrize(("busy", "whose"), [(True, SYSTEM), (False, PROBE_ALONE)])
@@ -101,7 +101,7 @@ def test_a_cpu_limit_records_whose_work_was_throttled(
     evidence = injected(CpuLimit(cpus=0.2), cluster, node)
 
     assert evidence.in_effect
-    assert evidence.seen["disturbed"] == whose
+    assert evidence.observations["disturbed"] == whose
 
 
 def test_a_processor_limit_above_the_declared_one_is_refused(cluster: Cluster, node: Node) -> None:
@@ -128,7 +128,7 @@ def test_a_node_killed_for_want_of_memory_shows_the_effect(cluster: Cluster, nod
     evidence = fault.evidence(cluster, node, baseline)
     assert evidence.in_effect
     fault.heal(cluster, node, baseline)
-    assert fault.evidence(cluster, node, baseline).gone
+    assert fault.evidence(cluster, node, baseline).healed
 
 
 @pytest.mark.parametrize(("spare", "limit"), [(0, 2), (1, 4), (3, 6)])
@@ -146,9 +146,9 @@ def test_a_filler_that_is_there_while_writes_succeed_is_not_in_effect(
     baseline = fault.baseline(cluster, node)
     cluster.disks.run(node.spec, FILL, str(400 * 1024))
     evidence = fault.evidence(cluster, node, baseline)
-    assert evidence.seen["filler"]
+    assert evidence.observations["filler"]
     assert not evidence.in_effect
-    assert not evidence.gone
+    assert not evidence.healed
 
 
 def test_a_full_disk_is_healed_while_its_node_is_down(cluster: Cluster, node: Node) -> None:
@@ -157,9 +157,9 @@ def test_a_full_disk_is_healed_while_its_node_is_down(cluster: Cluster, node: No
     cluster.runtime.kill(node.container)
     evidence = fault.evidence(cluster, node, {})
     assert evidence.in_effect
-    assert evidence.seen["as"] == "keeper"
+    assert evidence.observations["as"] == "keeper"
     fault.heal(cluster, node, {})
-    assert fault.evidence(cluster, node, {}).gone
+    assert fault.evidence(cluster, node, {}).healed
 
 
 def test_a_disk_that_cannot_be_changed_is_an_error_with_its_words(
@@ -200,9 +200,9 @@ def test_a_clock_that_moved_halfway_is_neither_in_effect_nor_healed(
     baseline = fault.baseline(cluster, node)
     ClockSkew(offset_s=30).inject(cluster, node)
     evidence = fault.evidence(cluster, node, baseline)
-    assert evidence.seen["offset_s"] == 30
+    assert evidence.observations["offset_s"] == 30
     assert not evidence.in_effect
-    assert not evidence.gone
+    assert not evidence.healed
 
 
 def test_a_baseline_clock_that_was_read_late_widens_the_tolerance(
@@ -223,7 +223,7 @@ def test_a_baseline_clock_that_was_read_late_widens_the_tolerance(
     fault.inject(cluster, node)
     assert fault.evidence(cluster, node, baseline).in_effect
     fault.heal(cluster, node, baseline)
-    assert fault.evidence(cluster, node, baseline).gone
+    assert fault.evidence(cluster, node, baseline).healed
 
 
 def test_a_disk_that_was_slow_once_before_the_fault_is_not_taken_for_a_slow_one(
@@ -270,9 +270,9 @@ def test_what_lives_in_the_process_goes_with_it(
     fault = faults[name](**params)
     assert injected(fault, cluster, node).in_effect
     cluster.runtime.kill(node.container)
-    assert fault.evidence(cluster, node, {}).gone
+    assert fault.evidence(cluster, node, {}).healed
     cluster.start_again(node)
-    assert fault.evidence(cluster, node, {}).gone
+    assert fault.evidence(cluster, node, {}).healed
 
 
 @pytest.mark.parametrize(("name", "params"), [("cpu_limit", {"cpus": 0.2}), ("disk_full", {})])

@@ -65,7 +65,7 @@ def test_a_cancelled_job_continues_from_its_newest_checkpoint(cluster: Cluster) 
     assert cluster.run.job is not None
     assert (cluster.run.job.id, cluster.run.job.restored_from) == (flink(cluster).job, given[PATH])
     assert evidence.in_effect
-    assert evidence.seen["restored_from"] == given[PATH]
+    assert evidence.observations["restored_from"] == given[PATH]
 
 
 @pytest.mark.parametrize(("kept", "path"), [("savepoint", "native"), ("canonical", "canonical")])
@@ -91,7 +91,7 @@ def test_what_is_changed_stays_changed_and_only_the_state_is_taken_anew(cluster:
     assert given[PATH] == "hdfs://namenode/job-2/chk-3"
     assert "totals" in gateway(cluster).statement
     assert "${" not in gateway(cluster).statement
-    assert evidence.seen["parallelism"] == 2
+    assert evidence.observations["parallelism"] == 2
 
 
 VALUES: Mapping[str, str] = {
@@ -110,7 +110,7 @@ def test_state_that_cannot_be_mapped_is_an_end_with_the_engines_words(cluster: C
     evidence = injected(restart(), cluster)
 
     assert evidence.in_effect
-    assert (evidence.seen["state"], evidence.seen["reason"]) == ("failed", UNMAPPED)
+    assert (evidence.observations["state"], evidence.observations["reason"]) == ("failed", UNMAPPED)
     assert cluster.run.job is not None
     assert cluster.run.job.id == "job-2", "the run follows the job that failed"
 
@@ -150,8 +150,8 @@ def test_a_job_whose_tasks_keep_failing_is_not_in_effect_and_says_why(cluster: C
     flink(cluster).keeps_failing = "StateMigrationException: incompatible"
     evidence = injected(restart(), cluster)
     assert not evidence.in_effect
-    assert evidence.seen["state"] == "coming"
-    assert str(evidence.seen["reason"]).endswith("StateMigrationException: incompatible")
+    assert evidence.observations["state"] == "coming"
+    assert str(evidence.observations["reason"]).endswith("StateMigrationException: incompatible")
 
 
 def test_a_job_that_begins_with_nothing_is_not_in_effect(cluster: Cluster) -> None:
@@ -159,7 +159,7 @@ def test_a_job_that_begins_with_nothing_is_not_in_effect(cluster: Cluster) -> No
     fault.inject(cluster, target)
     flink(cluster).restored.clear()
     evidence = fault.evidence(cluster, target, {"job": JOB})
-    assert (evidence.seen["state"], evidence.in_effect) == ("running", False)
+    assert (evidence.observations["state"], evidence.in_effect) == ("running", False)
 
 
 def test_a_job_with_fewer_slots_than_requested_is_not_in_effect(cluster: Cluster) -> None:

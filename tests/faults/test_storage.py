@@ -74,14 +74,14 @@ def test_a_namenode_that_was_started_again_is_out_of_safe_mode(cluster: Cluster)
     fault, node = NameNodeSafeMode(), cluster.node("hdfs/namenode-1")
     baseline, evidence = injected(fault, cluster, node)
     assert evidence.in_effect
-    assert "SafeModeException" in evidence.seen["a_new_folder"]
+    assert "SafeModeException" in evidence.observations["a_new_folder"]
     cluster.runtime.kill(node.container)
-    assert fault.evidence(cluster, node, baseline).gone
+    assert fault.evidence(cluster, node, baseline).healed
     fault.heal(cluster, node, baseline)
     cluster.start_again(node)
     evidence = fault.evidence(cluster, node, baseline)
-    assert evidence.gone
-    assert evidence.seen["state"] == "Operational"
+    assert evidence.healed
+    assert evidence.observations["state"] == "Operational"
 
 
 def test_a_starting_namenode_is_not_made_to_leave_safe_mode(cluster: Cluster) -> None:
@@ -93,15 +93,15 @@ def test_a_starting_namenode_is_not_made_to_leave_safe_mode(cluster: Cluster) ->
     loading = ExecResult(exit_code=255, output="Connection refused")
     cluster.runtime.on_exec.insert(0, lambda spec, argv: loading)
     fault.heal(cluster, node, baseline)
-    assert fault.evidence(cluster, node, baseline).gone
+    assert fault.evidence(cluster, node, baseline).healed
 
 
 def test_a_frozen_namenode_is_neither_safe_nor_well(cluster: Cluster) -> None:
     node = cluster.node("hdfs/namenode-1")
     cluster.runtime.pause(node.container)
     evidence = NameNodeSafeMode().evidence(cluster, node, {})
-    assert (evidence.in_effect, evidence.gone) == (False, False)
-    assert "unanswered" in evidence.seen
+    assert (evidence.in_effect, evidence.healed) == (False, False)
+    assert "unanswered" in evidence.observations
 
 
 def test_the_administration_tool_that_fails_is_told(cluster: Cluster) -> None:
@@ -117,7 +117,7 @@ def test_an_unflushed_log_is_truncated_and_recorded_by_segment(
 ) -> None:
     _, evidence = injected(LoseUnflushedLog(), cluster, broker)
     assert evidence.in_effect
-    assert evidence.seen["bytes_lost"] == 7_000
+    assert evidence.observations["bytes_lost"] == 7_000
     left = files(cluster, broker)
     assert left[f"{LOG}/input-0/{SEGMENT}"] == ""
     assert len(left[f"{LOG}/{kafka_log.METADATA}/{SEGMENT}"]) == 500
@@ -128,7 +128,7 @@ def test_a_broker_with_nothing_unflushed_loses_nothing(cluster: Cluster, broker:
         files(cluster, broker)[f"{LOG}/input-{number}/{SEGMENT}"] = ""
     _, evidence = injected(LoseUnflushedLog(), cluster, broker)
     assert not evidence.in_effect
-    assert evidence.seen["status"] == "exited"
+    assert evidence.observations["status"] == "exited"
 
 
 def test_a_kill_by_others_is_no_loss_though_an_old_mark_is_there(
@@ -137,11 +137,11 @@ def test_a_kill_by_others_is_no_loss_though_an_old_mark_is_there(
     fault = LoseUnflushedLog()
     injected(fault, cluster, broker)
     cluster.start_again(broker)
-    assert not fault.evidence(cluster, broker, {}).gone, "the mark is still there"
+    assert not fault.evidence(cluster, broker, {}).healed, "the mark is still there"
     cluster.runtime.kill(broker.container)
     assert not fault.evidence(cluster, broker, {}).in_effect
     fault.heal(cluster, broker, {})
-    assert fault.evidence(cluster, broker, {}).gone
+    assert fault.evidence(cluster, broker, {}).healed
     assert MARK not in files(cluster, broker)
 
 
@@ -153,7 +153,7 @@ def test_a_broker_stopped_in_the_middle_of_a_cut_must_not_run_on(
     files(cluster, broker)[MARK] = f"{head}\n"
     LoseUnflushedLog().heal(cluster, broker, {})
     assert cluster.state(broker).pid != state.pid, "ended and started again"
-    assert LoseUnflushedLog().evidence(cluster, broker, {}).gone
+    assert LoseUnflushedLog().evidence(cluster, broker, {}).healed
 
 
 def test_a_log_that_cannot_be_truncated_leaves_no_stopped_broker(
@@ -173,7 +173,7 @@ def test_only_the_transactions_of_the_given_prefix_expire(cluster: Cluster) -> N
     one = known.transaction_states[2]
     known.transaction_states.append(replace(one, id="test-copies-0-1"))
     _, evidence = injected(ExpireTransactions(of="copies"), cluster, cluster.node(BROKER))
-    assert evidence.seen["aborted"] == ["test-copies-0-1 of epoch 1"]
+    assert evidence.observations["aborted"] == ["test-copies-0-1 of epoch 1"]
     assert known.transaction_states[2] == one
 
 
@@ -221,7 +221,7 @@ def test_where_the_sink_commits_first_the_next_transaction_expires(
 
     monkeypatch.setattr(known, "expire", committed_first)
     _, evidence = injected(ExpireTransactions(), cluster, broker)
-    assert evidence.seen["aborted"] == ["test-copies-0-2 of epoch 1"]
+    assert evidence.observations["aborted"] == ["test-copies-0-2 of epoch 1"]
 
 
 def test_where_none_is_opened_for_long_none_expires(cluster: Cluster, broker: Node) -> None:
@@ -239,8 +239,8 @@ def test_brokers_that_do_not_answer_prove_nothing(
     for node in cluster.of_role("kafka/broker"):
         cluster.runtime.pause(node.container)
     evidence = fault.evidence(cluster, broker, {})
-    assert (evidence.in_effect, evidence.gone) == (False, False)
-    assert "unanswered" in evidence.seen
+    assert (evidence.in_effect, evidence.healed) == (False, False)
+    assert "unanswered" in evidence.observations
 
 
 def test_a_cut_broker_that_was_started_again_is_in_sync(cluster: Cluster, broker: Node) -> None:
@@ -250,4 +250,4 @@ def test_a_cut_broker_that_was_started_again_is_in_sync(cluster: Cluster, broker
     cluster.runtime.kill(broker.container)
     cluster.start_again(broker)
     fault.heal(cluster, broker, baseline)
-    assert fault.evidence(cluster, broker, baseline).gone
+    assert fault.evidence(cluster, broker, baseline).healed

@@ -163,7 +163,7 @@ def test_a_harness_killed_at_any_moment_leaves_what_the_next_one_makes_whole(
     (container,) = testbed.containers(FIRST)
     assert (container.spec.image, container.state.status) == ("none", ContainerStatus.RUNNING)
     assert container.spec.name == testbed.cluster.container_name("hdfs-datanode-1")
-    assert evidence_now(intent, testbed.cluster)[FIRST].gone
+    assert evidence_now(intent, testbed.cluster)[FIRST].healed
     assert testbed.only(FIRST) is container
 
 
@@ -199,7 +199,7 @@ def test_a_container_beside_the_node_is_not_taken_for_it(testbed: Testbed) -> No
     _beside(testbed, node)
 
     assert testbed.next_process().node(FIRST).container == node.container
-    assert not evidence_now(intent, testbed.cluster)[FIRST].gone
+    assert not evidence_now(intent, testbed.cluster)[FIRST].healed
     assert testbed.undo(intent).done
     assert testbed.only(FIRST).id == node.container
 

@@ -30,7 +30,7 @@ class ManualChecks(Executor):
         self.woken += 1
 
     def complete(self, at_s: float, *, in_effect: bool, gone: bool = False) -> RepeatedVerification:
-        evidence = Evidence(in_effect=in_effect, gone=gone)
+        evidence = Evidence(in_effect=in_effect, healed=gone)
         found = RepeatedVerification(seen_ns=int(at_s * S), evidence={"a": evidence}, targets=1)
         self.started[-1].set_result(found)
         return found

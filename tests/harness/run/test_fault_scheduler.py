@@ -420,7 +420,7 @@ def test_a_fault_in_place_on_an_idle_system_is_not_reported(
     testbed = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=25.0, after_s=1.0))
 
     def idle(*_: object) -> Evidence:
-        return Evidence(in_effect=False, gone=False, in_place=True)
+        return Evidence(in_effect=False, healed=False, in_place=True)
 
     def listen(event: Event) -> None:
         if event.action == Action.FAULT_IN_EFFECT:
