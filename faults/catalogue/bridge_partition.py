@@ -22,7 +22,7 @@ class BridgePartition(NodeIsolationFault):
     example: ClassVar[Mapping[str, Any]] = {"how": "silent", "among": "service"}
 
     among: Among = "role"
-    """The nodes that are divided: those of the target's role, or of its whole service."""
+    """Which nodes are divided: those of the target's role, or of its whole service."""
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
@@ -38,5 +38,5 @@ class BridgePartition(NodeIsolationFault):
 
     def still_reachable(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         nodes = members(cluster, node, self.among)
-        apart = {node.name, *(other.name for other in self.cut_off(cluster, node))}
-        return [n for n in nodes if n.name not in apart] if len(nodes) >= 3 else []
+        excluded = {node.name, *(other.name for other in self.cut_off(cluster, node))}
+        return [n for n in nodes if n.name not in excluded] if len(nodes) >= 3 else []

@@ -35,11 +35,11 @@ def _in_bounds(offset_s: float) -> float:
 
 @faults.register
 class ClockSkew(NodeFault):
-    """Set the node's time of day ahead of the host's, or behind it.
+    """Set the node's time of day ahead of the host's time, or behind it.
 
-    The monotonic clock, by which timeouts are measured, is unchanged. A running process follows
-    within a second. In effect when a process of the node reads the host's time moved by `offset_s`.
-    A restarted node has the host's time.
+    The monotonic clock, by which timeouts are measured, is unchanged. Running processes have the
+    new time within a second. In effect when a process of the node reads the host's time plus
+    `offset_s`. A restarted node has the host's time.
     """
 
     name: ClassVar[str] = "clock_skew"
@@ -54,7 +54,7 @@ class ClockSkew(NodeFault):
     def role_problem(cls, topology: Topology, role: str) -> str | None:
         if group_of(topology, role).clock == "adjustable":
             return None
-        return f"the clock of {role} cannot be moved; give it `clock: adjustable` in the topology"
+        return f"the clock of {role} cannot be changed; give it `clock: adjustable` in the topology"
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         offset_s, within_s = _offset(cluster, target)
@@ -69,12 +69,13 @@ class ClockSkew(NodeFault):
         if not is_running(cluster, target):
             return Evidence(in_effect=False, healed=True, observations={"running": False})
         offset_s, now_within_s = _offset(cluster, target)
-        moved_s = offset_s - baseline.get("offset_s", 0.0)
-        within_s = now_within_s + baseline.get("within_s", 0.0)  # either may be as far off
-        near_s = min(within_s, abs(self.offset_s) / 2)  # of the one place or of the other
+        change_s = offset_s - baseline.get("offset_s", 0.0)
+        # The errors of both readings add up; half the offset keeps the two states apart.
+        within_s = now_within_s + baseline.get("within_s", 0.0)
+        tolerance_s = min(within_s, abs(self.offset_s) / 2)
         return Evidence(
-            in_effect=abs(moved_s - self.offset_s) <= near_s,
-            healed=abs(moved_s) <= near_s,
+            in_effect=abs(change_s - self.offset_s) <= tolerance_s,
+            healed=abs(change_s) <= tolerance_s,
             observations={"offset_s": offset_s, "within_s": within_s},
         )
 
@@ -87,7 +88,8 @@ class ClockSkew(NodeFault):
 
 
 def _offset(cluster: Cluster, node: Node) -> tuple[float, float]:
-    """How far the node's clock is ahead of the host's, and how far that may be wrong, seconds."""
+    """How far the node's clock is ahead of the host's clock, and the largest error of that,
+    seconds."""
     before_ns = cluster.clock.epoch_ns()
     reported_ns = int(run_script_inside(cluster, node, READ_CLOCK))
     after_ns = cluster.clock.epoch_ns()

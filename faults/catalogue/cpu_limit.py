@@ -13,7 +13,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes, Usage
 from streamquake.faults.fault import Evidence, NodeFault, disturbed_party, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.resources import is_gone, is_running, run_script_inside
+from streamquake.faults.mechanisms.resources import is_removed, is_running, run_script_inside
 
 BUSY = (
     'for loop in $(seq "$1"); do timeout 0.4 sh -c "while :; do :; done" & done; wait 2>/dev/null;'
@@ -23,7 +23,7 @@ BUSY = (
 WATCH_S = 0.2
 """How long a node is observed before the probe adds load, two scheduling periods."""
 EXACT = 0.005
-"""Limits are kept in microseconds of each period."""
+"""The kernel stores limits in microseconds of each period."""
 
 
 @faults.register
@@ -59,26 +59,29 @@ class CpuLimit(NodeFault):
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         before = cluster.runtime.usage(target.container)
         applied = _same(before.cpus, self.cpus)
-        after, busy = self._watched(cluster, target, before) if applied else (before, False)
+        after, system_throttled = (
+            self._observe_usage(cluster, target, before) if applied else (before, False)
+        )
         return Evidence(
             in_effect=applied and after.throttled > before.throttled,
-            healed=_same(before.cpus, target.spec.group.cpus) or is_gone(cluster, target),
+            healed=_same(before.cpus, target.spec.group.cpus) or is_removed(cluster, target),
             in_place=applied,
             observations={
                 "cpus": before.cpus,
                 "throttled_while_watched": after.throttled - before.throttled,
                 "throttled_ms": after.throttled_ms,
-                **disturbed_party(applied, busy),
+                **disturbed_party(applied, system_throttled),
             },
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        if is_gone(cluster, target):
+        if is_removed(cluster, target):
             return nothing_done(cluster)
         return cluster.runtime.limit_cpus(target.container, target.spec.group.cpus)
 
-    def _watched(self, cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, bool]:
-        """The usage after a while, and whether the node's own work was throttled."""
+    def _observe_usage(self, cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, bool]:
+        """The usage after `WATCH_S`, or after the probe's load, and whether the node's own work was
+        throttled."""
         if not is_running(cluster, node):
             return before, False
         cluster.clock.sleep(WATCH_S)

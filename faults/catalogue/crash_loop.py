@@ -1,4 +1,4 @@
-"""Crash loop: the node ends again and again after each start."""
+"""Crash loop: the node crashes after each start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, remove_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.processes import BACK, about, before
+from streamquake.faults.mechanisms.processes import (
+    RUNNING_OR_REMOVED,
+    process_baseline,
+    state_observations,
+)
 
 EXIT_CODE = 70
 """An internal software error (sysexits.h)."""
@@ -22,7 +26,8 @@ EXIT_CODE = 70
 @faults.register
 class CrashLoop(NodeFault):
     """Make the node's main process fail soon after each start, and let the container engine restart
-    it with its growing delays (0.1 s, doubled up to a minute). It continues without the harness."""
+    it with its growing delays (0.1 s, doubled up to a minute). The loop continues even if the
+    harness ends."""
 
     name: ClassVar[str] = "crash_loop"
     touches: ClassVar[str] = "process"
@@ -36,7 +41,7 @@ class CrashLoop(NodeFault):
     """Seconds from each start to the end."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        return before(cluster, target)
+        return process_baseline(cluster, target)
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         fail = f"if [ $$ = 1 ]; then sleep {self.lives_s:g}; exit {EXIT_CODE}; fi"
@@ -47,15 +52,20 @@ class CrashLoop(NodeFault):
         return killed
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when the engine has restarted it: it had ended by itself."""
+        """In effect when the container engine has restarted it, which it does only after a
+        crash."""
         state = cluster.state(target)
         if state.status == ContainerStatus.GONE:
-            return Evidence(in_effect=False, healed=True, observations=about(state))
-        made_to_fail = has_line(cluster, target, self.name)
+            return Evidence(in_effect=False, healed=True, observations=state_observations(state))
+        has_exit_line = has_line(cluster, target, self.name)
         return Evidence(
-            in_effect=made_to_fail and state.restarts > 0,
-            healed=not made_to_fail and state.restarts == 0 and state.status in BACK,
-            observations={**about(state), "ends": state.restarts, "made_to_fail": made_to_fail},
+            in_effect=has_exit_line and state.restarts > 0,
+            healed=not has_exit_line and state.restarts == 0 and state.status in RUNNING_OR_REMOVED,
+            observations={
+                **state_observations(state),
+                "ends": state.restarts,
+                "made_to_fail": has_exit_line,
+            },
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

@@ -11,9 +11,9 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.disk_io import disk_problem, on_disk, written
+from streamquake.faults.mechanisms.disk_io import disk_problem, run_on_disk, write_to_disk
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.mechanisms.resources import is_gone
+from streamquake.faults.mechanisms.resources import is_removed
 from streamquake.topologies.limits import LARGEST_MB
 from streamquake.topologies.model import Topology
 
@@ -57,14 +57,14 @@ class DiskFull(NodeFault):
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        on_disk(cluster, target, FILL, self.leave_mb * 1024)
+        run_on_disk(cluster, target, FILL, self.leave_mb * 1024)
         return until_now(cluster, called_ns, "filler")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        if is_gone(cluster, target):
+        if is_removed(cluster, target):
             return Evidence(in_effect=False, healed=True)
         free_kb, applied = _inspect(cluster, target)
-        write = written(cluster, target, (self.leave_mb + 1) * 1024)
+        write = write_to_disk(cluster, target, (self.leave_mb + 1) * 1024)
         rejected = "No space left" in write.answer
         return Evidence(
             in_effect=applied and rejected,
@@ -79,14 +79,14 @@ class DiskFull(NodeFault):
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        if is_gone(cluster, target):
+        if is_removed(cluster, target):
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
-        on_disk(cluster, target, EMPTY)
+        run_on_disk(cluster, target, EMPTY)
         return until_now(cluster, called_ns, "filler")
 
 
 def _inspect(cluster: Cluster, target: Node) -> tuple[int, bool]:
-    """Free kilobytes on the node's disk, and whether the filler lies there."""
-    free, *filler = on_disk(cluster, target, INSPECT).split()
+    """Free kilobytes on the node's disk, and whether the filler is on it."""
+    free, *filler = run_on_disk(cluster, target, INSPECT).split()
     return int(free), bool(filler)

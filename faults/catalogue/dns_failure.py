@@ -1,4 +1,4 @@
-"""DNS failure: a node can no longer resolve the names of the others."""
+"""DNS failure: a node can no longer resolve the names of the other nodes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, disturbed_party, faults
-from streamquake.faults.mechanisms.netfilter import How, PacketRule, apply, count_anew, lift, poll
-from streamquake.faults.mechanisms.network_cut import chain_of, in_place_everywhere
+from streamquake.faults.mechanisms.netfilter import (
+    How,
+    PacketRule,
+    add_chain,
+    poll,
+    remove_chain,
+    reset_counters,
+)
+from streamquake.faults.mechanisms.network_cut import chain_of, run_in_namespaces
 from streamquake.faults.mechanisms.resources import run_inside
 
 NAME_SERVER = "127.0.0.11"
@@ -20,7 +27,7 @@ SILENT_S = 1
 UNDISTURBED_S = 10
 """How long a lookup waits when an answer is expected, so that a busy machine is not taken for the
 fault."""
-FOUND, FAILED, TIMED_OUT, UNASKED = "found", "failed at once", "timed out", "node does not run"
+FOUND, FAILED, TIMED_OUT, NOT_RUNNING = "found", "failed at once", "timed out", "node does not run"
 
 
 @faults.register
@@ -41,13 +48,13 @@ class DnsFailure(NodeFault):
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         # A query dropped on its way out would fail at once, so the answers are dropped instead.
-        way: Literal["in", "out"] = "in" if self.how == "silent" else "out"
-        block = PacketRule(way=way, peer="the name server", address=NAME_SERVER)
+        direction: Literal["in", "out"] = "in" if self.how == "silent" else "out"
+        rule = PacketRule(direction=direction, peer="the name server", address=NAME_SERVER)
 
-        def in_place(container: str) -> None:
-            apply(cluster.runtime, container, chain_of(self, target), [block], self.how)
+        def add(container: str) -> None:
+            add_chain(cluster.runtime, container, chain_of(self, target), [rule], self.how)
 
-        return in_place_everywhere(cluster, in_place, [target.container])
+        return run_in_namespaces(cluster, add, [target.container])
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when a lookup from inside, which succeeded before, fails in the expected way
@@ -55,31 +62,31 @@ class DnsFailure(NodeFault):
         own."""
         limit_s = SILENT_S if self.how == "silent" else UNDISTURBED_S
         chain = chain_of(self, target)
-        own = poll(cluster.runtime, target.container, chain)
+        before_lookup = poll(cluster.runtime, target.container, chain)
         lookup = self._lookup(cluster, target, limit_s)
-        seen = poll(cluster.runtime, target.container, chain)
-        count_anew(cluster.runtime, target.container, chain)
-        wanted = TIMED_OUT if self.how == "silent" else FAILED
+        after_lookup = poll(cluster.runtime, target.container, chain)
+        reset_counters(cluster.runtime, target.container, chain)
+        expected = TIMED_OUT if self.how == "silent" else FAILED
         before = baseline.get("lookup", FOUND)
-        stopped = seen.stopped if seen is not None else 0
-        applied = seen is not None and seen.in_place
+        stopped = after_lookup.stopped if after_lookup is not None else 0
+        applied = after_lookup is not None and after_lookup.in_place
         return Evidence(
-            in_effect=applied and stopped > 0 and before == FOUND and lookup == wanted,
-            healed=not applied and lookup in (FOUND, before, UNASKED),
+            in_effect=applied and stopped > 0 and before == FOUND and lookup == expected,
+            healed=not applied and lookup in (FOUND, before, NOT_RUNNING),
             in_place=applied,
             observations={
                 "lookup": lookup,
                 "packets_stopped": stopped,
                 "rules_laid": applied,
-                **disturbed_party(applied, own is not None and own.stopped > 0),
+                **disturbed_party(applied, before_lookup is not None and before_lookup.stopped > 0),
             },
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        def lifted(container: str) -> None:
-            lift(cluster.runtime, container, chain_of(self, target))
+        def remove(container: str) -> None:
+            remove_chain(cluster.runtime, container, chain_of(self, target))
 
-        return in_place_everywhere(cluster, lifted, [target.container])
+        return run_in_namespaces(cluster, remove, [target.container])
 
     def _lookup(self, cluster: Cluster, node: Node, limit_s: int) -> str:
         """The result of looking up another node's name from inside this one."""
@@ -90,7 +97,7 @@ class DnsFailure(NodeFault):
         except ContainerError:
             if cluster.state(node).status == ContainerStatus.RUNNING:
                 raise
-            return UNASKED
+            return NOT_RUNNING
         if done.exit_code == 0:
             return FOUND
         return TIMED_OUT if done.exit_code in (124, 143) else FAILED

@@ -23,8 +23,8 @@ OPEN_WITHIN_S = 8.0
 @faults.register
 class ExpireTransactions(NodeFault):
     """Abort the open transactions that a broker coordinates, and fence their producers. Their
-    records are lost to readers of committed records, even if a checkpoint relies on them. It
-    happens once: heal has nothing to undo."""
+    records are lost to readers of committed records, even if a checkpoint relies on them. The
+    effect cannot be undone: heal does nothing."""
 
     name: ClassVar[str] = "expire_transactions"
     touches: ClassVar[str] = "transactions"
@@ -37,7 +37,7 @@ class ExpireTransactions(NodeFault):
     """Prefix of the transactional ids, with or without the run's id in front: `totals`."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        """The transactions that are open, and those aborted already. Raises KafkaUnreachable."""
+        """The open transactions, and the aborted ones. Raises KafkaUnreachable."""
         found = self._coordinated(cluster, target)
         return {
             "open": [t.name for t in found if t.state == OPEN],
@@ -45,21 +45,22 @@ class ExpireTransactions(NodeFault):
         }
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        """Repeat until one is aborted: a sink commits at each checkpoint, and may commit first."""
+        """Repeat until a transaction is aborted: a sink may commit its transactions at a checkpoint
+        before they are expired."""
         called_ns = cluster.clock.epoch_ns()
 
         def pending() -> str | None:
             nonlocal called_ns
             called_ns = cluster.clock.epoch_ns()
-            return self._survived(cluster, target)
+            return self._expire_open(cluster, target)
 
         with suppress(NotReadyInTime):  # no transaction was open for long; the evidence decides
             wait_until(pending, what="a transaction", limit_s=OPEN_WITHIN_S, clock=cluster.clock)
         return until_now(cluster, called_ns, "coordinator")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when transactions are aborted that were not before; healed when no abort is in
-        progress, because nothing of the fault lasts."""
+        """In effect when transactions are aborted that were not aborted before; healed when no
+        abort is in progress, because the fault is an event."""
         if cluster.state(target).status == ContainerStatus.EXITED:
             return Evidence(in_effect=False, healed=True, observations={"status": "exited"})
         try:
@@ -68,24 +69,24 @@ class ExpireTransactions(NodeFault):
             return Evidence(in_effect=False, healed=False, observations={"unanswered": str(error)})
         before = baseline.get("aborted", [])
         aborted = [t.name for t in found if t.state == ABORTED and t.name not in before]
-        under_way = [t.name for t in found if t.state in ABORTING]
+        aborting = [t.name for t in found if t.state in ABORTING]
         return Evidence(
             in_effect=bool(aborted),
-            healed=not under_way,
-            observations={"aborted": aborted, "under_way": under_way},
+            healed=not aborting,
+            observations={"aborted": aborted, "under_way": aborting},
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return nothing_done(cluster, "nothing lasts")
 
-    def _survived(self, cluster: Cluster, node: Node) -> str | None:
+    def _expire_open(self, cluster: Cluster, node: Node) -> str | None:
         """Expire the open transactions; returns why none was aborted, or None when one was."""
         found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
         if not found:
             return "none is open"
-        requested, ids = brokers(cluster, node.spec.service), {t.id for t in found}
+        kafka, ids = brokers(cluster, node.spec.service), {t.id for t in found}
         with ThreadPoolExecutor(max_workers=16) as pool:
-            list(pool.map(requested.expire, found))
+            list(pool.map(kafka.expire, found))
         ended = {t.state for t in self._coordinated(cluster, node) if t.id in ids}
         return None if ended & {ABORTED, *ABORTING} else "all were committed first"
 

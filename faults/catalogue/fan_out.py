@@ -44,6 +44,6 @@ class FanOut(DataFault):
             "the expectation of this job does not read that column; take explode.sql"
         )
 
-    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """A record with so many copies was acknowledged."""
-        return bool(seen["most_copies"] >= self.copies)
+        return bool(figures["most_copies"] >= self.copies)

@@ -19,8 +19,8 @@ from streamquake.faults.mechanisms.resources import is_running, run_script_insid
 
 INSPECT = 'grep "open files" /proc/1/limits && ls /proc/1/fd'
 LIMIT = 'prlimit --pid 1 --nofile="$1":'
-"""Sets the soft limit only: it may be raised again up to the hard one without any privilege."""
-AGAIN = 5
+"""Sets the soft limit only: it can be raised again, up to the hard limit, without a privilege."""
+RETRIES = 5
 LIMITS = re.compile(r"Max open files\s+(\d+)\s+(\d+)")
 
 
@@ -46,12 +46,11 @@ class OpenFiles:
 
 @faults.register
 class FdLimit(NodeFault):
-    """Lower the main process's limit of open files to its present number of open files, plus
-    `spare`.
+    """Lower the main process's limit of open files to its number of open files plus `spare`.
 
-    New connections count too: with zero spare, no client gets an answer, although the kernel still
-    completes its handshake. In effect when no more than `spare` can be opened, computed from the
-    numbers of the open descriptors as the kernel does. A restarted node has its own limit.
+    Connections count as files: with `spare: 0`, no client gets an answer, although the kernel still
+    completes its handshake. In effect when at most `spare` files can be opened, computed from the
+    numbers of the open descriptors as the kernel does. A restarted node has its original limit.
     """
 
     name: ClassVar[str] = "fd_limit"
@@ -67,10 +66,10 @@ class FdLimit(NodeFault):
         return {"soft": files.soft, "open": len(files.numbers), "left": files.left}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        """Repeat until no more than `spare` are left: a file may be closed while the limit is
-        set."""
+        """Repeat until at most `spare` descriptors are free: a file may be closed while the limit
+        is set."""
         first = last = self._lower(cluster, target)
-        for _ in range(AGAIN):
+        for _ in range(RETRIES):
             if _inspect(cluster, target).left <= self.spare:
                 break
             last = self._lower(cluster, target)
@@ -97,13 +96,11 @@ class FdLimit(NodeFault):
 
 
 def _inspect(cluster: Cluster, node: Node) -> OpenFiles:
-    message = run_script_inside(cluster, node, INSPECT)
-    limits = LIMITS.search(message)
+    output = run_script_inside(cluster, node, INSPECT)
+    limits = LIMITS.search(output)
     if limits is None:
-        raise LookupError(
-            f"{node.name}: the kernel reports no limit of open files: {message[:200]}"
-        )
-    numbers = (line for line in message.splitlines() if line.isdigit())
+        raise LookupError(f"{node.name}: the kernel reports no limit of open files: {output[:200]}")
+    numbers = (line for line in output.splitlines() if line.isdigit())
     return OpenFiles(soft=int(limits[1]), hard=int(limits[2]), numbers=frozenset(map(int, numbers)))
 
 

@@ -16,7 +16,7 @@ from streamquake.faults.mechanisms.node_cut import NodeIsolationFault
 class Isolate(NodeIsolationFault):
     """Isolate a node from every other node of the run and from all its links.
 
-    The ports that it publishes to the harness stay open, and its name service still answers.
+    The ports that it publishes to the harness stay open, and it can still resolve names.
     """
 
     name: ClassVar[str] = "isolate"
@@ -26,12 +26,13 @@ class Isolate(NodeIsolationFault):
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         return [other for other in cluster.nodes.values() if other.name != node.name]
 
-    def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[PacketRule]:
-        """All packets of the proxy, in which also the others' links to this node end."""
+    def link_rules(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[PacketRule]:
+        """All packets to and from the proxy, through which the links of other nodes to this node
+        run as well."""
         ip = cluster.links.proxy_ip
         if not ip:
             return []
         return [
-            PacketRule(way="in", peer="links", address=ip),
-            PacketRule(way="out", peer="links", address=ip),
+            PacketRule(direction="in", peer="links", address=ip),
+            PacketRule(direction="out", peer="links", address=ip),
         ]

@@ -10,11 +10,16 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
-from streamquake.faults.mechanisms.processes import await_end, before, bring_back, ended
+from streamquake.faults.mechanisms.processes import (
+    await_end,
+    ended_evidence,
+    process_baseline,
+    start_if_ended,
+)
 
 ENDS_WITHIN_S = 3.0
-"""How long the end is awaited after a signal that a process may handle. A process that takes longer
-is still found by the evidence, only with a wider bracket."""
+"""How long inject waits for the end after a signal that a process may handle. The evidence still
+observes a later end, with a less exact time."""
 
 
 @faults.register
@@ -25,11 +30,11 @@ class Kill(NodeFault):
     touches: ClassVar[str] = "process"
 
     signal: Literal["KILL", "TERM", "INT", "HUP", "QUIT", "ABRT", "SEGV"] = "KILL"
-    """The signal. The main process of a container survives every signal but KILL that it does not
-    handle itself (pid_namespaces(7)); a signal that it survives is reported as not in effect."""
+    """The signal. In a container, the main process ignores every signal except KILL that it does
+    not handle (pid_namespaces(7)); a signal that it survives is reported as not in effect."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        return before(cluster, target)
+        return process_baseline(cluster, target)
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         sent = cluster.runtime.kill(target.container, self.signal)
@@ -40,7 +45,7 @@ class Kill(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the main process has ended: its exit code is the evidence."""
-        return ended(cluster.state(target), baseline, signal=self.signal)
+        return ended_evidence(cluster.state(target), baseline, signal=self.signal)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        return bring_back(cluster, target)
+        return start_if_ended(cluster, target)

@@ -1,5 +1,4 @@
-"""Executor killed: the process that runs a worker's tasks ends at once, the worker itself stays
-up."""
+"""Executor killed: the process that runs a worker's tasks is killed, the worker itself stays up."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ class KillExecutor(NodeFault):
     def role_problem(cls, topology: Topology, role: str) -> str | None:
         kind = role.partition("/")[2]
         if kind != ROLE:
-            return f"{cls.name} ends executors, and a {kind} runs none; aim at a {ROLE}"
+            return f"{cls.name} ends executors, and a {kind} runs none; target a {ROLE}"
         return None
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
@@ -41,8 +40,8 @@ class KillExecutor(NodeFault):
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         """A worker without an executor is left as it is; the fault is then not in effect."""
         called_ns = cluster.clock.epoch_ns()
-        if there := _executors(cluster, target):
-            run_inside(cluster, target, ["kill", "-KILL", *map(str, there)])
+        if processes := _executors(cluster, target):
+            run_inside(cluster, target, ["kill", "-KILL", *map(str, processes)])
         return until_now(cluster, called_ns, "exec")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
@@ -58,20 +57,20 @@ class KillExecutor(NodeFault):
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        """The master does it; until then, the removal is not verified."""
+        """Nothing to do: the master starts another executor. The heal is verified when it runs."""
         return nothing_done(cluster, "the master starts another executor")
 
 
 def _executors(cluster: Cluster, node: Node) -> list[int]:
     """The processes of the node's executors; empty for a node that does not run. Raises
-    ContainerError where a running node does not answer, which must not be taken for zero
-    executors."""
+    ContainerError where a running node does not answer: that does not prove that it has no
+    executor."""
     if not is_running(cluster, node):
         return []
     try:
-        message = run_inside(cluster, node, INSPECT)
+        done = run_inside(cluster, node, INSPECT)
     except ContainerError:
         if is_running(cluster, node):
             raise
         return []
-    return [int(line) for line in message.output.split()] if message.exit_code == 0 else []
+    return [int(line) for line in done.output.split()] if done.exit_code == 0 else []

@@ -24,7 +24,7 @@ class LargeRecords(DataFault):
     shows: ClassVar[tuple[str, ...]] = ("bytes_per_record", "largest_bytes")
 
     payload_bytes: Annotated[int, Field(ge=1000, le=980_000)]
-    """Payload of a large record, bytes; its other fields add some 150."""
+    """Payload of a large record, bytes; its other fields add about 150."""
     share: Share = 0.01
     """Share of the records that are large; share times size times rate gives the bytes per
     second."""
@@ -35,7 +35,7 @@ class LargeRecords(DataFault):
             large=LargePayload(payload_bytes=self.payload_bytes, share=self.share)
         )
 
-    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-        """A record of that size was acknowledged, and none before it."""
-        was = before.get("largest_bytes", 0)
-        return bool(was < self.payload_bytes <= seen["largest_bytes"])
+    def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """A record of that size was acknowledged, and none was before the injection."""
+        former = before.get("largest_bytes", 0)
+        return bool(former < self.payload_bytes <= figures["largest_bytes"])

@@ -19,7 +19,7 @@ class LateEvents(DataFault):
 
     A job that drops late records (`lateness_ms` in the promise of its SQL) may be given only
     records that are less late than that: then the result is exactly known. Which later records it
-    drops depends on when its watermark moved, so an experiment that asks for them is rejected.
+    drops depends on when its watermark moved, so an experiment that requests them is rejected.
     """
 
     name: ClassVar[str] = "late_events"
@@ -62,7 +62,7 @@ class LateEvents(DataFault):
             "windows"
         )
 
-    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """Records were acknowledged whose event time is earlier than normal; of the late ones by at
         least `late_ms`."""
-        return bool(seen["moved_back"] and seen["furthest_back_ms"] >= max(1, self.late_ms))
+        return bool(figures["moved_back"] and figures["furthest_back_ms"] >= max(1, self.late_ms))

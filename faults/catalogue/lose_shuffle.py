@@ -17,7 +17,7 @@ from streamquake.topologies.model import Topology
 
 MARK = f"{WORK}/streamquake-lost"
 LOSE = f"find {WORK} -type f -name 'shuffle_*' -print -delete 2>/dev/null | wc -l > {MARK}"
-"""Every batch creates and deletes files, so the lost ones are counted while they are deleted."""
+"""Every batch creates and deletes files, so the script counts the lost ones as it deletes them."""
 
 
 @faults.register
@@ -34,7 +34,7 @@ class LoseShuffle(NodeFault):
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
         kind = role.partition("/")[2]
-        return None if kind == ROLE else f"a {kind} keeps no shuffle files; aim at a {ROLE}"
+        return None if kind == ROLE else f"a {kind} stores no shuffle files; target a {ROLE}"
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
@@ -43,29 +43,29 @@ class LoseShuffle(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when there were files to delete."""
-        lost = _lost(cluster, target)
+        lost = _files_lost(cluster, target)
         return Evidence(
             in_effect=bool(lost), healed=lost is None, observations={"files_lost": lost}
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        """Only the tasks that wrote the files can restore them; heal removes the mark alone."""
-        if _lost(cluster, target) is None:
+        """Remove only the mark: the tasks that wrote the files must run again to restore them."""
+        if _files_lost(cluster, target) is None:
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
         cluster.runtime.exec(target.container, ["rm", "-f", MARK])
         return until_now(cluster, called_ns, "exec")
 
 
-def _lost(cluster: Cluster, node: Node) -> int | None:
+def _files_lost(cluster: Cluster, node: Node) -> int | None:
     """How many files were lost on the node; None where the fault was not injected, or the node does
     not run. Raises ContainerError where a running node does not answer."""
     if not is_running(cluster, node):
         return None
     try:
-        message = run_inside(cluster, node, ["cat", MARK])
+        done = run_inside(cluster, node, ["cat", MARK])
     except ContainerError:
         if is_running(cluster, node):
             raise
         return None
-    return int(message.output) if message.exit_code == 0 else None
+    return int(done.output) if done.exit_code == 0 else None

@@ -1,5 +1,5 @@
-"""Lose the unflushed log: a broker's machine loses power, and with it all log data not yet on
-disk."""
+"""Lose the unflushed log: a broker's machine loses power, and all log data that is not on disk is
+lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamquake.faults.mechanisms.resources import run_inside
 
 LOG = f"{kafka.DATA}/data"
 MARK = f"{kafka.DATA}/streamquake-unflushed"
-"""What was truncated, stored in the node itself for evidence and heal in another process."""
+"""A file in the node that lists what was truncated, for evidence and heal in another process."""
 
 LIST = """
 n=0
@@ -31,11 +31,11 @@ cd "$1" && cat "$2" && echo --- && find . -name '*.log' -path './*/*' -exec stat
 """
 """Wait until no thread of the broker runs; then print its recovery points and its segments."""
 
-CUT = """
+TRUNCATE = """
 cd "$1" && printf '%s\\n' "$3" > "$2" || exit 3
 mark=$2; shift 3
 while [ $# -gt 0 ]; do
-  if [ "$1" = gone ]; then rm -f "${2%.log}".*; else truncate -s "$1" "$2" || exit 3; fi
+  if [ "$1" = delete ]; then rm -f "${2%.log}".*; else truncate -s "$1" "$2" || exit 3; fi
   printf '%s %s\\n' "$2" "$(stat -c %s "$2" 2>/dev/null || echo 0)" >> "$mark"
   shift 2
 done
@@ -55,11 +55,11 @@ class LoseUnflushedLog(NodeFault):
     usual: ClassVar[str] = "kafka/broker-3"
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        """Stop the broker first, so that it writes nothing while its files are truncated; it never
-        continues, whatever happens meanwhile."""
+        """Stop the broker with SIGSTOP, so that it writes nothing while its files are truncated;
+        then kill it, even if the truncation fails."""
         called_ns = cluster.runtime.kill(target.container, "STOP").called_ns
         try:
-            _cut_back(cluster, target)
+            _truncate(cluster, target)
         finally:
             killed = cluster.runtime.kill(target.container)
         return InjectionTimes(called_ns=called_ns, seen_ns=killed.seen_ns, how=killed.how)
@@ -67,7 +67,7 @@ class LoseUnflushedLog(NodeFault):
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the broker is down and bytes are missing from its files."""
         state = cluster.state(target)
-        lost = _lost(cluster, target) if state.status == ContainerStatus.EXITED else {}
+        lost = _bytes_lost(cluster, target) if state.status == ContainerStatus.EXITED else {}
         return Evidence(
             in_effect=state.status == ContainerStatus.EXITED and bool(lost),
             healed=state.status == ContainerStatus.RUNNING and not _is_marked(cluster, target),
@@ -81,8 +81,8 @@ class LoseUnflushedLog(NodeFault):
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        """Start it again. A broker that was stopped in the middle of a truncation must not
-        continue: it is killed first."""
+        """Restart it. A broker that is stopped in the middle of a truncation must not continue: it
+        is killed first."""
         if cluster.state(target).status == ContainerStatus.RUNNING:
             if not _is_marked(cluster, target):
                 return cluster.runtime.kill(target.container, "CONT")
@@ -93,7 +93,7 @@ class LoseUnflushedLog(NodeFault):
         return bracket
 
 
-def _cut_back(cluster: Cluster, node: Node) -> None:
+def _truncate(cluster: Cluster, node: Node) -> None:
     listed = _in_node(cluster, node, LIST, LOG, kafka_log.CHECKPOINT)
     checkpoint, _, listing = listed.partition("---\n")
 
@@ -101,16 +101,16 @@ def _cut_back(cluster: Cluster, node: Node) -> None:
         return _file(cluster, node, f"{LOG}/{path}")
 
     found = kafka_log.segments(listing)
-    made = kafka_log.cuts(found, kafka_log.recovery_points(checkpoint), read)
+    cuts = kafka_log.cuts(found, kafka_log.recovery_points(checkpoint), read)
     mark = {
         "started_at": cluster.state(node).started_at,
-        "before": {cut.path: cut.size for cut in made},
+        "before": {cut.path: cut.size for cut in cuts},
     }
-    steps = [w for c in made for w in ("gone" if c.keeps is None else str(c.keeps), c.path)]
-    _in_node(cluster, node, CUT, LOG, MARK, json.dumps(mark), *steps)
+    steps = [w for c in cuts for w in ("delete" if c.keeps is None else str(c.keeps), c.path)]
+    _in_node(cluster, node, TRUNCATE, LOG, MARK, json.dumps(mark), *steps)
 
 
-def _lost(cluster: Cluster, node: Node) -> dict[str, int]:
+def _bytes_lost(cluster: Cluster, node: Node) -> dict[str, int]:
     """Segment -> bytes that were truncated since the container's last start."""
     mark, after = _mark(cluster, node)
     if mark.get("started_at") != cluster.state(node).started_at:
@@ -120,14 +120,14 @@ def _lost(cluster: Cluster, node: Node) -> dict[str, int]:
 
 
 def _marked_at(cluster: Cluster, node: Node) -> str | None:
-    """The start of the container (its time stamp) in which the log was truncated."""
+    """The time stamp of the container's start in which the log was truncated."""
     mark, _ = _mark(cluster, node)
     return mark.get("started_at")
 
 
 def _mark(cluster: Cluster, node: Node) -> tuple[Mapping[str, Any], Mapping[str, int]]:
-    """The content of the mark: the state before, and segment -> size after; empty without a
-    mark."""
+    """The content of the mark: the state before the truncation, and segment -> size after it; empty
+    without a mark."""
     try:
         head, *lines = _file(cluster, node, MARK).decode().splitlines()
     except ContainerError:
@@ -148,7 +148,8 @@ def _in_node(cluster: Cluster, node: Node, script: str, *words: str) -> str:
 
 
 def _file(cluster: Cluster, node: Node, path: str) -> bytes:
-    """A file of the node, which may have ended. Raises ContainerError when it does not exist."""
+    """The content of a file of the node, which may have ended. Raises ContainerError when the file
+    does not exist."""
     with tempfile.TemporaryDirectory() as folder:
         cluster.runtime.copy_out(node.container, path, Path(folder))
         return (Path(folder) / Path(path).name).read_bytes()

@@ -1,4 +1,4 @@
-"""Memory limit: the node has hardly more memory than it already uses."""
+"""Memory limit: the node can use hardly more memory than it already uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes, Usage
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.resources import PROBE, is_gone, is_running, run_script_inside
+from streamquake.faults.mechanisms.resources import PROBE, is_removed, is_running, run_script_inside
 from streamquake.topologies.limits import LARGEST_MB
 
 CACHE = f'dd if=/dev/zero of=/tmp/{PROBE} bs=1M count="$1" 2>/dev/null'
@@ -40,7 +40,7 @@ class MemoryLimit(NodeFault):
     example: ClassVar[Mapping[str, Any]] = {"headroom_mb": 64}
 
     memory_mb: Annotated[int, Field(ge=16, le=LARGEST_MB)] | None = None
-    """The new limit, megabytes. Or:"""
+    """The new limit, megabytes; either this or `headroom_mb`."""
     headroom_mb: Annotated[int, Field(ge=1, le=LARGEST_MB)] | None = None
     """How much more memory the node may use than at the injection, without page cache,
     megabytes."""
@@ -57,27 +57,27 @@ class MemoryLimit(NodeFault):
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         usage = cluster.runtime.usage(target.container)
-        wanted = self._wanted(usage)
-        if usage.memory_limit_bytes is None or wanted >= usage.memory_limit_bytes:
+        new_limit = self._new_limit(usage)
+        if usage.memory_limit_bytes is None or new_limit >= usage.memory_limit_bytes:
             has = (usage.memory_limit_bytes or 0) >> 20
             raise ValueError(
                 f"memory_limit on {target.name}: expected less than its own limit of "
-                f"{f'{has} MB' if has else 'no bytes, there is none'}, got {wanted >> 20} MB; ask "
-                "for less, or give its group more `memory_mb`"
+                f"{f'{has} MB' if has else 'no bytes, there is none'}, got {new_limit >> 20} MB; "
+                "give a smaller one, or give its group more `memory_mb`"
             )
-        return cluster.runtime.limit_memory(target.container, wanted)
+        return cluster.runtime.limit_memory(target.container, new_limit)
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         own = _own_limit(target, baseline)
         before = cluster.runtime.usage(target.container)
         limit = before.memory_limit_bytes
         applied = limit is not None and own is not None and limit < own
-        after, written_bytes = _watched(cluster, target, before) if applied else (before, 0)
+        after, written_bytes = _probe_usage(cluster, target, before) if applied else (before, 0)
         state = cluster.state(target)
         killed = state.status == ContainerStatus.EXITED and state.oom_killed
-        held_back = after.memory_bytes <= (limit or 0) < before.memory_bytes + written_bytes
+        limit_held = after.memory_bytes <= (limit or 0) < before.memory_bytes + written_bytes
         return Evidence(
-            in_effect=applied and (killed or held_back),
+            in_effect=applied and (killed or limit_held),
             healed=not applied or state.status == ContainerStatus.GONE,
             in_place=applied,
             observations={
@@ -91,11 +91,11 @@ class MemoryLimit(NodeFault):
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         own = _own_limit(target, baseline)
-        if own is None or is_gone(cluster, target):
+        if own is None or is_removed(cluster, target):
             return nothing_done(cluster)
         return cluster.runtime.limit_memory(target.container, own)
 
-    def _wanted(self, usage: Usage) -> int:
+    def _new_limit(self, usage: Usage) -> int:
         if self.memory_mb is not None:
             return self.memory_mb << 20
         return usage.working_bytes + ((self.headroom_mb or 0) << 20)
@@ -109,9 +109,9 @@ def _own_limit(node: Node, baseline: Mapping[str, Any]) -> int | None:
     return measured or (None if declared is None else declared << 20)
 
 
-def _watched(cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, int]:
-    """The usage with a file in the page cache that would exceed the limit, and the file's size,
-    bytes."""
+def _probe_usage(cluster: Cluster, node: Node, before: Usage) -> tuple[Usage, int]:
+    """The usage while the page cache contains a file that would exceed the limit, and the file's
+    size, bytes."""
     if not is_running(cluster, node) or before.memory_limit_bytes is None:
         return before, 0
     left_mb = (before.memory_limit_bytes - before.memory_bytes) >> 20

@@ -17,13 +17,14 @@ PROBE = "/streamquake-probe"
 OPERATIONAL = "Operational"
 ADMIN_LIMIT_S = 30.0
 HEAP_MB = 64
-"""The administration tool runs beside the NameNode, within its memory."""
+"""The heap of the administration tool, which runs in the NameNode's container and shares its
+memory."""
 
 
 @faults.register
 class NameNodeSafeMode(NodeFault):
     """Bring the NameNode into safe mode, as an administrator or too few reported blocks do; it
-    rejects every write of a client until heal makes it leave."""
+    rejects every write of a client until heal ends the safe mode."""
 
     name: ClassVar[str] = "namenode_safe_mode"
     touches: ClassVar[str] = "safe mode"
@@ -37,7 +38,7 @@ class NameNodeSafeMode(NodeFault):
         return f"only a NameNode has a safe mode, got {role}"
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        return {**_seen(cluster, target), "started_at": cluster.state(target).started_at}
+        return {**_observe(cluster, target), "started_at": cluster.state(target).started_at}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         return _administer(cluster, target, "enter")
@@ -47,7 +48,7 @@ class NameNodeSafeMode(NodeFault):
         reason."""
         if cluster.state(target).status == ContainerStatus.EXITED:
             return Evidence(in_effect=False, healed=True, observations={"status": "exited"})
-        seen = _seen(cluster, target)
+        seen = _observe(cluster, target)
         rejected = "SafeMode" in str(seen.get("a_new_folder"))
         operational = seen.get("state") == OPERATIONAL
         return Evidence(
@@ -57,25 +58,25 @@ class NameNodeSafeMode(NodeFault):
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        """A NameNode that has ended restarts without a safe mode that was set by command; one that
-        is just starting cannot be made to leave it either."""
+        """Leave safe mode, unless the NameNode has ended or was restarted: a restart removes a safe
+        mode that was set by command, and a NameNode that is starting cannot leave its own."""
         state, now_ns = cluster.state(target), cluster.clock.epoch_ns()
-        another = state.started_at != baseline.get("started_at", state.started_at)
-        left = another or state.status == ContainerStatus.EXITED
-        if left or _seen(cluster, target).get("state") == OPERATIONAL:
+        restarted = state.started_at != baseline.get("started_at", state.started_at)
+        no_safe_mode = restarted or state.status == ContainerStatus.EXITED
+        if no_safe_mode or _observe(cluster, target).get("state") == OPERATIONAL:
             return until_now(cluster, now_ns, "jmx")
         return _administer(cluster, target, "leave")
 
 
-def _seen(cluster: Cluster, node: Node) -> dict[str, Any]:
-    """Its reported state, and the result of creating a folder; the reason when it does not
-    answer."""
-    requested = namenode(cluster, node.spec.service)
+def _observe(cluster: Cluster, node: Node) -> dict[str, Any]:
+    """The NameNode's reported state, and the result of creating a folder; the error when it does
+    not answer."""
+    client = namenode(cluster, node.spec.service)
     try:
-        state = requested.state()
+        state = client.state()
         if state is None:
             return {"unanswered": f"{node.name} is still loading its names"}
-        return {"state": state["FSState"], "a_new_folder": requested.rejection(PROBE) or "made"}
+        return {"state": state["FSState"], "a_new_folder": client.rejection(PROBE) or "created"}
     except NameNodeUnreachable as error:
         return {"unanswered": str(error)}
 

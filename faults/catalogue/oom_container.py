@@ -15,25 +15,25 @@ from streamquake.cluster.runtime.runtime import (
 )
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
-from streamquake.faults.mechanisms.processes import before, bring_back, ended
+from streamquake.faults.mechanisms.processes import ended_evidence, process_baseline, start_if_ended
 
 FILLS_WITHIN_S = 30.0
-NO_LIMIT, REFUSED = 64, 65
+NO_LIMIT, REJECTED = 64, 65
 
 FILL = f"""
 limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null ||
         cat /sys/fs/cgroup/memory/memory.limit_in_bytes) || exit {NO_LIMIT}
 case $limit in max|????????????????*) exit {NO_LIMIT};; esac
-echo 1000 >/proc/1/oom_score_adj || exit {REFUSED}
+echo 1000 >/proc/1/oom_score_adj || exit {REJECTED}
 exec tail /dev/zero
 """
-"""`tail` keeps the last line in memory, and this one never ends. The main process is made the
-kernel's first choice (proc(5), oom_score_adj). Without a limit, all of the host's memory would be
-filled."""
+"""`tail` keeps the last line in memory, and this line never ends. `oom_score_adj` makes the kernel
+kill the main process first (proc(5)). Without a limit, `tail` would fill all of the host's
+memory."""
 
 WHY = {
     NO_LIMIT: "it has no memory limit; give its nodes `memory_mb` in the topology",
-    REFUSED: "its main process could not be made the kernel's first choice (/proc/1/oom_score_adj)",
+    REJECTED: "its main process could not be made the first to be killed (/proc/1/oom_score_adj)",
 }
 
 
@@ -47,7 +47,7 @@ class OomContainer(NodeFault):
     usual: ClassVar[str] = "hdfs/datanode-2"
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        return before(cluster, target)
+        return process_baseline(cluster, target)
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
@@ -60,7 +60,7 @@ class OomContainer(NodeFault):
         """In effect when the main process has ended and the engine reports the out-of-memory
         killer."""
         state = cluster.state(target)
-        found = ended(state, baseline)
+        found = ended_evidence(state, baseline)
         return Evidence(
             in_effect=found.in_effect and state.oom_killed,
             healed=found.healed,
@@ -68,11 +68,11 @@ class OomContainer(NodeFault):
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        return bring_back(cluster, target)
+        return start_if_ended(cluster, target)
 
 
 def _fill(cluster: Cluster, node: Node) -> ExecResult | None:
-    """Fill the memory; None when the container ended under the command, as it should."""
+    """Fill the memory; None when the container ended during the command, as expected."""
     try:
         return cluster.runtime.exec(node.container, ["sh", "-c", FILL], timeout_s=FILLS_WITHIN_S)
     except ContainerError:

@@ -13,13 +13,17 @@ from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, remove_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.processes import BACK, about, before
+from streamquake.faults.mechanisms.processes import (
+    RUNNING_OR_REMOVED,
+    process_baseline,
+    state_observations,
+)
 from streamquake.topologies.limits import LARGEST_MB
 
-WORDS = "java.lang.OutOfMemoryError"
-LOOK_BACK_LINES = 400
+ERROR = "java.lang.OutOfMemoryError"
+LOG_LINES = 400
 OUT_OF_MEMORY = 3
-"""What HotSpot exits with under ExitOnOutOfMemoryError (`debug.cpp`)."""
+"""The exit status of HotSpot with ExitOnOutOfMemoryError (`debug.cpp`)."""
 
 
 @faults.register
@@ -38,10 +42,10 @@ class OomHeap(NodeFault):
     effect."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        return {**before(cluster, target), "errors": _errors(cluster, target)}
+        return {**process_baseline(cluster, target), "errors": _errors(cluster, target)}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        # Of all the ways to give a JVM options, this one wins over its command line.
+        # This variable takes precedence over the options on the JVM's command line.
         options = f"-Xms2m -Xmx{self.heap_mb}m -XX:+ExitOnOutOfMemoryError"
         put_line(cluster, target, f'export _JAVA_OPTIONS="{options}"', self.name)
         killed = cluster.runtime.kill(target.container)
@@ -50,18 +54,22 @@ class OomHeap(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when the JVM has ended with more OutOfMemoryErrors in its log than before, or
-        with the exit status for them: in a log that continues for long the error may be out of
-        reach."""
+        with the exit status for such an error: in a long log the error may precede the last
+        `LOG_LINES` lines."""
         state = cluster.state(target)
         if state.status == ContainerStatus.GONE:
-            return Evidence(in_effect=False, healed=True, observations=about(state))
+            return Evidence(in_effect=False, healed=True, observations=state_observations(state))
         errors = _errors(cluster, target) - int(baseline.get("errors", 0))
         small = has_line(cluster, target, self.name)
         recorded = errors > 0 or state.exit_code == OUT_OF_MEMORY
         return Evidence(
             in_effect=small and state.status == ContainerStatus.EXITED and recorded,
-            healed=not small and state.status in BACK,
-            observations={**about(state), "out_of_memory_errors": errors, "small_heap": small},
+            healed=not small and state.status in RUNNING_OR_REMOVED,
+            observations={
+                **state_observations(state),
+                "out_of_memory_errors": errors,
+                "small_heap": small,
+            },
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
@@ -73,4 +81,4 @@ class OomHeap(NodeFault):
 
 
 def _errors(cluster: Cluster, node: Node) -> int:
-    return cluster.runtime.logs(node.container, tail=LOOK_BACK_LINES).count(WORDS)
+    return cluster.runtime.logs(node.container, tail=LOG_LINES).count(ERROR)

@@ -10,12 +10,12 @@ from streamquake.cluster.node import Node
 from streamquake.faults.fault import PairTarget, TargetKind, faults
 from streamquake.faults.mechanisms.netfilter import PacketRule
 from streamquake.faults.mechanisms.network_cut import (
-    Blocks,
     ExpectedOutcome,
+    NamespaceRules,
     NetworkCutFault,
     attempts_between,
-    from_proxy,
-    to_proxy,
+    rules_from_proxy,
+    rules_to_proxy,
 )
 from streamquake.faults.mechanisms.reachability import ConnectionAttempt
 
@@ -31,14 +31,16 @@ class Partition(NetworkCutFault[PairTarget]):
     usual: ClassVar[str] = "between kafka/broker-1 and hdfs/datanode-1"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
 
-    def blocks(self, cluster: Cluster, target: PairTarget) -> Blocks:
+    def rules(self, cluster: Cluster, target: PairTarget) -> NamespaceRules:
         at_source, at_target = _one_way(cluster, target.source, target.target)
         if target.both_ways:
             back_target, back_source = _one_way(cluster, target.target, target.source)
             at_source, at_target = at_source + back_source, at_target + back_target
         else:
-            still = target.target
-            at_source.append(PacketRule(way="in", peer=still.name, address=still.ip, passes=True))
+            receiver = target.target
+            at_source.append(
+                PacketRule(direction="in", peer=receiver.name, address=receiver.ip, passes=True)
+            )
         return {target.source.container: at_source, target.target.container: at_target}
 
     def attempts(self, cluster: Cluster, target: PairTarget) -> Iterable[ConnectionAttempt]:
@@ -50,8 +52,8 @@ class Partition(NetworkCutFault[PairTarget]):
     def expected(
         self, cluster: Cluster, target: PairTarget, attempt: ConnectionAttempt
     ) -> ExpectedOutcome:
-        there = target.both_ways or attempt.source == target.source.name
-        return "stopped" if there else "unanswered"
+        stopped = target.both_ways or attempt.source == target.source.name
+        return "stopped" if stopped else "unanswered"
 
 
 def _one_way(
@@ -63,8 +65,8 @@ def _one_way(
     packets into a link are stopped at the sender, where the link's port is known.
     """
     links = cluster.links
-    at_target = [PacketRule(way="in", peer=source.name, address=source.ip)]
+    at_target = [PacketRule(direction="in", peer=source.name, address=source.ip)]
     return (
-        to_proxy(cluster, links.between(source.name, target.name)),
-        at_target + from_proxy(cluster, links.between(target.name, source.name)),
+        rules_to_proxy(cluster, links.between(source.name, target.name)),
+        at_target + rules_from_proxy(cluster, links.between(target.name, source.name)),
     )

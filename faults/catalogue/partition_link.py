@@ -10,7 +10,11 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import LinkPath
 from streamquake.faults.fault import LinkTarget, TargetKind, faults
 from streamquake.faults.mechanisms.netfilter import PacketRule
-from streamquake.faults.mechanisms.network_cut import Blocks, ExpectedOutcome, NetworkCutFault
+from streamquake.faults.mechanisms.network_cut import (
+    ExpectedOutcome,
+    NamespaceRules,
+    NetworkCutFault,
+)
 from streamquake.faults.mechanisms.reachability import ConnectionAttempt, attempts_of_link
 from streamquake.faults.mechanisms.toxics import Stream
 
@@ -28,14 +32,14 @@ class PartitionLink(NetworkCutFault[LinkTarget]):
     stream: Stream = "both"
     """upstream: packets from the link's `from` nodes; downstream: packets back to them."""
 
-    def blocks(self, cluster: Cluster, target: LinkTarget) -> Blocks:
+    def rules(self, cluster: Cluster, target: LinkTarget) -> NamespaceRules:
         paths = target.paths
         return {
             cluster.links.proxy_container: [
-                block
+                rule
                 for path in paths
                 if path.source in cluster.nodes
-                for block in self._of(cluster, path)
+                for rule in self._of(cluster, path)
             ]
         }
 
@@ -48,13 +52,13 @@ class PartitionLink(NetworkCutFault[LinkTarget]):
         return "unanswered" if self.stream == "downstream" else "stopped"
 
     def _of(self, cluster: Cluster, path: LinkPath) -> Iterator[PacketRule]:
-        """Stopped and counted at the proxy: packets from the source, and packets back to it.
+        """The rules of a path at the proxy, for packets from the source and packets back to it.
 
         If only packets back are stopped, those from the source are counted. In the other case there
         is nothing to count: without a connection no packet returns.
         """
         ip, port = cluster.ip_of(path.source), path.proxy_port
-        comes = PacketRule(way="in", peer=path.name, address=ip, port=port, port_is="near")
-        yield replace(comes, passes=self.stream == "downstream")
+        incoming = PacketRule(direction="in", peer=path.name, address=ip, port=port, port_is="near")
+        yield replace(incoming, passes=self.stream == "downstream")
         if self.stream != "upstream":
-            yield replace(comes, way="out")
+            yield replace(incoming, direction="out")

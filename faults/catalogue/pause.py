@@ -16,10 +16,10 @@ from streamquake.faults.mechanisms.injection_times import nothing_done
 class Pause(NodeFault):
     """Freeze all processes of the node; no FIN is sent, so peers notice only by timeout.
 
-    A Flink JobManager that was the leader, and was frozen until another had taken over, may stay
-    unreachable after it runs again: its REST interface answered 503 for as long as it was observed
-    (90 s), while the new leader discarded its messages as "in read-only association" (Pekko's
-    remoting, between two processes that connected to each other at once; observed with a fifth of a
+    A Flink JobManager that was the leader, and was frozen until another one became leader, may stay
+    unreachable after it runs again: its REST interface answered 503 as long as it was observed (90
+    s), and the new leader discarded its messages as "in read-only association" (Pekko's remoting,
+    between two processes that connected to each other at the same time; observed with a fifth of a
     processor per node). A run then correctly reports that the cluster did not recover; a restart of
     that JobManager fixes it.
     """
@@ -31,7 +31,7 @@ class Pause(NodeFault):
         return cluster.runtime.pause(target.container)
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect while the freezer holds the node."""
+        """In effect while the container engine reports the node as paused."""
         paused = (status := cluster.state(target).status) == ContainerStatus.PAUSED
         return Evidence(in_effect=paused, healed=not paused, observations={"status": str(status)})
 

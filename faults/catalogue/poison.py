@@ -1,4 +1,4 @@
-"""Poison: records that the job cannot read."""
+"""Poison: records that the job cannot parse."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ class Poison(DataFault):
     """Send records that end in the middle of their JSON.
 
     They are sent and acknowledged, and expected in no output. The effect depends on the job: the
-    shipped jobs reject what they cannot parse, restart, read it again, and never recover, so that
-    `recovery` is violated and `exactly_once` undecided (state `expect: violated`). With
-    `'json.ignore-parse-errors' = 'true'` in the source's options a job continues without them, and
-    its result is exact. Healing sends no more of them; those in the topic stay there, as in
-    production.
+    shipped jobs fail on a record that they cannot parse, restart, read it again, and never recover,
+    so that `recovery` is violated and `exactly_once` undecided (declare `expect: violated`). With
+    `'json.ignore-parse-errors' = 'true'` in the source's options a job skips them, and its result
+    is exact. After the heal no more are sent; those in the topic stay there, as in production.
     """
 
     name: ClassVar[str] = "poison"
@@ -42,11 +41,11 @@ class Poison(DataFault):
             return "poison needs a job that reads it; without a job nothing is disturbed"
         if use.existing_job:
             return (
-                "poison stays in the topic, and a job that is not the run's own could fail over it "
-                "for good; submit the job with the run, or take another disturbance of the data"
+                "poison stays in the topic, and an existing job could fail on it "
+                "permanently; submit the job with the run, or choose another data fault"
             )
         return None
 
-    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """At least one of them was acknowledged."""
-        return bool(seen["unreadable"])
+        return bool(figures["unreadable"])

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import LinkTarget, TargetKind, faults
 from streamquake.faults.mechanisms.netfilter import PacketRule
-from streamquake.faults.mechanisms.network_cut import Blocks, NetworkCutFault
+from streamquake.faults.mechanisms.network_cut import NamespaceRules, NetworkCutFault
 from streamquake.faults.mechanisms.reachability import ConnectionAttempt, attempts_of_link
 
 
@@ -24,11 +24,11 @@ class RefuseLink(NetworkCutFault[LinkTarget]):
 
     how: Literal["reset"] = "reset"
 
-    def blocks(self, cluster: Cluster, target: LinkTarget) -> Blocks:
+    def rules(self, cluster: Cluster, target: LinkTarget) -> NamespaceRules:
         return {
             cluster.links.proxy_container: [
                 PacketRule(
-                    way="in",
+                    direction="in",
                     peer=path.name,
                     address=cluster.ip_of(path.source),
                     port=path.proxy_port,

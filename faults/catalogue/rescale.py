@@ -51,15 +51,15 @@ class Rescale(JobFault):
     def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
         """The widest vertices and the requested parallelism of each."""
         job = target.job
-        return {"parallelism": _widest(_answered(cluster, job))}
+        return {"parallelism": _widest(_await_widths(cluster, job))}
 
     def inject(self, cluster: Cluster, target: JobTarget) -> InjectionTimes:
         job = target.job
-        runs = _operator(cluster, job)
+        runs = _engine_of(cluster, job)
         widest = _widest(runs.widths(cluster, job.service, job.id))
         if set(widest.values()) == {self.to}:
             raise ValueError(f"the job has a parallelism of {self.to} already; choose another")
-        return self._order(cluster, job, dict.fromkeys(widest, self.to))
+        return self._rescale(cluster, job, dict.fromkeys(widest, self.to))
 
     def evidence(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
@@ -69,23 +69,23 @@ class Rescale(JobFault):
         job = target.job
         before: Mapping[str, int] = baseline.get("parallelism", {})
         try:
-            widths = _operator(cluster, job).widths(cluster, job.service, job.id)
+            widths = _engine_of(cluster, job).widths(cluster, job.service, job.id)
         except (JobUnknown, JobUnreachable) as error:
             return Evidence(
                 in_effect=False,
                 healed=isinstance(error, JobUnknown),
                 observations={"job": str(error)},
             )
-        concerned = {v: widths[v] for v in before or _widest(widths) if v in widths}
-        changed = all(_is(width, self.to) for width in concerned.values())
-        as_before = all(_is(w, before.get(v, w.wanted)) for v, w in concerned.items())
+        vertices = {v: widths[v] for v in before or _widest(widths) if v in widths}
+        changed = all(_has_parallelism(width, self.to) for width in vertices.values())
+        as_before = all(_has_parallelism(w, before.get(v, w.wanted)) for v, w in vertices.items())
         return Evidence(
             in_effect=changed and not (before and as_before),
             healed=as_before if before else not changed,
             observations={
                 "vertices": {
                     w.name: {"parallelism": w.parallelism, "running": w.running, "wanted": w.wanted}
-                    for w in concerned.values()
+                    for w in vertices.values()
                 }
             },
         )
@@ -95,16 +95,16 @@ class Rescale(JobFault):
     ) -> InjectionTimes:
         job = target.job
         try:
-            return self._order(cluster, job, baseline.get("parallelism", {}))
+            return self._rescale(cluster, job, baseline.get("parallelism", {}))
         except JobUnknown:
             return nothing_done(cluster, "the job no longer exists")
 
-    def _order(
+    def _rescale(
         self, cluster: Cluster, job: CurrentJob, wanted: Mapping[str, int]
     ) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
         if wanted:
-            _operator(cluster, job).rescale(cluster, job.service, job.id, wanted)
+            _engine_of(cluster, job).rescale(cluster, job.service, job.id, wanted)
         return until_now(cluster, called_ns, "accepted")
 
 
@@ -113,19 +113,19 @@ def _widest(widths: Mapping[str, VertexParallelism]) -> dict[str, int]:
     return {vertex: width.wanted for vertex, width in widths.items() if width.wanted == most}
 
 
-def _is(width: VertexParallelism, parallelism: int) -> bool:
+def _has_parallelism(width: VertexParallelism, parallelism: int) -> bool:
     """Whether a vertex has the requested parallelism, and all its subtasks run."""
     return width.wanted == width.parallelism == width.running == parallelism
 
 
-def _answered(cluster: Cluster, job: CurrentJob) -> Mapping[str, VertexParallelism]:
+def _await_widths(cluster: Cluster, job: CurrentJob) -> Mapping[str, VertexParallelism]:
     """The parallelism of each vertex, as soon as the job can report it: during a failover it
     cannot. Raises NotReadyInTime."""
     found: dict[str, VertexParallelism] = {}
 
     def pending() -> str | None:
         try:
-            found.update(_operator(cluster, job).widths(cluster, job.service, job.id))
+            found.update(_engine_of(cluster, job).widths(cluster, job.service, job.id))
         except JobUnreachable as error:
             return str(error)
         return None
@@ -134,7 +134,7 @@ def _answered(cluster: Cluster, job: CurrentJob) -> Mapping[str, VertexParalleli
     return found
 
 
-def _operator(cluster: Cluster, job: CurrentJob) -> Rescales:
+def _engine_of(cluster: Cluster, job: CurrentJob) -> Rescales:
     runs = engine(cluster.topology.services[job.service].engine)
     assert isinstance(runs, Rescales), "rejected by `role_problem` before anything starts"
     return runs

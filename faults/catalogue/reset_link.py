@@ -14,7 +14,7 @@ from streamquake.faults.mechanisms.toxics import ToxicFault
 
 @faults.register
 class ResetLink(ToxicFault):
-    """Answer the first bytes on every connection of the link, open or new, with a TCP reset."""
+    """Reset every connection of the link, open or new, as soon as a byte is sent on it."""
 
     name: ClassVar[str] = "reset_link"
     lasts: ClassVar[bool] = False
@@ -26,20 +26,21 @@ class ResetLink(ToxicFault):
         """The result of a new connection on which nothing is sent, and which connections are
         open."""
         paths = target.paths
-        tried = hold_connections(cluster, attempts_of_link(cluster, paths), sends="")
-        return {"new": tried, "open": sorted(traffic_of(cluster.links, paths).sources)}
+        outcomes = hold_connections(cluster, attempts_of_link(cluster, paths), sends="")
+        return {"new": outcomes, "open": sorted(traffic_of(cluster.links, paths).sources)}
 
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
         """In effect when a new connection of every path is reset by its first byte, where it stayed
-        open before. The byte is sent only where the toxic is sure to swallow it."""
+        open before. The byte is sent only while the toxic is in place, so that no system receives
+        it."""
         applied, paths = self.in_place(cluster, target), target.paths
         sends = "x" if self.complete(applied) else ""
-        tried = hold_connections(cluster, attempts_of_link(cluster, paths), sends=sends)
+        outcomes = hold_connections(cluster, attempts_of_link(cluster, paths), sends=sends)
         before, now_open = baseline.get("new", {}), traffic_of(cluster.links, paths).sources
         compared = [
-            message for name, message in tried.items() if before.get(name, "open") == "open"
+            outcome for name, outcome in outcomes.items() if before.get(name, "open") == "open"
         ]
         were_open = baseline.get("open", [])
         closed = sum(peer not in now_open for peer in were_open)
@@ -48,7 +49,7 @@ class ResetLink(ToxicFault):
             healed=not any(applied.values()),
             observations={
                 "toxics": applied,
-                "new": tried,
+                "new": outcomes,
                 "closed_since": f"{closed} of {len(were_open)} connections open before",
                 **disturbed_party(any(applied.values()), closed > 0),
             },

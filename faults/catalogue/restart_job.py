@@ -50,7 +50,7 @@ class RestartJob(JobFault):
     example: ClassVar[Mapping[str, Any]] = {"from": "savepoint"}
 
     from_: Annotated[RetainedState, Field(alias="from")] = "checkpoint"
-    """The state that the new job is restored from."""
+    """The state from which the new job is restored."""
     parallelism: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Parallel subtasks of the new job; as many as before unless given."""
     config: Mapping[str, Scalar] = {}
@@ -66,7 +66,7 @@ class RestartJob(JobFault):
 
     @field_validator("sql")
     @classmethod
-    def _is_there(cls, name: str | None) -> str | None:
+    def _file_exists(cls, name: str | None) -> str | None:
         if name is not None and "\n" not in name:
             _text(name)
         return name
@@ -80,7 +80,7 @@ class RestartJob(JobFault):
         return runs.restart_problem(topology, service)
 
     def statements(self) -> str | None:
-        """The text of the other statements; None without."""
+        """The text of the new statements; None where the old ones are kept."""
         return self.sql if self.sql is None or "\n" in self.sql else _text(self.sql)
 
     def statement_texts(self) -> Mapping[str, str]:
@@ -89,7 +89,7 @@ class RestartJob(JobFault):
 
     @property
     def source(self) -> str:
-        """Where the other statements come from, for messages."""
+        """The source of the new statements, for messages."""
         return "restart_job.sql" if self.sql is None or "\n" in self.sql else self.sql
 
     @property
@@ -109,10 +109,10 @@ class RestartJob(JobFault):
     def inject(self, cluster: Cluster, target: JobTarget) -> InjectionTimes:
         """Raises ValueError for a job whose submission is not known."""
         job, called_ns = target.job, cluster.clock.epoch_ns()
-        spec, runs = self._changed(job), _restarter(cluster, job)
+        spec, runs = self._changed(job), _engine_of(cluster, job)
         path = runs.end_and_retain_state(cluster, job.service, job.id, self.from_)
-        anew = runs.resume(cluster, job.service, spec, path, self.claim)
-        cluster.run.job = replace(job, id=anew, spec=spec, restored_from=path)
+        job_id = runs.resume(cluster, job.service, spec, path, self.claim)
+        cluster.run.job = replace(job, id=job_id, spec=spec, restored_from=path)
         # The evidence decides whether it started.
         with suppress(NotReadyInTime):
             self._await_start(cluster, cluster.run.job)
@@ -122,16 +122,16 @@ class RestartJob(JobFault):
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
         """In effect when another job runs completely, with the requested parallelism, and reports
-        that it was restored from the state of the former one; also when it has failed for good,
-        with the engine's `reason`. Nothing remains to be undone."""
+        that it was restored from the state of the former one; also when it has failed permanently,
+        with the engine's `reason`. Always healed: there is nothing to undo."""
         try:
             job = find_job(cluster).job
-            start = _restarter(cluster, job).start_of(cluster, job.service, job.id)
+            start = _engine_of(cluster, job).start_of(cluster, job.service, job.id)
         except (LookupError, JobUnreachable) as error:
             return Evidence(in_effect=False, healed=True, observations={"job": str(error)})
-        anew = job.id != baseline.get("job", job.id)
+        replaced = job.id != baseline.get("job", job.id)
         return Evidence(
-            in_effect=anew and (start.state == "failed" or self._restored(job, start)),
+            in_effect=replaced and (start.state == "failed" or self._restored(job, start)),
             healed=True,
             observations={
                 "job": job.id,
@@ -149,7 +149,7 @@ class RestartJob(JobFault):
         return nothing_done(cluster, "nothing to undo")
 
     def _changed(self, job: CurrentJob) -> JobSpec:
-        """The submission: that of the former job, with all requested changes."""
+        """The submission of the former job, with all requested changes."""
         if job.spec is None:
             raise ValueError(
                 "only the run that submitted the job knows how to submit it; restart it in an "
@@ -164,15 +164,15 @@ class RestartJob(JobFault):
         )
 
     def _restored(self, job: CurrentJob, start: JobStart) -> bool:
-        given = job.restored_from or start.restored_from
-        wide = self.parallelism in (None, start.parallelism)
-        same = bool(given) and urlsplit(given).path == urlsplit(start.restored_from).path
-        return start.state == "running" and wide and same
+        requested = job.restored_from or start.restored_from
+        same_width = self.parallelism in (None, start.parallelism)
+        same = bool(requested) and urlsplit(requested).path == urlsplit(start.restored_from).path
+        return start.state == "running" and same_width and same
 
     def _await_start(self, cluster: Cluster, job: CurrentJob) -> None:
         def pending() -> str | None:
             try:
-                start = _restarter(cluster, job).start_of(cluster, job.service, job.id)
+                start = _engine_of(cluster, job).start_of(cluster, job.service, job.id)
             except JobUnreachable as error:
                 return str(error)
             return start.reason if start.state == "coming" else None
@@ -181,7 +181,7 @@ class RestartJob(JobFault):
 
 
 def _text(name: str) -> str:
-    """The text of the statement file of a name. Raises ValueError."""
+    """The text of a statement file, by its name. Raises ValueError."""
     try:
         path = find_file("job", name, shipped=JOBS, suffix=".sql", beside=None)
         text = read_text(path)
@@ -192,7 +192,7 @@ def _text(name: str) -> str:
     return text if "\n" in text else f"{text}\n"
 
 
-def _restarter(cluster: Cluster, job: CurrentJob) -> RestartsFromState:
+def _engine_of(cluster: Cluster, job: CurrentJob) -> RestartsFromState:
     runs = engine(cluster.topology.services[job.service].engine)
     assert isinstance(runs, RestartsFromState), "rejected by `role_problem` before anything starts"
     return runs

@@ -9,15 +9,15 @@ from streamquake.faults.fault import faults
 from streamquake.faults.mechanisms.jvm_points import INPUT, RESTORE, RuleLocation
 from streamquake.faults.mechanisms.jvm_rules import DelayingFault, FailingFault, JvmFault
 
-FAIL_ONCE = 'throw new RuntimeException("failed by streamquake, to have a task restored")'
+FAIL_ONCE = 'throw new RuntimeException("failed by streamquake, so that a task is restored")'
 
 
-class AtRestore(JvmFault):
-    """What both have in common: the fault needs a restore to act on."""
+class RestoreFault(JvmFault):
+    """The common base: a fault of the restore, which needs a failure first."""
 
     restart: bool = True
-    """Fail one task of the node first, so that there is a restore; with `false`, the restart of
-    another fault is awaited. Only JVMs that survive that restart keep the rule."""
+    """Whether to fail one task of the node first, so that its state is restored. With `false`, the
+    rule waits for a restart by another fault; only JVMs that survive that restart keep the rule."""
 
     def points(self) -> Iterable[RuleLocation]:
         return RESTORE
@@ -31,7 +31,7 @@ class AtRestore(JvmFault):
 
 
 @faults.register
-class DelayRestore(AtRestore, DelayingFault):
+class DelayRestore(RestoreFault, DelayingFault):
     """Delay the restore of each task on the node: recovery takes that much longer."""
 
     name: ClassVar[str] = "delay_restore"
@@ -40,7 +40,7 @@ class DelayRestore(AtRestore, DelayingFault):
 
 
 @faults.register
-class FailRestore(AtRestore, FailingFault):
+class FailRestore(RestoreFault, FailingFault):
     """Fail the restore of a task on the node: a second failure during recovery from the first."""
 
     name: ClassVar[str] = "fail_restore"

@@ -14,25 +14,25 @@ from streamquake.topologies.model import Topology
 
 @faults.register
 class RingPartition(NodeIsolationFault):
-    """Leave each node connected only to the one before and the one after it, the last to the first:
-    no node reaches all others, yet all are connected. Target: `all of ROLE`; with three nodes or
-    fewer every node is a neighbour, and no packet would be stopped."""
+    """Leave each node connected only to its predecessor and its successor in a ring: no node
+    reaches all others, yet all are connected. Target: `all of ROLE`; with three nodes or fewer
+    every node is a neighbour, and no packet would be stopped."""
 
     name: ClassVar[str] = "ring_partition"
     usual: ClassVar[str] = "all of flink/taskmanager"
     example: ClassVar[Mapping[str, Any]] = {"among": "service"}
 
     among: Among = "role"
-    """The nodes that form the ring: those of the target's role, or of its whole service."""
+    """Which nodes form the ring: those of the target's role, or of its whole service."""
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
         return too_few(topology, role, 4, "a ring partition")
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
-        near = {node.name, *(peer.name for peer in self.still_reachable(cluster, node))}
+        reachable = {node.name, *(peer.name for peer in self.still_reachable(cluster, node))}
         ring = members(cluster, node, self.among)
-        return [n for n in ring if n.name not in near] if len(ring) > 3 else []
+        return [n for n in ring if n.name not in reachable] if len(ring) > 3 else []
 
     def still_reachable(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         ring = members(cluster, node, self.among)

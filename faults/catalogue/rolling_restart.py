@@ -10,7 +10,13 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.processes import BACK, about, before, bring_back, end_gracefully
+from streamquake.faults.mechanisms.processes import (
+    RUNNING_OR_REMOVED,
+    end_gracefully,
+    process_baseline,
+    start_if_ended,
+    state_observations,
+)
 from streamquake.topologies.limits import Limit
 
 
@@ -32,7 +38,7 @@ class RollingRestart(NodeFault):
     """The longest time until the service is ready after each node, seconds."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        return before(cluster, target)
+        return process_baseline(cluster, target)
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         stopped = end_gracefully(cluster, target, self.grace_s)
@@ -52,9 +58,9 @@ class RollingRestart(NodeFault):
         started = state.started_at != baseline.get("started_at", state.started_at)
         return Evidence(
             in_effect=state.status == ContainerStatus.RUNNING and started,
-            healed=state.status in BACK,
-            observations=about(state),
+            healed=state.status in RUNNING_OR_REMOVED,
+            observations=state_observations(state),
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        return bring_back(cluster, target)
+        return start_if_ended(cluster, target)

@@ -28,7 +28,13 @@ from streamquake.cluster.runtime.runtime import (
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.mechanisms.processes import BACK, about, before, bring_back, end_gracefully
+from streamquake.faults.mechanisms.processes import (
+    RUNNING_OR_REMOVED,
+    end_gracefully,
+    process_baseline,
+    start_if_ended,
+    state_observations,
+)
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Scalar
 
@@ -36,11 +42,11 @@ from streamquake.topologies.model import Scalar
 @faults.register
 class RollingUpgrade(NodeFault):
     """Replace the container of each node in turn by one of another image or with other settings,
-    the next when the service is ready; heal replaces them back, also in turn.
+    the next when the service is ready; heal restores the former image and settings, also in turn.
 
     Name, address, ports and volumes stay; other files of the container are lost, as in any upgrade.
-    Without `image` each node is created again from its own image, an upgrade without a new version:
-    the evidence is the container's id, and there is nothing to replace back.
+    Without `image` each container is recreated from its own image, as an upgrade without a new
+    version: the evidence is the container's id, and heal has nothing to restore.
     """
 
     name: ClassVar[str] = "rolling_upgrade"
@@ -50,12 +56,12 @@ class RollingUpgrade(NodeFault):
     usual: ClassVar[str] = "all of hdfs/datanode"
 
     image: Annotated[str, Field(min_length=1)] | None = None
-    """The image of the new containers, which the container engine must have; by default the present
+    """The image of the new containers, which the container engine must have; by default the current
     one."""
     config: Mapping[str, Scalar] = {}
     """Engine settings of the new containers, beside those of the topology."""
     grace_s: Limit = 10.0
-    """Seconds between TERM and KILL for the old one."""
+    """Seconds between TERM and KILL for the old container."""
     ready_s: Limit = 60.0
     """The longest time until the service is ready after each node, seconds."""
 
@@ -63,7 +69,7 @@ class RollingUpgrade(NodeFault):
         node = found_again(cluster, target)
         state = cluster.state(node)
         ids = {"container": node.container, "image": state.image, "image_id": state.image_id}
-        return {**before(cluster, node), **ids}
+        return {**process_baseline(cluster, node), **ids}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         with cluster.in_turn:
@@ -81,16 +87,17 @@ class RollingUpgrade(NodeFault):
         containers = containers_of(cluster, node)
         settings = settings_of(containers[0]) if containers else {}
         state = cluster.state(node)
-        anew = node.container != baseline.get("container", node.container)
+        replaced = node.container != baseline.get("container", node.container)
         requested = self.image or baseline.get("image")
-        upgraded = anew and state.image == requested and settings == self.config
+        upgraded = replaced and state.image == requested and settings == self.config
         former = state.image == _former(cluster, node, baseline) and not settings
         ended = state.status == ContainerStatus.GONE
         return Evidence(
             in_effect=upgraded and state.status == ContainerStatus.RUNNING,
-            healed=ended or (former and state.status in BACK and len(containers) == 1),
+            healed=ended
+            or (former and state.status in RUNNING_OR_REMOVED and len(containers) == 1),
             observations={
-                **about(state),
+                **state_observations(state),
                 **_identity(node, state),
                 "settings": settings,
                 "containers": len(containers),
@@ -106,9 +113,9 @@ class RollingUpgrade(NodeFault):
             former = _former(cluster, node, baseline)
             settings = settings_of(containers_of(cluster, node)[0])
             if state.image == former and not settings:
-                return bring_back(cluster, node)
+                return start_if_ended(cluster, node)
             replaced = self._replace(cluster, node, former, {})
-            # The next node is healed whether this one is ready again or not.
+            # The next node is healed even if this one does not become ready.
             with suppress(NotReadyInTime, NodeDied, ContainerError):
                 self._await_ready(cluster, node)
             return replaced
@@ -131,7 +138,7 @@ class RollingUpgrade(NodeFault):
 
 
 def _former(cluster: Cluster, node: Node, baseline: Mapping[str, Any]) -> str:
-    """The image that the node had before: the measured one, else that of the topology."""
+    """The image that the node had before: that of the baseline, else that of the topology."""
     return str(baseline.get("image") or usual_image(cluster, node))
 
 

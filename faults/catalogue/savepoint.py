@@ -18,7 +18,7 @@ from streamquake.topologies.model import Topology
 @faults.register
 class Savepoint(JobFault):
     """Take a savepoint; in effect when it is completed. The savepoint stays where it was written:
-    there is nothing to undo, and the fault is over as soon as none is in progress."""
+    there is nothing to undo, and the fault has ended as soon as none is in progress."""
 
     name: ClassVar[str] = "savepoint"
     touches: ClassVar[str] = "savepoint"
@@ -35,13 +35,13 @@ class Savepoint(JobFault):
     def baseline(self, cluster: Cluster, target: JobTarget) -> Mapping[str, Any]:
         """The newest existing savepoint; a newer one belongs to the fault."""
         job = target.job
-        known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
+        known = _engine_of(cluster, job).savepoints(cluster, job.service, job.id)
         return {"newest": max((savepoint.number for savepoint in known), default=0)}
 
     def inject(self, cluster: Cluster, target: JobTarget) -> InjectionTimes:
         job = target.job
         called_ns = cluster.clock.epoch_ns()
-        _operator(cluster, job).take_savepoint(cluster, job.service, job.id)
+        _engine_of(cluster, job).take_savepoint(cluster, job.service, job.id)
         return until_now(cluster, called_ns, "accepted")
 
     def evidence(
@@ -51,7 +51,7 @@ class Savepoint(JobFault):
         duration are the evidence. Healed while none is in progress."""
         job = target.job
         try:
-            known = _operator(cluster, job).savepoints(cluster, job.service, job.id)
+            known = _engine_of(cluster, job).savepoints(cluster, job.service, job.id)
         except (JobUnknown, JobUnreachable) as error:
             return Evidence(
                 in_effect=False,
@@ -73,7 +73,7 @@ class Savepoint(JobFault):
         return nothing_done(cluster, "nothing to undo")
 
 
-def _operator(cluster: Cluster, job: CurrentJob) -> TakesSavepoints:
+def _engine_of(cluster: Cluster, job: CurrentJob) -> TakesSavepoints:
     runs = engine(cluster.topology.services[job.service].engine)
     assert isinstance(runs, TakesSavepoints), "rejected by `role_problem` before anything starts"
     return runs

@@ -1,4 +1,5 @@
-"""Shrink the ISR: a follower is held back until the leaders remove it from the in-sync replicas."""
+"""Shrink the ISR: a follower cannot fetch, until the leaders remove it from the in-sync
+replicas."""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
-from streamquake.faults.mechanisms.netfilter import PacketRule, apply, chain_named, lift, poll
+from streamquake.faults.mechanisms.netfilter import (
+    PacketRule,
+    add_chain,
+    chain_named,
+    poll,
+    remove_chain,
+)
 from streamquake.topologies.model import Topology
 
 ANYWHERE = "0.0.0.0/0"
@@ -21,9 +28,9 @@ ANYWHERE = "0.0.0.0/0"
 
 @faults.register
 class ShrinkIsr(NodeFault):
-    """Refuse a broker's connections to the other brokers' replication port, so that it leaves the
-    in-sync replicas of partitions that are written to. It stays up, and keeps leading its own
-    partitions."""
+    """Refuse a broker's connections to the other brokers' replication port, so that the leaders
+    remove it from the in-sync replicas of partitions that are written to. It stays up, and keeps
+    leading its own partitions."""
 
     name: ClassVar[str] = "shrink_isr"
     touches: ClassVar[str] = "replication"
@@ -35,7 +42,7 @@ class ShrinkIsr(NodeFault):
         service, _, group = role.partition("/")
         if topology.services[service].nodes[group].count > 1:
             return None
-        return f"{role} is one node, so nothing is copied; declare three"
+        return f"{role} is one node, so nothing is replicated; declare three"
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """The partitions that it follows in sync now. Raises KafkaUnreachable."""
@@ -43,7 +50,9 @@ class ShrinkIsr(NodeFault):
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        apply(cluster.runtime, target.container, _chain(target), _blocks(cluster, target), "reset")
+        add_chain(
+            cluster.runtime, target.container, _chain(target), _rules(cluster, target), "reset"
+        )
         return until_now(cluster, called_ns, "iptables")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
@@ -55,26 +64,28 @@ class ShrinkIsr(NodeFault):
         try:
             followed = _followed(cluster, target)
         except KafkaUnreachable as error:
-            seen = {"unanswered": str(error)}
-            return Evidence(in_effect=False, healed=False, in_place=applied, observations=seen)
+            observations = {"unanswered": str(error)}
+            return Evidence(
+                in_effect=False, healed=False, in_place=applied, observations=observations
+            )
         before = baseline.get("in_sync_with", [p.name for p in followed])
         awaited = [p for p in followed if p.name in before]
-        out = [p.name for p in awaited if not _in_sync(p, target)]
+        out_of_sync = [p.name for p in awaited if not _in_sync(p, target)]
         ended = cluster.state(target).status == ContainerStatus.EXITED
         return Evidence(
-            in_effect=applied and bool(out),
-            healed=not applied and (ended or not out),
+            in_effect=applied and bool(out_of_sync),
+            healed=not applied and (ended or not out_of_sync),
             in_place=applied,
             observations={
-                "out_of_sync": out,
-                "in_sync": [p.name for p in awaited if p.name not in out],
+                "out_of_sync": out_of_sync,
+                "in_sync": [p.name for p in awaited if p.name not in out_of_sync],
                 "packets_refused": found.stopped if found else 0,
             },
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        lift(cluster.runtime, target.container, _chain(target))
+        remove_chain(cluster.runtime, target.container, _chain(target))
         return until_now(cluster, called_ns, "iptables")
 
 
@@ -92,15 +103,15 @@ def _chain(node: Node) -> str:
     return chain_named("shrink_isr", node.name)
 
 
-def _blocks(cluster: Cluster, node: Node) -> list[PacketRule]:
+def _rules(cluster: Cluster, node: Node) -> list[PacketRule]:
     """The connections to the other brokers: direct ones, and those that a link routes through its
     proxy."""
     port = engine("kafka").ports()["internal"]
     others = [other for other in cluster.of_role(node.spec.role_name) if other.name != node.name]
-    straight = [PacketRule(way="out", peer=o.name, address=o.ip, port=port) for o in others]
-    led = [
-        PacketRule(way="out", peer=path.target, address=ANYWHERE, port=path.proxy_port)
+    direct = [PacketRule(direction="out", peer=o.name, address=o.ip, port=port) for o in others]
+    through_links = [
+        PacketRule(direction="out", peer=path.target, address=ANYWHERE, port=path.proxy_port)
         for path in cluster.links.paths
         if path.source == node.name and path.target_port == port
     ]
-    return [*straight, *led]
+    return [*direct, *through_links]

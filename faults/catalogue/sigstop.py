@@ -19,8 +19,8 @@ STOPPED = "T"
 
 @faults.register
 class Sigstop(NodeFault):
-    """Stop the main process with SIGSTOP; heal sends SIGCONT. Its kernel keeps its sockets open
-    and acknowledges what arrives."""
+    """Stop the main process with SIGSTOP; heal sends SIGCONT. The kernel keeps its sockets open and
+    acknowledges received data."""
 
     name: ClassVar[str] = "sigstop"
     former_names: ClassVar[tuple[str, ...]] = ("stop_the_world",)
@@ -42,7 +42,7 @@ class Sigstop(NodeFault):
         state = line.rpartition(")")[2].split()[:1]
         return Evidence(
             in_effect=state == [STOPPED],
-            healed=bool(state) and state != [STOPPED],  # without an answer neither is proven
+            healed=bool(state) and state != [STOPPED],  # no output proves neither
             observations={"status": str(status), "process_state": "".join(state)},
         )
 

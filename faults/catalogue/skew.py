@@ -18,7 +18,7 @@ ENOUGH_RECORDS = 50
 
 @faults.register
 class SkewKeys(DataFault):
-    """Send most records to a hot key, or share them out by Zipf's law; the result stays exact."""
+    """Send most records to a hot key, or distribute them by Zipf's law; the result stays exact."""
 
     name: ClassVar[str] = "skew"
     touches: ClassVar[str] = "keys"
@@ -38,7 +38,7 @@ class SkewKeys(DataFault):
 
     @property
     def skew(self) -> Skew:
-        """The share of each key while it is in force."""
+        """The share of each key while the fault is in effect."""
         return Skew(hot_share=self.hot_share, zipf=self.zipf)
 
     @property
@@ -55,12 +55,12 @@ class SkewKeys(DataFault):
         shares = self.skew.shares(max(1, keys))
         return shares[0] / sum(shares)
 
-    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """The hottest key's share moved at least half way from its former value to the new one. A
         load that already has this skew cannot be changed."""
-        was = before.get("hottest_share", 0.0)
-        wanted = self.top_share(before.get("keys", seen["keys"]))
-        half_way = (was + wanted) / 2
-        return bool(was < wanted and seen["hottest_share"] >= half_way) and (
-            seen["records"] >= ENOUGH_RECORDS
+        former = before.get("hottest_share", 0.0)
+        expected = self.top_share(before.get("keys", figures["keys"]))
+        half_way = (former + expected) / 2
+        return bool(former < expected and figures["hottest_share"] >= half_way) and (
+            figures["records"] >= ENOUGH_RECORDS
         )

@@ -1,4 +1,4 @@
-"""Sliced link: bytes arrive in small pieces, so that readers get every record in parts."""
+"""Sliced link: bytes arrive in small pieces, so that readers receive every record in parts."""
 
 from __future__ import annotations
 
@@ -41,21 +41,25 @@ class SliceLink(StreamToxicFault):
         return {"slicer": {**size, "delay": self.delay_us}}
 
     def baseline(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, Any]:
-        moved = self.watched(cluster, target)
-        return {"bytes_per_segment": {way: _mean(seen) for way, seen in moved.items()}}
+        traffic = self.observe_traffic(cluster, target)
+        return {
+            "bytes_per_segment": {
+                direction: _mean(counters) for direction, counters in traffic.items()
+            }
+        }
 
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
         """In effect when the segments of a link in use are no larger than a slice, and smaller than
         before where they were larger."""
-        moved, applied = self.watched(cluster, target), self.in_place(cluster, target)
-        means = {way: _mean(seen) for way, seen in moved.items()}
+        traffic, applied = self.observe_traffic(cluster, target), self.in_place(cluster, target)
+        means = {direction: _mean(counters) for direction, counters in traffic.items()}
         before = baseline.get("bytes_per_segment", {})
         largest = self.average_bytes + self.variation_bytes
-        used = {way: mean for way, mean in means.items() if mean is not None}
+        used = {direction: mean for direction, mean in means.items() if mean is not None}
         smaller = [mean <= largest for mean in used.values()]
-        larger_before = [(before.get(way) or largest + 1) > largest for way in used]
+        larger_before = [(before.get(direction) or largest + 1) > largest for direction in used]
         return Evidence(
             in_effect=self.complete(applied) and all(smaller) and any(larger_before),
             healed=not any(applied.values()),
@@ -64,6 +68,6 @@ class SliceLink(StreamToxicFault):
         )
 
 
-def _mean(seen: ConnectionCounters) -> float | None:
-    """Bytes of a segment on average; None when none was sent."""
-    return round(seen.sent / seen.segments, 1) if seen.segments else None
+def _mean(counters: ConnectionCounters) -> float | None:
+    """Mean bytes of a segment; None when none was sent."""
+    return round(counters.sent / counters.segments, 1) if counters.segments else None

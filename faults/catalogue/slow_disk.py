@@ -11,9 +11,9 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import CONTROL_GROUPS, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.disk_io import BLOCK_KB, disk_problem, on_disk, written
+from streamquake.faults.mechanisms.disk_io import BLOCK_KB, disk_problem, run_on_disk, write_to_disk
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.mechanisms.resources import is_gone, is_running
+from streamquake.faults.mechanisms.resources import is_removed, is_running
 from streamquake.topologies.model import Topology
 
 FILES = (
@@ -32,12 +32,13 @@ for file in $files; do
   esac
 done
 """
-"""$2 bytes a second in version 1, where 0 is no limit; $3 in version 2, where it is `max`."""
+"""The limit is $2 bytes per second in version 1, where 0 means no limit, and $3 in version 2, where
+`max` does."""
 INSPECT = f"""{FIND}
 for file in $files; do grep "^$device " "$file" || true; done
 """
 LIMITED_S = 0.5
-"""About how long the probe takes at the limited rate."""
+"""About how long the probe takes at the limited rate, seconds."""
 MOST_KB = 4096
 
 
@@ -48,8 +49,8 @@ class SlowDisk(NodeFault):
     The kernel throttles reads of the node's processes and the writes that they wait for (fsync,
     O_DSYNC, direct). Deferred writes are not limited on control groups of version 1 (kernel.org,
     cgroup-v1/blkio-controller), but are on version 2. In effect when a small synced write by the
-    node's own user takes at least half as long as the rate implies, and twice as long as before. A
-    restarted node has its disk at full speed.
+    node's own user takes at least half as long as the rate implies, and twice as long as before.
+    After a restart of the node the disk has its full speed.
     """
 
     name: ClassVar[str] = "slow_disk"
@@ -58,16 +59,16 @@ class SlowDisk(NodeFault):
     example: ClassVar[Mapping[str, Any]] = {"kb_per_s": 256}
 
     kb_per_s: Annotated[int, Field(ge=32, le=1024 * 1024)]
-    """Kilobytes a second, for reading and for writing each."""
+    """Kilobytes per second, for reads and writes each."""
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
         return disk_problem(topology, role)
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        """The quickest of some writes: a busy disk is slow sometimes, a limited one always."""
-        took_s = [written(cluster, target, self._probe_kb).seconds for _ in range(3)]
-        return {"write_s": min((s for s in took_s if s is not None), default=None)}
+        """The quickest of three writes: a busy disk is sometimes slow, a limited disk always."""
+        durations_s = [write_to_disk(cluster, target, self._probe_kb).seconds for _ in range(3)]
+        return {"write_s": min((s for s in durations_s if s is not None), default=None)}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         rate = self.kb_per_s * 1024
@@ -76,8 +77,8 @@ class SlowDisk(NodeFault):
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         if not is_running(cluster, target):
             return Evidence(in_effect=False, healed=True, observations={"running": False})
-        limits = on_disk(cluster, target, INSPECT, target.container).splitlines()
-        write = written(cluster, target, self._probe_kb)
+        limits = run_on_disk(cluster, target, INSPECT, target.container).splitlines()
+        write = write_to_disk(cluster, target, self._probe_kb)
         took_s, before_s = write.seconds, baseline.get("write_s") or 0.0
         enough_s = max(self._probe_kb / self.kb_per_s / 2, 2 * before_s)
         return Evidence(
@@ -88,18 +89,18 @@ class SlowDisk(NodeFault):
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        if is_gone(cluster, target):
+        if is_removed(cluster, target):
             return nothing_done(cluster)
         return _limit(cluster, target, 0, "max")
 
     @property
     def _probe_kb(self) -> int:
         """Whole blocks that take about `LIMITED_S` at the limited rate."""
-        wanted = min(MOST_KB, int(self.kb_per_s * LIMITED_S))
-        return max(BLOCK_KB, wanted // BLOCK_KB * BLOCK_KB)
+        size_kb = min(MOST_KB, int(self.kb_per_s * LIMITED_S))
+        return max(BLOCK_KB, size_kb // BLOCK_KB * BLOCK_KB)
 
 
 def _limit(cluster: Cluster, node: Node, in_v1: int, in_v2: int | str) -> InjectionTimes:
     called_ns = cluster.clock.epoch_ns()
-    on_disk(cluster, node, LIMIT, node.container, in_v1, in_v2)
+    run_on_disk(cluster, node, LIMIT, node.container, in_v1, in_v2)
     return until_now(cluster, called_ns, "blkio")

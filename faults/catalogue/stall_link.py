@@ -25,21 +25,25 @@ class StallLink(StreamToxicFault):
         return {"timeout": {"timeout": 0}}
 
     def baseline(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, Any]:
-        moved = self.watched(cluster, target)
-        return {"bytes_delivered": {way: seen.delivered for way, seen in moved.items()}}
+        traffic = self.observe_traffic(cluster, target)
+        return {
+            "bytes_delivered": {
+                direction: counters.delivered for direction, counters in traffic.items()
+            }
+        }
 
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
         """In effect when nothing more is delivered on a link that delivered before, or that
         receives bytes to deliver. An unused link is not stalled."""
-        moved, applied = self.watched(cluster, target), self.in_place(cluster, target)
-        delivered = {way: seen.delivered for way, seen in moved.items()}
-        given = {way: seen.received for way, seen in moved.items()}
-        used = sum(given.values()) + sum(baseline.get("bytes_delivered", {}).values()) > 0
+        traffic, applied = self.observe_traffic(cluster, target), self.in_place(cluster, target)
+        delivered = {direction: counters.delivered for direction, counters in traffic.items()}
+        received = {direction: counters.received for direction, counters in traffic.items()}
+        used = sum(received.values()) + sum(baseline.get("bytes_delivered", {}).values()) > 0
         return Evidence(
             in_effect=self.complete(applied) and used and not any(delivered.values()),
             healed=not any(applied.values()),
             in_place=self.complete(applied),
-            observations={"toxics": applied, "bytes_delivered": delivered, "bytes_given": given},
+            observations={"toxics": applied, "bytes_delivered": delivered, "bytes_given": received},
         )

@@ -9,7 +9,12 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.processes import before, bring_back, end_gracefully, ended
+from streamquake.faults.mechanisms.processes import (
+    end_gracefully,
+    ended_evidence,
+    process_baseline,
+    start_if_ended,
+)
 from streamquake.topologies.limits import Limit
 
 KILLED = 128 + 9
@@ -28,7 +33,7 @@ class Stop(NodeFault):
     """Seconds between TERM and KILL."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        return before(cluster, target)
+        return process_baseline(cluster, target)
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         return end_gracefully(cluster, target, self.grace_s)
@@ -39,7 +44,7 @@ class Stop(NodeFault):
         ended_by = None
         if state.exit_code is not None:
             ended_by = "KILL, after the grace" if state.exit_code == KILLED else "TERM"
-        return ended(state, baseline, ended_by=ended_by)
+        return ended_evidence(state, baseline, ended_by=ended_by)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        return bring_back(cluster, target)
+        return start_if_ended(cluster, target)

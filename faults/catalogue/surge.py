@@ -32,9 +32,9 @@ class Surge(DataFault):
     def change(self) -> WorkloadChange:
         return WorkloadChange(rate_factor=self.factor)
 
-    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """The rate of acknowledgements rose by at least a third of the requested increase: a busy
         machine reaches only part of it. Where the broker accepts no higher rate, the fault is not
         in effect."""
-        wanted = before.get("records_per_s", 0.0) * (2 + self.factor) / 3
-        return bool(seen["watched_s"] >= WATCH_S and seen["records_per_s"] > wanted)
+        threshold = before.get("records_per_s", 0.0) * (2 + self.factor) / 3
+        return bool(figures["watched_s"] >= WATCH_S and figures["records_per_s"] > threshold)

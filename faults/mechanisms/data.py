@@ -1,4 +1,4 @@
-"""Common base of all data faults: they change the load, and the acknowledged records show the
+"""Common base of all data faults: they change the load, and the acknowledged records prove the
 change.
 
 The load continues to send records whose correct result is known; only their keys, number, size or
@@ -20,12 +20,12 @@ from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChang
 
 class DataFault(Fault[WorkloadTarget]):
     """The base of every fault of `the workload`: what it changes in the load, what it requires of
-    the job, and which figures show it. The record of a run holds its name and parameters."""
+    the job, and which figures prove it. The record of a run contains its name and parameters."""
 
     target_kind: ClassVar[TargetKind] = "workload"
     usual: ClassVar[str] = "the workload"
     shows: ClassVar[tuple[str, ...]]
-    """The figures of `SteerableLoad.sent_under` that show the disturbance."""
+    """The figures of `SteerableLoad.sent_under` that prove the disturbance."""
 
     @property
     def change(self) -> WorkloadChange:
@@ -37,13 +37,13 @@ class DataFault(Fault[WorkloadTarget]):
         the next step for the user; None where the fault makes sense."""
         return None
 
-    def took_effect(self, seen: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-        """Whether the records acknowledged since its begin show it, compared with before; `before`
-        may be empty."""
+    def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+        """Whether the figures of the records acknowledged since its begin prove it, compared with
+        those before; `before` may be empty."""
         raise NotImplementedError
 
     def baseline(self, cluster: Cluster, target: WorkloadTarget) -> Mapping[str, Any]:
-        """The same figures of the ordinary load."""
+        """The same figures of the unchanged load."""
         figures = target.steering.sent_under(self.name)
         return {name: figures[name] for name in self.shows}
 
@@ -55,7 +55,7 @@ class DataFault(Fault[WorkloadTarget]):
     def evidence(
         self, cluster: Cluster, target: WorkloadTarget, baseline: Mapping[str, Any]
     ) -> Evidence:
-        """In effect while records that show it are acknowledged; healed when the load is no longer
+        """In effect while records that prove it are acknowledged; healed when the load is no longer
         changed and an ordinary record was acknowledged afterwards, or when the load has
         finished."""
         figures = target.steering.sent_under(self.name)

@@ -1,4 +1,5 @@
-"""Common functions of the faults on a node's disk: writing on it, as the node and as its keeper."""
+"""Common functions of the faults on a node's disk: write to it as the node's own user, or as the
+keeper, the container that mounts the disks."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ set -- "$folder" "$2"
 {WRITE}
 """
 """The same into the folder where device $1 is mounted."""
-TOOK = re.compile(r"copied, ([\d.e-]+) s")
+DURATION = re.compile(r"copied, ([\d.e-]+) s")
 FAILED = re.compile(r"dd: .*")
 WRITE_LIMIT_S = 30
 
@@ -48,31 +49,31 @@ def disk_problem(topology: Topology, role: str) -> str | None:
     )
 
 
-def on_disk(cluster: Cluster, node: Node, script: str, *words: object) -> str:
+def run_on_disk(cluster: Cluster, node: Node, script: str, *words: object) -> str:
     """The output of a shell script that the keeper runs in the folder of the node's disk.
 
     Raises ContainerError when it fails.
     """
-    message = cluster.disks.run(node.spec, script, *map(str, words))
-    if message.exit_code != 0:
-        raise ContainerError(f"the disk of {node.name}: {message.output.strip()[-300:]}")
-    return message.output
+    done = cluster.disks.run(node.spec, script, *map(str, words))
+    if done.exit_code != 0:
+        raise ContainerError(f"the disk of {node.name}: {done.output.strip()[-300:]}")
+    return done.output
 
 
-def written(cluster: Cluster, node: Node, kilobytes: int) -> WriteResult:
-    """Write on the node's disk, as the node's own user; as the keeper while the node is down."""
+def write_to_disk(cluster: Cluster, node: Node, kilobytes: int) -> WriteResult:
+    """Write to the node's disk, as the node's own user; as the keeper while the node is down."""
     blocks = str(max(1, kilobytes // BLOCK_KB))
     if not is_running(cluster, node):
         return _read(cluster.disks.run(node.spec, WRITE, ".", blocks).output, "keeper")
     argv = ["sh", "-c", WRITE_ON_DEVICE, "sh", cluster.disks.device_of(node.spec), blocks]
-    message = cluster.runtime.exec(node.container, argv, timeout_s=WRITE_LIMIT_S)
-    return _read(message.output, "node")
+    done = cluster.runtime.exec(node.container, argv, timeout_s=WRITE_LIMIT_S)
+    return _read(done.output, "node")
 
 
 def _read(output: str, by: Literal["node", "keeper"]) -> WriteResult:
-    failed, took = FAILED.search(output), TOOK.search(output)
-    if failed is not None or took is None:
+    failed, duration = FAILED.search(output), DURATION.search(output)
+    if failed is not None or duration is None:
         return WriteResult(
             seconds=None, answer=failed[0] if failed else output.strip()[-200:], by=by
         )
-    return WriteResult(seconds=float(took[1]), answer=output.strip().splitlines()[-1], by=by)
+    return WriteResult(seconds=float(duration[1]), answer=output.strip().splitlines()[-1], by=by)

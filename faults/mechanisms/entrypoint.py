@@ -1,8 +1,8 @@
 """A line that a fault adds to the script that starts a node's process.
 
-The script is stored in the container's own layer, so the line survives a restart of the node and
-the death of the harness, and is removed with the container. Each line ends with a mark, and only
-marked lines are removed.
+The script is stored in the container's own layer, so the line survives a restart of the node and a
+crash of the harness, and is removed with the container. Each line ends with a mark, and only marked
+lines are removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def has_line(cluster: Cluster, node: Node, mark: str) -> bool:
 def put_line(cluster: Cluster, node: Node, line: str, mark: str) -> None:
     """Insert a shell line at the start of the script, replacing one with the same mark. Raises
     ContainerError when there is no such script, or it is no shell script."""
-    first, *rest = (kept for kept in _read(cluster, node) if not _marked(kept, mark))
+    first, *rest = (other for other in _read(cluster, node) if not _marked(other, mark))
     if not first.startswith("#!") or not first.rstrip().endswith("sh"):
         raise ContainerError(
             f"{node.name}: {SCRIPT} begins with {first!r}, and a shell script was expected; this "
@@ -38,9 +38,9 @@ def put_line(cluster: Cluster, node: Node, line: str, mark: str) -> None:
 def remove_line(cluster: Cluster, node: Node, mark: str) -> None:
     """Remove the line with this mark; it need not exist."""
     lines = _read(cluster, node)
-    kept = [line for line in lines if not _marked(line, mark)]
-    if kept != lines:
-        _write(cluster, node, kept)
+    remaining = [line for line in lines if not _marked(line, mark)]
+    if remaining != lines:
+        _write(cluster, node, remaining)
 
 
 def _ending(mark: str) -> str:

@@ -1,8 +1,8 @@
 """The steps inside a TaskManager's JVM at which faults act: the method of Flink for each.
 
-Classes, methods and fields are those of Flink 1.20 and 2.2. Where a method serves an operator, the
-operator's own metric variables give its name and subtask; where it serves a whole task, the task's
-do, and the task's name contains the names of the operators chained into it.
+Classes, methods and fields are those of Flink 1.20 and 2.2. If a method serves an operator, the
+operator's metric variables contain its name and subtask. If a method serves a whole task, the
+task's variables do, and the task's name contains the names of the operators chained into it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _of_operator(clazz: str, method: str, operator: str) -> RuleLocation:
         clazz,
         method,
         "<operator_name>",
-        # An input need not be an operator: one of several inputs of an operator is not.
+        # An input need not be an operator: each of several inputs of one operator is not.
         f"it:Object = {operator};\n"
         f"operator:{OPERATOR} = it instanceof {OPERATOR} ? it : null;\n"
         "variables:java.util.Map = operator == null ? java.util.Collections.emptyMap()"

@@ -1,8 +1,8 @@
 """Faults at an exact step inside a JVM: rules that the JVM's agent applies where a step is entered.
 
 A rule acts every time the chosen operator or subtask enters its step, or the first `times` times.
-It counts its hits and stamps the first one in the JVM; rules and counters carry a mark derived from
-the fault and its parameters, and end with the JVM.
+The JVM counts how often it acts and stamps the first time; the names of rules and counters contain
+a mark derived from the fault and its parameters, and both end with the JVM.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_JVM = (ContainerStatus.EXITED, ContainerStatus.GONE, ContainerStatus.CREATED)
 EVERY_TIME = 2**31 - 1
 ROLE = "taskmanager"
 Words = Annotated[str, Field(min_length=1, pattern=r'^[^"\\\n\r]+$')]
-"""Text that a rule can contain: without double quotes, backslashes and line breaks."""
+"""Text that a rule can contain: no double quotes, backslashes or line breaks."""
 
 
 class JvmFault(NodeFault):
@@ -72,8 +72,8 @@ class JvmFault(NodeFault):
         return EVERY_TIME
 
     def script(self, nonce: str) -> str:
-        """The text of the rules. Counters live as long as the JVM, so each injection has a `nonce`
-        of its own for them."""
+        """The text of the rules. Counters live as long as the JVM, so the names of each injection's
+        counters contain a `nonce` of its own."""
         return "".join(
             self.rule(f"{self.mark} {number}", point, self._counting(nonce), self.action())
             for number, point in enumerate(self.points(), start=1)
@@ -86,15 +86,16 @@ class JvmFault(NodeFault):
         return f"streamquake-{self.name}-{digest}"
 
     def rule(self, name: str, point: RuleLocation, counting: tuple[str, str], action: str) -> str:
-        """One rule; `counting` is a further condition and the statements before the action."""
-        condition, noting = counting
+        """The text of one rule; `counting` is a further condition, and the statements before the
+        action."""
+        condition, recording = counting
         return (
             f"RULE {name}\nCLASS {point.clazz}\nMETHOD {point.method}\nAT ENTRY\nCOMPILE\n"
-            f"BIND {point.who}\nIF {' AND '.join([*self._chosen(point), condition])}\n"
-            f"DO {noting}{action}\nENDRULE\n"
+            f"BIND {point.who}\nIF {' AND '.join([*self._conditions(point), condition])}\n"
+            f"DO {recording}{action}\nENDRULE\n"
         )
 
-    def _chosen(self, point: RuleLocation) -> Iterable[str]:
+    def _conditions(self, point: RuleLocation) -> Iterable[str]:
         if self.operator is not None:
             yield f'name.contains("{self.operator}")'
         if self.subtask is not None:
@@ -104,7 +105,7 @@ class JvmFault(NodeFault):
         key = f"{PROPERTIES}{self.mark}"
         return (
             f'incrementCounter("{nonce} entered") <= {self.limit()}',
-            # The count comes last, so that the moment and place of a counted hit are always set.
+            # The count is set last, so that a counted hit always has its moment and place.
             f'System.setProperty("{key}.first", System.getProperty("{key}.first", '
             "java.time.Instant.now().toString()));\n"
             f'System.setProperty("{key}.at." + place.hashCode(), place);\n'
@@ -113,7 +114,8 @@ class JvmFault(NodeFault):
         )
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        """Measures nothing: it loads the agent ahead, so that the injection takes one command."""
+        """Measures nothing, but loads the agent before the injection, which then takes one
+        command."""
         try:
             _agent(cluster, target).load()
         except (AgentError, ContainerError) as error:
@@ -128,22 +130,23 @@ class JvmFault(NodeFault):
         return until_now(cluster, called_ns, "agent")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when every rule is in the JVM and one was hit since; healed when none is there.
+        """In effect when every rule is in the JVM and one was triggered since; healed when no rule
+        is in it.
 
         `first_hit` is the moment of the first hit, UTC, by the JVM's own clock.
         """
-        state, held = _inspect(cluster, target)
+        state, loaded = _inspect(cluster, target)
         if state.status == ContainerStatus.PAUSED:
             return Evidence(
                 in_effect=False, healed=False, observations={"status": str(state.status)}
             )
-        rules = self._of_mine(held.texts)
+        rules = self._own(loaded.texts)
         recorded = {
-            key: held.properties[f"{self.mark}.{key}"]
+            key: loaded.properties[f"{self.mark}.{key}"]
             for key in ("hits", "first")
-            if f"{self.mark}.{key}" in held.properties
+            if f"{self.mark}.{key}" in loaded.properties
         }
-        places = self._of_mine(held.properties, ".at.")
+        places = self._own(loaded.properties, ".at.")
         hits = int(recorded.get("hits", 0))
         seen = {
             "status": str(state.status),
@@ -151,30 +154,30 @@ class JvmFault(NodeFault):
             "hits": hits,
             "first_hit": recorded.get("first"),
             "at": sorted(places.values()),
-            **_refused(rules),
+            **_rule_error(rules),
         }
         return Evidence(in_effect=bool(rules) and hits > 0, healed=not rules, observations=seen)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        state, held = _inspect(cluster, target)
+        state, loaded = _inspect(cluster, target)
         if state.status == ContainerStatus.PAUSED:
             raise AgentError(f"{target.name} is frozen: its rules are removed when it runs again")
         try:
-            self._withdraw(_agent(cluster, target), held)
+            self._remove(_agent(cluster, target), loaded)
         except (AgentError, ContainerError):
-            if self._of_mine(_inspect(cluster, target)[1].texts):
+            if self._own(_inspect(cluster, target)[1].texts):
                 raise
         return until_now(cluster, called_ns, "agent")
 
-    def _withdraw(self, agent: JvmAgent, held: Rules) -> None:
-        if rules := self._of_mine(held.texts):
+    def _remove(self, agent: JvmAgent, loaded: Rules) -> None:
+        if rules := self._own(loaded.texts):
             agent.remove(rules)
-        if left := self._of_mine(held.properties):
-            agent.forget(left)
+        if properties := self._own(loaded.properties):
+            agent.forget(properties)
 
-    def _of_mine(self, held: Mapping[str, str], below: str = "") -> dict[str, str]:
-        return {name: text for name, text in held.items() if name.startswith(self.mark + below)}
+    def _own(self, loaded: Mapping[str, str], below: str = "") -> dict[str, str]:
+        return {name: text for name, text in loaded.items() if name.startswith(self.mark + below)}
 
 
 class DelayingFault(JvmFault):
@@ -210,8 +213,8 @@ def _agent(cluster: Cluster, node: Node) -> JvmAgent:
 
 
 def _inspect(cluster: Cluster, node: Node) -> tuple[ContainerState, Rules]:
-    """The node's state and the rules in its JVM; empty for a JVM that does not run, or that was
-    restarted and has no agent."""
+    """The node's state and the rules in its JVM; no rules if the JVM does not run, or was restarted
+    and has no agent."""
     none = Rules(texts={}, properties={})
     state = cluster.state(node)
     if state.status in NO_JVM or state.status == ContainerStatus.PAUSED:
@@ -225,8 +228,8 @@ def _inspect(cluster: Cluster, node: Node) -> tuple[ContainerState, Rules]:
         raise
 
 
-def _refused(rules: Mapping[str, str]) -> dict[str, str]:
+def _rule_error(rules: Mapping[str, str]) -> dict[str, str]:
     """The JVM's error when it first applied a rule, such as a wrong class or a wrong type."""
     lines = (line for text in rules.values() for line in text.splitlines())
-    message = [line for line in lines if line.startswith("org.jboss.byteman.rule.exception.")]
-    return {"refused": message[0]} if message else {}
+    errors = [line for line in lines if line.startswith("org.jboss.byteman.rule.exception.")]
+    return {"refused": errors[0]} if errors else {}

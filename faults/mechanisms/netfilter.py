@@ -23,13 +23,13 @@ from streamquake.cluster.runtime.runtime import (
 )
 
 How = Literal["silent", "reset"]
-"""What happens to a stopped packet: it is dropped without a response; or it is refused with a TCP
+"""What happens to a stopped packet: it is dropped without a response; or it is rejected with a TCP
 reset or ICMP's "port unreachable", so that its sender fails at once."""
 
 MARK = "STREAMQUAKE-"
 PROBE_LIMIT_S = 0.3
-"""How long a connection attempt waits when no answer is expected. An answer takes a millisecond
-within one network, after the start of a shell."""
+"""How long a connection attempt waits when no answer is expected. Within one network an answer
+takes a millisecond, once a shell has started."""
 UNDISTURBED_S = 3.0
 """How long an attempt waits when an answer is expected, so that a busy machine is not taken for a
 partition."""
@@ -58,12 +58,12 @@ exit !$read;
 for an answer: 0 for an answer, 1 for the end of the data, 142 for silence. The error's name goes to
 stderr."""
 
-APPLY = """exec iptables-restore --noflush -w <<END
+ADD_CHAIN = """exec iptables-restore --noflush -w <<END
 $1
 END
 """
 
-LIFT = r"""
+REMOVE_CHAIN = r"""
 saved=$(iptables-save -t filter) || exit 3
 printf '%s\n' "$saved" | grep -q "^:$1 " || exit 0
 {
@@ -77,15 +77,15 @@ INSPECT = r"""
 mark=$1 limit=$2 connect=$3; shift 3
 for at; do
   {
-    said=$(LC_ALL=C timeout "$limit" perl -e "$connect" "$at" 2>&1)
-    echo "probe $at $?" $said
+    error=$(LC_ALL=C timeout "$limit" perl -e "$connect" "$at" 2>&1)
+    echo "probe $at $?" $error
   } &
 done
 wait
 saved=$(iptables-save -c -t filter) || exit 3
 printf '%s\n' "$saved" | grep -F -e "$mark" || true
 """
-"""Try some addresses, all at once, and then show our rules with what they have counted."""
+"""Try some addresses, all at once, then print the harness's rules with their counters."""
 
 COUNTED = re.compile(r"^\[(\d+):\d+\] -A (\S+) (.*)-j (DROP|REJECT|RETURN)\b", re.M)
 PROBED = re.compile(r"^probe (\S+) (\d+) ?(.*)$", re.M)
@@ -93,36 +93,39 @@ PROBED = re.compile(r"^probe (\S+) (\d+) ?(.*)$", re.M)
 
 @dataclass(frozen=True, kw_only=True)
 class PacketRule:
-    """Packets that come in from an address, or go out to it, and what a rule does with them."""
+    """Packets that arrive from an address or are sent to it, and what happens to them."""
 
-    way: Literal["in", "out"]
+    direction: Literal["in", "out"]
     peer: str
-    """Who stands at the address, for the reader of the rule."""
+    """The name of the node or link at the address, for the comment of the rule."""
     address: str
     port: int | None = None
-    """The TCP port at the near or far end that makes it one link's; None for everything."""
+    """The TCP port, at the near or the far end, that limits the rule to one link; None for all
+    packets."""
     port_is: Literal["far", "near"] = "far"
     passes: bool = False
-    """Counted but not stopped, to show that this way is still open."""
+    """Whether packets are only counted, to prove that this direction is still open."""
     opening: bool = False
-    """Only packets that open a connection."""
+    """Whether only packets that open a connection match."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PacketFilterState:
-    """What one look into a namespace has shown."""
+    """The state of a namespace at one poll."""
 
     answers: Mapping[str, str]
-    """`address:port` tried from there -> `connected`, `refused`, `timed out`, or other words."""
+    """`address:port` that was tried from the namespace -> `connected`, `refused`, `timed out`, or
+    another error."""
     in_place: bool
-    """Whether the chain is there."""
+    """Whether the chain exists."""
     stopped: int
     passed: int
-    """Packets that its rules have stopped, and that its counting rules have let pass."""
+    """Packets that its counting rules let pass; `stopped` are those that its other rules
+    stopped."""
     probes_stopped: int
-    """Those of the stopped packets that belong to our own attempts."""
-    others: bool
-    """Whether the chain of another of our injections is there."""
+    """The stopped packets that belong to the harness's own attempts."""
+    other_chains: bool
+    """Whether the chain of another injection exists."""
 
 
 def chain_named(*words: str) -> str:
@@ -130,28 +133,29 @@ def chain_named(*words: str) -> str:
     return MARK + hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
 
 
-def apply(
-    runtime: ContainerRuntime, container: str, chain: str, blocks: Sequence[PacketRule], how: How
+def add_chain(
+    runtime: ContainerRuntime, container: str, chain: str, rules: Sequence[PacketRule], how: How
 ) -> None:
-    """Lay a chain in a container's namespace; laid already is fine. Raises ContainerError."""
-    lift_first = f":{chain} - [0:0]"  # also empties a chain that is there
+    """Add a chain in a container's namespace; an existing one is replaced. Raises
+    ContainerError."""
+    declaration = f":{chain} - [0:0]"  # also empties an existing chain
     jumps = [f"-I {hook} 1 -j {chain}" for hook in ("INPUT", "OUTPUT")]
-    rules = [f"-A {chain} {rule}" for block in blocks for rule in _rules(block, how)]
-    document = "\n".join(["*filter", lift_first, *rules, *jumps, "COMMIT"])
-    done = runtime.in_network_namespace(container, ["sh", "-c", APPLY, "sh", document])
+    lines = [f"-A {chain} {line}" for rule in rules for line in _lines(rule, how)]
+    document = "\n".join(["*filter", declaration, *lines, *jumps, "COMMIT"])
+    done = runtime.in_network_namespace(container, ["sh", "-c", ADD_CHAIN, "sh", document])
     if done.exit_code != 0:
-        raise ContainerError(f"{container}: packet rules could not be laid: {done.output}")
+        raise ContainerError(f"{container}: packet rules could not be added: {done.output}")
 
 
-def lift(runtime: ContainerRuntime, container: str, chain: str) -> None:
-    """Remove a chain and the jumps to it. Not there, or the container has ended: fine."""
-    done = in_namespace(runtime, container, ["sh", "-c", LIFT, "sh", chain])
+def remove_chain(runtime: ContainerRuntime, container: str, chain: str) -> None:
+    """Remove a chain and the jumps to it. It need not exist, and the container may have ended."""
+    done = in_namespace(runtime, container, ["sh", "-c", REMOVE_CHAIN, "sh", chain])
     if done is not None and done.exit_code != 0:
         raise ContainerError(f"{container}: packet rules could not be removed: {done.output}")
 
 
-def count_anew(runtime: ContainerRuntime, container: str, chain: str) -> None:
-    """Set the counters of a chain to nothing. Not there, or the container has ended: fine."""
+def reset_counters(runtime: ContainerRuntime, container: str, chain: str) -> None:
+    """Set the counters of a chain to zero. It need not exist, and the container may have ended."""
     in_namespace(runtime, container, ["iptables", "-w", "-Z", chain])
 
 
@@ -184,7 +188,7 @@ def poll(
         stopped=sum(n for verdict, _, n in counted if verdict != "RETURN"),
         passed=sum(n for verdict, _, n in counted if verdict == "RETURN"),
         probes_stopped=sum(n for verdict, probes, n in counted if probes and verdict != "RETURN"),
-        others=bool(chains - {chain}),
+        other_chains=bool(chains - {chain}),
     )
 
 
@@ -200,36 +204,36 @@ def in_namespace(
         return None
 
 
-def _rules(block: PacketRule, how: How) -> list[str]:
-    """One block as iptables writes it, without its chain. What is stopped is counted by two rules:
-    packets of our own attempts, and all others."""
-    words = ["-s" if block.way == "in" else "-d", block.address]
+def _lines(rule: PacketRule, how: How) -> list[str]:
+    """A rule in the notation of iptables, without its chain. Stopped packets are counted by two
+    lines: one for the harness's own attempts, one for all other packets."""
+    words = ["-s" if rule.direction == "in" else "-d", rule.address]
     tcp = ["-p", "tcp"]
     port = []
-    if block.port is not None:
-        at_source = (block.way == "in") == (block.port_is == "far")
-        port = ["--sport" if at_source else "--dport", str(block.port)]
-    comment = ["-m", "comment", "--comment", f'"streamquake: {block.way} {block.peer}"']
-    if block.passes:
+    if rule.port is not None:
+        at_source = (rule.direction == "in") == (rule.port_is == "far")
+        port = ["--sport" if at_source else "--dport", str(rule.port)]
+    comment = ["-m", "comment", "--comment", f'"streamquake: {rule.direction} {rule.peer}"']
+    if rule.passes:
         return [" ".join([*words, *(tcp if port else []), *port, *comment, "-j", "RETURN"])]
-    # A port before the match of several ports, which has an option of the same name.
+    # `--sport` precedes the multiport match, which has options of the same name.
     some = [*tcp, *port]
     probes = [*some, "-m", "multiport", "--ports", PROBE_PORTS]
     if how == "silent":
-        syn = ["--syn"] if block.opening else []
+        syn = ["--syn"] if rule.opening else []
         kinds = [[*probes, *syn], [*some, *syn] if port or syn else []]
         return [" ".join([*words, *kind, *comment, "-j", "DROP"]) for kind in kinds]
-    # The refusals themselves (resets, ICMP) must get through to those whom they tell.
-    flags = ["--syn"] if block.opening else ["!", "--tcp-flags", "RST", "RST"]
+    # The rejections themselves (resets, ICMP) must reach the sender.
+    flags = ["--syn"] if rule.opening else ["!", "--tcp-flags", "RST", "RST"]
     reset = ["-j", "REJECT", "--reject-with", "tcp-reset"]
-    rules = [[*words, *kind, *flags, *comment, *reset] for kind in (probes, some)]
-    if not port and not block.opening:
-        rules.append([*words, "-p", "udp", *comment, "-j", "REJECT"])
-    return [" ".join(rule) for rule in rules]
+    lines = [[*words, *kind, *flags, *comment, *reset] for kind in (probes, some)]
+    if not port and not rule.opening:
+        lines.append([*words, "-p", "udp", *comment, "-j", "REJECT"])
+    return [" ".join(line) for line in lines]
 
 
 def _answer(exit_code: int, message: str) -> str:
-    """What came of an attempt: 124 is `timeout`'s own exit code."""
+    """The outcome of an attempt: 124 is `timeout`'s own exit code."""
     if exit_code == 0:
         return "connected"
     if exit_code == 124 or TIMED_OUT in message:

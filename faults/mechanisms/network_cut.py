@@ -24,9 +24,9 @@ from streamquake.faults.mechanisms.netfilter import (
     How,
     PacketFilterState,
     PacketRule,
-    apply,
+    add_chain,
     chain_named,
-    lift,
+    remove_chain,
 )
 from streamquake.faults.mechanisms.parallel import at_once
 from streamquake.faults.mechanisms.reachability import (
@@ -42,7 +42,7 @@ ExpectedOutcome = Literal["stopped", "unanswered", "open"]
 """The expected outcome of an attempt: its packets are stopped, or only the answer to them; or
 neither."""
 
-Blocks = Mapping[str, Sequence[PacketRule]]
+NamespaceRules = Mapping[str, Sequence[PacketRule]]
 """Container -> the rules that are added in its namespace."""
 
 
@@ -53,14 +53,14 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
 
     how: How = "silent"
     """silent: packets are dropped, as when a machine lost power; peers notice by timeout only.
-    reset: the sender is refused at once."""
+    reset: they are rejected, and the sender fails at once."""
 
-    def blocks(self, cluster: Cluster, target: TargetT) -> Blocks:
-        """The packets to stop, and where. Raises ValueError when there are none."""
+    def rules(self, cluster: Cluster, target: TargetT) -> NamespaceRules:
+        """The packets to stop, by namespace. Raises ValueError when there are none."""
         raise NotImplementedError
 
     def attempts(self, cluster: Cluster, target: TargetT) -> Iterable[ConnectionAttempt]:
-        """The attempts that show the effect, without those of nodes that have ended."""
+        """The connection attempts that prove the effect, without those of nodes that have ended."""
         raise NotImplementedError
 
     def expected(
@@ -71,25 +71,25 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
 
     def baseline(self, cluster: Cluster, target: TargetT) -> Mapping[str, Any]:
         """The outcome of the attempts before the injection."""
-        _, answers = self._heard(cluster, target, self.attempts(cluster, target))
+        _, answers = self._poll_answered(cluster, target, self.attempts(cluster, target))
         return {"answers": _named(answers)}
 
     def inject(self, cluster: Cluster, target: TargetT) -> InjectionTimes:
-        chain, blocks = chain_of(self, target), self.blocks(cluster, target)
+        chain, rules = chain_of(self, target), self.rules(cluster, target)
 
-        def in_place(container: str) -> None:
-            apply(cluster.runtime, container, chain, blocks[container], self.how)
+        def add(container: str) -> None:
+            add_chain(cluster.runtime, container, chain, rules[container], self.how)
 
-        return in_place_everywhere(cluster, in_place, blocks)
+        return run_in_namespaces(cluster, add, rules)
 
     def evidence(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Evidence:
-        """In effect when attempts that were answered before fail in the expected way, those that
-        must still be answered are, and the rules have counted packets."""
+        """In effect when attempts that were answered before now fail in the expected way, attempts
+        that must still be answered are answered, and the rules have counted packets."""
         before = baseline.get("answers", {})
-        containers = self.blocks(cluster, target)
+        containers = self.rules(cluster, target)
         tried = [attempt_named(name) for name in before] or list(self.attempts(cluster, target))
         expected = {a: self.expected(cluster, target, a) for a in tried}
-        found, answers = self._seen(cluster, target, containers, expected)
+        found, answers = self._poll(cluster, target, containers, expected)
         places = [found[container] for container in containers]
         applied = [place is not None and place.in_place for place in places]
         compared = {
@@ -97,14 +97,14 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
             for attempt, answer in answers.items()
             if before.get(attempt.name, "connected") in ANSWERS
         }
-        as_cut = [self._fits(expected[a], answer) for a, answer in compared.items()]
-        blocks = [block for in_place_there in containers.values() for block in in_place_there]
+        as_expected = [self._fits(expected[a], answer) for a, answer in compared.items()]
+        rules = [rule for added in containers.values() for rule in added]
         counted = (
-            _sum(places, "stopped") > 0 or all(block.passes for block in blocks),
-            _sum(places, "passed") > 0 or not any(block.passes for block in blocks),
+            _sum(places, "stopped") > 0 or all(rule.passes for rule in rules),
+            _sum(places, "passed") > 0 or not any(rule.passes for rule in rules),
         )
         return Evidence(
-            in_effect=all(applied) and bool(compared) and all(as_cut) and all(counted),
+            in_effect=all(applied) and bool(compared) and all(as_expected) and all(counted),
             healed=not any(applied) and _answered_again(cluster, found.values(), compared),
             in_place=all(applied),
             observations={
@@ -124,31 +124,33 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
     ) -> InjectionTimes:
         chain = chain_of(self, target)
 
-        def lifted(container: str) -> None:
-            lift(cluster.runtime, container, chain)
+        def remove(container: str) -> None:
+            remove_chain(cluster.runtime, container, chain)
 
-        return in_place_everywhere(cluster, lifted, self.blocks(cluster, target))
+        return run_in_namespaces(cluster, remove, self.rules(cluster, target))
 
-    def _seen(
+    def _poll(
         self,
         cluster: Cluster,
         target: TargetT,
-        containers: Blocks,
+        containers: NamespaceRules,
         expected: Mapping[ConnectionAttempt, ExpectedOutcome],
     ) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
-        """The state of the namespaces, and the outcome of the attempts. Attempts without an
-        expected answer get less time, as long as one of the fault's rules is in place."""
+        """The state of the namespaces, and the outcome of the attempts. Attempts from which no
+        answer is expected get less time, as long as one of the fault's rules is in place."""
         silent = {a for a, what in expected.items() if self._fits(what, TIMED_OUT)}
-        found, answers = self._heard(cluster, target, expected.keys() - silent)
+        found, answers = self._poll_answered(cluster, target, expected.keys() - silent)
         # The rules are read last, so that their counters include the attempts.
-        shown, unheard = poll_namespaces(cluster, chain_of(self, target), containers, silent)
+        last_found, unanswered = poll_namespaces(
+            cluster, chain_of(self, target), containers, silent
+        )
         late: Mapping[ConnectionAttempt, str] = {}
-        if not any(place is not None and place.in_place for place in shown.values()):
-            slow = [a for a, answer in unheard.items() if answer == TIMED_OUT]
-            _, late = self._heard(cluster, target, slow)
-        return {**found, **shown}, {**answers, **unheard, **late}
+        if not any(place is not None and place.in_place for place in last_found.values()):
+            slow = [a for a, answer in unanswered.items() if answer == TIMED_OUT]
+            _, late = self._poll_answered(cluster, target, slow)
+        return {**found, **last_found}, {**answers, **unanswered, **late}
 
-    def _heard(
+    def _poll_answered(
         self, cluster: Cluster, target: TargetT, attempts: Iterable[ConnectionAttempt]
     ) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
         """The outcome of attempts that must be answered: an answer ends them at once, so they may
@@ -174,19 +176,19 @@ def attempts_between(cluster: Cluster, source: Node, target: Node) -> list[Conne
     return [direct_attempt(cluster, source, target), *link_attempts(cluster, source, target)]
 
 
-def to_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[PacketRule]:
+def rules_to_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[PacketRule]:
     """At a link's source: the packets that it sends into its links."""
     ip = cluster.links.proxy_ip
-    return [PacketRule(way="out", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
+    return [PacketRule(direction="out", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
 
 
-def from_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[PacketRule]:
+def rules_from_proxy(cluster: Cluster, paths: Iterable[LinkPath]) -> list[PacketRule]:
     """At a link's source: the packets that it receives from its links."""
     ip = cluster.links.proxy_ip
-    return [PacketRule(way="in", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
+    return [PacketRule(direction="in", peer=p.name, address=ip, port=p.proxy_port) for p in paths]
 
 
-def in_place_everywhere(
+def run_in_namespaces(
     cluster: Cluster, act: Callable[[str], None], containers: Iterable[str]
 ) -> InjectionTimes:
     """Run an action in several namespaces at once; returns its times."""
@@ -202,7 +204,7 @@ def _answered_again(
     answers: Mapping[ConnectionAttempt, str],
 ) -> bool:
     """Whether running nodes answer, or another injection may explain why they do not."""
-    if any(place is not None and place.others for place in places):
+    if any(place is not None and place.other_chains for place in places):
         return True
     silent = {attempt.target for attempt, answer in answers.items() if answer not in ANSWERS}
     states = (cluster.state(cluster.node(name)).status for name in silent)

@@ -1,5 +1,5 @@
-"""Partitions around one node: it is separated from some of the others by rules in its own namespace
-alone."""
+"""Partitions around one node: rules in its own namespace alone separate it from some of the other
+nodes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import TargetKind
 from streamquake.faults.mechanisms.netfilter import PacketRule
 from streamquake.faults.mechanisms.network_cut import (
-    Blocks,
     ExpectedOutcome,
+    NamespaceRules,
     NetworkCutFault,
     attempts_between,
-    from_proxy,
-    to_proxy,
+    rules_from_proxy,
+    rules_to_proxy,
 )
 from streamquake.faults.mechanisms.reachability import ConnectionAttempt
 from streamquake.topologies.model import Topology
@@ -30,7 +30,7 @@ WORKERS = 8
 
 
 class NodeIsolationFault(NetworkCutFault[Node]):
-    """The base of faults that separate a node from some others, both ways."""
+    """The base of faults that separate a node from some other nodes, in both directions."""
 
     target_kind: ClassVar[TargetKind] = "nodes"
 
@@ -43,40 +43,43 @@ class NodeIsolationFault(NetworkCutFault[Node]):
         return ()
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        if not self.blocks(cluster, target)[target.container]:
+        if not self.rules(cluster, target)[target.container]:
             raise ValueError(f"{self.name} leaves {target.name} as it is: too few nodes to divide")
         return super().inject(cluster, target)
 
-    def blocks(self, cluster: Cluster, target: Node) -> Blocks:
+    def rules(self, cluster: Cluster, target: Node) -> NamespaceRules:
         cut_off = self.cut_off(cluster, target)
-        seen = self.still_reachable(cluster, target)
+        reachable = self.still_reachable(cluster, target)
         return {
             target.container: [
-                *(block for peer in cut_off for block in _both_ways(peer)),
-                *self.link_blocks(cluster, target, cut_off),
-                *(PacketRule(way="in", peer=p.name, address=p.ip, passes=True) for p in seen),
+                *(rule for peer in cut_off for rule in _both_ways(peer)),
+                *self.link_rules(cluster, target, cut_off),
+                *(
+                    PacketRule(direction="in", peer=p.name, address=p.ip, passes=True)
+                    for p in reachable
+                ),
             ]
         }
 
-    def link_blocks(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[PacketRule]:
-        """The packets to stop on the node's links to the nodes it is separated from; their links to
-        it are stopped by their own rules."""
+    def link_rules(self, cluster: Cluster, node: Node, peers: Sequence[Node]) -> list[PacketRule]:
+        """The packets to stop on the node's links to the nodes that it is separated from; the rules
+        of those nodes stop their links to it."""
         paths = [path for peer in peers for path in cluster.links.between(node.name, peer.name)]
-        return [*to_proxy(cluster, paths), *from_proxy(cluster, paths)]
+        return [*rules_to_proxy(cluster, paths), *rules_from_proxy(cluster, paths)]
 
     def attempts(self, cluster: Cluster, target: Node) -> Iterable[ConnectionAttempt]:
         cut_off = self.cut_off(cluster, target)
-        requested = (*cut_off, *self.still_reachable(cluster, target))
+        peers = (*cut_off, *self.still_reachable(cluster, target))
         with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-            there = pool.map(lambda peer: attempts_between(cluster, target, peer), requested)
-            back = pool.map(lambda peer: attempts_between(cluster, peer, target)[:1], cut_off)
-            return list(chain.from_iterable((*there, *back)))
+            outgoing = pool.map(lambda peer: attempts_between(cluster, target, peer), peers)
+            incoming = pool.map(lambda peer: attempts_between(cluster, peer, target)[:1], cut_off)
+            return list(chain.from_iterable((*outgoing, *incoming)))
 
     def expected(
         self, cluster: Cluster, target: Node, attempt: ConnectionAttempt
     ) -> ExpectedOutcome:
-        seen = {peer.name for peer in self.still_reachable(cluster, target)}
-        return "open" if attempt.target in seen else "stopped"
+        reachable = {peer.name for peer in self.still_reachable(cluster, target)}
+        return "open" if attempt.target in reachable else "stopped"
 
 
 def members(cluster: Cluster, node: Node, among: Among) -> list[Node]:
@@ -93,14 +96,14 @@ def members(cluster: Cluster, node: Node, among: Among) -> list[Node]:
 def too_few(topology: Topology, role: str, needed: int, what: str) -> str | None:
     """Why the service of a role has too few nodes, or None."""
     service = role.partition("/")[0]
-    there = sum(group.count for group in topology.services[service].nodes.values())
-    if there >= needed:
+    existing = sum(group.count for group in topology.services[service].nodes.values())
+    if existing >= needed:
         return None
-    return f"{what} needs {needed} nodes or more, and {service} has {there}; raise a `count`"
+    return f"{what} needs {needed} nodes or more, and {service} has {existing}; raise a `count`"
 
 
 def _both_ways(peer: Node) -> list[PacketRule]:
     return [
-        PacketRule(way="in", peer=peer.name, address=peer.ip),
-        PacketRule(way="out", peer=peer.name, address=peer.ip),
+        PacketRule(direction="in", peer=peer.name, address=peer.ip),
+        PacketRule(direction="out", peer=peer.name, address=peer.ip),
     ]

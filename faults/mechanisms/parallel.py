@@ -16,6 +16,6 @@ def at_once(act: Callable[[T], R], places: Collection[T]) -> list[R]:
     if len(places) <= 1:
         return [act(place) for place in places]
     with ThreadPoolExecutor(max_workers=len(places)) as pool:
-        # Not `map`, which skips actions that had not begun when one fails.
-        began = [pool.submit(act, place) for place in places]
-    return [each.result() for each in began]
+        # Not `map`: when one action fails, it skips those that have not begun.
+        futures = [pool.submit(act, place) for place in places]
+    return [future.result() for future in futures]

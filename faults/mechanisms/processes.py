@@ -1,4 +1,4 @@
-"""Common functions of the faults on a node's processes: end a node, inspect it, start it again."""
+"""Common functions of the faults on a node's processes: end a node, inspect it, restart it."""
 
 from __future__ import annotations
 
@@ -12,29 +12,34 @@ from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 
-BACK = (ContainerStatus.RUNNING, ContainerStatus.GONE)
-"""A node in one of these states is not held down: it runs, or another process has removed it."""
-LOOK_EVERY_S = 0.02
+RUNNING_OR_REMOVED = (ContainerStatus.RUNNING, ContainerStatus.GONE)
+"""In one of these states no fault keeps the node down: it runs, or another process has removed
+it."""
+POLL_INTERVAL_S = 0.02
 
 
-def before(cluster: Cluster, node: Node) -> Mapping[str, Any]:
-    """The properties that distinguish a later start or end of the node from earlier ones."""
+def process_baseline(cluster: Cluster, node: Node) -> Mapping[str, Any]:
+    """The state of the main process, by which a later start or end is distinguished from earlier
+    ones."""
     state = cluster.state(node)
     return {"status": str(state.status), "pid": state.pid, "started_at": state.started_at}
 
 
-def ended(state: ContainerState, baseline: Mapping[str, Any], **observations: Any) -> Evidence:
-    """In effect when the main process that ran before has ended; its exit code is the evidence."""
-    there_before = baseline.get("status") != ContainerStatus.EXITED
+def ended_evidence(
+    state: ContainerState, baseline: Mapping[str, Any], **observations: Any
+) -> Evidence:
+    """In effect when the main process, which ran before, has ended; its exit code is the
+    evidence."""
+    existed_before = baseline.get("status") != ContainerStatus.EXITED
     return Evidence(
-        in_effect=state.status == ContainerStatus.EXITED and there_before,
-        healed=state.status in BACK,
-        observations={**about(state), **observations},
+        in_effect=state.status == ContainerStatus.EXITED and existed_before,
+        healed=state.status in RUNNING_OR_REMOVED,
+        observations={**state_observations(state), **observations},
     )
 
 
-def about(state: ContainerState) -> Mapping[str, Any]:
-    """A container's state in the form of evidence."""
+def state_observations(state: ContainerState) -> Mapping[str, Any]:
+    """A container's state as observations of an evidence."""
     return {
         "status": str(state.status),
         "exit_code": state.exit_code,
@@ -55,7 +60,7 @@ def await_end(cluster: Cluster, node: Node, within_s: float) -> bool:
 
     try:
         wait_until(
-            pending, what=node.name, limit_s=within_s, clock=cluster.clock, every_s=LOOK_EVERY_S
+            pending, what=node.name, limit_s=within_s, clock=cluster.clock, every_s=POLL_INTERVAL_S
         )
     except NotReadyInTime:
         return False
@@ -71,8 +76,8 @@ def end_gracefully(cluster: Cluster, node: Node, grace_s: float) -> InjectionTim
     return until_now(cluster, called.called_ns, called.how)
 
 
-def bring_back(cluster: Cluster, node: Node) -> InjectionTimes:
-    """Start the node again if it has ended; a removed node is left so."""
-    if cluster.state(node).status in BACK:
+def start_if_ended(cluster: Cluster, node: Node) -> InjectionTimes:
+    """Restart the node if it has ended; a removed node is not created again."""
+    if cluster.state(node).status in RUNNING_OR_REMOVED:
         return nothing_done(cluster)
     return cluster.start_again(node)

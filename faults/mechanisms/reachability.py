@@ -1,4 +1,5 @@
-"""Which nodes reach which: connection attempts between the nodes of a run, started inside them."""
+"""Reachability between the nodes of a run: connection attempts that are started inside the
+nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from streamquake.faults.mechanisms.netfilter import (
 from streamquake.faults.mechanisms.parallel import at_once
 
 CLOSED_PORT = 9
-"""Used where a node listens on no other port: its kernel refuses, which is an answer as well."""
+"""Used where a node listens on no port: its kernel refuses the connection, which is also an
+answer."""
 ANSWERS = ("connected", "refused")
 """The outcomes of an attempt when packets pass both ways."""
 
@@ -29,8 +31,8 @@ HOLD = r"""
 limit=$1 connect=$2 sends=$3; shift 3
 for at; do
   {
-    said=$(LC_ALL=C timeout "$limit" perl -e "$connect" "$at" "$sends" 2>&1)
-    echo "held $at $?" $said
+    error=$(LC_ALL=C timeout "$limit" perl -e "$connect" "$at" "$sends" 2>&1)
+    echo "held $at $?" $error
   } &
 done
 wait
@@ -67,13 +69,13 @@ def attempt_named(name: str) -> ConnectionAttempt:
 
 def direct_attempt(cluster: Cluster, source: Node, target: Node) -> ConnectionAttempt:
     """An attempt that bypasses the proxy, on a port where the target listens if there is one."""
-    led_away = {path.target_port for path in cluster.links.between(source.name, target.name)}
-    ports = [port for port in _listening(cluster, target) if port not in led_away]
+    link_ports = {path.target_port for path in cluster.links.between(source.name, target.name)}
+    ports = [port for port in _listening(cluster, target) if port not in link_ports]
     return ConnectionAttempt(source.name, target.name, min(ports, default=CLOSED_PORT))
 
 
 def link_attempts(cluster: Cluster, source: Node, target: Node) -> list[ConnectionAttempt]:
-    """An attempt for every link that leads from one node to the other."""
+    """An attempt for every link from one node to the other."""
     ports = {path.target_port for path in cluster.links.between(source.name, target.name)}
     return [ConnectionAttempt(source.name, target.name, port) for port in sorted(ports)]
 
@@ -94,18 +96,18 @@ def hold_connections(
     `UNDISTURBED_S`."""
     tries = _by_source(cluster, attempts)
 
-    def tried(container: str) -> dict[str, str]:
+    def connect(container: str) -> dict[str, str]:
         addresses = sorted(tries[container].values())
         argv = ["bash", "-c", HOLD, "bash", str(UNDISTURBED_S), CONNECT, sends, *addresses]
         done = in_namespace(cluster.runtime, container, argv)
         if done is None:
             return {}
-        arrived = {
-            at: _came_of(int(code), message) for at, code, message in HELD.findall(done.output)
+        outcomes = {
+            at: _outcome(int(code), message) for at, code, message in HELD.findall(done.output)
         }
-        return {a.name: arrived[at] for a, at in tries[container].items() if at in arrived}
+        return {a.name: outcomes[at] for a, at in tries[container].items() if at in outcomes}
 
-    return {name: message for found in at_once(tried, tries) for name, message in found.items()}
+    return {name: outcome for found in at_once(connect, tries) for name, outcome in found.items()}
 
 
 def poll_namespaces(
@@ -123,15 +125,15 @@ def poll_namespaces(
     tries: dict[str, dict[ConnectionAttempt, str]] = {container: {} for container in containers}
     tries |= _by_source(cluster, attempts)
 
-    def seen(container: str) -> PacketFilterState | None:
+    def poll_one(container: str) -> PacketFilterState | None:
         addresses = sorted(set(tries[container].values()))
         return poll(cluster.runtime, container, chain, addresses, limit_s)
 
-    found = dict(zip(tries, at_once(seen, tries), strict=True))
+    found = dict(zip(tries, at_once(poll_one, tries), strict=True))
     answers = {
-        attempt: shown.answers[at]
-        for container, shown in found.items()
-        if shown is not None
+        attempt: state.answers[at]
+        for container, state in found.items()
+        if state is not None
         for attempt, at in tries[container].items()
     }
     return found, answers
@@ -149,7 +151,7 @@ def _by_source(
     return found
 
 
-def _came_of(exit_code: int, message: str) -> str:
+def _outcome(exit_code: int, message: str) -> str:
     """The outcome of `CONNECT`, by its exit code and message."""
     for word in ("reset", "refused"):
         if word in message:
@@ -160,8 +162,8 @@ def _came_of(exit_code: int, message: str) -> str:
 
 
 def _listening(cluster: Cluster, node: Node) -> set[int]:
-    """The ports on which a node accepts connections from others."""
-    message = cluster.runtime.in_network_namespace(node.container, ["ss", "-ltnH"]).output
+    """The ports on which a node accepts connections from other nodes."""
+    listed = cluster.runtime.in_network_namespace(node.container, ["ss", "-ltnH"]).output
     open_to_all = ("0.0.0.0", "*", "[::]")
     own = (node.ip, f"[::ffff:{node.ip}]")
-    return {int(port) for at, port in LISTENING.findall(message) if at in (*open_to_all, *own)}
+    return {int(port) for at, port in LISTENING.findall(listed) if at in (*open_to_all, *own)}

@@ -13,7 +13,7 @@ from streamquake.topologies.model import NodeGroup, Topology
 PROBE = ".streamquake-probe"
 """A file that is written to probe a disk or the memory, and removed at once."""
 
-LOOK_LIMIT_S = 20
+COMMAND_LIMIT_S = 20
 """How long a quick command inside a node may take on a busy machine, seconds."""
 
 
@@ -28,12 +28,12 @@ def is_running(cluster: Cluster, node: Node) -> bool:
     return cluster.state(node).status == ContainerStatus.RUNNING
 
 
-def is_gone(cluster: Cluster, node: Node) -> bool:
+def is_removed(cluster: Cluster, node: Node) -> bool:
     return cluster.state(node).status == ContainerStatus.GONE
 
 
 def run_inside(
-    cluster: Cluster, node: Node, argv: Sequence[str], timeout_s: float = LOOK_LIMIT_S
+    cluster: Cluster, node: Node, argv: Sequence[str], timeout_s: float = COMMAND_LIMIT_S
 ) -> ExecResult:
     """The result of a command in the node, whatever its exit code. The command must be safe to run
     twice: it is repeated when the engine loses the output. Raises ContainerError."""
@@ -45,10 +45,10 @@ def run_script_inside(cluster: Cluster, node: Node, script: str, *words: object)
 
     It must be safe to run twice, as with `run_inside`. Raises ContainerError when it fails.
     """
-    message = run_inside(cluster, node, ["sh", "-c", script, "sh", *map(str, words)])
-    if message.exit_code != 0:
+    done = run_inside(cluster, node, ["sh", "-c", script, "sh", *map(str, words)])
+    if done.exit_code != 0:
         raise ContainerError(
-            f"{node.name}: `{script}` failed with exit code {message.exit_code}: "
-            f"{message.output.strip()[-300:]}"
+            f"{node.name}: `{script}` failed with exit code {done.exit_code}: "
+            f"{done.output.strip()[-300:]}"
         )
-    return message.output
+    return done.output

@@ -44,27 +44,31 @@ class ToxicFault(LinkFault):
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]
     ) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        anew = [
+        recreated = [
             path.name
             for path in target.paths
             for name, _, _ in self._toxics()
             if cluster.links.remove_toxic(path, name)
         ]
-        how = f"toxiproxy, recreated: {', '.join(dict.fromkeys(anew))}" if anew else "toxiproxy"
+        how = (
+            f"toxiproxy, recreated: {', '.join(dict.fromkeys(recreated))}"
+            if recreated
+            else "toxiproxy"
+        )
         return until_now(cluster, called_ns, how)
 
     def in_place(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, list[str]]:
         """Path -> the fault's toxics that its proxy has."""
-        proxy, ours = proxy_of(cluster), {name for name, _, _ in self._toxics()}
+        proxy, names = proxy_of(cluster), {name for name, _, _ in self._toxics()}
         paths = target.paths
-        return {path.name: sorted(ours & proxy.toxics(path.name).keys()) for path in paths}
+        return {path.name: sorted(names & proxy.toxics(path.name).keys()) for path in paths}
 
     def complete(self, in_place: Mapping[str, list[str]]) -> bool:
         """Whether every path has all toxics of the fault."""
-        wanted = len(list(self._toxics()))
-        return bool(in_place) and all(len(found) == wanted for found in in_place.values())
+        expected = len(list(self._toxics()))
+        return bool(in_place) and all(len(found) == expected for found in in_place.values())
 
-    def watched(
+    def observe_traffic(
         self, cluster: Cluster, target: LinkTarget
     ) -> Mapping[Direction, ConnectionCounters]:
         """The traffic on the link during `WATCH_S`, in each disturbed direction."""

@@ -58,7 +58,7 @@ class WorkloadChange:
     """How many records from the first one on end in the middle of their JSON."""
 
     @property
-    def seen_inside(self) -> bool:
+    def changes_only_content(self) -> bool:
         """Whether only the content of the records shows the change; their keys, sizes and rate do
         not."""
         return bool(self.late or self.copies or self.malformed_records)

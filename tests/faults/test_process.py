@@ -292,7 +292,7 @@ def test_a_worker_that_does_not_answer_is_not_taken_for_one_without_an_executor(
 
 
 def test_executors_run_on_workers_alone() -> None:
-    assert "aim at a worker" in str(KillExecutor.role_problem(WIDE, "spark/driver"))
+    assert "target a worker" in str(KillExecutor.role_problem(WIDE, "spark/driver"))
 
 
 def _no_process(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:

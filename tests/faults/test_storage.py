@@ -62,7 +62,9 @@ def test_what_makes_no_sense_is_refused(fault: Fault, target: str, words: str) -
 
 
 def test_one_broker_has_no_followers() -> None:
-    assert "nothing is copied" in str(fault_target_problem(ShrinkIsr(), "kafka/broker-1", TOPOLOGY))
+    assert "nothing is replicated" in str(
+        fault_target_problem(ShrinkIsr(), "kafka/broker-1", TOPOLOGY)
+    )
 
 
 def test_faults_that_lose_data_are_never_drawn() -> None:

@@ -59,7 +59,7 @@ class WorkloadChangeLog:
         self.definition = self._definition_of(changes)
         self._scheduled_changes = changes
         active = active_changes(changes, change.at_record)
-        inspects_content = any(newest.change.seen_inside for newest in active.values())
+        inspects_content = any(newest.change.changes_only_content for newest in active.values())
         self._intervals.append(
             ChangeInterval(active=tuple(active), began_ns=now_ns, inspects_content=inspects_content)
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ContainerStatus, ExecResult
-from streamquake.faults.mechanisms.netfilter import APPLY, INSPECT, LIFT, PROBE_PORTS
+from streamquake.faults.mechanisms.netfilter import ADD_CHAIN, INSPECT, PROBE_PORTS, REMOVE_CHAIN
 from streamquake.faults.mechanisms.reachability import HOLD
 from tests.fakes import FakeToxiproxy
 
@@ -93,7 +93,7 @@ class Table:
         for hook, jumps in self.jumps.items():
             self.jumps[hook] = [jump for jump in jumps if jump != chain]
 
-    def count_anew(self, chain: str) -> None:
+    def reset_counters(self, chain: str) -> None:
         for rule in self.chains.get(chain, []):
             rule.packets = 0
 
@@ -152,13 +152,13 @@ class Network:
         if list(argv) == ["ss", "-tinHO", "state", "established"]:
             return _message(*self._connections())
         match argv:
-            case ["sh", "-c", script, "sh", document] if script == APPLY:
+            case ["sh", "-c", script, "sh", document] if script == ADD_CHAIN:
                 self.table(here).restore(document)
                 return _message()
             case ["iptables", "-w", "-Z", chain]:
-                self.table(here).count_anew(chain)
+                self.table(here).reset_counters(chain)
                 return _message()
-            case ["sh", "-c", script, "sh", chain] if script == LIFT:
+            case ["sh", "-c", script, "sh", chain] if script == REMOVE_CHAIN:
                 self.table(here).remove(chain)
                 return _message()
             case ["bash", "-c", script, "bash", mark, _, _, *tries] if script == INSPECT:

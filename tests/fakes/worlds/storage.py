@@ -127,7 +127,7 @@ class FakeBrokers:
                 files[mark] = f"{head}\n"
                 for keeps, path in zip(steps[::2], steps[1::2], strict=True):
                     whole = files.pop(f"{folder}/{path}")
-                    if keeps != "gone":
+                    if keeps != "delete":
                         files[f"{folder}/{path}"] = whole[: int(keeps)]
                     files[mark] += f"{path} {len(files.get(f'{folder}/{path}', ''))}\n"
                 return DONE

@@ -75,7 +75,7 @@ def test_an_existing_job_and_kafka_need_neither_program_nor_nodes() -> None:
         ("{slow_link: {latency_ms: 5}, target: link sink, at_s: 2}", "disturb the data ("),
         ("{restart_job: {}, target: the job, at_s: 2}", 'skew, surge; target "the workload"'),
         ("{kill: {}, target: one of worker, at_s: 2}", "kafka at localhost:9092 is not"),
-        ("{poison: {}, target: the workload, at_s: 2}", "could fail over it for good"),
+        ("{poison: {}, target: the workload, at_s: 2}", "could fail on it permanently"),
     ],
 )
 def test_a_fault_on_an_existing_kafka_is_rejected_with_the_next_step(
