@@ -26,8 +26,9 @@ Find = Callable[[str], Document]
 
 
 def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Document:
-    """The complete document, merged with its base; a problem of a base's part is reported with the
-    base's file and line. Raises BadInput for a base that is missing or leads back to itself."""
+    """The complete document, merged with its base; a problem in a part of the base is reported with
+    the base's file and line. Raises BadInput for a base that is missing, or that builds on
+    itself."""
     if KEY not in document.data:
         return document
     name = document.data[KEY]
@@ -36,7 +37,7 @@ def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Docu
         raise BadInput([document.problem((KEY,), text)])
     if name in below:
         chain = " -> ".join((*below, name))
-        raise BadInput([document.problem((KEY,), f"the bases lead in a circle: {chain}")])
+        raise BadInput([document.problem((KEY,), f"the bases form a cycle: {chain}")])
     if len(below) >= MOST_BASES:
         message = f"more than {MOST_BASES} documents build on each other"
         raise BadInput([document.problem((KEY,), message)])
@@ -65,9 +66,9 @@ def _over(base: Any, own: Any) -> Any:
 
 def _origins(base: Document, own: Document) -> dict[Place, str]:
     """Place -> file and line, of the values that only the base has."""
-    taken = {
+    inherited = {
         place: f"{base.file}:{line}"
         for place, line in base.lines.items()
         if place and place not in own.lines
     }
-    return {**taken, **{p: source for p, source in base.origins.items() if p not in own.lines}}
+    return {**inherited, **{p: source for p, source in base.origins.items() if p not in own.lines}}

@@ -1,4 +1,4 @@
-"""The root of every error of Streamquake, and the exit status that each kind of error ends with."""
+"""The base of every error of Streamquake, and the exit status of each kind of error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class ExitStatus(IntEnum):
-    """What a command ends with."""
+    """The exit status of a command."""
 
     HELD = 0
     VIOLATED = 1
@@ -33,7 +33,7 @@ class ErrorKind(StrEnum):
     UNDECIDED = "undecided"
     """Nothing failed, but nothing could be proven."""
     INTERNAL = "internal error"
-    """A mistake in Streamquake."""
+    """A bug in Streamquake."""
 
     @property
     def exit_status(self) -> ExitStatus:
@@ -50,8 +50,8 @@ class StreamquakeError(Exception):
 
 
 def kind_of(error: Exception) -> ErrorKind:
-    """The kind of any error. An error of another library is a mistake in Streamquake, unless a
-    system was unreachable or the operating system raised it."""
+    """The kind of any error. An error of another library is a bug in Streamquake, unless a system
+    was unreachable or the operating system raised it."""
     if isinstance(error, StreamquakeError):
         return error.kind
     if isinstance(error, ConnectionError | TimeoutError):
@@ -60,7 +60,7 @@ def kind_of(error: Exception) -> ErrorKind:
 
 
 def common_cause(causes: Iterable[str]) -> str:
-    """The one cause that stands for several: the first failure, or `undecided` if nothing failed.
+    """The cause that represents several: the first failure, or `undecided` if nothing failed.
 
     An empty cause counts as none.
     """

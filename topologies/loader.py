@@ -1,4 +1,4 @@
-"""Loading topologies: the model, and the checks of links that need no engine."""
+"""Loading topologies: the model, and the checks that need no engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_HOST = 63
 def load_topology(name_or_path: str, beside: Path | None = None) -> Topology:
     """A shipped topology by name, or any by path. Raises BadInput with all problems at once.
 
-    What only engines can judge is in `streamquake.cluster.topology_validation`.
+    The checks that need an engine are in `streamquake.cluster.topology_validation`.
     """
     topology, problems = topology_of(find_topology(name_or_path, beside))
     if topology is None or problems:
@@ -43,22 +43,22 @@ def find_topology(
     above = (*above, path.resolve())
     if above[-1] in above[:-1]:
         chain = " -> ".join(ancestor.name for ancestor in above)
-        raise bad_input(name_or_path, f"the bases lead in a circle: {chain}")
+        raise bad_input(name_or_path, f"the bases form a cycle: {chain}")
     if len(above) > MOST_BASES:
         raise bad_input(name_or_path, f"more than {MOST_BASES} documents build on each other")
     return layered(read_document(path), lambda name: find_topology(name, path.parent, above))
 
 
 def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:
-    """The topology at a place of a document, and everything that is wrong with it.
+    """The topology at a place of a document, and every problem with it.
 
-    With problems, the topology is what is left without the wrong parts, or None.
+    If there are problems, the topology is without its invalid parts, or None.
     """
     topology, problems = parse(Topology, document, at)
     if topology is None:
         return None, problems
-    topology, wrong = with_rules(topology, document, at)
-    problems += wrong
+    topology, rule_problems = with_rules(topology, document, at)
+    problems += rule_problems
     found = _name_problems(topology)
     if _has_all_roles(topology, value_at(document.data, at)):
         found += _link_problems(topology)
@@ -67,17 +67,17 @@ def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, li
 
 
 def _has_all_roles(topology: Topology, data: Any) -> bool:
-    """Whether no role was left out for a mistake; a link to such a role would be reported
-    wrongly."""
-    written = set()
+    """Whether no role was left out because of a problem: a link to such a role would be reported as
+    a problem too."""
+    declared = set()
     for name in value_at(data, ("services",)):
         nodes = value_at(data, ("services", name, "nodes"))
-        there = topology.services[name].endpoint if name in topology.services else None
+        endpoint = topology.services[name].endpoint if name in topology.services else None
         if isinstance(nodes, Mapping):
-            written |= {f"{name}/{role}" for role in nodes}
-        elif there is None:
-            written |= {name}
-    return written == set(topology.roles())
+            declared |= {f"{name}/{role}" for role in nodes}
+        elif endpoint is None:
+            declared |= {name}
+    return declared == set(topology.roles())
 
 
 def _name_problems(topology: Topology) -> list[tuple[Place, str]]:
@@ -101,7 +101,7 @@ def _name_problems(topology: Topology) -> list[tuple[Place, str]]:
 
 
 def _deployment_problems(name: str, service: Service) -> list[tuple[Place, str]]:
-    """A service is either deployed, or used where it is."""
+    """A service is either deployed, or used at its endpoint."""
     if service.endpoint is None:
         expected = "expected at least one role, got none; or give the `endpoint` of one that runs"
         return [] if service.nodes else [(("services", name, "nodes"), expected)]

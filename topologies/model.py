@@ -54,7 +54,7 @@ class NodeGroup(Model):
     slots: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """How many tasks a node runs at once, for roles that run tasks; 1 when left out."""
     memory_mb: Annotated[int, Field(ge=64, le=LARGEST_MB)] | None = None
-    """The memory of a node's container in MiB; the engine's plan for the role when left out."""
+    """The memory of a node's container in MiB; the engine's default for the role when left out."""
     cpus: Positive | None = None
     """Processors that a node may use, such as 0.5; no limit when left out."""
     image: str | None = None
@@ -62,15 +62,16 @@ class NodeGroup(Model):
     env: Mapping[str, str] = {}
     """Environment variables of the container."""
     supervised: bool = True
-    """Whether a node that ends on its own during a run is started again, as in production."""
+    """Whether a node that ends on its own during a run is restarted, as in production."""
     disk_mb: Annotated[int, Field(ge=32, le=LARGEST_MB)] | None = None
     """The size of the disk each node keeps its data on; None leaves it on the container engine's
     disk, which faults can neither fill nor slow."""
     clock: Literal["host", "adjustable"] = "host"
-    """`adjustable` lets `clock_skew` move the node's clock; reading the time then costs more."""
+    """With `adjustable`, `clock_skew` can set the node's clock, but reading the time takes
+    longer."""
     rules: str | None = None
-    """A script for the agent of the node's JVM, in force from the JVM's start: the name of a
-    shipped script or a file; after loading its text."""
+    """A script for the agent of the node's JVM, active from the JVM's start: the name of a shipped
+    script, or a file; after loading, its text."""
 
 
 class Service(Model):

@@ -1,4 +1,4 @@
-"""Finding the files that inputs name: those shipped with the package by name, others by path."""
+"""Finding the files that inputs name: shipped files by name, other files by path."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def is_shipped_job(name: str) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that a document names. Raises OSError, in plain words, for a path
-    that is no regular file (a device or a pipe would never end), too large, or not text."""
+    """The text of a file that a document names. Raises OSError, with a message for the user, for a
+    path that is no regular file (a device or a pipe would never end), too large, or not text."""
     try:
         return read_bytes(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -85,7 +85,7 @@ def is_file(path: Path) -> bool:
 
 
 def shortened(name: str) -> str:
-    """A name as messages show it."""
+    """A name as it is shown in messages."""
     return name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
 
 

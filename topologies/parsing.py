@@ -1,4 +1,4 @@
-"""From a document to a model, with every mistake reported in plain words.
+"""From a document to a model, with every problem reported in the terms of YAML.
 
 The model is a pydantic one; each error of pydantic becomes a place, the expected value, and the
 value that was received.
@@ -51,7 +51,7 @@ KINDS = {
 def parse(model: type[M], document: Document, at: Place = ()) -> tuple[M | None, list[Problem]]:
     """The model of the data at a place of the document, and every problem with it.
 
-    With problems, the model is built without the invalid parts, or None: fit only to search for
+    If there are problems, the model is without its invalid parts, or None; it only serves to find
     further problems.
     """
     return validated(model, value_at(document.data, at), document, at)
@@ -60,7 +60,7 @@ def parse(model: type[M], document: Document, at: Place = ()) -> tuple[M | None,
 def validated(
     model: type[M], data: Any, document: Document, at: Place
 ) -> tuple[M | None, list[Problem]]:
-    """As `parse`, of data derived from the value at the place."""
+    """As `parse`, for data derived from the value at the place."""
     try:
         return model.model_validate(data), []
     except ValidationError as error:
@@ -77,8 +77,8 @@ def _without_invalid_parts(
         data = _without(data, place[:-1] if detail["type"] == "missing" else place)
     try:
         return model.model_validate(data)
-    except ValidationError as still:
-        return _without_invalid_parts(model, data, still, rounds - 1) if rounds else None
+    except ValidationError as remaining:
+        return _without_invalid_parts(model, data, remaining, rounds - 1) if rounds else None
 
 
 def _without(data: Any, place: Place) -> Any:
@@ -116,9 +116,9 @@ def _problems(
     by_place: dict[Place, list[ErrorDetails]] = {}
     for error in errors:
         by_place.setdefault(_real_place(error, data), []).append(error)
-    for place, here in by_place.items():
-        names_parent = here[0]["type"] == "missing"
-        message = _message(here, place, model, data)
+    for place, place_errors in by_place.items():
+        names_parent = place_errors[0]["type"] == "missing"
+        message = _message(place_errors, place, model, data)
         yield document.problem((*at, *(place[:-1] if names_parent else place)), message)
 
 
@@ -154,16 +154,16 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
     if kind in ("literal_error", "enum"):
         return f"expected {context['expected']}, got {received}"
     if kind == "string_pattern_mismatch":
-        return f"expected {_written(str(context['pattern']))}, got {received}"
+        return f"expected {_pattern_text(str(context['pattern']))}, got {received}"
     if kind == "string_too_long":
         return f"expected at most {context['max_length']:,} characters, got {received}"
-    wanted = dict.fromkeys(_wanted(each, name) for each in errors)
+    wanted = dict.fromkeys(_wanted(error, name) for error in errors)
     if KINDS["float"] in wanted:
         wanted.pop(KINDS["int"], None)
     return f"expected {' or '.join(wanted)}, got {received}{_hint(errors, value_at(data, place))}"
 
 
-def _written(pattern: str) -> str:
+def _pattern_text(pattern: str) -> str:
     """The characters that a pattern allows, in words."""
     letters = "letters" if "A-Z" in pattern else "lower-case letters"
     is_name = pattern.startswith(("^[a-z0-9]", "^[A-Za-z0-9]"))
@@ -188,7 +188,7 @@ def _hint(errors: list[ErrorDetails], value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it."""
+    """A value as it is shown in messages."""
     if value is None:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False, default=str)

@@ -1,7 +1,7 @@
 """The problems of an input, worded so that the reader can fix them.
 
-Every loader gathers all problems of a document before it gives up, so that one run of `validate`
-shows everything there is to fix.
+Every loader collects all problems of a document before it fails, so that one run of `validate`
+shows everything that must be fixed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONGEST_WORD = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One mistake in an input: its place, the expected value, and the value that is there."""
+    """One problem of an input: its place, the expected value, and the received one."""
 
     file: str
     message: str

@@ -30,7 +30,7 @@ class UnknownName(StreamquakeError, KeyError):
 
 
 class FormerName(FutureWarning):
-    """A name was given that a member had before."""
+    """A former name of a member was used."""
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):

@@ -19,7 +19,8 @@ def rule_names(text: str) -> tuple[str, ...]:
 
 
 def with_rules(topology: Topology, document: Document, at: Place) -> tuple[Topology, list[Problem]]:
-    """The topology of a place of a document with the text of every script, and what is wrong.
+    """A topology with the text of every script that its node groups name, and the problems of
+    these.
 
     A value of several lines is already the text, as in a recorded run; a name is looked up among
     the shipped scripts, then in the document's folder. A script that cannot be read is left out.
@@ -30,8 +31,8 @@ def with_rules(topology: Topology, document: Document, at: Place) -> tuple[Topol
         nodes = {}
         for role, group in service.nodes.items():
             place = (*at, "services", name, "nodes", role, "rules")
-            nodes[role], wrong = _read(group, document, place)
-            problems += wrong
+            nodes[role], group_problems = _read(group, document, place)
+            problems += group_problems
         services[name] = service.model_copy(update={"nodes": nodes})
     return topology.model_copy(update={"services": services}), problems
 

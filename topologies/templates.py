@@ -1,7 +1,7 @@
 """Job texts: filling in `${...}` placeholders, and reading the promise at a text's head.
 
-A job's SQL names what it needs (`${input}`, `${sink.bootstrap}`); only the cluster it runs on knows
-the values. The names that exist are listed in `jobs/README.md`.
+A job's SQL contains placeholders (`${input}`, `${sink.bootstrap}`); their values depend on the
+cluster that it runs on. `jobs/README.md` lists the names.
 """
 
 from __future__ import annotations

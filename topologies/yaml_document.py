@@ -1,9 +1,8 @@
-"""A YAML document that remembers its lines, so that every problem is reported with its line.
+"""A YAML document that records its lines, so that every problem is reported with its line.
 
-YAML is read with the core rules of version 1.2 for plain words: only `true` and `false` are truth
-values (not `on` or `no`), and nothing becomes a date. Sequences become tuples: a document is
-immutable. It may be untrusted, so its size, its depth and the expansion of its aliases are
-bounded.
+YAML is read with the core schema of version 1.2 for plain scalars: only `true` and `false` are
+booleans (not `on` or `no`), and nothing becomes a date. Sequences become tuples: a document is
+immutable. It may be untrusted, so its size, its depth and the expansion of its aliases are bounded.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ from streamquake.topologies.problems import BadInput, Problem, bad_input
 LARGEST_BYTES = 1024 * 1024
 DEEPEST = 100
 MOST_NODES = 100_000
-"""Limit on the values of a document; each counts as often as aliases and merge keys repeat it."""
+"""Limit on the values of a document; a value that aliases and merge keys repeat counts each
+time."""
 MOST_DIGITS = 400
 """Limit on the digits of a number: a floating-point number has at most 309 before its point."""
 LONGEST_KEY = 256
@@ -49,7 +49,7 @@ class Document:
     data: Mapping[str, Any]
     lines: Mapping[Place, int] = field(default_factory=dict)
     origins: Mapping[Place, str] = field(default_factory=dict)
-    """Values that did not come from the file, and the name of their source."""
+    """Values that are not from the file, and the name of their source."""
 
     def line(self, place: Place) -> int | None:
         """The line of a value, or of the nearest value around it."""
@@ -111,7 +111,7 @@ def parse_document(text: str, file: str, first_line: int = 1) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + first_line
-        raise bad_input(file, _syntax_words(error, text), line) from error
+        raise bad_input(file, _syntax_message(error, text), line) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + first_line
         message = f"the character U+{int(error.character):04X} is not allowed in YAML"
@@ -148,7 +148,7 @@ def frozen(data: Any) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader with the plain words of YAML 1.2."""
+    """PyYAML's safe loader with the plain scalars of YAML 1.2."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own name for it
 
@@ -157,7 +157,7 @@ class _Loader(yaml.SafeLoader):
         self._depth = self._nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """As PyYAML composes a node, which it does by recursion, with bounds."""
+        """Compose a node as PyYAML does, but with bounds on its recursion."""
         self._depth += 1
         self._nodes += 1
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
@@ -183,9 +183,11 @@ _PLAIN = {
     ),
     "merge": ("<<", ["<"]),
 }
-"""Kind of a plain word -> how it is written, and how that begins."""
-for _kind_of_word, (_pattern, _first) in _PLAIN.items():
-    _Loader.add_implicit_resolver(f"{TAG}{_kind_of_word}", re.compile(rf"^(?:{_pattern})$"), _first)
+"""Kind of a plain scalar -> its pattern, and its possible first characters."""
+for _kind_of_scalar, (_pattern, _first) in _PLAIN.items():
+    _Loader.add_implicit_resolver(
+        f"{TAG}{_kind_of_scalar}", re.compile(rf"^(?:{_pattern})$"), _first
+    )
 
 
 class _Reader:
@@ -205,7 +207,7 @@ class _Reader:
             return self._add_problem(node, place, "a value cannot contain itself")
         if len(self._open) >= DEEPEST:
             return self._add_problem(node, place, f"more than {DEEPEST} levels")
-        self._count_in(node)
+        self._count_value(node)
         self._open.append(node)
         try:
             return self._read(node, place)
@@ -221,16 +223,18 @@ class _Reader:
             return self._mapping(node, place)
         return tuple(self.value(n, (*place, i)) for i, n in enumerate(node.value))
 
-    def _count_in(self, node: yaml.Node) -> None:
-        """Count a value. Raises BadInput at once for one too many: the rest is not read."""
+    def _count_value(self, node: yaml.Node) -> None:
+        """Count a value. Raises BadInput at once above the limit: the rest is not read."""
         self._count += 1
         if self._count > MOST_NODES:
             message = f"more than {MOST_NODES:,} values, as aliases repeat them"
             raise bad_input(self._file, message, self._line(node))
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
-        for twice, line in self._duplicates(node):
-            self._add_problem(twice, (*place, twice.value), f"given twice; first in line {line}")
+        for duplicate, line in self._duplicates(node):
+            self._add_problem(
+                duplicate, (*place, duplicate.value), f"given twice; first in line {line}"
+            )
         found: dict[str, Any] = {}
         for key, value in self._pairs(node, place):
             if not isinstance(key, yaml.ScalarNode):
@@ -247,12 +251,13 @@ class _Reader:
     def _pairs(
         self, node: yaml.MappingNode, place: Place, within: tuple[yaml.Node, ...] = ()
     ) -> list[tuple[yaml.Node, yaml.Node]]:
-        """The keys and values of a mapping, after those of the mappings that it merges (`<<`): of
-        two equal keys the last counts, among merged ones the first."""
+        """The keys and values of a mapping, preceded by those of the mappings that it merges
+        (`<<`). Of two equal keys the last counts; of two merged mappings the first takes
+        precedence."""
         merged: list[tuple[yaml.Node, yaml.Node]] = []
         own: list[tuple[yaml.Node, yaml.Node]] = []
         for key, value in node.value:
-            self._count_in(key)
+            self._count_value(key)
             if key.tag != MERGE:
                 own.append((key, value))
                 continue
@@ -293,12 +298,13 @@ class _Reader:
             return int(digits, 16 if "0x" in digits else 10)
         number = _float(text)
         if math.isinf(number) and "inf" not in text:
-            return self._add_problem(node, place, f"the number {text} is larger than any can be")
+            return self._add_problem(node, place, f"the number {text} is too large")
         return number
 
     def _text(self, node: yaml.ScalarNode, text: str, place: Place) -> Any:
-        """A text. Half of a surrogate pair, which only an escape can write, is rejected."""
-        if any("\ud800" <= each <= "\udfff" for each in text):
+        """A text. Half of a surrogate pair, which only an escape sequence can contain, is
+        rejected."""
+        if any("\ud800" <= character <= "\udfff" for character in text):
             return self._add_problem(node, place, "half of a surrogate pair is no character")
         return text
 
@@ -317,14 +323,14 @@ def _float(text: str) -> float:
     return number
 
 
-def _syntax_words(error: yaml.MarkedYAMLError, text: str) -> str:
+def _syntax_message(error: yaml.MarkedYAMLError, text: str) -> str:
     mark = error.problem_mark
     if mark is not None and text.splitlines()[mark.line : mark.line + 1]:
         line = text.splitlines()[mark.line]
         if "\t" in line[: mark.column + 1]:
             return "a tab cannot indent YAML; use spaces"
-    message = (part for part in (error.context, error.problem) if part)
-    return f"is not YAML: {', '.join(message)}"
+    parts = (part for part in (error.context, error.problem) if part)
+    return f"is not YAML: {', '.join(parts)}"
 
 
 def _kind(data: Any) -> str:

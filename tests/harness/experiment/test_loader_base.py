@@ -88,4 +88,4 @@ def test_a_base_that_is_not_there_or_leads_back(folder: Path) -> None:
     (message,) = reported(folder, "name: other\nbase: [whole.yaml]\n")
     assert "expected the name of the document to build on" in message
     (message,) = reported(folder, "name: other\nbase: variant.yaml\n")
-    assert "the bases lead in a circle: variant.yaml -> variant.yaml" in message
+    assert "the bases form a cycle: variant.yaml -> variant.yaml" in message
