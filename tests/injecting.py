@@ -95,7 +95,7 @@ class FaultInjector:
         return at or self._at or fault.usual
 
     def _intend(self, fault: Fault, at: str | None, targets: tuple[Target, ...]) -> Intent:
-        return self.log.intend(
+        return self.log.write_intent(
             step=0,
             fault=fault,
             target=self._aim(fault, at),

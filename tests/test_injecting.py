@@ -28,7 +28,7 @@ def nothing(*_: object) -> InjectionTimes:
 
 def test_a_fault_with_effect_is_verified_and_then_healed(injector: FaultInjector) -> None:
     assert injector.took_effect(Kill(), WORKER)[WORKER]["exit_code"] == 137
-    assert injector.log.open() == ()
+    assert injector.log.open_intents() == ()
 
 
 def test_a_fault_without_effect_fails_the_test_and_is_healed(injector: FaultInjector) -> None:
@@ -37,7 +37,7 @@ def test_a_fault_without_effect_fails_the_test_and_is_healed(injector: FaultInje
     with pytest.raises(AssertionError, match="stall_link on sink in effect: not within 1 s"):
         injector.took_effect(StallLink(), "link sink")
 
-    assert injector.log.open() == ()
+    assert injector.log.open_intents() == ()
 
 
 def test_what_does_not_go_fails_the_test(
@@ -59,7 +59,7 @@ def test_a_second_heal_that_does_harm_fails_the_test(
         "heal",
         lambda *_: (
             injector.cluster.runtime.unpause(node.container)
-            if intent in injector.log.open()
+            if intent in injector.log.open_intents()
             else injector.cluster.runtime.pause(node.container)
         ),
     )
@@ -72,7 +72,7 @@ def test_a_block_that_fails_leaves_no_fault(injector: FaultInjector) -> None:
     with pytest.raises(ZeroDivisionError), injector.in_effect(Kill(), WORKER):
         raise ZeroDivisionError
 
-    assert injector.log.open() == ()
+    assert injector.log.open_intents() == ()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import Evidence, LinkTarget, faults
 from streamquake.faults.mechanisms.toxics import WATCH_S, StreamToxicFault
-from streamquake.topologies.limits import Milliseconds, MillisecondsOrNone
+from streamquake.topologies.limits import Milliseconds, MillisecondsOrZero
 
 
 @faults.register
@@ -22,7 +22,7 @@ class SlowLink(StreamToxicFault):
 
     latency_ms: Milliseconds | None = None
     """Added delay of every chunk, milliseconds."""
-    jitter_ms: MillisecondsOrNone = 0
+    jitter_ms: MillisecondsOrZero = 0
     bandwidth_kb_per_s: Annotated[int, Field(gt=0, le=2**31 - 1)] | None = None
     """Rate limit of each connection and direction, kilobytes per second."""
 

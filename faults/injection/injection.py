@@ -1,8 +1,8 @@
 """Inject and heal, the same way for every fault: write the intent, inject, verify the effect; heal,
 verify the removal.
 
-Neither raises for what the system does: the result states whether the effect was verified, with the
-evidence, or the reason why not.
+Neither raises an error when the system fails: the result states whether the effect was verified,
+with the evidence or the reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class InjectionResult:
     """The result of an injection or of a heal, over all its targets.
 
     The effect began between `called_ns` and `seen_ns` (the run's clock, nanoseconds). `done` is
-    False when it was not verified within the limit; `reason` states why.
+    False when it was not verified within the limit; `reason` has the cause.
     """
 
     done: bool
@@ -36,7 +36,7 @@ class InjectionResult:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     cause: ErrorKind = ErrorKind.UNDECIDED
-    """The kind of error of `reason`."""
+    """The kind of the error in `reason`."""
     removed_targets: tuple[str, ...] = ()
     """The targets that no longer existed when the injection was healed."""
 
@@ -50,8 +50,8 @@ class InjectionResult:
 def baselines_of(
     fault: Fault, cluster: Cluster, targets: Sequence[Target]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """The fault's baseline on each target, measured before the injection. Raises what the
-    measurement raises."""
+    """The fault's baseline on each target, measured before the injection. Errors of the measurement
+    are raised."""
     return dict(at_once(lambda target: (target.name, fault.baseline(cluster, target)), targets))
 
 
@@ -80,10 +80,10 @@ def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) ->
     targets = targets_of(intent, cluster)
     injected = _act(heal, fault, intent, cluster, targets, wanted=False, limit_s=limit_s)
     if injected.done:
-        log.healed(intent)
-    there = {target.name for target in targets}
+        log.record_heal(intent)
+    existing = {target.name for target in targets}
     return replace(
-        injected, removed_targets=tuple(name for name in intent.names if name not in there)
+        injected, removed_targets=tuple(name for name in intent.names if name not in existing)
     )
 
 
@@ -122,7 +122,7 @@ def _act(
     called_ns = cluster.clock.now_ns()
     try:
         in_turn = fault.one_by_one and wanted
-        brackets = list(map(act, targets)) if in_turn else at_once(act, targets)
+        times = list(map(act, targets)) if in_turn else at_once(act, targets)
         evidence = {
             target.name: _await_evidence(fault, intent, cluster, target, wanted, limit_s)
             for target in targets
@@ -134,20 +134,20 @@ def _act(
             reason=f"{type(error).__name__}: {error}",
             cause=kind_of(error),
         )
-    if not brackets and wanted:
+    if not times and wanted:
         return InjectionResult(
             done=False, called_ns=called_ns, reason="there is no target to inject into"
         )
-    if not brackets:
+    if not times:
         now_ns = cluster.clock.now_ns()
         return InjectionResult(
             done=True, called_ns=called_ns, seen_ns=now_ns, reason="target removed"
         )
     return InjectionResult(
         done=True,
-        called_ns=on_run_clock_ns(cluster.clock, min(b.called_ns for b in brackets)),
-        seen_ns=on_run_clock_ns(cluster.clock, max(b.seen_ns for b in brackets)),
-        evidence={"watched": brackets[0].how, **evidence},
+        called_ns=on_run_clock_ns(cluster.clock, min(time.called_ns for time in times)),
+        seen_ns=on_run_clock_ns(cluster.clock, max(time.seen_ns for time in times)),
+        evidence={"watched": times[0].how, **evidence},
     )
 
 

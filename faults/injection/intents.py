@@ -1,8 +1,7 @@
-"""Intents: what is about to be done to the cluster, written and flushed before it is tried.
-
-A harness that dies in between leaves the file; the next process reads which injections are open and
-heals them. One JSON object per line; a line without its end was being written when the harness
-died, before anything was tried.
+"""Intents: each injection is written to a file and flushed before it is tried.  If the harness
+crashes after that, the next process reads from the file which injections are open, and heals them.
+One JSON object per line; an incomplete last line was written when the harness crashed, before its
+injection was tried.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from streamquake.faults.fault import Fault, faults
 
 @dataclass(frozen=True, kw_only=True)
 class Intent:
-    """One injection: the fault, its parameters (which suffice to undo it exactly), and its
-    targets."""
+    """One injection: the fault, its parameters (which suffice to heal it), and its targets."""
 
     id: str
     step: int
@@ -53,7 +51,7 @@ class IntentLog:
         self._path = path
         self._lock = threading.Lock()
 
-    def intend(
+    def write_intent(
         self,
         *,
         step: int,
@@ -80,17 +78,16 @@ class IntentLog:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the file's lock, so that no other process reads or writes intents meanwhile: of two
-        processes that want to inject into the same target, the second one finds the intent of the
-        first."""
+        processes that inject into the same target, the second reads the intent of the first."""
         with self._path.open("a", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def healed(self, intent: Intent) -> None:
+    def record_heal(self, intent: Intent) -> None:
         """Record that an injection was healed and its removal verified."""
         self._write({"schema": 1, "healed": intent.id})
 
-    def open(self) -> tuple[Intent, ...]:
+    def open_intents(self) -> tuple[Intent, ...]:
         """The injections without a verified heal, oldest first."""
         found: dict[str, Intent] = {}
         for line in self._lines():
@@ -104,8 +101,8 @@ class IntentLog:
     def _lines(self) -> list[dict[str, Any]]:
         if not self._path.exists():
             return []
-        whole = self._path.read_text(encoding="utf-8").split("\n")[:-1]
-        return [json.loads(line) for line in whole]
+        complete = self._path.read_text(encoding="utf-8").split("\n")[:-1]
+        return [json.loads(line) for line in complete]
 
     def _write(self, document: Mapping[str, Any]) -> None:
         with self._lock, self._path.open("a", encoding="utf-8") as file:
@@ -115,7 +112,7 @@ class IntentLog:
 
 
 def whoami() -> str:
-    """This process, for people: user@host:pid."""
+    """The name of this process in messages: user@host:pid."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user id without a name, as in some containers

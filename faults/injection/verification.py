@@ -1,7 +1,7 @@
 """Verify a fault in effect again: whether its evidence still holds, before the heal.
 
-A poll proves one of three things on each target: the effect is there, or it has ended, or nothing
-(the node did not answer, or the system was idle for the moment). Only the first two are recorded.
+A poll of a target proves that the effect is there, or that it has ended, or nothing (the node did
+not answer, or the system was idle for the moment). Only the first two are recorded.
 """
 
 from __future__ import annotations
@@ -31,16 +31,19 @@ class RepeatedVerification:
     @property
     def in_effect(self) -> bool:
         """Whether the effect was verified on every target."""
-        found = self.evidence.values()
-        return len(self.evidence) == self.targets > 0 and all(each.in_effect for each in found)
+        return self._complete and all(found.in_effect for found in self.evidence.values())
 
     @property
     def still_holds(self) -> bool:
-        """Whether on every target the effect was verified, or everything that the injection put
-        there is in place: an idle system leaves no other evidence."""
+        """Whether on every target the effect was verified, or everything that the injection added
+        is in place: an idle system gives no other evidence."""
         found = self.evidence.values()
-        complete = len(self.evidence) == self.targets > 0
-        return complete and all(each.in_effect or each.in_place for each in found)
+        return self._complete and all(one.in_effect or one.in_place for one in found)
+
+    @property
+    def _complete(self) -> bool:
+        """Whether every target answered."""
+        return len(self.evidence) == self.targets > 0
 
     @property
     def ended_on(self) -> tuple[str, ...]:
@@ -67,5 +70,5 @@ def _poll_evidence(
 ) -> Evidence | None:
     try:
         return fault.evidence(cluster, target, intent.baselines.get(target.name, {}))
-    except Exception:  # noqa: BLE001 - no answer is no evidence, neither for the effect nor against it
+    except Exception:  # noqa: BLE001 - a failed poll proves neither the effect nor its end
         return None

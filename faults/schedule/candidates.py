@@ -24,13 +24,14 @@ class FaultCandidate:
     target: str
     touches: str
     names: frozenset[str]
-    """What it disturbs: nodes, a link, the job, the workload; for a duty all nodes of its role."""
+    """What it disturbs: nodes, a link, the job or the workload; for a duty, all nodes of its
+    role."""
     roles: frozenset[str]
-    """The roles that it takes a node of down; empty for a fault that leaves all nodes up."""
+    """The roles of which it takes a node down; empty for a fault that leaves all nodes up."""
 
     def clashes(self, other: FaultCandidate) -> bool:
-        """Whether both at the same time would disturb the same thing, or take down too many nodes
-        of a role."""
+        """Whether both at the same time would disturb the same thing, or take down two nodes of a
+        role."""
         same = self.touches == other.touches and bool(self.names & other.names)
         return same or bool(self.roles & other.roles)
 
@@ -50,9 +51,9 @@ def candidates_of(fault: type[Fault], topology: Topology) -> Iterator[FaultCandi
         )
 
 
-def targets(aim: TargetKind, topology: Topology) -> Iterator[str]:
+def targets(kind: TargetKind, topology: Topology) -> Iterator[str]:
     """Every single target of a kind; nodes by name, so that overlaps are known beforehand."""
-    match aim:
+    match kind:
         case "nodes":
             yield from (node.name for node in topology.nodes())
             yield from (f"the {usage}" for usage in _duties(topology))
@@ -76,21 +77,21 @@ def _usual(fault: type[Fault], topology: Topology) -> Iterator[str]:
 def _duties(topology: Topology) -> Iterator[str]:
     """Duties without a parameter, such as `active jobmanager`."""
     for service in topology.services.values():
-        knows = engine(service.engine)
-        if isinstance(knows, KnowsDuties):
-            for duty in knows.duties():
+        duty_engine = engine(service.engine)
+        if isinstance(duty_engine, KnowsDuties):
+            for duty in duty_engine.duties():
                 if re.fullmatch(duty.pattern, duty.usage):
                     yield duty.usage
 
 
 def _pairs(topology: Topology) -> Iterator[str]:
-    """Pairs of nodes whose roles a link joins, and pairs of nodes of one role, in every
+    """Pairs of nodes whose roles are connected by a link (possibly the same role), in every
     direction."""
     nodes: dict[str, list[str]] = {}
     for node in topology.nodes():
         nodes.setdefault(node.role_name, []).append(node.name)
-    for joined in dict.fromkeys((link.from_, link.to) for link in topology.links.values()):
-        ends = [nodes.get(role, []) for role in joined]
+    for roles in dict.fromkeys((link.from_, link.to) for link in topology.links.values()):
+        ends = [nodes.get(role, []) for role in roles]
         for source, target in itertools.product(*ends):
             if source != target:
                 yield f"between {source} and {target}"

@@ -1,8 +1,8 @@
 """When an event of the system happened: by its own time stamp where it has one, else by the time of
 its observation.
 
-Events are observed by polling, so their place in the history is later than the event itself;
-whether a fault was injected in time is judged by the system's own clock wherever that is recorded.
+Events are observed by polling, so they are recorded later than they happen. Whether a fault was
+injected in time is judged by the system's own clock wherever an event has its stamp.
 """
 
 from __future__ import annotations
@@ -77,12 +77,13 @@ def moment_ns(event: Event, clock: Clock) -> int:
 
 
 def closes_window(opened: Event, second: str, action: Action, event: Event) -> bool:
-    """Whether an action that an event reports closes the window that another event opened: the
-    `second` action of the same checkpoint or of none, or that checkpoint's failure."""
-    of, by = (checkpoint_number(each) for each in (opened, event))
+    """Whether `action`, which `event` reports, closes the window that `opened` opened. The failure
+    of the same checkpoint does, and the `second` action of the same checkpoint; so does a `second`
+    action where one of the two events has no checkpoint."""
+    opened_by, reported_by = checkpoint_number(opened), checkpoint_number(event)
     if action == Action.CHECKPOINT_FAILED:
-        return of is not None and of == by
-    return action == second and (of is None or by is None or of == by)
+        return opened_by is not None and opened_by == reported_by
+    return action == second and (None in (opened_by, reported_by) or opened_by == reported_by)
 
 
 def moments_in(event: Event, clock: Clock) -> Iterator[tuple[Action, int]]:

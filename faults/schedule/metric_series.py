@@ -1,4 +1,4 @@
-"""The series of samples that a trigger can wait for, and what each means."""
+"""The series of samples that a trigger can wait for, and their meanings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SERIES: Mapping[str, str] = {
     "busy_ms_per_s": "how long a task is busy, mean of its subtasks",
     "busy_ms_per_s_max": "how long the busiest subtask is busy",
     "back_pressured_ms_per_s": "how long a task is back-pressured, mean of its subtasks",
-    "back_pressured_ms_per_s_max": "how long the most back-pressured subtask is so",
+    "back_pressured_ms_per_s_max": "how long the most back-pressured subtask is back-pressured",
     "idle_ms_per_s": "how long a task is idle, mean of its subtasks",
     "idle_ms_per_s_max": "how long the idlest subtask is idle",
 }
@@ -25,15 +25,15 @@ RATIOS: Mapping[str, tuple[str, float]] = {
     "backpressure": ("back_pressured_ms_per_s_max", 1e-3),
     "busy": ("busy_ms_per_s_max", 1e-3),
 }
-"""Metrics that are shares of time from 0 to 1 -> the series each is computed from, and the
-factor."""
+"""Metrics that are shares of time, from 0 to 1 -> the series that the metric is computed from, and
+the factor."""
 
 
 def known_metrics() -> tuple[str, ...]:
-    """What `when: {metric: NAME}` may name."""
+    """The names that `when: {metric: NAME}` accepts."""
     return (*SERIES, *RATIOS)
 
 
 def source_of(metric: str) -> tuple[str, float]:
-    """The series that a metric is read from, and what its samples are multiplied by."""
+    """The series that a metric is computed from, and the factor of its samples."""
     return RATIOS.get(metric, (metric, 1.0))

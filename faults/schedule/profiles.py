@@ -22,12 +22,12 @@ class Profile:
     """The whole schedule ends this many seconds after steady state."""
     quiet_s: float
     """Seconds from the end of a fault until the same target may be disturbed in the same way again,
-    and until another node of a role may be taken down: its effect and its heal may take this
-    long."""
+    and until another node of its role may be taken down: an effect and a heal may last so much
+    longer."""
     on_event: float = 0.0
     """The probability that the first step is triggered by a protocol event instead of a time."""
     only: str = ""
-    """The one fault that is drawn; any when empty."""
+    """The only fault that is drawn; any fault when empty."""
 
 
 PROFILES = {
@@ -48,7 +48,7 @@ PROFILES = {
 
 
 def profile_of(name: str) -> Profile:
-    """`gentle`, `swarm`, or `single:FAULT`. Raises LookupError with those there are."""
+    """`gentle`, `swarm`, or `single:FAULT`. Raises LookupError, with the existing profiles."""
     if name.startswith(SINGLE):
         return Profile(
             name=name,

@@ -1,4 +1,4 @@
-"""Draw a schedule from a seed and a profile, only of faults that make sense and may overlap.
+"""Draw a random schedule from a seed and a profile, only of valid faults that may overlap.
 
 A draw is a function of its random numbers, the candidates and the profile. The result is a schedule
 like one written manually: nodes by name, every step with its end.
@@ -30,7 +30,7 @@ class Draw(Model):
     profile: str
     """The name of the profile that bounds the schedule."""
     steps: Annotated[int, Field(ge=1, le=20)] | None = None
-    """Number of steps; drawn within the profile's bounds unless given. Fewer where no more fit."""
+    """Number of steps; by default drawn within the profile's bounds. Fewer where no more fit."""
     within_s: Limit | None = None
     """The schedule ends this many seconds after steady state; by default the profile's bound."""
     without: tuple[str, ...] = ()
@@ -39,8 +39,8 @@ class Draw(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduledCandidate:
-    """A candidate with its time in the schedule. One that waits for an event may be injected at any
-    time."""
+    """A candidate with its time in the schedule. A candidate that waits for an event may be
+    injected at any time."""
 
     candidate: FaultCandidate
     when: TriggerSpec
@@ -72,45 +72,49 @@ def draw(
     events: Sequence[str],
     allowed: Callable[[Sequence[Step]], bool],
 ) -> tuple[Step, ...]:
-    """A schedule in order of time; without steps when nothing is allowed.
+    """A schedule, ordered by time; empty when no step is allowed.
 
     `events` are the events that a step may wait for; `allowed` checks a schedule against the rules
     of the harness.
     """
-    wanted = rng.randint(*profile.steps) if steps is None else steps
+    count = rng.randint(*profile.steps) if steps is None else steps
     by_fault: dict[str, list[FaultCandidate]] = {}
     for candidate in candidates:
         by_fault.setdefault(candidate.fault, []).append(candidate)
-    placed: list[ScheduledCandidate] = []
-    for _ in range(wanted * TRIES_PER_STEP):
-        if len(placed) == wanted or not by_fault:
+    scheduled: list[ScheduledCandidate] = []
+    for _ in range(count * TRIES_PER_STEP):
+        if len(scheduled) == count or not by_fault:
             break
         chosen = rng.choice(by_fault[rng.choice(sorted(by_fault))])
-        new = _placed(chosen, profile, rng, within_s, () if placed else events)
-        if may_overlap([*placed, new], profile) and allowed([p.step() for p in (*placed, new)]):
-            placed.append(new)
-    return tuple(each.step() for each in sorted(placed, key=lambda each: each.span()))
+        new = _schedule_at_random(chosen, profile, rng, within_s, () if scheduled else events)
+        if may_overlap([*scheduled, new], profile) and allowed(
+            [p.step() for p in (*scheduled, new)]
+        ):
+            scheduled.append(new)
+    return tuple(
+        candidate.step() for candidate in sorted(scheduled, key=lambda candidate: candidate.span())
+    )
 
 
-def may_overlap(placed: Sequence[ScheduledCandidate], profile: Profile) -> bool:
-    """Whether a schedule keeps the rules about what may be in effect at the same time."""
-    for number, one in enumerate(placed):
+def may_overlap(scheduled: Sequence[ScheduledCandidate], profile: Profile) -> bool:
+    """Whether a schedule obeys the rules for faults that are in effect at the same time."""
+    for number, one in enumerate(scheduled):
         begin, _ = one.span(profile.quiet_s)
-        others = [other for other in placed[:number] if _meet(one, other, profile.quiet_s)]
+        others = [other for other in scheduled[:number] if _overlap(one, other, profile.quiet_s)]
         if any(one.candidate.clashes(other.candidate) for other in others):
             return False
-        at_begin = sum(b <= begin < e for b, e in (p.span(profile.quiet_s) for p in placed))
+        at_begin = sum(b <= begin < e for b, e in (p.span(profile.quiet_s) for p in scheduled))
         if at_begin > profile.at_once:
             return False
     return True
 
 
-def _meet(one: ScheduledCandidate, other: ScheduledCandidate, quiet_s: float) -> bool:
+def _overlap(one: ScheduledCandidate, other: ScheduledCandidate, quiet_s: float) -> bool:
     (begin, end), (other_begin, other_end) = one.span(quiet_s), other.span(quiet_s)
     return begin < other_end and other_begin < end
 
 
-def _placed(
+def _schedule_at_random(
     candidate: FaultCandidate,
     profile: Profile,
     rng: random.Random,

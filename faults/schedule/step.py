@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from streamquake.faults.fault import Fault, faults
-from streamquake.topologies.limits import AtLeastNone, Finite, Limit
+from streamquake.topologies.limits import Finite, Limit, ZeroOrMore
 from streamquake.topologies.model import Model
 
-Seconds = AtLeastNone
+Seconds = ZeroOrMore
 
 KINDS = {
     "after_s": "`after_s: SECONDS`",
@@ -20,7 +20,7 @@ KINDS = {
     "metric": "`metric: NAME` with `above` or `below`",
     "effect_of": "`effect_of: STEP`",
 }
-"""What a trigger can be, and how it is written."""
+"""Kind of a trigger -> how it is written."""
 GOES_WITH = {
     "nth": ("event", "between"),
     "delay_s": ("event", "between", "metric", "effect_of"),
@@ -41,19 +41,19 @@ class TriggerSpec(Model):
     """An event of the history, by its name."""
     between: tuple[str, str] | None = None
     """Inject after the first event and before the second one of the same checkpoint (or of the same
-    restart). Whether that succeeded is judged afterwards, by the system's own time stamps."""
+    restart). Whether the window was met is judged afterwards, by the system's own time stamps."""
     metric: str | None = None
-    """A series of the run's samples; the largest value over its places counts."""
+    """A series of the run's samples; the largest value of its places counts."""
     effect_of: Annotated[int, Field(ge=1)] | str | None = None
-    """An earlier step of the schedule, by number from 1, or by its fault's name if only one step
-    has it: inject when that step is in effect."""
+    """An earlier step of the schedule, by its number, from 1, or by the name of its fault if only
+    one step has it. Inject when that step is in effect."""
 
     nth: Annotated[int, Field(ge=1)] = 1
     """Which occurrence of the event (or of the first of two) counts."""
     delay_s: Seconds = 0.0
     """Seconds to wait after the trigger."""
     tries: Annotated[int, Field(ge=1, le=20)] = 1
-    """How often to inject at most, when the window between two events was missed."""
+    """How many injections to try at most, when the window between two events was missed."""
     above: Finite | None = None
     """The threshold that the metric must be above."""
     below: Finite | None = None
@@ -120,7 +120,7 @@ class Step(Model):
         return faults[self.fault](**self.params)
 
     def document(self) -> dict[str, Any]:
-        """The step as YAML has it, in an entry of `faults`."""
+        """The step as an entry of `faults` in YAML."""
         when = self.when.model_dump(mode="json", exclude_defaults=True)
         at = {"at_s": self.when.after_s} if self.when.after_s is not None else {"when": when}
         until = {} if self.for_s is None else {"for_s": self.for_s}

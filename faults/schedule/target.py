@@ -8,9 +8,9 @@ The grammar, where a role is written `flink/taskmanager` and a node `flink/taskm
     workload  the workload
     job       the job
 
-A DUTY is what a node does now, in the words of its engine: `the leader of partition 0 of input`.
-`worker` and `coordinator` without a service are the roles of the engine that runs the job, so that
-one schedule fits several engines: `one of worker`, `coordinator-1`.
+A DUTY is the current function of a node, in the terms of its engine: `the leader of partition 0 of
+input`. `worker` and `coordinator` without a service are the roles of the engine that runs the job,
+so that one schedule fits several engines: `one of worker`, `coordinator-1`.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ from streamquake.topologies.problems import did_you_mean
 How = Literal[
     "one of", "all of", "all but", "node", "the", "link", "between", "from", "workload", "job"
 ]
-AIMS: dict[How, TargetKind] = {
+TARGET_KINDS: dict[How, TargetKind] = {
     "link": "links",
     "between": "pairs",
     "from": "pairs",
     "workload": "workload",
     "job": "job",
 }
-PART = re.compile(r"(^|\b(?:of|but|between|and|from|to) )(worker|coordinator)(-\d+)?(?![\w/-])")
-WORDS = {"between": "and", "from": "to"}
-"""The words that open and divide a pair."""
+ENGINE_ROLE = re.compile(
+    r"(^|\b(?:of|but|between|and|from|to) )(worker|coordinator)(-\d+)?(?![\w/-])"
+)
+SEPARATORS = {"between": "and", "from": "to"}
+"""First word of a pair -> the word between its two ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +68,8 @@ class TargetChoice:
     ends: tuple[TargetChoice, ...] = ()
 
     @property
-    def aim(self) -> TargetKind:
-        return AIMS.get(self.how, "nodes")
+    def target_kind(self) -> TargetKind:
+        return TARGET_KINDS.get(self.how, "nodes")
 
 
 def on_topology(text: str, topology: Topology) -> str:
@@ -76,7 +78,9 @@ def on_topology(text: str, topology: Topology) -> str:
     if found is None:
         return text
     service, runner = found
-    return PART.sub(lambda part: f"{part[1]}{service}/{runner.parts[part[2]]}{part[3] or ''}", text)
+    return ENGINE_ROLE.sub(
+        lambda part: f"{part[1]}{service}/{runner.parts[part[2]]}{part[3] or ''}", text
+    )
 
 
 def parse_target(text: str) -> TargetChoice:
@@ -88,8 +92,8 @@ def parse_target(text: str) -> TargetChoice:
             return TargetChoice(how="job", name=text)
         case ["link", name]:
             return TargetChoice(how="link", name=name)
-        case ["between" | "from" as how, *words] if WORDS[how] in words:
-            middle = words.index(WORDS[how])
+        case ["between" | "from" as how, *words] if SEPARATORS[how] in words:
+            middle = words.index(SEPARATORS[how])
             ends = (_nodes(words[:middle], text), _nodes(words[middle + 1 :], text))
             return TargetChoice(how=how, name=text, ends=ends)
         case words:
@@ -114,7 +118,7 @@ def _nodes(words: list[str], text: str) -> TargetChoice:
 
 
 def target_problem(choice: TargetChoice, topology: Topology) -> str | None:
-    """Why the choice matches nothing in the topology, or None when it matches."""
+    """Why the choice matches nothing in the topology; None when it matches."""
     known: tuple[str, ...]
     match choice.how:
         case "workload" | "job":
@@ -136,8 +140,8 @@ def target_problem(choice: TargetChoice, topology: Topology) -> str | None:
 
 
 def _empty_problem(choice: TargetChoice, topology: Topology) -> str | None:
-    """Why a choice among names that exist leaves nothing, or None."""
-    if choice.how != "all but" or _names_of(choice, topology):
+    """Why a choice among existing names matches no node, or None."""
+    if choice.how != "all but" or _node_names(choice, topology):
         return None
     role = choice.name.rpartition("-")[0]
     return (
@@ -148,7 +152,7 @@ def _empty_problem(choice: TargetChoice, topology: Topology) -> str | None:
 
 def _pair_problem(choice: TargetChoice, topology: Topology) -> str | None:
     """Why the ends of a pair can never be two nodes, or None."""
-    sources, targets = (_names_of(end, topology) for end in choice.ends)
+    sources, targets = (_node_names(end, topology) for end in choice.ends)
     if sources is None or targets is None or len(sources | targets) > 1:
         return None
     return (
@@ -157,7 +161,7 @@ def _pair_problem(choice: TargetChoice, topology: Topology) -> str | None:
     )
 
 
-def _names_of(choice: TargetChoice, topology: Topology) -> frozenset[str] | None:
+def _node_names(choice: TargetChoice, topology: Topology) -> frozenset[str] | None:
     """The nodes that a choice of nodes may resolve to; None for a duty, known only during the
     run."""
     match choice.how:
@@ -168,8 +172,8 @@ def _names_of(choice: TargetChoice, topology: Topology) -> frozenset[str] | None
         case _:
             roles = roles_of(choice, topology)
             named = (node.name for node in topology.nodes() if node.role_name in roles)
-            but = choice.name if choice.how == "all but" else None
-            return frozenset(name for name in named if name != but)
+            excluded = choice.name if choice.how == "all but" else None
+            return frozenset(name for name in named if name != excluded)
 
 
 def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
@@ -194,8 +198,8 @@ def roles_of(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
 def outside_target(
     choice: TargetChoice, names: Sequence[str], topology: Topology
 ) -> tuple[str, ...]:
-    """The named targets that a choice can never resolve to. Of a choice of one, any but the
-    first."""
+    """The names to which a choice can never resolve. A choice of one node resolves to the first
+    name only."""
     if choice.how in ("link", "workload", "job"):
         return tuple(name for name in names if name != choice.name)
     if choice.how in ("between", "from"):
@@ -214,26 +218,28 @@ def _is_pair(choice: TargetChoice, name: str, topology: Topology) -> bool:
 def _may_be(choice: TargetChoice, node: str, topology: Topology) -> bool:
     if choice.how == "node":
         return node == choice.name
-    but = choice.how == "all but" and node == choice.name
-    return not but and node.rpartition("-")[0] in roles_of(choice, topology)
+    excluded = choice.how == "all but" and node == choice.name
+    return not excluded and node.rpartition("-")[0] in roles_of(choice, topology)
 
 
 def resolve(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:
-    """The targets, now, at least one. `one of` draws with the run's own random numbers.
+    """The targets at this moment, at least one. `one of` draws with the run's own random numbers.
 
-    Raises LookupError when nothing matches any more.
+    Raises LookupError when nothing matches.
     """
-    if not (found := _found(choice, cluster, rng)):
+    if not (found := _matching_targets(choice, cluster, rng)):
         raise LookupError(f'"{choice.how} {choice.name}" matches no node at this moment')
     return found
 
 
-def _found(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:
+def _matching_targets(
+    choice: TargetChoice, cluster: Cluster, rng: random.Random
+) -> tuple[Target, ...]:
     match choice.how:
         case "link" | "workload" | "job":
             return (find_target(choice.name, cluster),)
         case "between" | "from":
-            sources, targets = (_resolved(end, cluster, rng) for end in choice.ends)
+            sources, targets = (_matching_nodes(end, cluster, rng) for end in choice.ends)
             pairs = tuple(
                 PairTarget(source=source, target=target, both_ways=choice.how == "between")
                 for source in sources
@@ -244,11 +250,11 @@ def _found(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[
                 raise LookupError(f'"{choice.name}" matches no two nodes at this moment')
             return pairs
         case _:
-            return _resolved(choice, cluster, rng)
+            return _matching_nodes(choice, cluster, rng)
 
 
 def find_target(name: str, cluster: Cluster) -> Target:
-    """The target of this name as it is now (healing resolves again). Raises LookupError."""
+    """The target of this name at this moment; a heal resolves it again. Raises LookupError."""
     if name in cluster.nodes:
         return cluster.node(name)
     if paths := cluster.links.of(name):
@@ -262,55 +268,55 @@ def find_target(name: str, cluster: Cluster) -> Target:
         return PairTarget(
             source=cluster.node(source), target=cluster.node(target), both_ways=arrow == "<->"
         )
-    raise LookupError(f"{name} does not exist, or no longer")
+    raise LookupError(f"{name} does not exist, or was removed")
 
 
 def find_job(cluster: Cluster) -> JobTarget:
-    """The job as it is now. Raises LookupError."""
+    """The current job. Raises LookupError."""
     return JobTarget(job=cluster.run.job or _only_job(cluster))
 
 
 def _only_job(cluster: Cluster) -> CurrentJob:
-    """The job of a cluster to which another process submitted it. Raises LookupError."""
+    """The only job of a cluster, which another process submitted. Raises LookupError."""
     for service, declared in cluster.topology.services.items():
-        finds = engine(declared.engine)
-        if isinstance(finds, FindsRunningJobs):
-            return CurrentJob(service=service, id=finds.only_job(cluster, service))
+        job_finder = engine(declared.engine)
+        if isinstance(job_finder, FindsRunningJobs):
+            return CurrentJob(service=service, id=job_finder.only_job(cluster, service))
     raise LookupError(f"{cluster.topology.name} has no engine that runs jobs")
 
 
-def _resolved(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Node, ...]:
+def _matching_nodes(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Node, ...]:
     if choice.how == "node":
         return (cluster.node(choice.name),)
     if choice.how == "all but":
         role = choice.name.rpartition("-")[0]
         return tuple(node for node in cluster.of_role(role) if node.name != choice.name)
     if choice.how == "the":
-        return _on_duty(choice.name, cluster)
+        return _nodes_on_duty(choice.name, cluster)
     nodes = cluster.of_role(choice.name)
     if not nodes:
         raise LookupError(f"there is no node of role {choice.name}")
     return nodes if choice.how == "all of" else (rng.choice(nodes),)
 
 
-def _on_duty(duty: str, cluster: Cluster) -> tuple[Node, ...]:
-    for role, knows in _duties(duty, cluster.topology):
-        names = knows.on_duty(cluster, role.partition("/")[0], duty)
+def _nodes_on_duty(duty: str, cluster: Cluster) -> tuple[Node, ...]:
+    for role, finder in _duties(duty, cluster.topology):
+        names = finder.on_duty(cluster, role.partition("/")[0], duty)
         return tuple(cluster.node(name) for name in names)
     raise LookupError(f'no engine knows "the {duty}"')
 
 
 def _duties(duty: str, topology: Topology) -> Iterator[tuple[str, KnowsDuties]]:
-    """The roles that have a node with this duty, each with the engine that can find the node."""
+    """The roles that have a node with this duty, and for each the engine that can find the node."""
     for service, declared in topology.services.items():
-        knows = engine(declared.engine)
-        if isinstance(knows, KnowsDuties):
-            for known in knows.duties():
-                if re.fullmatch(known.pattern, duty) and _enough(known, declared):
-                    yield f"{service}/{known.role}", knows
+        finder = engine(declared.engine)
+        if isinstance(finder, KnowsDuties):
+            for known in finder.duties():
+                if re.fullmatch(known.pattern, duty) and _has_enough_nodes(known, declared):
+                    yield f"{service}/{known.role}", finder
 
 
-def _enough(duty: NodeDuty, service: Service) -> bool:
+def _has_enough_nodes(duty: NodeDuty, service: Service) -> bool:
     """Whether a service has as many nodes of the role as the duty needs."""
     group = service.nodes.get(duty.role)
     return group is not None and group.count >= duty.among
@@ -325,12 +331,12 @@ def _job_roles(topology: Topology) -> tuple[str, ...]:
 def _duty_problem(duty: str, topology: Topology) -> str | None:
     if any(_duties(duty, topology)):
         return None
-    able = ((engine(service.engine), service) for service in topology.services.values())
+    engines = ((engine(service.engine), service) for service in topology.services.values())
     known = [
         f'"the {known.usage}"'
-        for knows, service in able
-        if isinstance(knows, KnowsDuties)
-        for known in knows.duties()
-        if _enough(known, service)
+        for finder, service in engines
+        if isinstance(finder, KnowsDuties)
+        for known in finder.duties()
+        if _has_enough_nodes(known, service)
     ]
     return f'no engine of {topology.name} knows "the {duty}"; known: {", ".join(known) or "none"}'

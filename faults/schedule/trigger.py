@@ -12,49 +12,50 @@ from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import FaultInEffect, FaultNotInEffect, FaultSkipped
 
 STALE_NS = 10 * 10**9
-"""A place without a sample for this long no longer counts: its task or its topic was removed."""
+"""A place without a sample for so many nanoseconds no longer counts: its task or topic was
+removed."""
 
 
 class Trigger:
-    """Watches for one step; `due_ns` is the moment to inject, once it is known."""
+    """The trigger of one step; `due_ns` is the moment to inject, once it is known."""
 
     def __init__(self, when: TriggerSpec, clock: Clock) -> None:
         self.when = when
         self.due_ns: int | None = None
         self.event: Event | None = None
         """The event that triggered it, if an event did."""
-        self.hopeless = ""
-        """Why it can no longer be triggered; empty while it can."""
+        self.impossible_reason = ""
+        """Why it can no longer be triggered; empty while it can be."""
         self._clock = clock
         self._fired = False
 
-    def see(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Take an event of the history into account."""
 
-    def measure(self, series: str, place: str, value: float, at_ns: int) -> None:
+    def add_sample(self, series: str, place: str, value: float, at_ns: int) -> None:
         """Take a sample into account."""
 
     def fire(self) -> None:
         """The injection begins now."""
         self._fired = True
 
-    def again(self) -> None:
+    def wait_again(self) -> None:
         """Wait for the next occurrence."""
         self._fired, self.due_ns, self.event = False, None, None
 
     def is_due(self, now_ns: int) -> bool:
         return self.due_ns is not None and now_ns >= self.due_ns
 
-    def missed(self, called_ns: int, seen_ns: int) -> str:
-        """Why an effect between these moments (run's clock, nanoseconds) came too late; empty when
-        it did not."""
+    def missed_reason(self, called_ns: int, seen_ns: int) -> str:
+        """Why an effect between these moments (run's clock, nanoseconds) was too late; empty when
+        it was in time."""
         return ""
 
-    def missing(self) -> str:
-        """Why nothing was injected, as a message for the user."""
+    def unfired_reason(self) -> str:
+        """Why the trigger did not fire, as a message for the user."""
         raise NotImplementedError
 
-    def _come(self, moment: int, event: Event | None = None) -> None:
+    def _set_due(self, moment: int, event: Event | None = None) -> None:
         self.event = event
         self.due_ns = moment + int(self.when.delay_s * 1e9)
 
@@ -66,7 +67,7 @@ class AfterSeconds(Trigger):
         super().__init__(when, clock)
         self.due_ns = steady_ns + int((when.after_s or 0) * 1e9)
 
-    def missing(self) -> str:
+    def unfired_reason(self) -> str:
         return f"the moment {self.when} was not reached"
 
 
@@ -75,18 +76,18 @@ class AtEvent(Trigger):
 
     def __init__(self, when: TriggerSpec, clock: Clock) -> None:
         super().__init__(when, clock)
-        self._seen = 0
+        self._occurrences = 0
 
-    def see(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Count an event; the nth of the awaited kind sets the moment."""
         if self.due_ns is None and event.action == self.when.event:
-            self._seen += 1
-            if self._seen == self.when.nth:
-                self._come(moment_ns(event, self._clock), event)
+            self._occurrences += 1
+            if self._occurrences == self.when.nth:
+                self._set_due(moment_ns(event, self._clock), event)
 
-    def missing(self) -> str:
+    def unfired_reason(self) -> str:
         return (
-            f'"{self.when.event}" was observed {self._seen} of {self.when.nth} times '
+            f'"{self.when.event}" was observed {self._occurrences} of {self.when.nth} times '
             "since steady state"
         )
 
@@ -94,38 +95,38 @@ class AtEvent(Trigger):
 class Between(Trigger):
     """After the nth first event, before the second one that belongs to it.
 
-    When a window closes before the injection could begin, the next window is awaited.
+    When a window closes before the injection begins, the trigger waits for the next window.
     """
 
     def __init__(self, when: TriggerSpec, clock: Clock) -> None:
         super().__init__(when, clock)
         self._first, self._second = when.between or ("", "")
-        self._seen = 0
-        self._passed = 0
+        self._occurrences = 0
+        self._missed_windows = 0
         self._closed: tuple[int, str] | None = None
 
-    def see(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         if self.event is None:
-            self._seen += event.action == self._first
-            if event.action == self._first and self._seen >= self.when.nth:
-                self._come(moment_ns(event, self._clock), event)
+            self._occurrences += event.action == self._first
+            if event.action == self._first and self._occurrences >= self.when.nth:
+                self._set_due(moment_ns(event, self._clock), event)
             return
         for action, moment in moments_in(event, self._clock):
             if closes_window(self.event, self._second, action, event):
                 self._closed = min(self._closed or (moment, action), (moment, action))
         if self._closed is not None and not self._fired:
-            self._passed += 1
-            self.again()
+            self._missed_windows += 1
+            self.wait_again()
 
-    def again(self) -> None:
-        super().again()
+    def wait_again(self) -> None:
+        super().wait_again()
         self._closed = None
 
-    def missed(self, called_ns: int, seen_ns: int) -> str:
+    def missed_reason(self, called_ns: int, seen_ns: int) -> str:
         if self._closed is None:
             return ""
         moment_ns, action = self._closed
-        # A checkpoint that fails after the call fails by the fault, before its effect is verified.
+        # A checkpoint that fails after the call fails because of the fault.
         if moment_ns > (called_ns if action == Action.CHECKPOINT_FAILED else seen_ns):
             return ""
         late_ms = (seen_ns - moment_ns) / 1e6
@@ -134,15 +135,15 @@ class Between(Trigger):
             f'"{action}" happened {late_ms:.1f} ms before the effect of the fault was verified'
         )
 
-    def missing(self) -> str:
-        message = f'"{self._first}" was observed {self._seen} times since steady state'
-        if self._seen < self.when.nth:
+    def unfired_reason(self) -> str:
+        message = f'"{self._first}" was observed {self._occurrences} times since steady state'
+        if self._occurrences < self.when.nth:
             return f"{message}, number {self.when.nth} was awaited"
-        if not self._passed:
+        if not self._missed_windows:
             return message
         return (
-            f'{message}; {self._passed} times "{self._second}" had followed before the fault could '
-            "be injected: the step is shorter than the harness can observe"
+            f'{message}; {self._missed_windows} times "{self._second}" had followed before the '
+            "fault could be injected: the step is shorter than the harness can observe"
         )
 
 
@@ -156,21 +157,21 @@ class AtThreshold(Trigger):
         self._since_ns: int | None = None
         self._last: float | None = None
 
-    def measure(self, series: str, place: str, value: float, at_ns: int) -> None:
+    def add_sample(self, series: str, place: str, value: float, at_ns: int) -> None:
         if series != self._series or self.due_ns is not None:
             return
         self._places[place] = (at_ns, value * self._factor)
-        fresh = [v for seen_ns, v in self._places.values() if at_ns - seen_ns < STALE_NS]
-        self._last = max(fresh)
+        recent = [v for seen_ns, v in self._places.values() if at_ns - seen_ns < STALE_NS]
+        self._last = max(recent)
         if not self._is_beyond(self._last):
             self._since_ns = None
             return
         if self._since_ns is None:
             self._since_ns = at_ns
         if at_ns - self._since_ns >= self.when.for_s * 1e9:
-            self._come(at_ns)
+            self._set_due(at_ns)
 
-    def missing(self) -> str:
+    def unfired_reason(self) -> str:
         if self._last is None:
             return f'no sample of "{self.when.metric}" was observed since steady state'
         return f"{self.when}: this never was the case; the last value was {self._last:g}"
@@ -188,23 +189,24 @@ class AtEffect(Trigger):
         super().__init__(when, clock)
         self._step = step
 
-    def see(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         if self.due_ns is not None:
             return
         match event:
             case FaultInEffect(step=self._step):
-                self._come(event.seen_ns, event)
+                self._set_due(event.seen_ns, event)
             case FaultSkipped(step=self._step) | FaultNotInEffect(step=self._step):
-                self.hopeless = f"{self.when}: it never was in effect ({event.reason})"
+                self.impossible_reason = f"{self.when}: it never was in effect ({event.reason})"
 
-    def missing(self) -> str:
+    def unfired_reason(self) -> str:
         return f"{self.when}: it was not in effect yet"
 
 
 def trigger_of(
     when: TriggerSpec, clock: Clock, *, steady_ns: int, steps: Sequence[Step] = ()
 ) -> Trigger:
-    """The trigger of a step; `steps` is the schedule that an effect is awaited of."""
+    """The trigger of a step; `steps` are the steps of the schedule to which `effect_of` may
+    refer."""
     match when.kind:
         case "after_s":
             return AfterSeconds(when, clock, steady_ns)
@@ -219,7 +221,8 @@ def trigger_of(
 
 
 def referenced_step(when: TriggerSpec, steps: Sequence[Step]) -> int:
-    """The position in the schedule (from 0) that `effect_of` means. Raises LookupError."""
+    """The position in the schedule, from 0, of the step that `effect_of` names. Raises
+    LookupError."""
     if isinstance(when.effect_of, int):
         if when.effect_of <= len(steps):
             return when.effect_of - 1

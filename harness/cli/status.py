@@ -29,7 +29,7 @@ def status_document(session: ClusterSession) -> dict[str, Any]:
             {"service": name, "pending": _pending(cluster, name)}
             for name in cluster.topology.services
         ],
-        "faults": [_fault(cluster, intent) for intent in session.intents.open()],
+        "faults": [_fault(cluster, intent) for intent in session.intents.open_intents()],
     }
 
 

@@ -18,7 +18,7 @@ from streamquake.harness.experiment.check import Check, checks
 from streamquake.harness.experiment.model import Expectation, Job, Limits
 from streamquake.harness.experiment.trigger_document import trigger_problems
 from streamquake.harness.experiment.workload import Workload, workloads
-from streamquake.topologies.limits import AtLeastNone, Limit, Seed
+from streamquake.topologies.limits import Limit, Seed, ZeroOrMore
 from streamquake.topologies.model import Model, Title
 from streamquake.topologies.parsing import parse, shown, validated, value_at
 from streamquake.topologies.problems import Problem, did_you_mean
@@ -69,7 +69,7 @@ class StepSource(Model):
     """What the fault is injected into, in the grammar below."""
     when: TriggerSpec | None = None
     """The trigger, or engine -> trigger where several engines may run the job."""
-    at_s: AtLeastNone | None = None
+    at_s: ZeroOrMore | None = None
     """The trigger as seconds after steady state."""
     for_s: Limit | None = None
     """Seconds from effect to heal; until the end of the disturbance when left out."""

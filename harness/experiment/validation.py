@@ -65,7 +65,7 @@ def fault_target_problem(fault: Fault | type[Fault], target: str, topology: Topo
         return str(error)
     if (message := _external_problem(fault, choice, topology)) is not None:
         return message
-    if fault.target_kind != choice.aim:
+    if fault.target_kind != choice.target_kind:
         known = topology.links if fault.target_kind == "links" else topology.roles()
         kind = fault.target_kind
         expected = f'{fault.name} disturbs {kind}, got "{target}"; {WRITTEN[kind]}'

@@ -138,7 +138,7 @@ class FaultScheduler:
             if run.work is not None:
                 self._finish(run, run.work.result())
         for run in self.runs:
-            if run.state == StepState.ACTIVE or (run.intent in self._intents.open()):
+            if run.state == StepState.ACTIVE or (run.intent in self._intents.open_intents()):
                 self._begin_heal(run)
         for run in self.runs:
             if run.work is not None:
@@ -149,7 +149,7 @@ class FaultScheduler:
 
     def _on_event(self, event: Event) -> None:
         for run in self.runs:
-            run.trigger.see(event)
+            run.trigger.observe(event)
             if event.action in CLUSTER_CHANGES:
                 run.baselines.invalidate()
             self._check_window(run)
@@ -157,14 +157,14 @@ class FaultScheduler:
     def _on_sample(self, sample: Sample) -> None:
         for run in self.runs:
             if run.state == StepState.WAITING:
-                run.trigger.measure(sample.series, sample.where, sample.value, sample.at_ns)
+                run.trigger.add_sample(sample.series, sample.where, sample.value, sample.at_ns)
 
     def _check_window(self, run: StepRun) -> None:
         """Record that an injection missed its window, once, as soon as this is known."""
         if run.effect_times_ns is None or run.has_missed_window:
             return
         called_ns, seen_ns = run.effect_times_ns
-        if reason := run.trigger.missed(called_ns, seen_ns):
+        if reason := run.trigger.missed_reason(called_ns, seen_ns):
             run.has_missed_window = True
             self._record(run, Action.FAULT_MISSED_WINDOW, Kind.FAIL, seen_ns=seen_ns, reason=reason)
 
@@ -184,10 +184,10 @@ class FaultScheduler:
         due_ns = run.trigger.due_ns
         if run.trigger.is_due(now_ns):
             self._begin_injection(run)
-        elif run.trigger.hopeless:
-            self._skip(run, run.trigger.hopeless)
+        elif run.trigger.impossible_reason:
+            self._skip(run, run.trigger.impossible_reason)
         elif due_ns is None and now_ns >= self._trigger_limit_ns:
-            self._skip(run, run.trigger.missing())
+            self._skip(run, run.trigger.unfired_reason())
         elif due_ns is None or due_ns - now_ns < BASELINE_LEAD_NS:
             run.baselines.refresh()
 

@@ -79,7 +79,7 @@ class StepRun:
 
     def reset_for_retry(self) -> None:
         """Wait for the next occurrence of the trigger."""
-        self.trigger.again()
+        self.trigger.wait_again()
         self.state = StepState.WAITING
         self.targets, self.intent, self.effect_times_ns, self.heal_due_ns = (), None, None, None
         self.verified_ns = None

@@ -40,7 +40,7 @@ def matrix(
 
 @pytest.fixture
 def testbed(matrix: MatrixTestbed) -> MatrixTestbed:
-    for left in matrix.log.open():  # of a test that failed, which must not make others fail
+    for left in matrix.log.open_intents():  # of a test that failed, which must not make others fail
         matrix.undo(left)
     matrix.await_whole()
     return matrix
@@ -62,7 +62,7 @@ def _healed(dataset: MatrixTestbed, intent: Intent) -> InjectionResult:
     """Healed once and once more, and seen to be gone on every target that is there."""
     first = dataset.heal(intent)
     dataset.await_gone(intent)
-    assert intent.id not in {open_.id for open_ in dataset.log.open()}
+    assert intent.id not in {open_.id for open_ in dataset.log.open_intents()}
     return first
 
 
@@ -73,7 +73,7 @@ def test_its_harness_is_killed_and_the_next_one_heals_it_twice(
     harness = testbed.inject_and_die(made(name))
     assert harness.returncode == -signal.SIGKILL, harness.stderr
     note |= json.loads(harness.stdout)
-    (intent,) = testbed.log.open()
+    (intent,) = testbed.log.open_intents()
     note["healed_ms"] = _healed(testbed, intent).width_ms
 
 

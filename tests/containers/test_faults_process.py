@@ -102,7 +102,7 @@ def test_it_takes_effect_and_another_process_heals_it(
     other = attach_cluster(
         run_id=cluster.run_id, topology=HDFS, runtime=DockerRuntime(), clock=SystemClock()
     )
-    (intent,) = IntentLog(tmp_path / "intents.jsonl").open()
+    (intent,) = IntentLog(tmp_path / "intents.jsonl").open_intents()
     assert evidence_now(intent, other)[NODE].in_effect
     FaultInjector(other, injector.log, limit_s=60).heal(intent)
     assert evidence_now(intent, other)[NODE].healed

@@ -105,7 +105,7 @@ def test_its_effect_and_its_removal_are_verified_and_it_heals_twice(testbed: Tes
         healed = testbed.undo(intent)
         assert healed.done, healed.reason
         assert all(seen.healed for seen in testbed.evidence(intent))
-    assert testbed.log.open() == ()
+    assert testbed.log.open_intents() == ()
 
 
 def test_it_heals_though_it_was_never_injected(testbed: Testbed) -> None:
@@ -117,7 +117,7 @@ def test_it_heals_though_it_was_never_injected(testbed: Testbed) -> None:
 
 def test_its_intent_survives_the_file(testbed: Testbed) -> None:
     intent = testbed.intend(testbed.fault)
-    (found,) = testbed.log.open()
+    (found,) = testbed.log.open_intents()
     assert found == intent
     assert found.build_fault() == testbed.fault
 

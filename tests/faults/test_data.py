@@ -41,7 +41,7 @@ class Testbed:
         return injected
 
     def heal(self) -> InjectionResult:
-        (intent,) = self._injector.log.open()
+        (intent,) = self._injector.log.open_intents()
         return self._injector.undo(intent)
 
     def seen(self, injected: InjectionResult) -> Any:
@@ -158,7 +158,7 @@ def test_a_load_that_finishes_under_a_fault_is_healed(tmp_path: Path) -> None:
     dataset.cluster.clock.sleep(10)
 
     assert not dataset.load.sent_under("skew")["active"]
-    (intent,) = dataset._injector.log.open()
+    (intent,) = dataset._injector.log.open_intents()
     assert (
         verify_again(intent, dataset.cluster).ended_on == ()
     )  # the load is through, not undisturbed

@@ -32,7 +32,7 @@ WORKER = "flink/taskmanager-1"
 
 
 def intended(log: IntentLog, fault: Fault, name: str) -> Intent:
-    return log.intend(step=0, fault=fault, target=name, names=[name])
+    return log.write_intent(step=0, fault=fault, target=name, names=[name])
 
 
 def status(cluster: Cluster, name: str) -> ContainerStatus:
@@ -47,11 +47,11 @@ def test_a_kill_is_verified_and_healed(tmp_path: Path) -> None:
     assert injected.seen_ns is not None
     assert injected.called_ns < injected.seen_ns
     assert injected.evidence[WORKER]["exit_code"] == 137
-    assert [open_.id for open_ in log.open()] == [intent.id]
+    assert [open_.id for open_ in log.open_intents()] == [intent.id]
 
     assert undo(intent, cluster, log, limit_s=1).done
     assert status(cluster, WORKER) == ContainerStatus.RUNNING
-    assert log.open() == ()
+    assert log.open_intents() == ()
 
 
 def test_a_second_undo_is_harmless(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_removed_target_is_healed(tmp_path: Path) -> None:
     del cluster.nodes[WORKER]
     healed = undo(intent, cluster, log, limit_s=1)
     assert healed.done
-    assert log.open() == ()
+    assert log.open_intents() == ()
 
 
 def test_a_fault_that_raises_is_a_reason_not_a_crash(tmp_path: Path) -> None:
@@ -126,13 +126,13 @@ def test_an_intent_cut_off_by_a_crash_is_left_out(tmp_path: Path) -> None:
     intended(log, SlowLink(latency_ms=50), "sink")
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"schema": 1})[:-3])
-    (found,) = IntentLog(path).open()
+    (found,) = IntentLog(path).open_intents()
     assert found.build_fault() == SlowLink(latency_ms=50)
 
 
 def test_an_injection_on_no_target_is_not_in_effect(tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.intend(step=0, fault=Kill(), target="all but kafka/broker-1", names=[])
+    intent = log.write_intent(step=0, fault=Kill(), target="all but kafka/broker-1", names=[])
     injected = inject_fault(intent, cluster, [], limit_s=1)
     assert not injected.done
     assert "no target" in injected.reason
@@ -190,7 +190,7 @@ def test_an_injection_uses_the_own_baseline_of_every_target(acts: Fault, tmp_pat
     targets = [cluster.node(WORKER), cluster.node(OTHER)]
     baselines = baselines_of(acts, cluster, targets)
     assert baselines == {WORKER: {"of": WORKER}, OTHER: {"of": OTHER}}
-    intent = log.intend(
+    intent = log.write_intent(
         step=0,
         fault=acts,
         target="all of flink/taskmanager",
@@ -232,7 +232,7 @@ def test_an_effect_that_is_not_verified_within_its_limit_is_a_reason(
     acts: Fault, tmp_path: Path, wanted: bool, state: str
 ) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
+    intent = log.write_intent(step=0, fault=acts, target=WORKER, names=[WORKER])
     SHOWN["evidence"] = [
         Evidence(in_effect=not wanted, healed=wanted, observations={"sign": 1})
     ] * 1000
@@ -246,13 +246,13 @@ def test_an_effect_that_is_not_verified_within_its_limit_is_a_reason(
         f"NotInEffect: {acts.name} on {WORKER} {state}: not within 2 s: "
         "last observation: {'sign': 1}"
     )
-    assert [open_.id for open_ in log.open()] == [intent.id], "it may still be there"
+    assert [open_.id for open_ in log.open_intents()] == [intent.id], "it may still be there"
     assert 35 < len(SHOWN["looked"]) < 50, "looked for 2 s, twenty times a second"
 
 
 def test_what_is_gone_before_it_is_undone_is_said(tmp_path: Path, acts: Fault) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER, OTHER])
+    intent = log.write_intent(step=0, fault=acts, target=WORKER, names=[WORKER, OTHER])
     del cluster.nodes[WORKER]
     assert [each.name for each in targets_of(intent, cluster)] == [OTHER]
     assert set(evidence_now(intent, cluster)) == {OTHER}
@@ -268,7 +268,7 @@ def test_what_is_gone_before_it_is_undone_is_said(tmp_path: Path, acts: Fault) -
 
 def test_what_is_seen_now_is_held_against_the_baseline(acts: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.intend(
+    intent = log.write_intent(
         step=0, fault=acts, target=WORKER, names=[WORKER, OTHER], baselines={WORKER: {"of": 1}}
     )
     SHOWN["evidence"] = [
@@ -293,7 +293,7 @@ def test_sequential_injection_ends_with_the_first_target_that_fails(
 
     monkeypatch.setattr(type(acts), "inject", reject)
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER, OTHER])
+    intent = log.write_intent(step=0, fault=acts, target=WORKER, names=[WORKER, OTHER])
     injected = inject_fault(intent, cluster, [cluster.node(WORKER), cluster.node(OTHER)], limit_s=1)
     assert (injected.done, injected.reason) == (False, "RuntimeError: no")
     in_turn = [WORKER] if acts.one_by_one else [WORKER, OTHER]
@@ -304,13 +304,13 @@ def test_sequential_injection_ends_with_the_first_target_that_fails(
 
 def test_an_undo_that_fails_leaves_the_intent_open(acts: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
+    intent = log.write_intent(step=0, fault=acts, target=WORKER, names=[WORKER])
     SHOWN["evidence"] = [Evidence(in_effect=False, healed=False)] * 1000
     assert not undo(intent, cluster, log, limit_s=1).done
-    assert log.open() != ()
+    assert log.open_intents() != ()
     SHOWN["evidence"] = []
     assert undo(intent, cluster, log, limit_s=1).done
-    assert log.open() == ()
+    assert log.open_intents() == ()
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_a_repeated_verification_covers_every_target(
         return Evidence(in_effect=seen[0], healed=seen[1])
 
     monkeypatch.setattr(type(acts), "evidence", evidence)
-    intent = log.intend(
+    intent = log.write_intent(
         step=0, fault=acts, target=WORKER, names=[WORKER, OTHER], baselines={WORKER: {"of": 1}}
     )
     found = verify_again(intent, cluster)
@@ -357,8 +357,8 @@ def test_a_repeated_verification_covers_every_target(
 
 def test_a_poll_of_removed_targets_proves_nothing(acts: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.intend(step=0, fault=acts, target=WORKER, names=[WORKER])
-    without_target = log.intend(step=1, fault=acts, target="all but kafka/broker-1", names=[])
+    intent = log.write_intent(step=0, fault=acts, target=WORKER, names=[WORKER])
+    without_target = log.write_intent(step=1, fault=acts, target="all but kafka/broker-1", names=[])
     del cluster.nodes[WORKER]
     found = verify_again(intent, cluster)
     assert (found.in_effect, found.ended_on, found.targets) == (False, (), 1)

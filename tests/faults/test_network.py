@@ -173,7 +173,7 @@ def test_a_recreated_proxy_is_recorded(tmp_path: Path) -> None:
     cluster, log = fake_cluster(WIDE), IntentLog(tmp_path / "intents.jsonl")
     proxy = FakeToxiproxy()
     use_proxy(cluster, proxy)
-    intent = log.intend(step=0, fault=StallLink(), target="link sink", names=["sink"])
+    intent = log.write_intent(step=0, fault=StallLink(), target="link sink", names=["sink"])
     StallLink().inject(cluster, _target(cluster, "link sink"))
     proxy.hangs = True
 

@@ -93,7 +93,7 @@ def test_a_node_that_was_removed_meanwhile_is_healed(made: type[Fault], testbed:
     healed = testbed.undo(intent)
 
     assert healed.done, healed.reason
-    assert testbed.log.open() == ()
+    assert testbed.log.open_intents() == ()
 
 
 @pytest.mark.parametrize("made", MINE)

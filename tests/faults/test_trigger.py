@@ -35,18 +35,18 @@ def test_seconds_count_from_steady_state() -> None:
 
 def test_the_nth_event_and_a_delay_set_the_moment() -> None:
     waiting = trigger(event="checkpoint triggered", nth=2, delay_s=0.5)
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1))
-    waiting.see(event(Action.CHECKPOINT_COMPLETED, 2))
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 1))
+    waiting.observe(event(Action.CHECKPOINT_COMPLETED, 2))
     assert waiting.due_ns is None
-    assert "observed 1 of 2 times" in waiting.missing()
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 3))
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 4))
+    assert "observed 1 of 2 times" in waiting.unfired_reason()
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 3))
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 4))
     assert waiting.due_ns == int(3.5e9)
 
 
 def test_an_event_counts_from_the_systems_own_stamp() -> None:
     waiting = trigger(event="checkpoint triggered")
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1.08, trigger_ms=EPOCH_MS + 1000))
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 1.08, trigger_ms=EPOCH_MS + 1000))
     assert waiting.due_ns == 10**9
 
 
@@ -56,7 +56,7 @@ CHECKPOINT = ("checkpoint triggered", "checkpoint acknowledged")
 def opened(**more: Any) -> Trigger:
     """A window that checkpoint 7 has opened, in which the fault was called."""
     waiting = trigger(between=CHECKPOINT, **more)
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=7))
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=7))
     assert waiting.is_due(10**9)
     waiting.fire()
     return waiting
@@ -64,96 +64,100 @@ def opened(**more: Any) -> Trigger:
 
 def test_a_window_that_has_not_closed_was_hit() -> None:
     waiting = opened()
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=6))
-    assert waiting.missed(int(1.2e9), int(1.2e9)) == ""
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.3, checkpoint=7))
-    assert waiting.missed(int(1.2e9), int(1.2e9)) == ""
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=6))
+    assert waiting.missed_reason(int(1.2e9), int(1.2e9)) == ""
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.3, checkpoint=7))
+    assert waiting.missed_reason(int(1.2e9), int(1.2e9)) == ""
 
 
 def test_a_window_that_closed_before_the_effect_was_missed() -> None:
     waiting = opened()
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
-    assert "happened 100.0 ms before the effect of the fault was verified" in waiting.missed(
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
+    assert "happened 100.0 ms before the effect of the fault was verified" in waiting.missed_reason(
         int(1.2e9), int(1.2e9)
     )
 
 
 def test_the_systems_stamps_judge_a_window_better_than_what_was_seen() -> None:
     waiting = opened()
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.5, checkpoint=7, ack_ms=EPOCH_MS + 1150))
-    assert waiting.missed(int(1.1e9), int(1.1e9)) == ""
-    waiting.see(event(Action.CHECKPOINT_FAILED, 9, checkpoint=7, first_ack_ms=EPOCH_MS + 1050))
-    assert '"checkpoint acknowledged" happened 50.0 ms' in waiting.missed(int(1.1e9), int(1.1e9))
+    waiting.observe(
+        event(Action.CHECKPOINT_ACKNOWLEDGED, 1.5, checkpoint=7, ack_ms=EPOCH_MS + 1150)
+    )
+    assert waiting.missed_reason(int(1.1e9), int(1.1e9)) == ""
+    waiting.observe(event(Action.CHECKPOINT_FAILED, 9, checkpoint=7, first_ack_ms=EPOCH_MS + 1050))
+    assert '"checkpoint acknowledged" happened 50.0 ms' in waiting.missed_reason(
+        int(1.1e9), int(1.1e9)
+    )
 
 
 def test_a_checkpoint_that_failed_before_the_injection_is_no_window() -> None:
     waiting = opened()
-    waiting.see(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
-    assert '"checkpoint failed" happened' in waiting.missed(int(1.2e9), int(1.2e9))
+    waiting.observe(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
+    assert '"checkpoint failed" happened' in waiting.missed_reason(int(1.2e9), int(1.2e9))
 
 
 def test_a_checkpoint_that_failed_by_the_injection_was_affected() -> None:
     """An engine may know of a kill before the harness has seen it."""
     waiting = opened()
-    waiting.see(event(Action.CHECKPOINT_FAILED, 1.15, checkpoint=7))
-    assert waiting.missed(int(1.1e9), int(1.2e9)) == ""
-    assert waiting.missed(int(1.16e9), int(1.2e9)) != ""
+    waiting.observe(event(Action.CHECKPOINT_FAILED, 1.15, checkpoint=7))
+    assert waiting.missed_reason(int(1.1e9), int(1.2e9)) == ""
+    assert waiting.missed_reason(int(1.16e9), int(1.2e9)) != ""
 
 
 def test_a_window_that_closes_before_the_injection_is_skipped() -> None:
     waiting = trigger(between=CHECKPOINT, delay_s=0.2)
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
     assert waiting.due_ns is None
-    assert "shorter than the harness can observe" in waiting.missing()
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 3, checkpoint=2))
+    assert "shorter than the harness can observe" in waiting.unfired_reason()
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 3, checkpoint=2))
     assert waiting.due_ns == int(3.2e9)
 
 
 def test_a_window_can_be_awaited_again() -> None:
     waiting = opened(tries=2)
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
-    waiting.again()
-    assert waiting.missed(int(9e9), int(9e9)) == ""
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 5, checkpoint=9))
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
+    waiting.wait_again()
+    assert waiting.missed_reason(int(9e9), int(9e9)) == ""
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 5, checkpoint=9))
     assert waiting.due_ns == 5 * 10**9
 
 
 def test_a_restart_is_a_window_without_a_checkpoint() -> None:
     waiting = trigger(between=("job restarting", "job restored"))
-    waiting.see(event(Action.JOB_RESTARTING, 1, restarting_ms=EPOCH_MS + 900))
+    waiting.observe(event(Action.JOB_RESTARTING, 1, restarting_ms=EPOCH_MS + 900))
     assert waiting.due_ns == 9 * 10**8
     waiting.fire()
-    waiting.see(event(Action.JOB_RESTORED, 2, checkpoint=4, restored_at_ms=EPOCH_MS + 1500))
-    assert waiting.missed(int(1.6e9), int(1.6e9)) != ""
+    waiting.observe(event(Action.JOB_RESTORED, 2, checkpoint=4, restored_at_ms=EPOCH_MS + 1500))
+    assert waiting.missed_reason(int(1.6e9), int(1.6e9)) != ""
 
 
 def test_a_metric_must_stay_beyond_its_threshold() -> None:
     waiting = trigger(metric="lag", above=100, for_s=2)
     for at_s, value in ((1, 500.0), (2, 50.0), (3, 200.0), (4, 300.0)):
-        waiting.measure("lag", "input", value, int(at_s * 1e9))
-        waiting.measure("sent_per_s", "load", 1e9, int(at_s * 1e9))
+        waiting.add_sample("lag", "input", value, int(at_s * 1e9))
+        waiting.add_sample("sent_per_s", "load", 1e9, int(at_s * 1e9))
     assert waiting.due_ns is None
-    waiting.measure("lag", "input", 101.0, 5 * 10**9)
+    waiting.add_sample("lag", "input", 101.0, 5 * 10**9)
     assert waiting.due_ns == 5 * 10**9
 
 
 def test_of_several_places_the_largest_counts() -> None:
     low = trigger(metric="output_per_s", below=10)
-    low.measure("output_per_s", "a", 5.0, 10**9)
+    low.add_sample("output_per_s", "a", 5.0, 10**9)
     assert low.is_due(10**9)
     busy = trigger(metric="output_per_s", below=10)
-    busy.measure("output_per_s", "b", 50.0, 10**9)
-    busy.measure("output_per_s", "a", 5.0, 10**9)
+    busy.add_sample("output_per_s", "b", 50.0, 10**9)
+    busy.add_sample("output_per_s", "a", 5.0, 10**9)
     assert not busy.is_due(2 * 10**9)
-    assert "the last value was 50" in busy.missing()
+    assert "the last value was 50" in busy.unfired_reason()
 
 
 def test_back_pressure_is_a_ratio() -> None:
     waiting = trigger(metric="backpressure", above=0.5)
-    waiting.measure("back_pressured_ms_per_s_max", "map", 400.0, 10**9)
+    waiting.add_sample("back_pressured_ms_per_s_max", "map", 400.0, 10**9)
     assert not waiting.is_due(10**9)
-    waiting.measure("back_pressured_ms_per_s_max", "map", 600.0, 10**9)
+    waiting.add_sample("back_pressured_ms_per_s_max", "map", 600.0, 10**9)
     assert waiting.is_due(10**9)
 
 
@@ -162,14 +166,14 @@ KILL = Step(fault="kill", target="flink/taskmanager-1", when=TriggerSpec(after_s
 
 def test_another_steps_effect_sets_the_moment() -> None:
     waiting = trigger(steps=(KILL,), effect_of="kill", delay_s=1)
-    waiting.see(event(Action.FAULT_IN_EFFECT, 4.5, step=0, seen_ns=int(4.4e9)))
+    waiting.observe(event(Action.FAULT_IN_EFFECT, 4.5, step=0, seen_ns=int(4.4e9)))
     assert waiting.due_ns == int(5.4e9)
 
 
 def test_a_step_that_never_was_in_effect_leaves_no_hope() -> None:
     waiting = trigger(steps=(KILL,), effect_of=1)
-    waiting.see(event(Action.FAULT_SKIPPED, 4, step=0, reason="no such node"))
-    assert "no such node" in waiting.hopeless
+    waiting.observe(event(Action.FAULT_SKIPPED, 4, step=0, reason="no such node"))
+    assert "no such node" in waiting.impossible_reason
 
 
 @pytest.mark.parametrize(
@@ -217,61 +221,67 @@ def test_a_trigger_says_what_it_is() -> None:
 
 def test_a_trigger_that_did_not_fire_has_a_reason() -> None:
     """The whole message about a trigger that never fired."""
-    assert trigger(after_s=2.0).missing() == "the moment 2 s after steady state was not reached"
-    nth = trigger(event="checkpoint triggered", nth=2)
-    assert nth.missing() == '"checkpoint triggered" was observed 0 of 2 times since steady state'
-    nothing = trigger(metric="lag", above=10)
-    assert nothing.missing() == 'no sample of "lag" was observed since steady state'
-    nothing.measure("lag", "input", 5.5, 10**9)
     assert (
-        nothing.missing() == "when lag is above 10: this never was the case; the last value was 5.5"
+        trigger(after_s=2.0).unfired_reason() == "the moment 2 s after steady state was not reached"
+    )
+    nth = trigger(event="checkpoint triggered", nth=2)
+    assert (
+        nth.unfired_reason()
+        == '"checkpoint triggered" was observed 0 of 2 times since steady state'
+    )
+    nothing = trigger(metric="lag", above=10)
+    assert nothing.unfired_reason() == 'no sample of "lag" was observed since steady state'
+    nothing.add_sample("lag", "input", 5.5, 10**9)
+    assert (
+        nothing.unfired_reason()
+        == "when lag is above 10: this never was the case; the last value was 5.5"
     )
     other = trigger(steps=(KILL,), effect_of=1)
-    assert other.missing() == "when #1 is in effect: it was not in effect yet"
+    assert other.unfired_reason() == "when #1 is in effect: it was not in effect yet"
 
 
 def test_a_window_that_did_not_open_reports_its_progress() -> None:
     waiting = trigger(between=CHECKPOINT, nth=2, delay_s=1)
     message = '"checkpoint triggered" was observed {} times since steady state'
-    assert waiting.missing() == f"{message.format(0)}, number 2 was awaited"
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
+    assert waiting.unfired_reason() == f"{message.format(0)}, number 2 was awaited"
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=1))
     assert (waiting.due_ns, waiting.event) == (None, None)
-    assert waiting.missing() == f"{message.format(1)}, number 2 was awaited"
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
+    assert waiting.unfired_reason() == f"{message.format(1)}, number 2 was awaited"
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=1))
     second = event(Action.CHECKPOINT_TRIGGERED, 2, checkpoint=2)
-    waiting.see(second)
+    waiting.observe(second)
     assert (waiting.due_ns, waiting.event) == (3 * 10**9, second)
-    assert waiting.missing() == message.format(2)
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 2.1, checkpoint=2))
+    assert waiting.unfired_reason() == message.format(2)
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 2.1, checkpoint=2))
     assert (waiting.due_ns, waiting.event) == (None, None)
     short = "the step is shorter than the harness can observe"
-    assert waiting.missing() == (
+    assert waiting.unfired_reason() == (
         f'{message.format(2)}; 1 times "checkpoint acknowledged" had followed before the fault '
         f"could be injected: {short}"
     )
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 4, checkpoint=3))
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 4.1, checkpoint=3))
-    assert '; 2 times "checkpoint acknowledged"' in waiting.missing()
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 4, checkpoint=3))
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 4.1, checkpoint=3))
+    assert '; 2 times "checkpoint acknowledged"' in waiting.unfired_reason()
 
 
 def test_a_missed_window_reports_by_how_much() -> None:
     waiting = opened()
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
-    assert waiting.missed(int(1.05e9), int(1.1125e9)) == (
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
+    assert waiting.missed_reason(int(1.05e9), int(1.1125e9)) == (
         'the window between "checkpoint triggered" and "checkpoint acknowledged" was missed: '
         '"checkpoint acknowledged" happened 12.5 ms before the effect of the fault was verified'
     )
-    assert "happened 100000.0 ms before" in waiting.missed(int(1.05e9), int(101.1e9))
-    assert waiting.missed(int(1.05e9), int(1.1e9)) != "", "at the same moment is too late"
-    assert waiting.missed(int(1.05e9), int(1.1e9) - 1) == ""
+    assert "happened 100000.0 ms before" in waiting.missed_reason(int(1.05e9), int(101.1e9))
+    assert waiting.missed_reason(int(1.05e9), int(1.1e9)) != "", "at the same moment is too late"
+    assert waiting.missed_reason(int(1.05e9), int(1.1e9) - 1) == ""
 
 
 def test_the_first_event_that_closes_a_window_counts() -> None:
     waiting = opened()
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.3, checkpoint=7))
-    waiting.see(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.4, checkpoint=7))
-    assert '"checkpoint failed" happened 100.0 ms' in waiting.missed(int(1.15e9), int(1.2e9))
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.3, checkpoint=7))
+    waiting.observe(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.4, checkpoint=7))
+    assert '"checkpoint failed" happened 100.0 ms' in waiting.missed_reason(int(1.15e9), int(1.2e9))
 
 
 @pytest.mark.parametrize(
@@ -290,27 +300,27 @@ def test_the_first_event_that_closes_a_window_counts() -> None:
 )
 def test_what_closes_a_window(action: Action, of: int | None, by: int | None, closes: bool) -> None:
     waiting = trigger(between=CHECKPOINT)
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=of))
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=of))
     waiting.fire()
-    waiting.see(event(action, 1.1, checkpoint=by))
-    assert bool(waiting.missed(2 * 10**9, 2 * 10**9)) == closes
+    waiting.observe(event(action, 1.1, checkpoint=by))
+    assert bool(waiting.missed_reason(2 * 10**9, 2 * 10**9)) == closes
 
 
 def test_a_retried_window_waits_for_a_new_first_event() -> None:
     waiting = opened(tries=2)
-    waiting.again()
+    waiting.wait_again()
     assert (waiting.due_ns, waiting.event) == (None, None)
-    waiting.see(event(Action.CHECKPOINT_TRIGGERED, 3, checkpoint=8))
-    waiting.see(event(Action.CHECKPOINT_ACKNOWLEDGED, 3.1, checkpoint=8))
+    waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 3, checkpoint=8))
+    waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 3.1, checkpoint=8))
     assert waiting.due_ns is None, "it was not fired this time, so the window is let pass"
 
 
 def test_a_place_without_samples_counts_no_more() -> None:
     waiting = trigger(metric="output_per_s", below=10)
-    waiting.measure("output_per_s", "gone", 50.0, 10**9)
-    waiting.measure("output_per_s", "a", 5.0, 11 * 10**9 - 1)
+    waiting.add_sample("output_per_s", "gone", 50.0, 10**9)
+    waiting.add_sample("output_per_s", "a", 5.0, 11 * 10**9 - 1)
     assert waiting.due_ns is None
-    waiting.measure("output_per_s", "a", 5.0, 11 * 10**9)
+    waiting.add_sample("output_per_s", "a", 5.0, 11 * 10**9)
     assert waiting.due_ns == 11 * 10**9
 
 
@@ -330,30 +340,30 @@ def test_a_threshold_is_passed_not_reached(
     limit: dict[str, Any], value: float, beyond: bool
 ) -> None:
     waiting = trigger(metric="lag", **limit)
-    waiting.measure("lag", "input", value, 10**9)
+    waiting.add_sample("lag", "input", value, 10**9)
     assert waiting.is_due(10**9) == beyond
 
 
 def test_a_threshold_counts_the_time_since_it_was_passed() -> None:
     waiting = trigger(metric="lag", above=100, for_s=2, delay_s=1)
-    waiting.measure("lag", "input", 200.0, 10**9)
-    waiting.measure("lag", "input", 200.0, 3 * 10**9 - 1)
+    waiting.add_sample("lag", "input", 200.0, 10**9)
+    waiting.add_sample("lag", "input", 200.0, 3 * 10**9 - 1)
     assert waiting.due_ns is None
-    waiting.measure("lag", "input", 200.0, 3 * 10**9)
+    waiting.add_sample("lag", "input", 200.0, 3 * 10**9)
     assert waiting.due_ns == 4 * 10**9
-    waiting.measure("lag", "input", 900.0, 9 * 10**9)
+    waiting.add_sample("lag", "input", 900.0, 9 * 10**9)
     assert waiting.due_ns == 4 * 10**9, "once is enough"
 
 
 def test_only_the_step_that_is_meant_counts() -> None:
     waiting = trigger(steps=(KILL, KILL), effect_of=2)
-    waiting.see(event(Action.FAULT_IN_EFFECT, 2, step=0, seen_ns=2 * 10**9))
-    waiting.see(event(Action.FAULT_SKIPPED, 2, step=0, reason="elsewhere"))
-    waiting.see(event(Action.FAULT_CALLED, 3, step=1))
-    assert (waiting.due_ns, waiting.hopeless) == (None, "")
+    waiting.observe(event(Action.FAULT_IN_EFFECT, 2, step=0, seen_ns=2 * 10**9))
+    waiting.observe(event(Action.FAULT_SKIPPED, 2, step=0, reason="elsewhere"))
+    waiting.observe(event(Action.FAULT_CALLED, 3, step=1))
+    assert (waiting.due_ns, waiting.impossible_reason) == (None, "")
     effect = event(Action.FAULT_IN_EFFECT, 4, step=1, seen_ns=4 * 10**9)
-    waiting.see(effect)
-    waiting.see(event(Action.FAULT_IN_EFFECT, 6, step=1, seen_ns=6 * 10**9))
+    waiting.observe(effect)
+    waiting.observe(event(Action.FAULT_IN_EFFECT, 6, step=1, seen_ns=6 * 10**9))
     assert (waiting.due_ns, waiting.event) == (4 * 10**9, effect)
 
 
@@ -362,8 +372,10 @@ def test_a_step_without_effect_gives_its_reason_to_the_steps_that_wait_for_it(
     action: Action,
 ) -> None:
     waiting = trigger(steps=(KILL,), effect_of=1)
-    waiting.see(event(action, 4, step=0, reason="no such node"))
-    assert waiting.hopeless == "when #1 is in effect: it never was in effect (no such node)"
+    waiting.observe(event(action, 4, step=0, reason="no such node"))
+    assert (
+        waiting.impossible_reason == "when #1 is in effect: it never was in effect (no such node)"
+    )
 
 
 def test_a_step_that_is_meant_by_its_number_may_be_any_before_this_one() -> None:

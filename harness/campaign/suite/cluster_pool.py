@@ -137,7 +137,7 @@ def _run_problem(lease: ClusterLease) -> str | None:
     found = next((why for action, why in REUSE_BLOCKERS.items() if history.of(action)), None)
     if found is not None:
         return found
-    if IntentLog(lease.folder.intents).open():
+    if IntentLog(lease.folder.intents).open_intents():
         return "a fault is open"
     agents = [s.fault for s in lease.experiment.faults if faults[s.fault].leaves_agent]
     return f"{agents[0]} left an agent in a node's process" if agents else None

@@ -41,7 +41,7 @@ from streamquake.harness.verdict.expected_output import (
     unsettled,
 )
 from streamquake.reports.record.outcome import CheckResult, Finding
-from streamquake.topologies.limits import AtLeastNone
+from streamquake.topologies.limits import ZeroOrMore
 
 IN_SCOPE, UNATTRIBUTED = "in scope", "unattributed"
 OUTSIDE = ("outside the failed subtask", "outside the window")
@@ -74,7 +74,7 @@ class BoundedLoss(Check):
 
     output: str | None = None
     """The output, a topic; the first topic of the job when left out."""
-    slack_s: AtLeastNone = 2.0
+    slack_s: ZeroOrMore = 2.0
     """Seconds by which records may have been sent earlier or later, since they were under way."""
     at_most: Annotated[int, Field(ge=0)] | None = None
     """How many records may be lost or repeated in all."""

@@ -36,9 +36,9 @@ def test_an_agent_in_a_process_stays_there(tmp_path: Path) -> None:
 
 def test_an_open_fault_marks_the_cluster_until_it_is_healed(tmp_path: Path) -> None:
     log = IntentLog(tmp_path / "intents.jsonl")
-    intent = log.intend(step=0, fault=faults["pause"](), target="x", names=["x"])
+    intent = log.write_intent(step=0, fault=faults["pause"](), target="x", names=["x"])
     assert _run_problem(lease(tmp_path)) == "a fault is open"
-    log.healed(intent)
+    log.record_heal(intent)
     assert _run_problem(lease(tmp_path)) is None
 
 
