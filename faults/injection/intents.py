@@ -1,7 +1,8 @@
-"""Intents: each injection is written to a file and flushed before it is tried.  If the harness
-crashes after that, the next process reads from the file which injections are open, and heals them.
-One JSON object per line; an incomplete last line was written when the harness crashed, before its
-injection was tried.
+"""Intents: each injection is written to a file and flushed before it is tried.
+
+If the harness crashes after that, the next process reads from the file which injections are open,
+and heals them. One JSON object per line; an incomplete last line was written when the harness
+crashed, before its injection was tried.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A cluster in memory: nodes on the fake runtime, links on a fake proxy server."""
+"""A fake cluster: nodes on the fake runtime, links on a fake proxy server."""
 
 from __future__ import annotations
 
@@ -55,11 +55,12 @@ WIDE = Topology.model_validate(
         },
     }
 )
-"""One of every kind of target."""
+"""A topology with at least one target of every kind."""
 
 
 class FakeToxiproxy:
-    """A proxy server in memory: `busy` says whether traffic passes, `hangs` makes removals fail."""
+    """A fake proxy server: `busy` is whether traffic passes, `hangs` makes removals of toxics
+    fail."""
 
     def __init__(self, busy: bool = True) -> None:
         self.busy = busy
@@ -95,7 +96,8 @@ class FakeToxiproxy:
         return 0
 
     def sockets(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
-        """What `ss` says of the open connections: more bytes each time while traffic passes."""
+        """The output of `ss` about open connections: more bytes at each call while traffic
+        passes."""
         if argv[0] != "ss" or not argv[-1].startswith("( sport"):
             return None
         self._bytes += 1000 if self.busy else 0

@@ -1,4 +1,4 @@
-"""Savepoint, rescale and the duties of Flink's nodes, on a JobManager in memory."""
+"""Savepoint, rescale and the duties of Flink's nodes, with a fake JobManager."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamquake.faults.schedule.target import find_job, parse_target, resolve
 from streamquake.harness.experiment.validation import fault_target_problem
 from streamquake.topologies.model import Topology
 from tests.fakes import WIDE, fake_cluster
-from tests.fakes.worlds.control_plane import ALONE, FakeFlink
+from tests.fakes.worlds.control_plane import SINGLE, FakeFlink
 from tests.fakes.worlds.control_plane import WIDE as WIDE_VERTEX
 
 
@@ -59,7 +59,7 @@ def on_duty(duty: str, cluster: Cluster) -> list[str]:
     return [t.name for t in resolve(parse_target(duty), cluster, random.Random(0))]
 
 
-def test_a_savepoint_is_in_effect_when_it_is_completed_and_not_before(cluster: Cluster) -> None:
+def test_a_savepoint_is_in_effect_only_when_it_is_completed(cluster: Cluster) -> None:
     fault = Savepoint()
     baseline = injected(fault, cluster)
     started = fault.evidence(cluster, the_job(cluster), baseline)
@@ -72,9 +72,9 @@ def test_a_savepoint_is_in_effect_when_it_is_completed_and_not_before(cluster: C
     assert (done.observations["size_bytes"], done.observations["duration_ms"]) == (6550, 669)
 
 
-def test_an_older_savepoint_is_not_taken_for_ours(cluster: Cluster) -> None:
+def test_an_older_savepoint_does_not_count_as_the_faults(cluster: Cluster) -> None:
     injected(Savepoint(), cluster)
-    flink(cluster).looks_until_done = 0
+    flink(cluster).polls_until_done = 0
     baseline = Savepoint().baseline(cluster, the_job(cluster))
     evidence = Savepoint().evidence(cluster, the_job(cluster), baseline)
     assert not evidence.in_effect
@@ -83,7 +83,7 @@ def test_an_older_savepoint_is_not_taken_for_ours(cluster: Cluster) -> None:
 
 def test_a_failed_savepoint_is_not_in_effect_and_has_a_reason(cluster: Cluster) -> None:
     flink(cluster).savepoints_fail = True
-    flink(cluster).looks_until_done = 0
+    flink(cluster).polls_until_done = 0
     baseline = injected(Savepoint(), cluster)
     evidence = Savepoint().evidence(cluster, the_job(cluster), baseline)
     assert (evidence.in_effect, evidence.healed) == (False, True)
@@ -93,13 +93,13 @@ def test_a_failed_savepoint_is_not_in_effect_and_has_a_reason(cluster: Cluster) 
 def test_rescaling_changes_the_widest_vertices_only(cluster: Cluster) -> None:
     baseline = injected(Rescale(to=2), cluster)
     assert baseline == {"parallelism": {WIDE_VERTEX: 3}}
-    assert flink(cluster).wanted == {WIDE_VERTEX: 2, ALONE: 1}
+    assert flink(cluster).wanted == {WIDE_VERTEX: 2, SINGLE: 1}
     assert Rescale(to=2).evidence(cluster, the_job(cluster), baseline).in_effect
     Rescale(to=2).heal(cluster, the_job(cluster), baseline)
-    assert flink(cluster).wanted == {WIDE_VERTEX: 3, ALONE: 1}
+    assert flink(cluster).wanted == {WIDE_VERTEX: 3, SINGLE: 1}
 
 
-def test_a_job_without_slots_for_its_new_width_is_not_in_effect(cluster: Cluster) -> None:
+def test_a_rescale_without_enough_slots_is_not_in_effect(cluster: Cluster) -> None:
     baseline = injected(Rescale(to=9), cluster)
     evidence = Rescale(to=9).evidence(cluster, the_job(cluster), baseline)
     assert (evidence.in_effect, evidence.healed) == (False, False)
@@ -110,7 +110,7 @@ def test_a_job_without_slots_for_its_new_width_is_not_in_effect(cluster: Cluster
     }
 
 
-def test_rescaling_to_the_width_it_has_is_refused(cluster: Cluster) -> None:
+def test_a_rescale_to_the_current_parallelism_is_rejected(cluster: Cluster) -> None:
     with pytest.raises(ValueError, match="parallelism of 3 already"):
         Rescale(to=3).inject(cluster, the_job(cluster))
     with pytest.raises(ValidationError, match="greater than or equal to 1"):
@@ -118,21 +118,21 @@ def test_rescaling_to_the_width_it_has_is_refused(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("fault", [Savepoint(), Rescale(to=2)])
-def test_a_removed_job_is_healed_and_an_unreachable_jobmanager_is_no_end(
+def test_a_removed_job_is_healed_and_an_unreachable_jobmanager_proves_nothing(
     fault: Fault, cluster: Cluster
 ) -> None:
     baseline = injected(fault, cluster)
     jobmanager = cluster.node("flink/jobmanager-1").container
     cluster.runtime.kill(jobmanager)
-    silent = fault.evidence(cluster, the_job(cluster), baseline)
-    assert (silent.in_effect, silent.healed) == (False, False)
+    unreachable = fault.evidence(cluster, the_job(cluster), baseline)
+    assert (unreachable.in_effect, unreachable.healed) == (False, False)
     cluster.runtime.start_again(jobmanager)
     flink(cluster).job = None
     fault.heal(cluster, the_job(cluster), baseline)
     assert fault.evidence(cluster, the_job(cluster), baseline).healed
 
 
-def test_an_order_that_flink_does_not_take_is_a_refusal(cluster: Cluster) -> None:
+def test_a_request_that_flink_rejects_raises_job_rejected(cluster: Cluster) -> None:
     baseline = injected(Rescale(to=2), cluster)
     flink(cluster).adaptive = False
     with pytest.raises(JobRejected, match="adaptive scheduler"):
@@ -158,12 +158,12 @@ def test_the_only_jobmanager_is_the_active_one_and_has_no_standby(cluster: Clust
 
 def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> None:
     assert on_duty("the node running subtask 1 of input", cluster) == ["flink/taskmanager-2"]
-    for requested, message in (
+    for subtask, message in (
         ("subtask 0 of unknown", "no vertex"),
         ("subtask 3 of input", "0 to 2"),
     ):
         with pytest.raises(LookupError, match=message):
-            on_duty(f"the node running {requested}", cluster)
+            on_duty(f"the node running {subtask}", cluster)
     cluster.runtime.kill(cluster.node("flink/taskmanager-2").container)
     with pytest.raises(LookupError, match="is CANCELED"):
         on_duty("the node running subtask 1 of input", cluster)
@@ -178,12 +178,12 @@ def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> Non
 def test_a_jobmanager_that_answers_with_an_internal_error_is_queried_again(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, answers_after: int
 ) -> None:
-    requested: list[str] = []
+    requests: list[str] = []
     answer = flink(cluster).get
 
     def get(path: str, **parameters: str) -> Any:
-        requested.append(path)
-        if len(requested) <= answers_after:
+        requests.append(path)
+        if len(requests) <= answers_after:
             raise FlinkError(500, "java.util.concurrent.CancellationException")
         return answer(path, **parameters)
 

@@ -1,4 +1,4 @@
-"""Faults of the data, against a load that a fake broker acknowledges."""
+"""Data faults, with a load that a fake broker acknowledges."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Testbed:
         (intent,) = self._injector.log.open_intents()
         return self._injector.undo(intent)
 
-    def seen(self, injected: InjectionResult) -> Any:
+    def evidence(self, injected: InjectionResult) -> Any:
         assert injected.done, injected.reason
         return injected.evidence["the workload"]
 
@@ -55,47 +55,47 @@ def testbed(tmp_path: Path) -> Testbed:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_fault_of_the_data_changes_something(name: str) -> None:
+def test_every_data_fault_changes_the_load(name: str) -> None:
     fault = faults[name](**CASES[name])
 
     assert isinstance(fault, DataFault)
     assert fault.change != WorkloadChange()
 
 
-def test_skew_is_shown_by_the_histogram_of_what_was_acknowledged(testbed: Testbed) -> None:
-    seen = testbed.seen(testbed.inject_fault("skew", hot_share=0.6))
+def test_skew_is_verified_by_the_keys_of_acknowledged_records(testbed: Testbed) -> None:
+    evidence = testbed.evidence(testbed.inject_fault("skew", hot_share=0.6))
 
-    assert seen["before"]["hottest_share"] < 0.1
-    assert 0.4 < seen["hottest_share"] < 0.8
-    assert max(seen["hottest"], key=seen["hottest"].get) == "k-00000"
+    assert evidence["before"]["hottest_share"] < 0.1
+    assert 0.4 < evidence["hottest_share"] < 0.8
+    assert max(evidence["hottest"], key=evidence["hottest"].get) == "k-00000"
 
     testbed.heal()
     assert testbed.load.sent_under("skew")["hottest_share"] < 0.2
 
 
-def test_zipf_is_measured_by_the_share_it_gives_the_first_key(testbed: Testbed) -> None:
-    assert testbed.seen(testbed.inject_fault("skew", zipf=1.5))["hottest_share"] > 0.25
+def test_a_zipf_skew_is_verified_by_the_share_of_the_first_key(testbed: Testbed) -> None:
+    assert testbed.evidence(testbed.inject_fault("skew", zipf=1.5))["hottest_share"] > 0.25
 
 
-def test_a_load_that_is_as_skewed_already_is_not_skewed_by_it(tmp_path: Path) -> None:
+def test_a_skew_of_an_equally_skewed_load_is_not_in_effect(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, skew=Skew(hot_share=0.7))
 
     assert not dataset.inject_fault("skew", hot_share=0.6).done
 
 
-def test_a_surge_is_shown_by_acknowledgements_a_second(testbed: Testbed) -> None:
-    seen = testbed.seen(testbed.inject_fault("surge", factor=4))
+def test_a_surge_is_verified_by_the_rate_of_acknowledgements(testbed: Testbed) -> None:
+    evidence = testbed.evidence(testbed.inject_fault("surge", factor=4))
 
-    assert seen["before"]["records_per_s"] == pytest.approx(500, rel=0.05)
-    assert seen["records_per_s"] == pytest.approx(2000, rel=0.05)
+    assert evidence["before"]["records_per_s"] == pytest.approx(500, rel=0.05)
+    assert evidence["records_per_s"] == pytest.approx(2000, rel=0.05)
 
     testbed.heal()
     testbed.cluster.clock.sleep(1)
     assert testbed.load.sent_under("surge")["records_per_s"] == pytest.approx(500, rel=0.05)
 
 
-def test_a_surge_that_the_broker_does_not_accept_is_not_in_effect(testbed: Testbed) -> None:
-    testbed.load.takes_per_s = 600
+def test_a_surge_beyond_the_brokers_rate_is_not_in_effect(testbed: Testbed) -> None:
+    testbed.load.accepts_per_s = 600
 
     injected = testbed.inject_fault("surge", factor=4)
 
@@ -103,45 +103,49 @@ def test_a_surge_that_the_broker_does_not_accept_is_not_in_effect(testbed: Testb
     assert "surge on the workload in effect" in injected.reason
 
 
-def test_large_records_are_shown_by_their_size(testbed: Testbed) -> None:
-    seen = testbed.seen(testbed.inject_fault("large_records", payload_bytes=50_000, share=0.05))
+def test_large_records_are_verified_by_their_size(testbed: Testbed) -> None:
+    evidence = testbed.evidence(
+        testbed.inject_fault("large_records", payload_bytes=50_000, share=0.05)
+    )
 
-    assert seen["before"]["largest_bytes"] < 300
-    assert 50_000 < seen["largest_bytes"] < 50_300
+    assert evidence["before"]["largest_bytes"] < 300
+    assert 50_000 < evidence["largest_bytes"] < 50_300
 
 
-def test_late_events_are_shown_by_event_times_before_their_turn(testbed: Testbed) -> None:
-    seen = testbed.seen(
+def test_late_events_are_verified_by_their_event_times(testbed: Testbed) -> None:
+    evidence = testbed.evidence(
         testbed.inject_fault("late_events", late_ms=3000, share=0.3, out_of_order_ms=400)
     )
 
-    assert seen["before"] == {"moved_back": 0, "furthest_back_ms": 0}
-    assert 3000 <= seen["furthest_back_ms"] <= 3400
+    assert evidence["before"] == {"moved_back": 0, "furthest_back_ms": 0}
+    assert 3000 <= evidence["furthest_back_ms"] <= 3400
 
 
-def test_one_poisoned_record_is_sent_and_no_more(testbed: Testbed) -> None:
-    assert testbed.seen(testbed.inject_fault("poison"))["unreadable"] == 1
+def test_exactly_one_poison_record_is_sent(testbed: Testbed) -> None:
+    assert testbed.evidence(testbed.inject_fault("poison"))["unreadable"] == 1
     testbed.cluster.clock.sleep(2)
     assert testbed.load.sent_under("poison")["unreadable"] == 1
 
 
-def test_a_fan_out_is_shown_by_the_copies_it_carries(testbed: Testbed) -> None:
-    seen = testbed.seen(testbed.inject_fault("fan_out", copies=40, share=0.1))
+def test_a_fan_out_is_verified_by_the_copies_of_a_record(testbed: Testbed) -> None:
+    evidence = testbed.evidence(testbed.inject_fault("fan_out", copies=40, share=0.1))
 
-    assert seen["before"] == {"exploded": 0, "most_copies": 1}
-    assert seen["most_copies"] == 40
+    assert evidence["before"] == {"exploded": 0, "most_copies": 1}
+    assert evidence["most_copies"] == 40
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_unchanged_load_is_not_in_effect(testbed: Testbed, name: str) -> None:
-    testbed.load.deaf = True
+    testbed.load.ignores_changes = True
 
     assert not testbed.inject_fault(name, **CASES[name]).done
     assert testbed.heal().done
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_finished_load_cannot_be_disturbed_and_is_healed(tmp_path: Path, name: str) -> None:
+def test_a_finished_load_cannot_be_disturbed_and_counts_as_healed(
+    tmp_path: Path, name: str
+) -> None:
     dataset = Testbed(tmp_path, records=100)
 
     injected = dataset.inject_fault(name, **CASES[name])
@@ -151,7 +155,7 @@ def test_a_finished_load_cannot_be_disturbed_and_is_healed(tmp_path: Path, name:
     assert dataset.heal().done
 
 
-def test_a_load_that_finishes_under_a_fault_is_healed(tmp_path: Path) -> None:
+def test_a_load_that_finishes_during_a_fault_is_healed(tmp_path: Path) -> None:
     dataset = Testbed(tmp_path, records=1000)
     assert dataset.inject_fault("skew", hot_share=0.6).done
 
@@ -161,7 +165,7 @@ def test_a_load_that_finishes_under_a_fault_is_healed(tmp_path: Path) -> None:
     (intent,) = dataset._injector.log.open_intents()
     assert (
         verify_again(intent, dataset.cluster).ended_on == ()
-    )  # the load is through, not undisturbed
+    )  # the load has finished, which does not prove a heal
     assert dataset.heal().done
 
 
@@ -173,7 +177,7 @@ def test_a_removed_load_is_healed(testbed: Testbed) -> None:
     assert testbed.heal().reason == "target removed"
 
 
-def test_disturbances_lie_over_each_other_and_go_one_by_one(testbed: Testbed) -> None:
+def test_data_faults_overlap_and_are_healed_separately(testbed: Testbed) -> None:
     for name in ("skew", "large_records", "surge"):
         assert testbed.inject_fault(name, **CASES[name]).done, name
 
@@ -186,7 +190,7 @@ def test_disturbances_lie_over_each_other_and_go_one_by_one(testbed: Testbed) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "why"),
+    ("name", "params", "message"),
     [
         ("skew", {}, "needs `hot_share: SHARE` or `zipf: EXPONENT`"),
         ("skew", {"hot_share": 0.5, "zipf": 1.0}, "and not both"),
@@ -198,13 +202,11 @@ def test_disturbances_lie_over_each_other_and_go_one_by_one(testbed: Testbed) ->
         ("fan_out", {"copies": 1}, "greater than or equal to 2"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(
-    name: str, params: dict[str, Any], why: str
-) -> None:
-    with pytest.raises(ValidationError, match=why):
+def test_invalid_parameters_are_rejected(name: str, params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         faults[name](**params)
 
 
-def test_a_load_refuses_what_it_does_not_know(testbed: Testbed) -> None:
+def test_a_load_rejects_an_unknown_fault(testbed: Testbed) -> None:
     with pytest.raises(ValueError, match='cannot be steered into "rain"; known: fan_out, large'):
         testbed.load.steer("rain", {})

@@ -1,4 +1,4 @@
-"""Faults inside the JVM: what their rules say, when they count as seen, and what they leave."""
+"""Faults inside the JVM: the text of their rules, their evidence, and their removal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamquake.topologies.model import Topology
 from tests.fakes import WIDE, fake_cluster
 from tests.fakes.worlds.jvm import OPERATORS
 
-JVM_FAULTS = sorted(name for name, made in faults.items() if issubclass(made, JvmFault))
+JVM_FAULTS = sorted(name for name, kind in faults.items() if issubclass(kind, JvmFault))
 ONE = "flink/taskmanager-1"
 
 
@@ -34,7 +34,7 @@ def runtime(cluster: Cluster) -> FakeRuntime:
     return cluster.runtime
 
 
-def made(name: str, **parameters: Any) -> Fault:
+def fault_named(name: str, **parameters: Any) -> Fault:
     return faults[name](**{**faults[name].example, **parameters})
 
 
@@ -54,7 +54,7 @@ def agent(cluster: Cluster, node: Node) -> JvmAgent:
         ("hold_buffers", {}, "hold_ms"),
     ],
 )
-def test_parameters_that_make_no_rule_are_refused(
+def test_parameters_that_give_no_valid_rule_are_rejected(
     name: str, wrong: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(ValidationError, match=re.escape(text)):
@@ -62,7 +62,7 @@ def test_parameters_that_make_no_rule_are_refused(
 
 
 @pytest.mark.parametrize("name", JVM_FAULTS)
-def test_only_taskmanagers_with_the_agent_make_sense(name: str) -> None:
+def test_only_taskmanagers_with_the_agent_are_valid_targets(name: str) -> None:
     fault = faults[name]
     assert fault.role_problem(WIDE, "flink/taskmanager") is None
     assert "target a taskmanager" in str(fault.role_problem(WIDE, "flink/jobmanager"))
@@ -73,7 +73,7 @@ def test_only_taskmanagers_with_the_agent_make_sense(name: str) -> None:
 
 
 def test_a_rule_names_operator_and_subtask(cluster: Cluster) -> None:
-    fault = made("throw_in_task", operator="Calc", subtask=2, times=3)
+    fault = fault_named("throw_in_task", operator="Calc", subtask=2, times=3)
     assert isinstance(fault, JvmFault)
     script = fault.script("once")
     assert script.count("RULE ") == script.count("ENDRULE") == 5
@@ -83,40 +83,40 @@ def test_a_rule_names_operator_and_subtask(cluster: Cluster) -> None:
 
 
 def test_a_buffer_pool_knows_its_task_by_the_thread(cluster: Cluster) -> None:
-    fault = made("hold_buffers", subtask=2)
+    fault = fault_named("hold_buffers", subtask=2)
     assert isinstance(fault, JvmFault)
     assert 'name.contains("(3/")' in fault.script("once")
 
 
 def test_evidence_contains_the_affected_subtasks_and_the_first_hit(cluster: Cluster) -> None:
-    fault, node = made("slow_operator", operator="Calc"), cluster.node(ONE)
+    fault, node = fault_named("slow_operator", operator="Calc"), cluster.node(ONE)
     fault.inject(cluster, node)
-    seen = fault.evidence(cluster, node, {}).observations
-    assert seen["at"] == [f"{OPERATORS[1]} subtask 0"]
-    assert seen["hits"] > 0
-    assert seen["first_hit"].startswith("20")
+    observations = fault.evidence(cluster, node, {}).observations
+    assert observations["at"] == [f"{OPERATORS[1]} subtask 0"]
+    assert observations["hits"] > 0
+    assert observations["first_hit"].startswith("20")
 
 
 @pytest.mark.parametrize("name", JVM_FAULTS)
-def test_a_hit_is_counted_once_its_moment_and_place_are_noted(name: str) -> None:
-    fault = made(name)
+def test_a_hit_is_counted_after_its_moment_and_place_are_set(name: str) -> None:
+    fault = fault_named(name)
     assert isinstance(fault, JvmFault)
     rules = fault.script(nonce="0").split("ENDRULE\n")
-    noted = [re.findall(r'setProperty\("[^"]*\.(first|at|hits)\b', rule) for rule in rules]
-    counting = [order for order in noted if order]
+    orders = [re.findall(r'setProperty\("[^"]*\.(first|at|hits)\b', rule) for rule in rules]
+    counting = [order for order in orders if order]
     assert counting == [["first", "at", "hits"]] * len([*fault.points()])
 
 
 def test_a_rule_that_no_task_enters_is_in_place_but_not_in_effect(cluster: Cluster) -> None:
-    fault, node = made("slow_operator", operator="no such operator"), cluster.node(ONE)
+    fault, node = fault_named("slow_operator", operator="no such operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     evidence = fault.evidence(cluster, node, {})
     assert (evidence.in_effect, evidence.healed) == (False, False)
     assert (evidence.observations["rules"], evidence.observations["hits"]) == (5, 0)
 
 
-def test_it_acts_as_often_as_given_and_again_after_a_heal(cluster: Cluster) -> None:
-    fault, node = made("fail_checkpoint", times=2), cluster.node(ONE)
+def test_a_rule_acts_the_given_number_of_times_per_injection(cluster: Cluster) -> None:
+    fault, node = fault_named("fail_checkpoint", times=2), cluster.node(ONE)
     for _ in range(2):
         fault.inject(cluster, node)
         for _ in range(5):
@@ -125,17 +125,21 @@ def test_it_acts_as_often_as_given_and_again_after_a_heal(cluster: Cluster) -> N
         fault.heal(cluster, node, {})
 
 
-def test_a_restore_is_brought_about_or_waited_for(cluster: Cluster) -> None:
+def test_a_restore_is_caused_or_awaited(cluster: Cluster) -> None:
     node = cluster.node(ONE)
-    waiting, own = made("delay_restore", restart=False), made("delay_restore")
+    waiting, causing = fault_named("delay_restore", restart=False), fault_named("delay_restore")
     waiting.inject(cluster, node)
     assert not any(waiting.evidence(cluster, node, {}).in_effect for _ in range(5))
-    own.inject(cluster, node)
-    assert any(own.evidence(cluster, node, {}).in_effect for _ in range(5))
+    causing.inject(cluster, node)
+    assert any(causing.evidence(cluster, node, {}).in_effect for _ in range(5))
 
 
-def test_two_faults_in_one_jvm_do_not_touch_each_other(cluster: Cluster) -> None:
-    first, second, node = made("delay_commit"), made("slow_operator"), cluster.node(ONE)
+def test_two_faults_in_one_jvm_are_independent(cluster: Cluster) -> None:
+    first, second, node = (
+        fault_named("delay_commit"),
+        fault_named("slow_operator"),
+        cluster.node(ONE),
+    )
     for fault in (first, second):
         fault.inject(cluster, node)
         assert fault.evidence(cluster, node, {}).in_effect
@@ -144,18 +148,18 @@ def test_two_faults_in_one_jvm_do_not_touch_each_other(cluster: Cluster) -> None
     assert second.evidence(cluster, node, {}).in_effect
 
 
-def test_nothing_of_it_is_left_in_the_jvm(cluster: Cluster) -> None:
-    fault, node = made("throw_in_task"), cluster.node(ONE)
+def test_a_heal_removes_all_rules_and_properties(cluster: Cluster) -> None:
+    fault, node = fault_named("throw_in_task"), cluster.node(ONE)
     fault.inject(cluster, node)
     assert fault.evidence(cluster, node, {}).in_effect
     fault.heal(cluster, node, {})
-    left = agent(cluster, node).rules()
-    assert left is not None
-    assert (left.texts, left.properties) == ({}, {})
+    remaining = agent(cluster, node).rules()
+    assert remaining is not None
+    assert (remaining.texts, remaining.properties) == ({}, {})
 
 
 def test_a_restarted_jvm_has_no_rule(cluster: Cluster) -> None:
-    fault, node = made("slow_operator"), cluster.node(ONE)
+    fault, node = fault_named("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     cluster.runtime.kill(node.container)
     assert fault.evidence(cluster, node, {}).healed
@@ -165,37 +169,37 @@ def test_a_restarted_jvm_has_no_rule(cluster: Cluster) -> None:
     assert agent(cluster, node).rules() is None
 
 
-def test_a_jvm_that_dies_while_it_is_healed_is_healed(
+def test_a_jvm_that_ends_during_the_heal_is_healed(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fault, node = made("slow_operator"), cluster.node(ONE)
+    fault, node = fault_named("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
 
-    def dies(self: JvmAgent, names: object) -> None:
+    def end(self: JvmAgent, names: object) -> None:
         cluster.runtime.kill(node.container)
         raise AgentError("no answer")
 
-    monkeypatch.setattr(JvmAgent, "remove", dies)
+    monkeypatch.setattr(JvmAgent, "remove", end)
     fault.heal(cluster, node, {})
     assert fault.evidence(cluster, node, {}).healed
 
 
-def test_a_rule_that_cannot_be_removed_is_no_heal(
+def test_a_rule_that_cannot_be_removed_fails_the_heal(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fault, node = made("slow_operator"), cluster.node(ONE)
+    fault, node = fault_named("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
 
-    def stays(self: JvmAgent, names: object) -> None:
+    def fail(self: JvmAgent, names: object) -> None:
         raise AgentError("no answer")
 
-    monkeypatch.setattr(JvmAgent, "remove", stays)
+    monkeypatch.setattr(JvmAgent, "remove", fail)
     with pytest.raises(AgentError, match="no answer"):
         fault.heal(cluster, node, {})
 
 
 def test_a_frozen_jvm_is_neither_injected_into_nor_healed(cluster: Cluster) -> None:
-    fault, node = made("slow_operator"), cluster.node(ONE)
+    fault, node = fault_named("slow_operator"), cluster.node(ONE)
     fault.inject(cluster, node)
     cluster.runtime.pause(node.container)
     evidence = fault.evidence(cluster, node, {})
@@ -207,17 +211,19 @@ def test_a_frozen_jvm_is_neither_injected_into_nor_healed(cluster: Cluster) -> N
     assert fault.evidence(cluster, node, {}).healed
 
 
-def test_what_the_jvm_holds_against_a_rule_is_told(cluster: Cluster, runtime: FakeRuntime) -> None:
-    fault, node = made("delay_commit"), cluster.node(ONE)
+def test_the_jvms_error_about_a_rule_is_in_the_evidence(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
+    fault, node = fault_named("delay_commit"), cluster.node(ONE)
     assert isinstance(fault, JvmFault)
-    recorded = "org.jboss.byteman.rule.exception.TypeException: no such field"
-    listed = f"# File streamquake line 1\nRULE {fault.mark} 1\nENDRULE\n{recorded}\nEND-OF-ANSWER\n"
-    answers(runtime, ExecResult(exit_code=0, output=f"{listed}END-OF-ANSWER\n"))
-    assert fault.evidence(cluster, node, {}).observations["refused"] == recorded
+    error = "org.jboss.byteman.rule.exception.TypeException: no such field"
+    listed = f"# File streamquake line 1\nRULE {fault.mark} 1\nENDRULE\n{error}\nEND-OF-ANSWER\n"
+    answer_always(runtime, ExecResult(exit_code=0, output=f"{listed}END-OF-ANSWER\n"))
+    assert fault.evidence(cluster, node, {}).observations["refused"] == error
 
 
 def test_an_agent_that_does_not_answer_is_an_error(cluster: Cluster, runtime: FakeRuntime) -> None:
-    answers(runtime, ExecResult(exit_code=NO_ANSWER, output=""))
+    answer_always(runtime, ExecResult(exit_code=NO_ANSWER, output=""))
     with pytest.raises(AgentError, match="did not answer LIST within 10 s"):
         agent(cluster, cluster.node(ONE)).rules()
 
@@ -227,16 +233,18 @@ def test_a_rejected_rule_is_an_error(cluster: Cluster) -> None:
         agent(cluster, cluster.node(ONE)).install("this is no rule\n")
 
 
-def test_a_process_that_cannot_load_it_is_an_error(cluster: Cluster, runtime: FakeRuntime) -> None:
+def test_a_process_that_cannot_load_the_agent_is_an_error(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
     runtime.on_exec.insert(0, lambda spec, argv: ExecResult(exit_code=2, output="no socket"))
     with pytest.raises(AgentError, match="no socket; is the main process a HotSpot JVM"):
         agent(cluster, cluster.node(ONE)).load()
 
 
-def answers(runtime: FakeRuntime, answer: ExecResult) -> None:
+def answer_always(runtime: FakeRuntime, answer: ExecResult) -> None:
     """Let every listener give this answer."""
 
-    def answered(spec: ContainerSpec, argv: list[str]) -> ExecResult | None:
+    def respond(spec: ContainerSpec, argv: list[str]) -> ExecResult | None:
         return answer if CONVERSE in argv else None
 
-    runtime.on_network_tool.insert(0, answered)  # type: ignore[arg-type]
+    runtime.on_network_tool.insert(0, respond)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Network faults on the fake network: parameters, half-laid rules, and what must stay open."""
+"""Network faults on the fake network: parameters, incomplete rules, and traffic that must pass."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ONE_WAY = "from flink/taskmanager-1 to kafka/broker-1"
 
 
 def _target(cluster: Cluster, text: str) -> Any:
-    """Of the kind that the text names."""
+    """The target that a text names."""
     return resolve(parse_target(text), cluster, random.Random(0))[0]
 
 
@@ -47,30 +47,30 @@ def _injection(fault: Fault, text: str, cluster: Cluster, folder: Path) -> Injec
 
 
 @pytest.mark.parametrize(
-    ("how", "there", "back"),
+    ("how", "forward", "backward"),
     [("silent", "timed out", "timed out"), ("reset", "refused", "timed out")],
 )
-def test_one_way_stops_only_what_goes_that_way(
-    tmp_path: Path, how: str, there: str, back: str
+def test_a_one_way_partition_stops_one_direction_only(
+    tmp_path: Path, how: str, forward: str, backward: str
 ) -> None:
     injected = _injection(
         Partition.model_validate({"how": how}), ONE_WAY, fake_cluster(WIDE), tmp_path
     )
 
     assert injected.done, injected.reason
-    seen = injected.evidence["flink/taskmanager-1->kafka/broker-1"]
-    arrived = {name.split(" -> ")[0]: answer for name, answer in seen["answers"].items()}
-    assert arrived == {"flink/taskmanager-1": there, "kafka/broker-1": back}
-    assert seen["packets_let_pass"] > 0
+    evidence = injected.evidence["flink/taskmanager-1->kafka/broker-1"]
+    outcomes = {name.split(" -> ")[0]: answer for name, answer in evidence["answers"].items()}
+    assert outcomes == {"flink/taskmanager-1": forward, "kafka/broker-1": backward}
+    assert evidence["packets_let_pass"] > 0
 
 
-def test_a_partition_cuts_the_links_of_the_pair_as_well(tmp_path: Path) -> None:
+def test_a_partition_also_stops_the_links_of_the_pair(tmp_path: Path) -> None:
     injected = _injection(Partition(), PAIR, fake_cluster(WIDE), tmp_path)
 
-    seen = injected.evidence["flink/taskmanager-1<->kafka/broker-1"]
-    there = [name for name in seen["answers"] if name.startswith("flink")]
-    assert len(there) == 3  # direct, source and sink
-    assert set(seen["answers"].values()) == {"timed out"}
+    evidence = injected.evidence["flink/taskmanager-1<->kafka/broker-1"]
+    from_flink = [name for name in evidence["answers"] if name.startswith("flink")]
+    assert len(from_flink) == 3  # direct, source and sink
+    assert set(evidence["answers"].values()) == {"timed out"}
 
 
 @pytest.mark.parametrize(("busy", "whose"), [(True, SYSTEM), (False, PROBE_ALONE)])
@@ -83,14 +83,14 @@ def test_a_partition_records_whose_packets_it_stopped(
 
     injected = _injection(Partition.model_validate({"how": how}), PAIR, cluster, tmp_path)
 
-    seen = injected.evidence["flink/taskmanager-1<->kafka/broker-1"]
-    assert seen["disturbed"] == whose
-    assert 0 < seen["probes_stopped"] <= seen["packets_stopped"]
-    assert (seen["probes_stopped"] < seen["packets_stopped"]) == busy
+    evidence = injected.evidence["flink/taskmanager-1<->kafka/broker-1"]
+    assert evidence["disturbed"] == whose
+    assert 0 < evidence["probes_stopped"] <= evidence["packets_stopped"]
+    assert (evidence["probes_stopped"] < evidence["packets_stopped"]) == busy
 
 
-@pytest.mark.parametrize(("asks", "whose"), [(True, SYSTEM), (False, PROBE_ALONE)])
-def test_own_lookups_are_told_from_the_systems(asks: bool, whose: str) -> None:
+@pytest.mark.parametrize(("looks_up", "whose"), [(True, SYSTEM), (False, PROBE_ALONE)])
+def test_lookups_of_the_probe_are_distinguished(looks_up: bool, whose: str) -> None:
     cluster = fake_cluster(WIDE)
     world, fault, target = (
         network.install(cluster),
@@ -101,7 +101,7 @@ def test_own_lookups_are_told_from_the_systems(asks: bool, whose: str) -> None:
     fault.inject(cluster, target)
     assert fault.evidence(cluster, target, baseline).observations["disturbed"] == PROBE_ALONE
     assert isinstance(cluster.runtime, FakeRuntime)
-    if asks:
+    if looks_up:
         spec = cluster.runtime.containers[cluster.node("hdfs/datanode-2").container].spec
         world.lookup(spec, ["getent"])
 
@@ -111,7 +111,7 @@ def test_own_lookups_are_told_from_the_systems(asks: bool, whose: str) -> None:
     assert again.observations["disturbed"] == whose
 
 
-def test_half_a_partition_is_neither_in_effect_nor_gone() -> None:
+def test_a_partition_with_half_its_rules_is_neither_in_effect_nor_healed() -> None:
     cluster, fault = fake_cluster(WIDE), Partition(how="reset")
     pair = _target(cluster, PAIR)
     baseline = fault.baseline(cluster, pair)
@@ -126,7 +126,7 @@ def test_half_a_partition_is_neither_in_effect_nor_gone() -> None:
     assert evidence.observations["rules_laid"] == "in 1 of 2 namespaces"
 
 
-def test_a_node_started_again_took_its_rules_with_it() -> None:
+def test_a_restarted_node_has_no_rules() -> None:
     cluster, fault = fake_cluster(WIDE), Partition()
     pair = _target(cluster, PAIR)
     fault.inject(cluster, pair)
@@ -137,7 +137,7 @@ def test_a_node_started_again_took_its_rules_with_it() -> None:
     assert fault.evidence(cluster, pair, {}).healed
 
 
-def test_rules_cannot_be_laid_in_a_node_that_has_ended() -> None:
+def test_rules_cannot_be_added_in_a_node_that_has_ended() -> None:
     cluster = fake_cluster(WIDE)
     pair = _target(cluster, PAIR)
     cluster.runtime.kill(cluster.node("kafka/broker-1").container)
@@ -148,7 +148,7 @@ def test_rules_cannot_be_laid_in_a_node_that_has_ended() -> None:
     assert Partition().evidence(cluster, pair, {}).healed
 
 
-def test_a_ring_of_three_is_refused_in_words() -> None:
+def test_a_ring_of_three_nodes_is_rejected() -> None:
     cluster = fake_cluster(WIDE)
     node = _target(cluster, "kafka/broker-1")
 
@@ -183,7 +183,7 @@ def test_a_recreated_proxy_is_recorded(tmp_path: Path) -> None:
     assert "recreated: sink:flink-taskmanager-1" in str(healed.evidence["watched"])
 
 
-def test_parameters_that_make_no_sense_are_refused() -> None:
+def test_invalid_parameters_are_rejected() -> None:
     with pytest.raises(ValidationError, match="'silent' or 'reset'"):
         Partition.model_validate({"how": "softly"})
     with pytest.raises(ValidationError, match="'reset'"):
@@ -192,7 +192,7 @@ def test_parameters_that_make_no_sense_are_refused() -> None:
         SliceLink(average_bytes=10, variation_bytes=10)
 
 
-def test_a_machine_that_answers_late_is_not_cut_before_the_fault() -> None:
+def test_a_slow_machine_does_not_count_as_partitioned_before_the_fault() -> None:
     cluster = fake_cluster(WIDE)
     _answer_after_a_second(cluster)
 
@@ -207,14 +207,14 @@ def test_a_partition_and_its_heal_are_verified_on_a_slow_machine(how: str, tmp_p
     _answer_after_a_second(cluster)
     injector = FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=1)
 
-    seen = injector.took_effect(Partition.model_validate({"how": how}), PAIR)
+    evidence = injector.took_effect(Partition.model_validate({"how": how}), PAIR)
 
-    answers = seen["flink/taskmanager-1<->kafka/broker-1"]["answers"]
+    answers = evidence["flink/taskmanager-1<->kafka/broker-1"]["answers"]
     assert set(answers.values()) == {"timed out" if how == "silent" else "refused"}
 
 
 def _answer_after_a_second(cluster: Cluster) -> None:
-    """Let every attempt that waits for less time out."""
+    """Let every attempt with a limit below a second time out."""
     runtime = cluster.runtime
     assert isinstance(runtime, FakeRuntime)
     tools = tuple(runtime.on_network_tool)
@@ -224,10 +224,8 @@ def _answer_after_a_second(cluster: Cluster) -> None:
             case ["bash", "-c", script, "bash", _, limit, _, *_] if script == INSPECT:
                 if float(limit) >= 1:
                     return None
-                message = next(
-                    message for tool in tools if (message := tool(spec, argv)) is not None
-                )
-                return replace(message, output=PROBED.sub(r"probe \1 124", message.output))
+                done = next(done for tool in tools if (done := tool(spec, argv)) is not None)
+                return replace(done, output=PROBED.sub(r"probe \1 124", done.output))
         return None
 
     runtime.on_network_tool.insert(0, late)

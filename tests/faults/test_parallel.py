@@ -1,4 +1,4 @@
-"""Acting on several targets at the same time."""
+"""Actions on several targets at the same time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ MANY = 40
 
 @pytest.mark.parametrize("count", [0, 1, 2, MANY])
 def test_all_items_are_processed_in_parallel_and_returned_in_order(count: int) -> None:
-    together = Barrier(max(1, count))
+    barrier = Barrier(max(1, count))
 
     def act(place: int) -> str:
-        together.wait(timeout=60)
+        barrier.wait(timeout=60)
         return f"at {place}"
 
     assert at_once(act, range(count)) == [f"at {place}" for place in range(count)]
 
 
-def test_what_fails_on_one_is_raised_when_all_have_ended() -> None:
+def test_the_first_failure_is_raised_after_all_actions_have_ended() -> None:
     ended = []
 
     def act(place: int) -> None:

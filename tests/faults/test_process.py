@@ -1,4 +1,4 @@
-"""The faults on processes: a fault without effect is reported, and nothing is left half healed."""
+"""The faults on processes: a fault without effect is reported, and every heal is complete."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from tests.fakes.worlds.process import PROGRAM
 from tests.injecting import FaultInjector
 
 NODE = "hdfs/datanode-2"
-MINE = (Kill, Stop, Pause, Sigstop, RollingRestart, CrashLoop, OomHeap, OomContainer)
+PROCESS_FAULTS = (Kill, Stop, Pause, Sigstop, RollingRestart, CrashLoop, OomHeap, OomContainer)
 
 
 class Testbed(FaultInjector):
-    """A fake cluster and the log of what is done to it."""
+    """A fake cluster, its intents, and access to one node."""
 
     def __init__(self, folder: Path) -> None:
         log = IntentLog(folder / "intents.jsonl")
@@ -67,7 +67,7 @@ def testbed(tmp_path: Path) -> Testbed:
 
 
 @pytest.mark.parametrize(
-    ("made", "params", "words"),
+    ("kind", "params", "message"),
     [
         (Kill, {"signal": "STOP"}, "'KILL', 'TERM'"),
         (Stop, {"grace_s": 0}, "greater than 0"),
@@ -77,16 +77,16 @@ def testbed(tmp_path: Path) -> Testbed:
         (RollingRestart, {"ready_s": 0}, "greater than 0"),
     ],
 )
-def test_parameters_without_sense_are_refused(
-    made: type[Fault], params: dict[str, Any], words: str
+def test_invalid_parameters_are_rejected(
+    kind: type[Fault], params: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValidationError, match=words):
-        made(**params)
+    with pytest.raises(ValidationError, match=message):
+        kind(**params)
 
 
-@pytest.mark.parametrize("made", MINE)
-def test_a_node_that_was_removed_meanwhile_is_healed(made: type[Fault], testbed: Testbed) -> None:
-    intent, injected = testbed.inject_fault(made(**made.example))
+@pytest.mark.parametrize("kind", PROCESS_FAULTS)
+def test_a_node_that_was_removed_meanwhile_is_healed(kind: type[Fault], testbed: Testbed) -> None:
+    intent, injected = testbed.inject_fault(kind(**kind.example))
     assert injected.done, injected.reason
     testbed.runtime.remove(testbed.node.container)
 
@@ -96,11 +96,11 @@ def test_a_node_that_was_removed_meanwhile_is_healed(made: type[Fault], testbed:
     assert testbed.log.open_intents() == ()
 
 
-@pytest.mark.parametrize("made", MINE)
-def test_a_node_that_ended_and_was_started_meanwhile_is_healed(
-    made: type[Fault], testbed: Testbed
+@pytest.mark.parametrize("kind", PROCESS_FAULTS)
+def test_a_node_that_ended_and_was_restarted_meanwhile_is_healed(
+    kind: type[Fault], testbed: Testbed
 ) -> None:
-    intent, injected = testbed.inject_fault(made(**made.example))
+    intent, injected = testbed.inject_fault(kind(**kind.example))
     assert injected.done, injected.reason
     testbed.runtime.kill(testbed.node.container)
     testbed.cluster.start_again(testbed.node)
@@ -121,14 +121,14 @@ def test_a_signal_that_the_process_survives_is_not_in_effect(testbed: Testbed) -
 
 
 @pytest.mark.parametrize(("signal", "exit_code"), [("TERM", 143), ("INT", 130), ("HUP", 129)])
-def test_the_exit_code_tells_the_signal(signal: str, exit_code: int, testbed: Testbed) -> None:
+def test_the_exit_code_identifies_the_signal(signal: str, exit_code: int, testbed: Testbed) -> None:
     _, injected = testbed.inject_fault(Kill.model_validate({"signal": signal}))
 
     assert injected.done, injected.reason
     assert injected.evidence[NODE]["exit_code"] == exit_code
 
 
-def test_what_had_ended_before_was_not_killed(testbed: Testbed) -> None:
+def test_a_kill_of_a_node_that_had_ended_is_not_in_effect(testbed: Testbed) -> None:
     testbed.runtime.die(testbed.node.container, 1)
 
     _, injected = testbed.inject_fault(Kill())
@@ -137,12 +137,12 @@ def test_what_had_ended_before_was_not_killed(testbed: Testbed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stubborn", "ended_by"), [(False, "TERM"), (True, "KILL, after the grace")]
+    ("ignores_term", "ended_by"), [(False, "TERM"), (True, "KILL, after the grace")]
 )
 def test_a_stop_records_which_signal_ended_the_node(
-    stubborn: bool, ended_by: str, testbed: Testbed, monkeypatch: pytest.MonkeyPatch
+    ignores_term: bool, ended_by: str, testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if stubborn:
+    if ignores_term:
         monkeypatch.delitem(ENDINGS, "TERM")
 
     _, injected = testbed.inject_fault(Stop(grace_s=2))
@@ -161,7 +161,7 @@ def test_a_role_is_restarted_in_turn(testbed: Testbed) -> None:
     assert first < second
 
 
-def test_a_restart_ends_at_the_first_node_that_does_not_come_back(testbed: Testbed) -> None:
+def test_a_rolling_restart_ends_at_the_first_node_that_does_not_start(testbed: Testbed) -> None:
     first, second = testbed.cluster.of_role("hdfs/datanode")
     testbed.runtime.failing_starts[testbed.cluster.container_name(first.spec.host)] = (
         ContainerError("no")
@@ -200,15 +200,15 @@ def test_a_node_without_a_shell_script_cannot_be_made_to_fail(testbed: Testbed) 
     assert testbed.status() == ContainerStatus.RUNNING
 
 
-def test_a_line_laid_twice_is_there_once_and_others_lines_stay(testbed: Testbed) -> None:
-    foreign = PROGRAM + "# streamquake something-else\n"
-    testbed.runtime.write(testbed.node.container, SCRIPT, foreign)
+def test_a_line_added_twice_exists_once_and_other_lines_stay(testbed: Testbed) -> None:
+    with_other_line = PROGRAM + "# streamquake something-else\n"
+    testbed.runtime.write(testbed.node.container, SCRIPT, with_other_line)
 
     for _ in range(2):
-        put_line(testbed.cluster, testbed.node, "true", "mine")
+        put_line(testbed.cluster, testbed.node, "true", "own")
 
-    assert testbed.script().count("# streamquake mine") == 1
-    assert testbed.script().replace("true  # streamquake mine\n", "") == foreign
+    assert testbed.script().count("# streamquake own") == 1
+    assert testbed.script().replace("true  # streamquake own\n", "") == with_other_line
 
 
 def test_a_heap_that_suffices_is_not_in_effect(testbed: Testbed) -> None:
@@ -220,35 +220,35 @@ def test_a_heap_that_suffices_is_not_in_effect(testbed: Testbed) -> None:
 
 
 @pytest.mark.parametrize(("exit_code", "took_effect"), [(3, True), (1, False)])
-def test_the_exit_status_tells_of_a_heap_whose_error_the_log_has_lost(
+def test_the_exit_status_proves_an_exhausted_heap_without_an_error_in_the_log(
     exit_code: int, took_effect: bool, testbed: Testbed
 ) -> None:
     fault = OomHeap(heap_mb=4096)
     testbed.inject_fault(fault)
     testbed.runtime.die(testbed.node.container, exit_code)
-    seen = fault.evidence(testbed.cluster, testbed.node, {})
-    assert (seen.in_effect, seen.observations["out_of_memory_errors"]) == (took_effect, 0)
+    evidence = fault.evidence(testbed.cluster, testbed.node, {})
+    assert (evidence.in_effect, evidence.observations["out_of_memory_errors"]) == (took_effect, 0)
 
 
-@pytest.mark.parametrize(("exit_code", "words"), [(64, "memory_mb"), (65, "oom_score_adj")])
-def test_memory_that_cannot_be_filled_says_why(
-    exit_code: int, words: str, testbed: Testbed
+@pytest.mark.parametrize(("exit_code", "message"), [(64, "memory_mb"), (65, "oom_score_adj")])
+def test_a_failed_fill_of_the_memory_has_a_reason(
+    exit_code: int, message: str, testbed: Testbed
 ) -> None:
     testbed.runtime.on_exec.insert(0, lambda *_: ExecResult(exit_code=exit_code, output=""))
 
     _, injected = testbed.inject_fault(OomContainer())
 
     assert not injected.done
-    assert words in injected.reason
+    assert message in injected.reason
     assert testbed.status() == ContainerStatus.RUNNING
 
 
-def test_an_end_without_the_kernels_word_is_not_for_want_of_memory(testbed: Testbed) -> None:
-    def dies(*_: object) -> ExecResult:
+def test_an_end_without_an_out_of_memory_kill_is_not_in_effect(testbed: Testbed) -> None:
+    def end(*_: object) -> ExecResult:
         testbed.runtime.die(testbed.node.container, 137)
         return ExecResult(exit_code=137, output="")
 
-    testbed.runtime.on_exec.insert(0, dies)
+    testbed.runtime.on_exec.insert(0, end)
 
     _, injected = testbed.inject_fault(OomContainer())
 
@@ -265,10 +265,10 @@ def test_a_worker_without_an_executor_is_not_in_effect(tmp_path: Path) -> None:
     assert not injected.done
 
 
-def test_an_executor_that_another_one_follows_at_once_was_killed_all_the_same(
+def test_a_killed_executor_that_is_replaced_at_once_is_in_effect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.fakes.worlds.spark.STARTED_AGAIN_NS", 0)
+    monkeypatch.setattr("tests.fakes.worlds.spark.RESTART_DELAY_NS", 0)
     dataset = Testbed(tmp_path)
 
     intent, injected = dataset.inject_fault(KillExecutor(), "spark/worker-2")
@@ -278,7 +278,7 @@ def test_an_executor_that_another_one_follows_at_once_was_killed_all_the_same(
     assert dataset.undo(intent).done
 
 
-def test_a_worker_that_does_not_answer_is_not_taken_for_one_without_an_executor(
+def test_an_unreachable_worker_does_not_count_as_one_without_an_executor(
     tmp_path: Path,
 ) -> None:
     dataset = Testbed(tmp_path)
@@ -291,7 +291,7 @@ def test_a_worker_that_does_not_answer_is_not_taken_for_one_without_an_executor(
         )
 
 
-def test_executors_run_on_workers_alone() -> None:
+def test_executors_run_only_on_workers() -> None:
     assert "target a worker" in str(KillExecutor.role_problem(WIDE, "spark/driver"))
 
 

@@ -1,4 +1,4 @@
-"""Draws: functions of their seed, and schedules that keep the rules about what may overlap."""
+"""Random schedules: functions of their seed, in which only allowed faults overlap."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_draw_is_a_function_of_its_seed(profile: Profile, seed: int) -> None:
 
 
 @given(profiles, seeds)
-def test_a_draw_keeps_to_its_profile(profile: Profile, seed: int) -> None:
+def test_a_draw_respects_its_profile(profile: Profile, seed: int) -> None:
     steps = drawn(profile, seed)
     assert 1 <= len(steps) <= profile.steps[1]
     for step in steps:
@@ -63,24 +63,24 @@ def test_a_draw_keeps_to_its_profile(profile: Profile, seed: int) -> None:
 def test_no_moment_of_a_draw_breaks_a_rule(profile: Profile, seed: int) -> None:
     steps = drawn(profile, seed)
     known = {(c.fault, c.target): c for c in CANDIDATES}
-    placed = [
+    scheduled = [
         ScheduledCandidate(candidate=known[s.fault, s.target], when=s.when, for_s=s.for_s or 0)
         for s in steps
     ]
     for moment_s in range(int(profile.within_s) + 1):
-        now = [p.candidate for p in placed if p.span()[0] <= moment_s < p.span()[1]]
+        now = [p.candidate for p in scheduled if p.span()[0] <= moment_s < p.span()[1]]
         assert len(now) <= profile.at_once
         for number, one in enumerate(now):
             for other in now[:number]:
                 assert not (one.touches == other.touches and one.names & other.names)
-                assert not (one.roles & other.roles), "two nodes of a role are away"
+                assert not (one.roles & other.roles), "two nodes of a role are down"
 
 
 def at(candidate: FaultCandidate, at_s: float, for_s: float = 5) -> ScheduledCandidate:
     return ScheduledCandidate(candidate=candidate, when=TriggerSpec(after_s=at_s), for_s=for_s)
 
 
-def test_what_may_and_may_not_overlap() -> None:
+def test_faults_overlap_only_where_the_profile_allows_it() -> None:
     swarm = replace(PROFILES["swarm"], quiet_s=2.0)
     kill = next(c for c in CANDIDATES if (c.fault, c.target) == ("kill", "flink/taskmanager-1"))
     pause = next(c for c in CANDIDATES if (c.fault, c.target) == ("pause", "flink/taskmanager-2"))
@@ -98,7 +98,7 @@ def test_what_may_and_may_not_overlap() -> None:
     assert not may_overlap([waiting, at(pause, 60)], swarm)
 
 
-def test_a_rule_from_outside_is_kept() -> None:
+def test_a_draw_contains_only_allowed_steps() -> None:
     only_links = draw(
         PROFILES["swarm"],
         CANDIDATES,
@@ -111,22 +111,22 @@ def test_a_rule_from_outside_is_kept() -> None:
     assert {step.fault for step in only_links} == {"slow_link"}
 
 
-def test_nothing_to_draw_from_is_an_empty_schedule() -> None:
+def test_a_draw_without_candidates_is_empty() -> None:
     assert drawn(PROFILES["swarm"], 1, []) == []
 
 
-def test_pairs_go_every_way_between_linked_nodes() -> None:
+def test_pairs_cover_every_direction_between_linked_nodes() -> None:
     pairs = list(targets("pairs", WIDE))
-    for message in (
+    for pair in (
         "between flink/taskmanager-1 and kafka/broker-2",
         "from kafka/broker-2 to flink/taskmanager-1",
         "between flink/taskmanager-1 and flink/taskmanager-3",
     ):
-        assert message in pairs
-    assert not any("flink/taskmanager-1 and flink/taskmanager-1" in pair for pair in pairs)
+        assert pair in pairs
+    assert not any("flink/taskmanager-1 and flink/taskmanager-1" in text for text in pairs)
 
 
 @pytest.mark.parametrize("name", ["swram", "single"])
-def test_a_profile_that_is_not_there(name: str) -> None:
+def test_an_unknown_profile_is_rejected(name: str) -> None:
     with pytest.raises(LookupError, match=f'no profile is called "{name}"'):
         profile_of(name)

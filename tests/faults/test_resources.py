@@ -1,4 +1,4 @@
-"""The faults on resources: parameters refused, half-laid and toothless limits told apart."""
+"""The resource faults: rejected parameters, limits without an effect, and partial faults."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def injected(fault: Fault, cluster: Cluster, node: Node) -> Evidence:
         ("clock_skew", {"offset_s": 0.5}, "at least 1 s ahead or behind, got 0.5"),
     ],
 )
-def test_what_makes_no_sense_is_refused(name: str, params: dict[str, Any], message: str) -> None:
+def test_invalid_parameters_are_rejected(name: str, params: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         faults[name](**params)
 
@@ -69,15 +69,13 @@ def test_what_makes_no_sense_is_refused(name: str, params: dict[str, Any], messa
     ("name", "next_step"),
     [("disk_full", "disk_mb"), ("slow_disk", "disk_mb"), ("clock_skew", "clock: adjustable")],
 )
-def test_a_group_without_it_is_told_what_to_declare(name: str, next_step: str) -> None:
+def test_the_problem_of_a_group_names_the_missing_declaration(name: str, next_step: str) -> None:
     role_problem = fault_target_problem(faults[name], "one of flink/taskmanager", TOPOLOGY)
     assert role_problem is not None
     assert next_step in role_problem
 
 
-def test_a_processor_limit_that_no_process_meets_is_not_in_effect(
-    cluster: Cluster, node: Node
-) -> None:
+def test_a_cpu_limit_that_no_process_reaches_is_not_in_effect(cluster: Cluster, node: Node) -> None:
     def idle(_: object, argv: object) -> ExecResult | None:
         return ExecResult(exit_code=0, output="") if BUSY in argv else None  # type: ignore[operator]
 
@@ -92,10 +90,10 @@ def test_a_processor_limit_that_no_process_meets_is_not_in_effect(
 def test_a_cpu_limit_records_whose_work_was_throttled(
     cluster: Cluster, node: Node, monkeypatch: pytest.MonkeyPatch, busy: bool, whose: str
 ) -> None:
-    usage, looks = cluster.runtime.usage, iter(range(100))
+    usage, polls = cluster.runtime.usage, iter(range(100))
     if busy:
         monkeypatch.setattr(
-            cluster.runtime, "usage", lambda name: replace(usage(name), throttled=next(looks))
+            cluster.runtime, "usage", lambda name: replace(usage(name), throttled=next(polls))
         )
 
     evidence = injected(CpuLimit(cpus=0.2), cluster, node)
@@ -104,7 +102,7 @@ def test_a_cpu_limit_records_whose_work_was_throttled(
     assert evidence.observations["disturbed"] == whose
 
 
-def test_a_processor_limit_above_the_declared_one_is_refused(cluster: Cluster, node: Node) -> None:
+def test_a_cpu_limit_above_the_declared_one_is_rejected(cluster: Cluster, node: Node) -> None:
     group = node.spec.group.model_copy(update={"cpus": 0.5})
     declared = replace(node, spec=node.spec.model_copy(update={"group": group}))
     with pytest.raises(ValueError, match=r"expected fewer processors than its own 0\.5"):
@@ -120,7 +118,7 @@ def test_a_memory_limit_that_is_no_lower_is_rejected(cluster: Cluster, node: Nod
         MemoryLimit(memory_mb=2048).inject(cluster, node)
 
 
-def test_a_node_killed_for_want_of_memory_shows_the_effect(cluster: Cluster, node: Node) -> None:
+def test_an_out_of_memory_kill_proves_a_memory_limit(cluster: Cluster, node: Node) -> None:
     fault = MemoryLimit(memory_mb=256)
     baseline = fault.baseline(cluster, node)
     fault.inject(cluster, node)
@@ -132,16 +130,14 @@ def test_a_node_killed_for_want_of_memory_shows_the_effect(cluster: Cluster, nod
 
 
 @pytest.mark.parametrize(("spare", "limit"), [(0, 2), (1, 4), (3, 6)])
-def test_a_limit_of_files_counts_the_numbers_that_are_free(spare: int, limit: int) -> None:
+def test_a_limit_of_files_counts_free_descriptor_numbers(spare: int, limit: int) -> None:
     files = OpenFiles(soft=1024, hard=1024, numbers=frozenset({0, 1, 3, 9}))
     assert files.limit_that_leaves(spare) == limit
     limited = OpenFiles(soft=limit, hard=1024, numbers=files.numbers)
     assert limited.left == spare
 
 
-def test_a_filler_that_is_there_while_writes_succeed_is_not_in_effect(
-    cluster: Cluster, node: Node
-) -> None:
+def test_a_filler_is_not_in_effect_while_writes_succeed(cluster: Cluster, node: Node) -> None:
     fault = faults["disk_full"]()
     baseline = fault.baseline(cluster, node)
     cluster.disks.run(node.spec, FILL, str(400 * 1024))
@@ -162,9 +158,7 @@ def test_a_full_disk_is_healed_while_its_node_is_down(cluster: Cluster, node: No
     assert fault.evidence(cluster, node, {}).healed
 
 
-def test_a_disk_that_cannot_be_changed_is_an_error_with_its_words(
-    cluster: Cluster, node: Node
-) -> None:
+def test_a_failed_change_of_a_disk_raises_its_output(cluster: Cluster, node: Node) -> None:
     def broken(_: object, argv: Any) -> ExecResult | None:
         if EMPTY in argv[2]:
             return ExecResult(exit_code=1, output="rm: Read-only file system")
@@ -176,19 +170,19 @@ def test_a_disk_that_cannot_be_changed_is_an_error_with_its_words(
 
 
 @pytest.mark.parametrize(("losses", "reported"), [(1, True), (2, False)])
-def test_a_command_whose_output_was_lost_runs_once_more(
+def test_a_command_whose_output_was_lost_is_repeated_once(
     losses: int, reported: bool, cluster: Cluster, node: Node
 ) -> None:
     lost = iter(range(losses))
 
-    def losing(_: object, argv: Any) -> ExecResult | None:
+    def lose_output(_: object, argv: Any) -> ExecResult | None:
         if next(lost, None) is not None:
             raise ResponseLost(f"{argv[0]}: closed before all of it was read")
         return None
 
     fault = ClockSkew(offset_s=60)
     fault.inject(cluster, node)
-    runtime_of(cluster).on_exec.insert(0, losing)
+    runtime_of(cluster).on_exec.insert(0, lose_output)
     with nullcontext() if reported else pytest.raises(ResponseLost):
         assert fault.evidence(cluster, node, {}).in_effect
 
@@ -226,7 +220,7 @@ def test_a_baseline_clock_that_was_read_late_widens_the_tolerance(
     assert fault.evidence(cluster, node, baseline).healed
 
 
-def test_a_disk_that_was_slow_once_before_the_fault_is_not_taken_for_a_slow_one(
+def test_one_slow_write_before_the_fault_does_not_hide_a_slow_disk(
     cluster: Cluster, node: Node
 ) -> None:
     def slow(_: object, argv: Sequence[str]) -> ExecResult | None:
@@ -239,7 +233,7 @@ def test_a_disk_that_was_slow_once_before_the_fault_is_not_taken_for_a_slow_one(
     assert injected(SlowDisk(kb_per_s=256), cluster, node).in_effect
 
 
-def test_a_file_that_is_closed_while_the_limit_is_set_leaves_none_spare(
+def test_the_limit_is_set_again_when_a_file_was_closed_meanwhile(
     cluster: Cluster, node: Node
 ) -> None:
     limits, files = [1024], set(range(60))
@@ -264,7 +258,7 @@ def test_a_file_that_is_closed_while_the_limit_is_set_leaves_none_spare(
     ("name", "params"),
     [("slow_disk", {"kb_per_s": 64}), ("fd_limit", {}), ("clock_skew", {"offset_s": 5})],
 )
-def test_what_lives_in_the_process_goes_with_it(
+def test_a_fault_of_the_process_ends_with_the_process(
     name: str, params: dict[str, Any], cluster: Cluster, node: Node
 ) -> None:
     fault = faults[name](**params)
@@ -276,7 +270,7 @@ def test_what_lives_in_the_process_goes_with_it(
 
 
 @pytest.mark.parametrize(("name", "params"), [("cpu_limit", {"cpus": 0.2}), ("disk_full", {})])
-def test_what_the_engine_and_the_disk_keep_outlives_a_restart(
+def test_a_fault_of_the_container_or_the_disk_outlives_a_restart(
     name: str, params: dict[str, Any], cluster: Cluster, node: Node
 ) -> None:
     fault = faults[name](**params)

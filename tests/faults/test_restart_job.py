@@ -1,4 +1,4 @@
-"""A job that is restarted from its state, on a JobManager and a gateway in memory."""
+"""A job that is restarted from its state, with a fake JobManager and a fake SQL gateway."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def restart(**params: Any) -> RestartJob:
 
 
 def injected(fault: RestartJob, cluster: Cluster) -> Evidence:
-    """Injected, and what is seen of it."""
+    """Inject; returns the evidence."""
     target = the_job(cluster)
     baseline = fault.baseline(cluster, target)
     fault.inject(cluster, target)
@@ -59,36 +59,41 @@ def injected(fault: RestartJob, cluster: Cluster) -> Evidence:
 def test_a_cancelled_job_continues_from_its_newest_checkpoint(cluster: Cluster) -> None:
     evidence = injected(restart(), cluster)
 
-    given = gateway(cluster).settings
-    assert (given[PATH], given[CLAIM]) == (f"hdfs://namenode/{JOB}/chk-3", "NO_CLAIM")
+    settings = gateway(cluster).settings
+    assert (settings[PATH], settings[CLAIM]) == (f"hdfs://namenode/{JOB}/chk-3", "NO_CLAIM")
     assert flink(cluster).ended == {JOB: "CANCELED"}
     assert cluster.run.job is not None
-    assert (cluster.run.job.id, cluster.run.job.restored_from) == (flink(cluster).job, given[PATH])
+    assert (cluster.run.job.id, cluster.run.job.restored_from) == (
+        flink(cluster).job,
+        settings[PATH],
+    )
     assert evidence.in_effect
-    assert evidence.observations["restored_from"] == given[PATH]
+    assert evidence.observations["restored_from"] == settings[PATH]
 
 
-@pytest.mark.parametrize(("kept", "path"), [("savepoint", "native"), ("canonical", "canonical")])
-def test_a_stopped_job_continues_from_its_savepoint(kept: str, path: str, cluster: Cluster) -> None:
-    evidence = injected(restart(claim=True, **{"from": kept}), cluster)
+@pytest.mark.parametrize(("origin", "path"), [("savepoint", "native"), ("canonical", "canonical")])
+def test_a_stopped_job_continues_from_its_savepoint(
+    origin: str, path: str, cluster: Cluster
+) -> None:
+    evidence = injected(restart(claim=True, **{"from": origin}), cluster)
 
     folder = "hdfs://hdfs-namenode-1:8020/flink/savepoints"
-    given = gateway(cluster).settings
-    assert (given[PATH], given[CLAIM]) == (f"{folder}/{path}", "CLAIM")
+    settings = gateway(cluster).settings
+    assert (settings[PATH], settings[CLAIM]) == (f"{folder}/{path}", "CLAIM")
     assert flink(cluster).ended == {JOB: "FINISHED"}
     assert evidence.in_effect
 
 
-def test_what_is_changed_stays_changed_and_only_the_state_is_taken_anew(cluster: Cluster) -> None:
+def test_a_second_restart_keeps_the_changes_of_the_first(cluster: Cluster) -> None:
     assert cluster.run.job is not None
     cluster.run.job = replace(cluster.run.job, values=VALUES)
     injected(restart(parallelism=2, config={"pipeline.object-reuse": True}), cluster)
     evidence = injected(restart(sql="running-totals.sql"), cluster)
 
-    given = gateway(cluster).settings
-    assert given["parallelism.default"] == "2"
-    assert given["pipeline.object-reuse"] == "true"
-    assert given[PATH] == "hdfs://namenode/job-2/chk-3"
+    settings = gateway(cluster).settings
+    assert settings["parallelism.default"] == "2"
+    assert settings["pipeline.object-reuse"] == "true"
+    assert settings[PATH] == "hdfs://namenode/job-2/chk-3"
     assert "totals" in gateway(cluster).statement
     assert "${" not in gateway(cluster).statement
     assert evidence.observations["parallelism"] == 2
@@ -105,7 +110,7 @@ VALUES: Mapping[str, str] = {
 }
 
 
-def test_state_that_cannot_be_mapped_is_an_end_with_the_engines_words(cluster: Cluster) -> None:
+def test_a_restart_whose_state_cannot_be_mapped_has_the_engines_error(cluster: Cluster) -> None:
     flink(cluster).unmapped = UNMAPPED
     evidence = injected(restart(), cluster)
 
@@ -115,8 +120,8 @@ def test_state_that_cannot_be_mapped_is_an_end_with_the_engines_words(cluster: C
     assert cluster.run.job.id == "job-2", "the run follows the job that failed"
 
 
-def test_a_job_that_the_gateway_never_submits_is_no_effect(cluster: Cluster) -> None:
-    gateway(cluster).refuses = "SqlParserException: near INSERT"
+def test_a_job_that_the_gateway_rejects_is_not_in_effect(cluster: Cluster) -> None:
+    gateway(cluster).rejection = "SqlParserException: near INSERT"
     with pytest.raises(JobRejected, match="near INSERT"):
         restart().inject(cluster, the_job(cluster))
     assert cluster.run.job is not None
@@ -124,14 +129,14 @@ def test_a_job_that_the_gateway_never_submits_is_no_effect(cluster: Cluster) -> 
     assert not restart().evidence(cluster, the_job(cluster), {"job": JOB}).in_effect
 
 
-def test_without_a_checkpoint_the_job_is_left_alone(cluster: Cluster) -> None:
+def test_a_job_without_a_checkpoint_is_not_cancelled(cluster: Cluster) -> None:
     flink(cluster).checkpoints = 0
     with pytest.raises(JobRejected, match="has completed no checkpoint"):
         restart().inject(cluster, the_job(cluster))
     assert flink(cluster).ended == {}
 
 
-def test_a_checkpoint_that_went_with_its_job_is_not_restored_from(cluster: Cluster) -> None:
+def test_a_checkpoint_that_is_removed_with_its_job_is_not_restored(cluster: Cluster) -> None:
     flink(cluster).retained = False
     with pytest.raises(JobRejected, match=r"removed its checkpoints; set execution\."):
         restart().inject(cluster, the_job(cluster))
@@ -146,7 +151,7 @@ def test_a_savepoint_that_fails_leaves_the_job_running(cluster: Cluster) -> None
     assert flink(cluster).job == JOB
 
 
-def test_a_job_whose_tasks_keep_failing_is_not_in_effect_and_says_why(cluster: Cluster) -> None:
+def test_a_job_whose_tasks_keep_failing_is_not_in_effect_and_has_a_reason(cluster: Cluster) -> None:
     flink(cluster).keeps_failing = "StateMigrationException: incompatible"
     evidence = injected(restart(), cluster)
     assert not evidence.in_effect
@@ -154,7 +159,7 @@ def test_a_job_whose_tasks_keep_failing_is_not_in_effect_and_says_why(cluster: C
     assert str(evidence.observations["reason"]).endswith("StateMigrationException: incompatible")
 
 
-def test_a_job_that_begins_with_nothing_is_not_in_effect(cluster: Cluster) -> None:
+def test_a_job_that_starts_without_state_is_not_in_effect(cluster: Cluster) -> None:
     fault, target = restart(), the_job(cluster)
     fault.inject(cluster, target)
     flink(cluster).restored.clear()
@@ -166,7 +171,7 @@ def test_a_job_with_fewer_slots_than_requested_is_not_in_effect(cluster: Cluster
     assert not injected(restart(parallelism=9), cluster).in_effect
 
 
-def test_another_process_verifies_it_by_the_running_job(cluster: Cluster) -> None:
+def test_another_process_verifies_the_restart_by_the_running_job(cluster: Cluster) -> None:
     fault = restart()
     injected(fault, cluster)
     cluster.run.job = None
@@ -176,14 +181,14 @@ def test_another_process_verifies_it_by_the_running_job(cluster: Cluster) -> Non
         fault.inject(cluster, the_job(cluster))
 
 
-def test_an_unreachable_jobmanager_is_no_effect(cluster: Cluster) -> None:
+def test_a_restart_with_an_unreachable_jobmanager_is_not_in_effect(cluster: Cluster) -> None:
     fault, target = restart(), the_job(cluster)
     fault.inject(cluster, target)
     cluster.runtime.kill(cluster.node("flink/jobmanager-1").container)
     assert not fault.evidence(cluster, target, {"job": JOB}).in_effect
 
 
-def test_what_cannot_be_done_is_refused_before_anything_starts() -> None:
+def test_an_impossible_restart_is_rejected_before_the_run() -> None:
     document = WIDE.model_dump(by_alias=True)
     del document["services"]["hdfs"]
     no_store = Topology.model_validate(document)

@@ -1,4 +1,4 @@
-"""Faults of the stores, where the contract of all faults does not reach."""
+"""Faults of brokers and of the NameNode, beyond the contract of all faults."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def injected(fault: Fault, cluster: Cluster, node: Node) -> tuple[Mapping[str, A
 
 
 @pytest.mark.parametrize(
-    ("fault", "target", "words"),
+    ("fault", "target", "message"),
     [
         (NameNodeSafeMode(), "hdfs/datanode-1", "only a NameNode has a safe mode"),
         (NameNodeSafeMode(), "kafka/broker-1", "works on hdfs"),
@@ -57,11 +57,11 @@ def injected(fault: Fault, cluster: Cluster, node: Node) -> tuple[Mapping[str, A
         (LoseUnflushedLog(), "the datanode holding /x", "works on kafka"),
     ],
 )
-def test_what_makes_no_sense_is_refused(fault: Fault, target: str, words: str) -> None:
-    assert words in str(fault_target_problem(fault, target, WIDE))
+def test_an_unsuitable_target_is_rejected(fault: Fault, target: str, message: str) -> None:
+    assert message in str(fault_target_problem(fault, target, WIDE))
 
 
-def test_one_broker_has_no_followers() -> None:
+def test_a_single_broker_cannot_leave_the_in_sync_replicas() -> None:
     assert "nothing is replicated" in str(
         fault_target_problem(ShrinkIsr(), "kafka/broker-1", TOPOLOGY)
     )
@@ -72,7 +72,7 @@ def test_faults_that_lose_data_are_never_drawn() -> None:
     assert not ExpireTransactions.drawn
 
 
-def test_a_namenode_that_was_started_again_is_out_of_safe_mode(cluster: Cluster) -> None:
+def test_a_restarted_namenode_is_not_in_safe_mode(cluster: Cluster) -> None:
     fault, node = NameNodeSafeMode(), cluster.node("hdfs/namenode-1")
     baseline, evidence = injected(fault, cluster, node)
     assert evidence.in_effect
@@ -86,7 +86,7 @@ def test_a_namenode_that_was_started_again_is_out_of_safe_mode(cluster: Cluster)
     assert evidence.observations["state"] == "Operational"
 
 
-def test_a_starting_namenode_is_not_made_to_leave_safe_mode(cluster: Cluster) -> None:
+def test_a_starting_namenode_is_not_forced_out_of_safe_mode(cluster: Cluster) -> None:
     assert isinstance(cluster.runtime, FakeRuntime)
     fault, node = NameNodeSafeMode(), cluster.node("hdfs/namenode-1")
     baseline, _ = injected(fault, cluster, node)
@@ -98,7 +98,7 @@ def test_a_starting_namenode_is_not_made_to_leave_safe_mode(cluster: Cluster) ->
     assert fault.evidence(cluster, node, baseline).healed
 
 
-def test_a_frozen_namenode_is_neither_safe_nor_well(cluster: Cluster) -> None:
+def test_a_frozen_namenode_proves_nothing(cluster: Cluster) -> None:
     node = cluster.node("hdfs/namenode-1")
     cluster.runtime.pause(node.container)
     evidence = NameNodeSafeMode().evidence(cluster, node, {})
@@ -106,7 +106,7 @@ def test_a_frozen_namenode_is_neither_safe_nor_well(cluster: Cluster) -> None:
     assert "unanswered" in evidence.observations
 
 
-def test_the_administration_tool_that_fails_is_told(cluster: Cluster) -> None:
+def test_a_failure_of_the_administration_tool_is_raised(cluster: Cluster) -> None:
     assert isinstance(cluster.runtime, FakeRuntime)
     rejected = ExecResult(exit_code=255, output="Connection refused")
     cluster.runtime.on_exec.insert(0, lambda spec, argv: rejected)
@@ -120,9 +120,9 @@ def test_an_unflushed_log_is_truncated_and_recorded_by_segment(
     _, evidence = injected(LoseUnflushedLog(), cluster, broker)
     assert evidence.in_effect
     assert evidence.observations["bytes_lost"] == 7_000
-    left = files(cluster, broker)
-    assert left[f"{LOG}/input-0/{SEGMENT}"] == ""
-    assert len(left[f"{LOG}/{kafka_log.METADATA}/{SEGMENT}"]) == 500
+    remaining = files(cluster, broker)
+    assert remaining[f"{LOG}/input-0/{SEGMENT}"] == ""
+    assert len(remaining[f"{LOG}/{kafka_log.METADATA}/{SEGMENT}"]) == 500
 
 
 def test_a_broker_with_nothing_unflushed_loses_nothing(cluster: Cluster, broker: Node) -> None:
@@ -133,7 +133,7 @@ def test_a_broker_with_nothing_unflushed_loses_nothing(cluster: Cluster, broker:
     assert evidence.observations["status"] == "exited"
 
 
-def test_a_kill_by_others_is_no_loss_though_an_old_mark_is_there(
+def test_a_foreign_kill_is_not_in_effect_despite_an_old_mark(
     cluster: Cluster, broker: Node
 ) -> None:
     fault = LoseUnflushedLog()
@@ -147,14 +147,14 @@ def test_a_kill_by_others_is_no_loss_though_an_old_mark_is_there(
     assert MARK not in files(cluster, broker)
 
 
-def test_a_broker_stopped_in_the_middle_of_a_cut_must_not_run_on(
+def test_a_broker_stopped_during_a_truncation_is_killed_by_the_heal(
     cluster: Cluster, broker: Node
 ) -> None:
     state = cluster.state(broker)
     head = json.dumps({"started_at": state.started_at, "before": {}})
     files(cluster, broker)[MARK] = f"{head}\n"
     LoseUnflushedLog().heal(cluster, broker, {})
-    assert cluster.state(broker).pid != state.pid, "ended and started again"
+    assert cluster.state(broker).pid != state.pid, "killed and restarted"
     assert LoseUnflushedLog().evidence(cluster, broker, {}).healed
 
 
@@ -179,7 +179,7 @@ def test_only_the_transactions_of_the_given_prefix_expire(cluster: Cluster) -> N
     assert known.transaction_states[2] == one
 
 
-def test_what_stood_aborted_before_is_no_evidence(cluster: Cluster, broker: Node) -> None:
+def test_transactions_aborted_before_prove_nothing(cluster: Cluster, broker: Node) -> None:
     fault = ExpireTransactions()
     _, evidence = injected(fault, cluster, broker)
     assert evidence.in_effect
@@ -187,7 +187,7 @@ def test_what_stood_aborted_before_is_no_evidence(cluster: Cluster, broker: Node
     assert not evidence.in_effect, "nothing was open any more"
 
 
-def test_a_transaction_that_is_not_open_yet_is_waited_for(
+def test_the_fault_waits_for_a_transaction_to_open(
     cluster: Cluster, broker: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = cluster.clients["kafka"]
@@ -196,16 +196,16 @@ def test_a_transaction_that_is_not_open_yet_is_waited_for(
     known.transaction_states = []
     sleep = cluster.clock.sleep
 
-    def opened(seconds: float) -> None:
+    def open_later(seconds: float) -> None:
         sleep(seconds)
         known.transaction_states = later
 
-    monkeypatch.setattr(cluster.clock, "sleep", opened)
+    monkeypatch.setattr(cluster.clock, "sleep", open_later)
     _, evidence = injected(ExpireTransactions(), cluster, broker)
     assert evidence.in_effect
 
 
-def test_where_the_sink_commits_first_the_next_transaction_expires(
+def test_the_next_transaction_expires_if_the_sink_commits_first(
     cluster: Cluster, broker: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = cluster.clients["kafka"]
@@ -213,7 +213,7 @@ def test_where_the_sink_commits_first_the_next_transaction_expires(
     (opened,) = [t for t in known.transaction_states if t.state == OPEN and t.coordinator == 3]
     expire, late = known.expire, iter([opened])
 
-    def committed_first(transaction: Transaction) -> None:
+    def commit_first(transaction: Transaction) -> None:
         if next(late, None) is None:
             expire(transaction)
             return
@@ -221,12 +221,14 @@ def test_where_the_sink_commits_first_the_next_transaction_expires(
         known.transaction_states[place] = replace(transaction, state="CompleteCommit", epoch=9)
         known.transaction_states.append(replace(transaction, id="test-copies-0-2"))
 
-    monkeypatch.setattr(known, "expire", committed_first)
+    monkeypatch.setattr(known, "expire", commit_first)
     _, evidence = injected(ExpireTransactions(), cluster, broker)
     assert evidence.observations["aborted"] == ["test-copies-0-2 of epoch 1"]
 
 
-def test_where_none_is_opened_for_long_none_expires(cluster: Cluster, broker: Node) -> None:
+def test_without_an_open_transaction_the_fault_is_not_in_effect(
+    cluster: Cluster, broker: Node
+) -> None:
     known = cluster.clients["kafka"]
     assert isinstance(known, FakeBrokers)
     known.transaction_states = []
@@ -245,7 +247,7 @@ def test_brokers_that_do_not_answer_prove_nothing(
     assert "unanswered" in evidence.observations
 
 
-def test_a_cut_broker_that_was_started_again_is_in_sync(cluster: Cluster, broker: Node) -> None:
+def test_a_restarted_broker_is_in_sync_again(cluster: Cluster, broker: Node) -> None:
     fault = ShrinkIsr()
     baseline, _ = injected(fault, cluster, broker)
     assert baseline["in_sync_with"] == ["input/0", "input/1"]

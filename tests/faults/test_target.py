@@ -1,4 +1,4 @@
-"""Targets: the grammar, and what matches at the injection."""
+"""Targets: their grammar, and the nodes that they match at the injection."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from tests.fakes import TOPOLOGY, fake_cluster
         ("link sink", "link", "sink"),
     ],
 )
-def test_the_grammar(text: str, how: str, name: str) -> None:
+def test_a_target_is_parsed_by_the_grammar(text: str, how: str, name: str) -> None:
     choice = parse_target(text)
     assert (choice.how, choice.name) == (how, name)
 
 
 @pytest.mark.parametrize("text", ["", "taskmanager", "some of flink/taskmanager", "link"])
-def test_anything_else_is_refused_with_the_grammar(text: str) -> None:
+def test_an_invalid_target_is_rejected_with_the_grammar(text: str) -> None:
     with pytest.raises(ValueError, match="one of ROLE"):
         parse_target(text)
 
 
-def test_one_of_is_drawn_by_the_seed_alone() -> None:
+def test_one_of_depends_only_on_the_seed() -> None:
     choice = parse_target("one of flink/taskmanager")
 
     def drawn(seed: int) -> str:
@@ -43,7 +43,7 @@ def test_one_of_is_drawn_by_the_seed_alone() -> None:
     assert len({drawn(seed) for seed in range(30)}) == 3
 
 
-def test_all_of_is_every_node_of_the_role() -> None:
+def test_all_of_resolves_to_every_node_of_the_role() -> None:
     found = resolve(parse_target("all of flink/taskmanager"), fake_cluster(), random.Random(0))
     assert [target.name for target in found] == [f"flink/taskmanager-{n}" for n in (1, 2, 3)]
 
@@ -56,20 +56,20 @@ def test_all_of_is_every_node_of_the_role() -> None:
         ("kafka/broker-2", "kafka/broker-1"),
     ],
 )
-def test_a_target_that_matches_nothing_names_the_nearest(text: str, near: str) -> None:
+def test_the_problem_of_an_unknown_target_names_the_nearest(text: str, near: str) -> None:
     problem = target_problem(parse_target(text), TOPOLOGY)
     assert problem is not None
     assert f'did you mean "{near}"?' in problem
 
 
-def test_a_removed_node_cannot_be_found_again() -> None:
+def test_a_removed_node_is_not_found() -> None:
     cluster = fake_cluster()
     del cluster.nodes["flink/taskmanager-2"]
     with pytest.raises(LookupError, match="does not exist"):
         find_target("flink/taskmanager-2", cluster)
 
 
-def test_a_job_that_streamquake_did_not_submit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_existing_job_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = fake_cluster()
     cluster.run.job = None
     monkeypatch.setattr(FlinkEngine, "only_job", lambda *_: "b0b")
@@ -77,7 +77,7 @@ def test_a_job_that_streamquake_did_not_submit_is_found(monkeypatch: pytest.Monk
     assert found == JobTarget(job=CurrentJob(service="flink", id="b0b"))
 
 
-def test_without_one_job_there_is_no_such_target(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_job_is_not_found_unless_there_is_exactly_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object) -> str:
         raise LookupError("flink has 0 jobs now, expected one")
 
@@ -88,7 +88,7 @@ def test_without_one_job_there_is_no_such_target(monkeypatch: pytest.MonkeyPatch
         resolve(parse_target("the job"), cluster, random.Random(0))
 
 
-def test_a_duty_that_takes_two_nodes_is_unknown_where_there_is_one() -> None:
+def test_a_duty_that_needs_two_nodes_is_unknown_with_one_node() -> None:
     problem = target_problem(parse_target("the standby jobmanager"), TOPOLOGY)
     assert problem is not None
     assert 'knows "the standby jobmanager"' in problem
@@ -106,7 +106,7 @@ def test_a_duty_that_takes_two_nodes_is_unknown_where_there_is_one() -> None:
         "between all but kafka/broker-1 and flink/taskmanager-1",
     ],
 )
-def test_a_target_that_can_be_no_node_is_a_problem_and_never_resolved(text: str) -> None:
+def test_a_target_that_matches_no_node_is_a_problem_and_does_not_resolve(text: str) -> None:
     choice = parse_target(text)
     problem = target_problem(choice, TOPOLOGY)
     assert problem is not None
@@ -122,5 +122,5 @@ def test_a_target_that_can_be_no_node_is_a_problem_and_never_resolved(text: str)
         "between one of flink/taskmanager and all of flink/taskmanager",
     ],
 )
-def test_a_target_that_leaves_nodes_is_no_problem(text: str) -> None:
+def test_a_target_that_matches_other_nodes_is_valid(text: str) -> None:
     assert target_problem(parse_target(text), TOPOLOGY) is None

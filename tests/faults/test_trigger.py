@@ -44,7 +44,7 @@ def test_the_nth_event_and_a_delay_set_the_moment() -> None:
     assert waiting.due_ns == int(3.5e9)
 
 
-def test_an_event_counts_from_the_systems_own_stamp() -> None:
+def test_the_moment_of_an_event_is_the_systems_own_stamp() -> None:
     waiting = trigger(event="checkpoint triggered")
     waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 1.08, trigger_ms=EPOCH_MS + 1000))
     assert waiting.due_ns == 10**9
@@ -54,7 +54,7 @@ CHECKPOINT = ("checkpoint triggered", "checkpoint acknowledged")
 
 
 def opened(**more: Any) -> Trigger:
-    """A window that checkpoint 7 has opened, in which the fault was called."""
+    """A window that checkpoint 7 has opened, and in which the trigger has fired."""
     waiting = trigger(between=CHECKPOINT, **more)
     waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=7))
     assert waiting.is_due(10**9)
@@ -62,7 +62,7 @@ def opened(**more: Any) -> Trigger:
     return waiting
 
 
-def test_a_window_that_has_not_closed_was_hit() -> None:
+def test_an_effect_before_the_window_closes_is_in_time() -> None:
     waiting = opened()
     waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=6))
     assert waiting.missed_reason(int(1.2e9), int(1.2e9)) == ""
@@ -70,7 +70,7 @@ def test_a_window_that_has_not_closed_was_hit() -> None:
     assert waiting.missed_reason(int(1.2e9), int(1.2e9)) == ""
 
 
-def test_a_window_that_closed_before_the_effect_was_missed() -> None:
+def test_an_effect_after_the_window_closed_is_too_late() -> None:
     waiting = opened()
     waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
     assert "happened 100.0 ms before the effect of the fault was verified" in waiting.missed_reason(
@@ -78,7 +78,7 @@ def test_a_window_that_closed_before_the_effect_was_missed() -> None:
     )
 
 
-def test_the_systems_stamps_judge_a_window_better_than_what_was_seen() -> None:
+def test_a_window_is_judged_by_the_systems_stamps_not_by_observation_times() -> None:
     waiting = opened()
     waiting.observe(
         event(Action.CHECKPOINT_ACKNOWLEDGED, 1.5, checkpoint=7, ack_ms=EPOCH_MS + 1150)
@@ -90,14 +90,14 @@ def test_the_systems_stamps_judge_a_window_better_than_what_was_seen() -> None:
     )
 
 
-def test_a_checkpoint_that_failed_before_the_injection_is_no_window() -> None:
+def test_a_checkpoint_that_failed_before_the_injection_closes_the_window() -> None:
     waiting = opened()
     waiting.observe(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))
     assert '"checkpoint failed" happened' in waiting.missed_reason(int(1.2e9), int(1.2e9))
 
 
-def test_a_checkpoint_that_failed_by_the_injection_was_affected() -> None:
-    """An engine may know of a kill before the harness has seen it."""
+def test_a_checkpoint_that_failed_because_of_the_injection_is_in_time() -> None:
+    """An engine may notice a kill before the harness observes it."""
     waiting = opened()
     waiting.observe(event(Action.CHECKPOINT_FAILED, 1.15, checkpoint=7))
     assert waiting.missed_reason(int(1.1e9), int(1.2e9)) == ""
@@ -142,7 +142,7 @@ def test_a_metric_must_stay_beyond_its_threshold() -> None:
     assert waiting.due_ns == 5 * 10**9
 
 
-def test_of_several_places_the_largest_counts() -> None:
+def test_the_largest_value_of_several_places_counts() -> None:
     low = trigger(metric="output_per_s", below=10)
     low.add_sample("output_per_s", "a", 5.0, 10**9)
     assert low.is_due(10**9)
@@ -170,22 +170,22 @@ def test_another_steps_effect_sets_the_moment() -> None:
     assert waiting.due_ns == int(5.4e9)
 
 
-def test_a_step_that_never_was_in_effect_leaves_no_hope() -> None:
+def test_a_step_after_one_that_was_skipped_cannot_be_triggered() -> None:
     waiting = trigger(steps=(KILL,), effect_of=1)
     waiting.observe(event(Action.FAULT_SKIPPED, 4, step=0, reason="no such node"))
     assert "no such node" in waiting.impossible_reason
 
 
 @pytest.mark.parametrize(
-    ("meant", "text"),
+    ("reference", "text"),
     [(2, "no step 2 before"), ("pause", 'no step before this one is a "pause"; there are: kill')],
 )
-def test_a_step_that_is_not_there(meant: int | str, text: str) -> None:
+def test_a_reference_to_an_unknown_step_is_rejected(reference: int | str, text: str) -> None:
     with pytest.raises(LookupError, match=text):
-        referenced_step(TriggerSpec(effect_of=meant), (KILL,))
+        referenced_step(TriggerSpec(effect_of=reference), (KILL,))
 
 
-def test_a_fault_that_two_steps_have_is_no_name_for_one() -> None:
+def test_an_ambiguous_reference_to_a_step_is_rejected() -> None:
     with pytest.raises(LookupError, match="steps 1 and 2; give the number"):
         referenced_step(TriggerSpec(effect_of="kill"), (KILL, KILL))
 
@@ -202,12 +202,12 @@ def test_a_fault_that_two_steps_have_is_no_name_for_one() -> None:
         ({"between": ("x", "x")}, "two different events"),
     ],
 )
-def test_what_a_trigger_cannot_be(wrong: dict[str, Any], text: str) -> None:
+def test_an_invalid_trigger_is_rejected(wrong: dict[str, Any], text: str) -> None:
     with pytest.raises(ValidationError, match=text):
         TriggerSpec(**wrong)
 
 
-def test_a_trigger_says_what_it_is() -> None:
+def test_a_trigger_has_a_readable_text() -> None:
     for when, message in (
         (
             TriggerSpec(between=CHECKPOINT, nth=2, tries=3),
@@ -264,7 +264,7 @@ def test_a_window_that_did_not_open_reports_its_progress() -> None:
     assert '; 2 times "checkpoint acknowledged"' in waiting.unfired_reason()
 
 
-def test_a_missed_window_reports_by_how_much() -> None:
+def test_a_missed_window_reports_the_delay() -> None:
     waiting = opened()
     waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 1.1, checkpoint=7))
     assert waiting.missed_reason(int(1.05e9), int(1.1125e9)) == (
@@ -298,7 +298,9 @@ def test_the_first_event_that_closes_a_window_counts() -> None:
         (Action.CHECKPOINT_TRIGGERED, 7, 7, False),
     ],
 )
-def test_what_closes_a_window(action: Action, of: int | None, by: int | None, closes: bool) -> None:
+def test_only_events_of_the_same_checkpoint_close_a_window(
+    action: Action, of: int | None, by: int | None, closes: bool
+) -> None:
     waiting = trigger(between=CHECKPOINT)
     waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 1, checkpoint=of))
     waiting.fire()
@@ -312,10 +314,10 @@ def test_a_retried_window_waits_for_a_new_first_event() -> None:
     assert (waiting.due_ns, waiting.event) == (None, None)
     waiting.observe(event(Action.CHECKPOINT_TRIGGERED, 3, checkpoint=8))
     waiting.observe(event(Action.CHECKPOINT_ACKNOWLEDGED, 3.1, checkpoint=8))
-    assert waiting.due_ns is None, "it was not fired this time, so the window is let pass"
+    assert waiting.due_ns is None, "the trigger did not fire, so the window was missed"
 
 
-def test_a_place_without_samples_counts_no_more() -> None:
+def test_a_place_without_recent_samples_no_longer_counts() -> None:
     waiting = trigger(metric="output_per_s", below=10)
     waiting.add_sample("output_per_s", "gone", 50.0, 10**9)
     waiting.add_sample("output_per_s", "a", 5.0, 11 * 10**9 - 1)
@@ -336,7 +338,7 @@ def test_a_place_without_samples_counts_no_more() -> None:
         ({"below": 0}, -0.5, True),
     ],
 )
-def test_a_threshold_is_passed_not_reached(
+def test_a_value_equal_to_the_threshold_does_not_trigger(
     limit: dict[str, Any], value: float, beyond: bool
 ) -> None:
     waiting = trigger(metric="lag", **limit)
@@ -344,7 +346,7 @@ def test_a_threshold_is_passed_not_reached(
     assert waiting.is_due(10**9) == beyond
 
 
-def test_a_threshold_counts_the_time_since_it_was_passed() -> None:
+def test_the_duration_counts_from_the_first_sample_beyond_the_threshold() -> None:
     waiting = trigger(metric="lag", above=100, for_s=2, delay_s=1)
     waiting.add_sample("lag", "input", 200.0, 10**9)
     waiting.add_sample("lag", "input", 200.0, 3 * 10**9 - 1)
@@ -352,10 +354,10 @@ def test_a_threshold_counts_the_time_since_it_was_passed() -> None:
     waiting.add_sample("lag", "input", 200.0, 3 * 10**9)
     assert waiting.due_ns == 4 * 10**9
     waiting.add_sample("lag", "input", 900.0, 9 * 10**9)
-    assert waiting.due_ns == 4 * 10**9, "once is enough"
+    assert waiting.due_ns == 4 * 10**9, "the moment is set only once"
 
 
-def test_only_the_step_that_is_meant_counts() -> None:
+def test_only_the_referenced_step_counts() -> None:
     waiting = trigger(steps=(KILL, KILL), effect_of=2)
     waiting.observe(event(Action.FAULT_IN_EFFECT, 2, step=0, seen_ns=2 * 10**9))
     waiting.observe(event(Action.FAULT_SKIPPED, 2, step=0, reason="elsewhere"))
@@ -368,7 +370,7 @@ def test_only_the_step_that_is_meant_counts() -> None:
 
 
 @pytest.mark.parametrize("action", [Action.FAULT_SKIPPED, Action.FAULT_NOT_IN_EFFECT])
-def test_a_step_without_effect_gives_its_reason_to_the_steps_that_wait_for_it(
+def test_the_reason_of_a_step_without_effect_is_passed_to_waiting_steps(
     action: Action,
 ) -> None:
     waiting = trigger(steps=(KILL,), effect_of=1)
@@ -378,7 +380,7 @@ def test_a_step_without_effect_gives_its_reason_to_the_steps_that_wait_for_it(
     )
 
 
-def test_a_step_that_is_meant_by_its_number_may_be_any_before_this_one() -> None:
+def test_a_step_may_refer_to_any_earlier_step() -> None:
     steps = (
         KILL,
         KILL,

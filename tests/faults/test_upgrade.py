@@ -1,4 +1,4 @@
-"""The rolling upgrade: what takes a node's place, and what is left when that breaks off."""
+"""The rolling upgrade: the new container of a node, and the state after an interrupted upgrade."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ FIRST, SECOND = NAMES
 UPGRADE = RollingUpgrade(image="hdfs:next")
 
 
-class Killed(BaseException):
-    """The harness ends here, without a word."""
+class HarnessKilled(BaseException):
+    """The harness process ends here, without cleanup."""
 
 
 class Testbed(FaultInjector):
-    """A fake cluster and the log of what is done to it."""
+    """A fake cluster, its intents, and access to its containers."""
 
     def __init__(self, folder: Path) -> None:
         log = IntentLog(folder / "intents.jsonl")
@@ -45,7 +45,7 @@ class Testbed(FaultInjector):
             c for c in self.runtime.containers.values() if c.spec.labels.get(labels.NODE) == name
         ]
 
-    def only(self, name: str) -> FakeContainer:
+    def only_container(self, name: str) -> FakeContainer:
         (container,) = self.containers(name)
         node = self.cluster.node(name)
         assert container.id == node.container
@@ -54,7 +54,7 @@ class Testbed(FaultInjector):
         return container
 
     def next_process(self) -> Cluster:
-        """The same cluster as another process finds it."""
+        """The same cluster, attached from another process."""
         other = attach_cluster(
             run_id=self.cluster.run_id,
             topology=WIDE,
@@ -71,18 +71,18 @@ def testbed(tmp_path: Path) -> Testbed:
 
 
 @pytest.mark.parametrize("params", [{"image": ""}, {"ready_s": 0}, {"grace_s": -1}])
-def test_parameters_without_sense_are_refused(params: dict[str, object]) -> None:
+def test_invalid_parameters_are_rejected(params: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match=r"at least 1 character|greater than 0"):
         RollingUpgrade.model_validate(params)
 
 
-def test_every_node_gets_the_image_and_then_its_own_again(testbed: Testbed) -> None:
-    before = [testbed.only(name) for name in NAMES]
+def test_every_node_gets_the_new_image_and_after_the_heal_its_own(testbed: Testbed) -> None:
+    before = [testbed.only_container(name) for name in NAMES]
 
     intent, injected = testbed.inject_fault(UPGRADE)
 
     assert injected.done, injected.reason
-    after = [testbed.only(name) for name in NAMES]
+    after = [testbed.only_container(name) for name in NAMES]
     assert [c.spec.image for c in after] == ["hdfs:next"] * 2
     assert [c.spec.ip for c in after] == [c.spec.ip for c in before]
     assert [dict(c.spec.labels) for c in after] == [dict(c.spec.labels) for c in before]
@@ -90,36 +90,40 @@ def test_every_node_gets_the_image_and_then_its_own_again(testbed: Testbed) -> N
     assert after[0].state.started_ms <= after[1].state.started_ms
     for _ in range(2):
         assert testbed.undo(intent).done
-        assert [testbed.only(name).spec.image for name in NAMES] == ["none", "none"]
+        assert [testbed.only_container(name).spec.image for name in NAMES] == ["none", "none"]
 
 
-def test_what_lies_on_its_volumes_is_there_after_an_upgrade(testbed: Testbed) -> None:
-    kept, lost = f"{FOLDER}/data/block", "/etc/made-by-hand"
-    before = testbed.only(FIRST)
+def test_files_on_volumes_survive_an_upgrade(testbed: Testbed) -> None:
+    kept, lost = f"{FOLDER}/data/block", "/etc/created-manually"
+    before = testbed.only_container(FIRST)
     before.files |= {kept: "bytes", lost: "bytes"}
 
     _, injected = testbed.inject_fault(RollingUpgrade(), FIRST)
 
     assert injected.done, injected.reason
-    assert testbed.only(FIRST).id != before.id
-    assert testbed.only(FIRST).files[kept] == "bytes"
-    assert lost not in testbed.only(FIRST).files
+    assert testbed.only_container(FIRST).id != before.id
+    assert testbed.only_container(FIRST).files[kept] == "bytes"
+    assert lost not in testbed.only_container(FIRST).files
 
 
-def test_settings_reach_the_new_containers_and_go_again(testbed: Testbed) -> None:
+def test_settings_reach_the_new_containers_and_are_removed_by_the_heal(testbed: Testbed) -> None:
     intent, injected = testbed.inject_fault(
         RollingUpgrade(config={"dfs.datanode.max.locked.memory": 17})
     )
 
     assert injected.done, injected.reason
     assert injected.evidence[SECOND]["settings"] == {"dfs.datanode.max.locked.memory": 17}
-    assert any("max.locked.memory" in text for text in testbed.only(SECOND).files.values())
+    assert any(
+        "max.locked.memory" in text for text in testbed.only_container(SECOND).files.values()
+    )
     assert testbed.undo(intent).done
-    assert not any("max.locked.memory" in text for text in testbed.only(SECOND).files.values())
+    assert not any(
+        "max.locked.memory" in text for text in testbed.only_container(SECOND).files.values()
+    )
 
 
-def test_settings_that_the_engine_owns_are_refused_before_anything_ends(testbed: Testbed) -> None:
-    before = testbed.only(FIRST).state
+def test_reserved_settings_are_rejected_before_a_node_is_stopped(testbed: Testbed) -> None:
+    before = testbed.only_container(FIRST).state
 
     _, injected = testbed.inject_fault(
         RollingUpgrade(config={"dfs.datanode.data.dir": "/elsewhere"})
@@ -127,10 +131,10 @@ def test_settings_that_the_engine_owns_are_refused_before_anything_ends(testbed:
 
     assert not injected.done
     assert "hdfs refuses the settings" in injected.reason
-    assert testbed.only(FIRST).state == before
+    assert testbed.only_container(FIRST).state == before
 
 
-def test_an_image_that_does_not_start_ends_the_upgrade_and_the_old_one_is_healed(
+def test_an_image_that_does_not_start_ends_the_upgrade_and_the_node_is_healed(
     testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = testbed.cluster.container_name("hdfs-datanode-1")
@@ -140,20 +144,20 @@ def test_an_image_that_does_not_start_ends_the_upgrade_and_the_old_one_is_healed
 
     assert not injected.done
     assert "hdfs/datanode-1 does not start from hdfs:next: exec format error" in injected.reason
-    assert testbed.only(SECOND).spec.image == "none"
+    assert testbed.only_container(SECOND).spec.image == "none"
     assert testbed.undo(intent).done
-    assert testbed.only(FIRST).spec.image == "none"
+    assert testbed.only_container(FIRST).spec.image == "none"
 
 
 @pytest.mark.parametrize("call", ["create", "kill", "start_again", "logs", "remove", "rename"])
 @pytest.mark.parametrize("after", [False, True])
-def test_a_harness_killed_at_any_moment_leaves_what_the_next_one_makes_whole(
+def test_a_new_process_heals_an_upgrade_that_was_interrupted_at_any_call(
     call: str, after: bool, testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     intent = testbed.intend(UPGRADE, FIRST)
     with monkeypatch.context() as patched:
-        _dies_at(testbed.runtime, call, after, patched)
-        with pytest.raises(Killed):
+        _kill_harness_at(testbed.runtime, call, after, patched)
+        with pytest.raises(HarnessKilled):
             UPGRADE.inject(testbed.cluster, testbed.cluster.node(FIRST))
 
     other = testbed.next_process()
@@ -164,60 +168,62 @@ def test_a_harness_killed_at_any_moment_leaves_what_the_next_one_makes_whole(
     assert (container.spec.image, container.state.status) == ("none", ContainerStatus.RUNNING)
     assert container.spec.name == testbed.cluster.container_name("hdfs-datanode-1")
     assert evidence_now(intent, testbed.cluster)[FIRST].healed
-    assert testbed.only(FIRST) is container
+    assert testbed.only_container(FIRST) is container
 
 
-def _dies_at(runtime: FakeRuntime, call: str, after: bool, patched: pytest.MonkeyPatch) -> None:
-    """From this call on the harness does nothing any more, its cleaning up included."""
+def _kill_harness_at(
+    runtime: FakeRuntime, call: str, after: bool, patched: pytest.MonkeyPatch
+) -> None:
+    """From this call on the harness does nothing, not even its cleanup."""
     original = getattr(runtime, call)
 
     def dead(*_: object, **__: object) -> None:
-        raise Killed
+        raise HarnessKilled
 
     def dies(*args: object, **named: object) -> None:
         if after:
             original(*args, **named)
-        for each in ("create", "kill", "start_again", "logs", "remove", "rename"):
-            patched.setattr(runtime, each, dead)
-        raise Killed
+        for name in ("create", "kill", "start_again", "logs", "remove", "rename"):
+            patched.setattr(runtime, name, dead)
+        raise HarnessKilled
 
     patched.setattr(runtime, call, dies)
 
 
 def test_removing_the_run_removes_both_containers_of_a_node(testbed: Testbed) -> None:
     node = testbed.cluster.node(FIRST)
-    _beside(testbed, node)
+    _create_second_container(testbed, node)
 
     assert remove_cluster(testbed.runtime, testbed.cluster.run_id) == []
 
     assert testbed.containers(FIRST) == []
 
 
-def test_a_container_beside_the_node_is_not_taken_for_it(testbed: Testbed) -> None:
+def test_a_second_container_of_a_node_does_not_count_as_the_node(testbed: Testbed) -> None:
     node = testbed.cluster.node(FIRST)
     intent = testbed.intend(UPGRADE, FIRST)
-    _beside(testbed, node)
+    _create_second_container(testbed, node)
 
     assert testbed.next_process().node(FIRST).container == node.container
     assert not evidence_now(intent, testbed.cluster)[FIRST].healed
     assert testbed.undo(intent).done
-    assert testbed.only(FIRST).id == node.container
+    assert testbed.only_container(FIRST).id == node.container
 
 
-def _beside(dataset: Testbed, node: Node) -> str:
+def _create_second_container(dataset: Testbed, node: Node) -> str:
     spec = dataset.runtime.containers[node.container].spec
     return dataset.runtime.create(replace(spec, name=f"{spec.name}{MEANWHILE}", image="hdfs:next"))
 
 
 @pytest.mark.parametrize("fault", [UPGRADE, RollingUpgrade()])
-def test_a_node_that_died_meanwhile_is_healed(fault: RollingUpgrade, testbed: Testbed) -> None:
+def test_a_node_that_ended_meanwhile_is_healed(fault: RollingUpgrade, testbed: Testbed) -> None:
     intent, injected = testbed.inject_fault(fault)
     assert injected.done, injected.reason
     testbed.runtime.die(testbed.cluster.node(FIRST).container, 1)
 
     assert testbed.undo(intent).done
 
-    assert [testbed.only(name).spec.image for name in NAMES] == ["none", "none"]
+    assert [testbed.only_container(name).spec.image for name in NAMES] == ["none", "none"]
 
 
 def test_a_node_that_was_removed_meanwhile_is_healed(testbed: Testbed) -> None:
@@ -227,25 +233,27 @@ def test_a_node_that_was_removed_meanwhile_is_healed(testbed: Testbed) -> None:
     assert testbed.undo(intent).done
 
     assert testbed.containers(FIRST) == []
-    assert testbed.only(SECOND).spec.image == "none"
+    assert testbed.only_container(SECOND).spec.image == "none"
 
 
-def test_it_is_healed_in_turn(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_are_healed_one_after_the_other(
+    testbed: Testbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     intent, _ = testbed.inject_fault(UPGRADE)
-    away: list[int] = []
+    down: list[int] = []
     kill = testbed.runtime.kill
 
     def counts(container: str, signal: str = "KILL") -> object:
         bracket = kill(container, signal)
         states = [testbed.cluster.state(testbed.cluster.node(name)).status for name in NAMES]
-        away.append(sum(status != ContainerStatus.RUNNING for status in states))
+        down.append(sum(status != ContainerStatus.RUNNING for status in states))
         return bracket
 
     monkeypatch.setattr(testbed.runtime, "kill", counts)
 
     assert testbed.undo(intent).done
 
-    assert away == [1, 1]
+    assert down == [1, 1]
 
 
 def test_the_log_of_the_replaced_container_is_kept(testbed: Testbed, tmp_path: Path) -> None:

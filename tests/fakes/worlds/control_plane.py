@@ -1,7 +1,7 @@
-"""A JobManager in memory with one running job: it takes savepoints, rescales, and ends so that its
-state stays; a gateway in memory submits another one.
+"""A fake JobManager with one running job, which takes savepoints, rescales and ends with its state
+retained; a fake SQL gateway submits another job.
 
-They answer while the JobManager's container runs, as the REST interfaces would.
+Both answer while the JobManager's container runs, as the REST interfaces would.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.topologies.model import NodeGroup
 
 JOB = "0123456789abcdef0123456789abcdef"
-WIDE, ALONE = "5ca1ab1e", "0a10ne"
-"""The vertices: a source as wide as the job, and a committer that is always alone."""
+WIDE, SINGLE = "5ca1ab1e", "0a10ne"
+"""The vertices: a source with the job's parallelism, and a committer with parallelism 1."""
 
 
 def install(cluster: Cluster) -> None:
@@ -32,10 +32,13 @@ def install(cluster: Cluster) -> None:
 
 
 class FakeFlink:
-    """Stands in for FlinkRest. `savepoints_fail` makes them fail, `slots` limits what a job gets,
-    `looks_until_done` is how often one must look until a savepoint is completed. `retained` is
-    whether checkpoints outlive their job, `unmapped` what a job says of state that is not its own,
-    `keeps_failing` why none of its tasks runs for long."""
+    """Replaces FlinkRest.
+
+    `savepoints_fail` makes savepoints fail, `slots` limits the parallelism, and a savepoint is
+    completed at poll number `polls_until_done`. `retained` is whether checkpoints outlive their
+    job, `unmapped` the error of a job that cannot map its state, `keeps_failing` the error with
+    which its tasks fail again and again.
+    """
 
     def __init__(self, cluster: Cluster, service: str) -> None:
         self._cluster = cluster
@@ -45,23 +48,24 @@ class FakeFlink:
         workers = cluster.topology.services[service].nodes.get("taskmanager", NodeGroup())
         self.slots = workers.count * (workers.slots or 1)
         self.savepoints_fail = False
-        self.looks_until_done = 2
-        self.wanted = {WIDE: self.slots, ALONE: 1}
+        self.polls_until_done = 2
+        self.wanted = {WIDE: self.slots, SINGLE: 1}
         self._savepoints: list[dict[str, Any]] = []
         self.retained, self.checkpoints = True, 3
-        self.unmapped, self.keeps_failing, self.left = "", "", ""
+        self.unmapped, self.keeps_failing, self.savepoint_path = "", "", ""
         self.ended: dict[str, str] = {}
         self.restored: dict[str, str] = {}
 
     def start(self, settings: Mapping[str, str]) -> str:
-        """A job with these settings begins; its id. Raises FlinkError when it fails at once."""
+        """Start a job with these settings; returns its id. Raises FlinkError when it fails at
+        once."""
         name = f"job-{len(self.ended) + 1}"
         if path := settings.get("execution.state-recovery.path"):
             self.restored[name] = path
         if self.unmapped:
             self.ended[name] = "FAILED"
             raise FlinkError(500, self.unmapped)
-        self.job, self.wanted = name, {WIDE: int(settings["parallelism.default"]), ALONE: 1}
+        self.job, self.wanted = name, {WIDE: int(settings["parallelism.default"]), SINGLE: 1}
         return name
 
     def get(self, path: str, **parameters: str) -> Any:
@@ -72,24 +76,24 @@ class FakeFlink:
             ended = [{"jid": i, "state": s, "end-time": 1} for i, s in self.ended.items()]
             live = [{"jid": self.job, "state": "RUNNING", "end-time": -1}] if self.job else []
             return {"jobs": [*ended, *live]}
-        job, slash, what = path.removeprefix("/jobs/").partition("/")
-        return self._about_job(job, slash + what)
+        job, slash, rest = path.removeprefix("/jobs/").partition("/")
+        return self._about_job(job, slash + rest)
 
     def post(self, path: str, document: Mapping[str, Any]) -> Any:
         self._check(path)
         if path == f"/jobs/{self.job}/stop":
             self._end("FINISHED")
-            self.left = f"{document['targetDirectory']}/{document['formatType'].lower()}"
+            self.savepoint_path = f"{document['targetDirectory']}/{document['formatType'].lower()}"
             return {"request-id": "stop"}
         assert path == f"/jobs/{self.job}/savepoints"
         number = len(self._savepoints) + 1
         folder = f"{document['target-directory']}/savepoint-{number}"
-        self._savepoints.insert(0, {"id": number, "folder": folder, "looks": 0})
+        self._savepoints.insert(0, {"id": number, "folder": folder, "polls": 0})
         return {"request-id": str(number)}
 
     def put(self, path: str, document: Mapping[str, Any]) -> Any:
         self._check(path)
-        self._needs_adaptive()
+        self._require_adaptive()
         self.wanted = {v: bounds["parallelism"]["upperBound"] for v, bounds in document.items()}
         return {}
 
@@ -107,7 +111,7 @@ class FakeFlink:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *what: object) -> None:
+    def __exit__(self, *error: object) -> None:
         return
 
     def _check(self, path: str) -> None:
@@ -119,12 +123,12 @@ class FakeFlink:
         if path.startswith("/jobs/") and job not in known:
             raise FlinkError(404, f"Job {job} not found")
 
-    def _needs_adaptive(self) -> None:
+    def _require_adaptive(self) -> None:
         if not self.adaptive:
             raise FlinkError(500, "UnsupportedOperationException: needs the adaptive scheduler")
 
-    def _about_job(self, job: str, what: str) -> Any:
-        match what.split("/"):
+    def _about_job(self, job: str, rest: str) -> Any:
+        match rest.split("/"):
             case [""]:
                 graph = [] if job in self.ended else [self._vertex(v) for v in self.wanted]
                 return {"state": self.ended.get(job, "RUNNING"), "vertices": graph}
@@ -133,13 +137,13 @@ class FakeFlink:
                 return {"exceptionHistory": {"entries": [{"stacktrace": c} for c in causes]}}
             case ["", "savepoints", "stop"]:
                 failed = {"failure-cause": {"stack-trace": "java.io.IOException: no space"}}
-                operation = failed if self.savepoints_fail else {"location": self.left}
+                operation = failed if self.savepoints_fail else {"location": self.savepoint_path}
                 return {"status": {"id": "COMPLETED"}, "operation": operation}
             case ["", "vertices", vertex]:
                 width = min(self.wanted[vertex], self.slots)
                 return {"subtasks": [self._subtask(n) for n in range(width)]}
             case ["", "resource-requirements"]:
-                self._needs_adaptive()
+                self._require_adaptive()
                 bounds = {v: {"lowerBound": 1, "upperBound": n} for v, n in self.wanted.items()}
                 return {vertex: {"parallelism": bound} for vertex, bound in bounds.items()}
             case ["", "checkpoints"]:
@@ -149,7 +153,7 @@ class FakeFlink:
                 path = self.restored.get(job)
                 restored = {"external_path": path} if path else None
                 return {"history": history, "latest": {**latest, "restored": restored}}
-        raise FlinkError(404, f"{what} not found")
+        raise FlinkError(404, f"{rest} not found")
 
     def _vertex(self, vertex: str) -> dict[str, Any]:
         width = min(self.wanted[vertex], self.slots)
@@ -168,7 +172,7 @@ class FakeFlink:
         }
 
     def _subtask(self, number: int) -> dict[str, Any]:
-        """Subtask n runs on TaskManager n + 1, as far as that runs."""
+        """Subtask n runs on TaskManager n + 1, if that runs."""
         node = self._cluster.node(f"{self._service}/taskmanager-{number + 1}")
         runs = self._cluster.state(node).status == ContainerStatus.RUNNING
         return {
@@ -183,8 +187,8 @@ class FakeFlink:
         return {"id": f"id-{ordinal}", "path": f"pekko.tcp://flink@{host}:6122/user/rpc"}
 
     def _savepoint(self, savepoint: dict[str, Any]) -> dict[str, Any]:
-        savepoint["looks"] += 1
-        done = savepoint["looks"] >= self.looks_until_done
+        savepoint["polls"] += 1
+        done = savepoint["polls"] >= self.polls_until_done
         ended = "FAILED" if self.savepoints_fail else "COMPLETED"
         recorded = {
             "id": savepoint["id"],
@@ -200,18 +204,18 @@ class FakeFlink:
 
 
 class FakeGateway:
-    """Stands in for the gateway's FlinkRest: an insert starts a job, unless it `refuses` it."""
+    """Replaces the gateway's FlinkRest: an insert starts a job, unless `rejection` has an error."""
 
     def __init__(self, flink: FakeFlink) -> None:
         self._flink = flink
         self.settings: Mapping[str, str] = {}
-        """Those of the newest session."""
+        """The settings of the newest session."""
         self.statement = ""
-        self.refuses = ""
+        self.rejection = ""
 
     def get(self, path: str, **parameters: str) -> Any:
-        if self.refuses:
-            raise FlinkError(500, self.refuses)
+        if self.rejection:
+            raise FlinkError(500, self.rejection)
         if not self.statement.startswith("INSERT"):
             return {"resultType": "PAYLOAD"}
         return {"resultType": "EOS", "jobID": self._flink.start(self.settings)}
@@ -229,5 +233,5 @@ class FakeGateway:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *what: object) -> None:
+    def __exit__(self, *error: object) -> None:
         return

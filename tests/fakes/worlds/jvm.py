@@ -1,8 +1,8 @@
-"""The JVMs of a fake cluster: an agent that is attached, rules, and a job that enters the steps.
+"""The JVMs of a fake cluster: an attached agent, its rules, and a job that enters the steps.
 
-Each TaskManager runs one task with three operators. Every time the agent is asked, time has
-passed: the job has entered each step once, a task that a rule let fail has restored itself, and
-the rules have done what they say. A JVM that is started again has neither agent nor rules.
+Each TaskManager runs one task with three operators. At each LIST command of the agent the job has
+entered each step once, a task that failed by a rule has restored its state, and the rules have
+acted. A restarted JVM has neither agent nor rules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ KEY = re.compile(r'System\.setProperty\("([^"]+)\.hits"')
 
 @dataclass
 class Jvm:
-    """One JVM: what its agent holds, and whether a task of it is to be restored."""
+    """One JVM: the rules, properties and counters of its agent, and whether its task must be
+    restored."""
 
     subtask: int
     rules: dict[str, str] = field(default_factory=dict)
@@ -36,13 +37,13 @@ class Jvm:
     failed: bool = False
 
     def answer(self, command: str) -> str:
-        """What the listener says to a command, without its last line."""
+        """The listener's answer to a command, without its last line."""
         word, *lines = command.split("\n")
         match word:
             case "VERSION":
                 return "4.0.25\n"
             case "LIST":
-                self._time_passes()
+                self._enter_steps()
                 listed = (f"# File streamquake line 1\n{text}" for text in self.rules.values())
                 return "".join(listed) or "no rules installed\n"
             case "LISTSYSPROPS":
@@ -69,22 +70,22 @@ class Jvm:
             return f"ERROR failed to find loaded rule with name {name}\n"
         return f"uninstall RULE {name}\n"
 
-    def _time_passes(self) -> None:
+    def _enter_steps(self) -> None:
         restoring, self.failed = self.failed, False
         for text in self.rules.values():
             if restoring or "METHOD restore" not in text:
                 self._enter(text)
 
     def _enter(self, text: str) -> None:
-        """A thread that enters the rule's method, if the rule is meant for it."""
+        """Let each thread that the rule matches enter the rule's method."""
         of_task = "<operator_name>" not in text
-        served = [TASK] if of_task else [name for name in OPERATORS if _fits(text, name)]
-        wanted = CONTAINS.findall(text.replace(f'"({self.subtask + 1}/"', '""'))
+        served = [TASK] if of_task else [name for name in OPERATORS if _enters(text, name)]
+        required = CONTAINS.findall(text.replace(f'"({self.subtask + 1}/"', '""'))
         subtask = EQUALS.search(text)
         if subtask and int(subtask[1]) != self.subtask:
             return
         for name in served:
-            if all(words in name for words in wanted):
+            if all(words in name for words in required):
                 self._hit(text, f"{name} subtask {self.subtask}")
 
     def _hit(self, text: str, place: str) -> None:
@@ -105,7 +106,7 @@ class Jvm:
 
 
 class Jvms:
-    """The JVMs whose agent is loaded, by container name and start."""
+    """The JVMs with a loaded agent, by container name and start."""
 
     def __init__(self, runtime: FakeRuntime) -> None:
         self._runtime = runtime
@@ -115,28 +116,28 @@ class Jvms:
         if ATTACH not in argv:
             return None
         subtask = int(spec.name.rpartition("-")[2]) - 1
-        self._attached.setdefault(self._life(spec), Jvm(subtask=subtask))
+        self._attached.setdefault(self._process_key(spec), Jvm(subtask=subtask))
         return ExecResult(exit_code=0, output="0\nreturn code: 0\n")
 
     def converse(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         if CONVERSE not in argv:
             return None
-        jvm = self._attached.get(self._life(spec))
+        jvm = self._attached.get(self._process_key(spec))
         if jvm is None:
             return ExecResult(exit_code=NOT_LISTENING, output="")
         commands = argv[argv.index(CONVERSE) + 4 :]
         return ExecResult(exit_code=0, output="".join(jvm.answer(c) + END for c in commands))
 
     def of(self, name: str) -> Jvm:
-        """The JVM of a container whose agent is loaded."""
-        return self._attached[self._life(self._runtime.by_name(name).spec)]
+        """The JVM of a container with a loaded agent."""
+        return self._attached[self._process_key(self._runtime.by_name(name).spec)]
 
-    def _life(self, spec: ContainerSpec) -> tuple[str, str]:
+    def _process_key(self, spec: ContainerSpec) -> tuple[str, str]:
         return spec.name, self._runtime.by_name(spec.name).state.started_at
 
 
-def _fits(text: str, operator: str) -> bool:
-    """Which operators enter a method that serves one operator."""
+def _enters(text: str, operator: str) -> bool:
+    """Whether an operator enters the method of a rule that serves single operators."""
     found = CLASS.search(text)
     assert found is not None
     if found[1].endswith("CommitterOperator"):
@@ -147,7 +148,7 @@ def _fits(text: str, operator: str) -> bool:
 
 
 def install(cluster: Cluster) -> None:
-    """Give every container a JVM that can be attached to."""
+    """Give every container a JVM to which the agent can attach."""
     runtime = cluster.runtime
     assert isinstance(runtime, FakeRuntime)
     jvms = Jvms(runtime)

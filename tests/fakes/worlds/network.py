@@ -1,4 +1,4 @@
-"""Packets between the containers of a fake cluster: a table of rules in each, which they obey."""
+"""Packets between the containers of a fake cluster, filtered by a table of rules in each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamquake.faults.mechanisms.reachability import HOLD
 from tests.fakes import FakeToxiproxy
 
 PROBE = int(PROBE_PORTS.partition(":")[0])
-"""The port from which attempts are made."""
+"""The source port of connection attempts."""
 LISTENING = 7777
 """The port on which every node listens."""
 NAME_SERVER = "127.0.0.11"
@@ -29,14 +29,14 @@ class Rule:
 
     def matches(self, packet: Packet) -> bool:
         words = shlex.split(self.text)
-        given = {w: words[n + 1] for n, w in enumerate(words[:-1]) if w.startswith("-")}
+        options = {w: words[n + 1] for n, w in enumerate(words[:-1]) if w.startswith("-")}
         return (
-            given.get("-s", packet.source) == packet.source
-            and given.get("-d", packet.target) == packet.target
-            and given.get("-p", packet.protocol) == packet.protocol
-            and int(given.get("--sport", packet.sport)) == packet.sport
-            and int(given.get("--dport", packet.dport)) == packet.dport
-            and ("--ports" not in words or packet.is_probes)
+            options.get("-s", packet.source) == packet.source
+            and options.get("-d", packet.target) == packet.target
+            and options.get("-p", packet.protocol) == packet.protocol
+            and int(options.get("--sport", packet.sport)) == packet.sport
+            and int(options.get("--dport", packet.dport)) == packet.dport
+            and ("--ports" not in words or packet.is_from_probe)
             and ("--syn" not in words or packet.flags == "SYN")
             and ("--tcp-flags" not in words or packet.flags != "RST")
         )
@@ -56,10 +56,10 @@ class Packet:
     flags: str = "SYN"
 
     @property
-    def is_probes(self) -> bool:
+    def is_from_probe(self) -> bool:
         return PROBE in (self.sport, self.dport)
 
-    def answered(self, flags: str) -> Packet:
+    def reply(self, flags: str) -> Packet:
         return Packet(
             source=self.target,
             target=self.source,
@@ -78,7 +78,7 @@ class Table:
     jumps: dict[str, list[str]] = field(default_factory=lambda: {"INPUT": [], "OUTPUT": []})
 
     def restore(self, document: str) -> None:
-        """What `iptables-restore --noflush` does with a document."""
+        """Apply a document as `iptables-restore --noflush` does."""
         for line in document.splitlines():
             match line.split(" ", 2):
                 case [declared, *_] if declared.startswith(":"):
@@ -115,16 +115,16 @@ class Table:
 
 
 @dataclass
-class OutputRate:
-    """One way of a path through the proxy: what it was given and what it has passed on."""
+class StreamCounters:
+    """One direction of a path through the proxy: the bytes that it received and passed on."""
 
-    given: int = 0
+    received: int = 0
     passed: int = 0
     segments: int = 0
 
     def move(self, more: int, toxics: Mapping[str, Mapping[str, int]]) -> None:
-        """Pass on some more bytes, as the toxics of this way let it."""
-        self.given += more
+        """Receive some more bytes, and pass them on unless a toxic stops them."""
+        self.received += more
         if "timeout" not in toxics:
             self.passed += more
             self.segments += -(-more // toxics.get("slicer", {}).get("average_size", 500))
@@ -135,39 +135,39 @@ class OutputRate:
 
 
 class Network:
-    """The namespaces of a cluster's containers, and what passes between them."""
+    """The namespaces of a cluster's containers, and the packets between them."""
 
     def __init__(self, cluster: Cluster, runtime: FakeRuntime) -> None:
         self.busy = False
-        """Whether the system's nodes talk to each other."""
+        """Whether the system's nodes send packets to each other."""
         self._cluster = cluster
         self._runtime = runtime
         self._tables: dict[tuple[str, int], Table] = {}
-        self._flows: dict[tuple[str, str], OutputRate] = {}
+        self._flows: dict[tuple[str, str], StreamCounters] = {}
 
     def tool(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         here = self._runtime.by_name(spec.name)
         if list(argv) == ["ss", "-ltnH"]:
-            return _message(f"LISTEN 0 9 0.0.0.0:{LISTENING} 0.0.0.0:*")
+            return _output(f"LISTEN 0 9 0.0.0.0:{LISTENING} 0.0.0.0:*")
         if list(argv) == ["ss", "-tinHO", "state", "established"]:
-            return _message(*self._connections())
+            return _output(*self._connections())
         match argv:
             case ["sh", "-c", script, "sh", document] if script == ADD_CHAIN:
                 self.table(here).restore(document)
-                return _message()
+                return _output()
             case ["iptables", "-w", "-Z", chain]:
                 self.table(here).reset_counters(chain)
-                return _message()
+                return _output()
             case ["sh", "-c", script, "sh", chain] if script == REMOVE_CHAIN:
                 self.table(here).remove(chain)
-                return _message()
+                return _output()
             case ["bash", "-c", script, "bash", mark, _, _, *tries] if script == INSPECT:
                 for at in tries if self.busy else ():
                     self._connect(here, at, sport=40_000)
                 probes = [f"probe {at} {self._probe(here, at)}" for at in tries]
-                return _message(*probes, *self.table(here).saved(mark))
+                return _output(*probes, *self.table(here).saved(mark))
             case ["bash", "-c", script, "bash", _, _, sends, *tries] if script == HOLD:
-                return _message(*(f"held {at} {self._hold(here, at, sends)}" for at in tries))
+                return _output(*(f"held {at} {self._hold(here, at, sends)}" for at in tries))
         return None
 
     def lookup(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
@@ -178,28 +178,28 @@ class Network:
         query = Packet(source="127.0.0.1", target=NAME_SERVER, dport=53, protocol="udp")
         if table.verdict("OUTPUT", query) != "ACCEPT":
             return ExecResult(exit_code=2, output="")
-        answered = table.verdict("OUTPUT", query.answered("")) == "ACCEPT"
-        return ExecResult(exit_code=0 if answered else 124, output="")
+        reply = table.verdict("OUTPUT", query.reply("")) == "ACCEPT"
+        return ExecResult(exit_code=0 if reply else 124, output="")
 
     def table(self, container: FakeContainer) -> Table:
-        """The rules of its present namespace: a container started again has a new one."""
+        """The rules of a container's current namespace: a restarted container has a new one."""
         return self._tables.setdefault((container.id, container.state.pid), Table())
 
     def _connections(self) -> Iterator[str]:
-        """The proxy's connections, one of each path; more has moved each time they are listed."""
+        """The proxy's connections, one for each path, with more bytes at each call."""
         for path in self._cluster.links.paths:
             source, target = (self._cluster.node(n).ip for n in (path.source, path.target))
             up, down = self._flow(path.name, "upstream"), self._flow(path.name, "downstream")
             near = f"0 0 10.0.0.4:{path.proxy_port} {source}:40000"
             far = f"0 0 10.0.0.4:50000 {target}:{path.target_port}"
-            yield f"{near} cubic {down.sent()} bytes_received:{up.given}"
-            yield f"{far} cubic {up.sent()} bytes_received:{down.given}"
+            yield f"{near} cubic {down.sent()} bytes_received:{up.received}"
+            yield f"{far} cubic {up.sent()} bytes_received:{down.received}"
 
-    def _flow(self, path: str, stream: str) -> OutputRate:
-        """One way of a path, after some more bytes."""
+    def _flow(self, path: str, stream: str) -> StreamCounters:
+        """One direction of a path, after some more bytes."""
         proxy, flow = (
             self._cluster.links.proxy,
-            self._flows.setdefault((path, stream), OutputRate()),
+            self._flows.setdefault((path, stream), StreamCounters()),
         )
         assert isinstance(proxy, FakeToxiproxy)
         toxics = [t for t in proxy.toxics(path).values() if t["stream"] == stream]
@@ -207,24 +207,24 @@ class Network:
         return flow
 
     def _probe(self, here: FakeContainer, at: str) -> str:
-        arrived = self._connect(here, at)
-        return {"connected": "0", "refused": "111 Connection refused"}.get(arrived, "124")
+        outcome = self._connect(here, at)
+        return {"connected": "0", "refused": "111 Connection refused"}.get(outcome, "124")
 
     def _hold(self, here: FakeContainer, at: str, sends: str) -> str:
-        arrived = self._connect(here, at)
-        if arrived != "connected":
+        outcome = self._connect(here, at)
+        if outcome != "connected":
             return self._probe(here, at)
-        proxy, link = self._cluster.links.proxy, self._led_through(here, at)
+        proxy, link = self._cluster.links.proxy, self._link_of(here, at)
         kinds = {t["type"] for t in proxy.toxics(link).values()} if proxy and link else set()
         reset = sends and "reset_peer" in kinds
         return "104 Connection reset by peer" if reset else "142"
 
     def _connect(self, here: FakeContainer, at: str, sport: int = PROBE) -> str:
         ip, port = at.split(":")
-        link = self._led_through(here, at)
+        link = self._link_of(here, at)
         path = next((p for p in self._cluster.links.paths if p.name == link), None)
         proxy = self._cluster.links
-        there = self._runtime.containers[proxy.proxy_container] if path else self._at(ip)
+        peer = self._runtime.containers[proxy.proxy_container] if path else self._at(ip)
         syn = Packet(
             source=here.spec.ip or "",
             target=proxy.proxy_ip if path else ip,
@@ -233,29 +233,29 @@ class Network:
         )
         out = self.table(here).verdict("OUTPUT", syn)
         if out != "ACCEPT":
-            hears_of_it = out == "REJECT" and self._hears(here, syn.answered("RST"))
-            return "refused" if hears_of_it else "timed out"
-        if there is None or there.state.status not in (
+            rejected = out == "REJECT" and self._receives(here, syn.reply("RST"))
+            return "refused" if rejected else "timed out"
+        if peer is None or peer.state.status not in (
             ContainerStatus.RUNNING,
             ContainerStatus.PAUSED,
         ):
             return "timed out"
-        verdict = self.table(there).verdict("INPUT", syn)
-        open_there = path is not None or syn.dport == LISTENING
+        verdict = self.table(peer).verdict("INPUT", syn)
+        open_peer = path is not None or syn.dport == LISTENING
         if verdict == "DROP":
             return "timed out"
-        recorded = "SYN+ACK" if open_there and verdict == "ACCEPT" else "RST"
-        answer = syn.answered(recorded)
-        if self.table(there).verdict("OUTPUT", answer) != "ACCEPT":
+        flags = "SYN+ACK" if open_peer and verdict == "ACCEPT" else "RST"
+        answer = syn.reply(flags)
+        if self.table(peer).verdict("OUTPUT", answer) != "ACCEPT":
             return "timed out"
-        if not self._hears(here, answer):
+        if not self._receives(here, answer):
             return "timed out"
-        return "connected" if recorded == "SYN+ACK" else "refused"
+        return "connected" if flags == "SYN+ACK" else "refused"
 
-    def _hears(self, here: FakeContainer, packet: Packet) -> bool:
+    def _receives(self, here: FakeContainer, packet: Packet) -> bool:
         return self.table(here).verdict("INPUT", packet) == "ACCEPT"
 
-    def _led_through(self, here: FakeContainer, at: str) -> str | None:
+    def _link_of(self, here: FakeContainer, at: str) -> str | None:
         for path in self._cluster.links.paths:
             source, target = (self._cluster.nodes.get(n) for n in (path.source, path.target))
             ours = source is not None and source.container == here.id
@@ -268,12 +268,12 @@ class Network:
         return next(found, None)
 
 
-def _message(*lines: str) -> ExecResult:
+def _output(*lines: str) -> ExecResult:
     return ExecResult(exit_code=0, output="".join(f"{line}\n" for line in lines))
 
 
 def install(cluster: Cluster) -> Network:
-    """Let the containers of a fake cluster reach each other as their rules allow."""
+    """Let the containers of a fake cluster reach each other where their rules allow it."""
     runtime = cluster.runtime
     assert isinstance(runtime, FakeRuntime)
     network = Network(cluster, runtime)

@@ -1,4 +1,4 @@
-"""Processes that can be stopped, scripts that make them fail, memory that can be filled."""
+"""Fake processes that can be stopped, scripts that make them fail, memory that can be filled."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from streamquake.faults.mechanisms.entrypoint import SCRIPT
 PROGRAM = "#!/bin/bash\nset -eu\nexec java streamquake.Node\n"
 NEEDED_HEAP_MB = 64
 OUT_OF_HEAP = 3
-"""With what a JVM ends that is told to end at the first OutOfMemoryError."""
+"""The exit code of a JVM with ExitOnOutOfMemoryError."""
 
 
 def install(cluster: Cluster) -> None:
-    """Let the processes of a fake cluster behave."""
+    """Give the containers of a fake cluster a start script and a main process."""
     runtime = cluster.runtime
     assert isinstance(runtime, FakeRuntime)
     for container in runtime.containers.values():
@@ -28,26 +28,26 @@ def install(cluster: Cluster) -> None:
             state = "T" if container.stopped else "S"
             return ExecResult(exit_code=0, output=f"1 (java) {state} 0 1 1 0 -1")
         if argv[0] == "sh" and "exec tail /dev/zero" in argv[-1]:
-            offered = "echo 1000 >/proc/1/oom_score_adj" in argv[-1]
-            if offered:
+            adjusted = "echo 1000 >/proc/1/oom_score_adj" in argv[-1]
+            if adjusted:
                 runtime.die(container.id, KILLED, oom_killed=True)
             return ExecResult(exit_code=KILLED, output="")
         return None
 
     def pending(services: Iterable[str] | None = None) -> str | None:
-        """As the cluster's own, with engines that are ready as soon as their nodes run."""
+        """As the cluster's own method, but an engine is ready as soon as its nodes run."""
         for service in services or cluster.topology.services:
             if (reason := cluster._ended(cluster.of_service(service))) is not None:
                 return reason
         return None
 
     runtime.on_exec.append(run)
-    runtime.on_start.append(_launched)
+    runtime.on_start.append(_run_script)
     cluster.pending = pending  # type: ignore[method-assign]
 
 
-def _launched(container: FakeContainer) -> int | None:
-    """What the script of a container comes to: an exit code, or None when its program runs."""
+def _run_script(container: FakeContainer) -> int | None:
+    """Run the script of a container: its exit code, or None when its program runs."""
     for line in container.files.get(SCRIPT, "").splitlines():
         words = line.replace(";", " ").split()
         if "exit" in words:

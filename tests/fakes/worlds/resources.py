@@ -1,7 +1,7 @@
-"""Machines in memory: control groups that are met, disks that fill, clocks and open files.
+"""Fake machines: control groups, disks that can be filled, clocks and open files.
 
-Scripts are told apart by their text; what they do to a machine is done here, so that a check
-afterwards sees what the machine is like, and not what was asked.
+A script is recognized by its text and changes the machine, so that a later check observes the
+machine's state, not the request.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOTHING = ExecResult(exit_code=0, output="")
 
 @dataclass
 class Machine:
-    """A node's surroundings: `free_kb` and `filler_kb` on its disk, its rate limit there."""
+    """A node's machine: its open files, its clock, and its disk with a filler and a rate limit."""
 
     open_files: set[int] = field(default_factory=lambda: set(range(60)))
     soft: int = HARD
@@ -56,7 +56,8 @@ class Resources:
         self._machines = {node.spec.host: Machine() for node in cluster.nodes.values()}
 
     def machine(self, node: Node) -> Machine:
-        """A node's machine; what lives in processes and in memory began anew with the node."""
+        """A node's machine; a restart of the node resets the state of its processes and its
+        memory."""
         machine = self._machines[node.spec.host]
         started_at = self._runtime.inspect(node.container).started_at
         if machine.started_at != started_at:
@@ -98,8 +99,8 @@ class Resources:
     def _cache(self, _: Machine, container: FakeContainer, words: Sequence[str]) -> ExecResult:
         usage = container.usage
         wanted = usage.memory_bytes + (int(words[0]) << 20)
-        held = min(wanted, usage.memory_limit_bytes or wanted)
-        container.usage = replace(usage, memory_bytes=held)
+        used = min(wanted, usage.memory_limit_bytes or wanted)
+        container.usage = replace(usage, memory_bytes=used)
         return NOTHING
 
     def _drop(self, _: Machine, container: FakeContainer, __: Sequence[str]) -> ExecResult:
@@ -128,7 +129,7 @@ class Resources:
         return ExecResult(exit_code=0, output=f"{reported_ns}\n")
 
     def _write(self, machine: Machine, _: FakeContainer, words: Sequence[str]) -> ExecResult:
-        return _written(machine, int(words[1]) * disk_io.BLOCK_KB)
+        return _write_result(machine, int(words[1]) * disk_io.BLOCK_KB)
 
     def _in_keeper(self, argv: Sequence[str]) -> ExecResult | None:
         if list(argv) == ["cat", DEVICES]:
@@ -137,10 +138,10 @@ class Resources:
             return ExecResult(exit_code=0, output=lines)
         script, host = argv[2].removeprefix('cd "$0" && '), argv[3].removeprefix(f"{FOLDER}/")
         node = next(n for n in self._cluster.nodes.values() if n.spec.host == host)
-        return _on_disk(self.machine(node), script, argv[4:])
+        return _run_on_disk(self.machine(node), script, argv[4:])
 
 
-def _on_disk(machine: Machine, script: str, words: Sequence[str]) -> ExecResult | None:
+def _run_on_disk(machine: Machine, script: str, words: Sequence[str]) -> ExecResult | None:
     if script == disk_full.FILL:
         machine.filler_kb = max(0, DISK_KB - int(words[0]))
     elif script == disk_full.EMPTY:
@@ -154,13 +155,13 @@ def _on_disk(machine: Machine, script: str, words: Sequence[str]) -> ExecResult 
         limit = f"7:0 {machine.bytes_per_s}\n" if machine.bytes_per_s else ""
         return ExecResult(exit_code=0, output=limit)
     elif script == disk_io.WRITE:
-        return _written(machine, int(words[1]) * disk_io.BLOCK_KB)
+        return _write_result(machine, int(words[1]) * disk_io.BLOCK_KB)
     else:
         return None
     return NOTHING
 
 
-def _written(machine: Machine, kilobytes: int) -> ExecResult:
+def _write_result(machine: Machine, kilobytes: int) -> ExecResult:
     if kilobytes > machine.free_kb - machine.filler_kb:
         message = f"dd: error writing '/data/{PROBE}': No space left on device\n"
         return ExecResult(exit_code=0, output=message)

@@ -1,4 +1,4 @@
-"""Spark's workers: an executor each, started again a while after it was killed, and shuffle
+"""Fake Spark workers: each has an executor, which is restarted some time after a kill, and shuffle
 files."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 from streamquake.faults.catalogue.lose_shuffle import LOSE, MARK
 
-STARTED_AGAIN_NS = 300_000_000
+RESTART_DELAY_NS = 300_000_000
 
 
 def install(cluster: Cluster) -> None:
@@ -18,17 +18,17 @@ def install(cluster: Cluster) -> None:
     runtime = cluster.runtime
     assert isinstance(runtime, FakeRuntime)
     executors: dict[str, tuple[int, int]] = {}
-    """Container -> the process of its executor, and from when on it is there."""
+    """Container -> the process id of its executor, and since when it runs, nanoseconds."""
 
     def run(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         if argv[0] not in ("pgrep", "kill"):
             return None
         process, since_ns = executors.setdefault(spec.name, (70, 0))
         if argv[0] == "kill":
-            executors[spec.name] = (process + 1, cluster.clock.now_ns() + STARTED_AGAIN_NS)
+            executors[spec.name] = (process + 1, cluster.clock.now_ns() + RESTART_DELAY_NS)
             return ExecResult(exit_code=0, output="")
-        there = cluster.clock.now_ns() >= since_ns
-        return ExecResult(exit_code=0 if there else 1, output=f"{process}\n" if there else "")
+        runs = cluster.clock.now_ns() >= since_ns
+        return ExecResult(exit_code=0 if runs else 1, output=f"{process}\n" if runs else "")
 
     def shuffle(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         files = runtime.by_name(spec.name).files
@@ -38,8 +38,8 @@ def install(cluster: Cluster) -> None:
             files.pop(MARK, None)
         elif list(argv) != ["cat", MARK]:
             return None
-        there = MARK in files
-        return ExecResult(exit_code=0 if there else 1, output=files.get(MARK, ""))
+        exists = MARK in files
+        return ExecResult(exit_code=0 if exists else 1, output=files.get(MARK, ""))
 
     runtime.on_exec.append(run)
     runtime.on_exec.append(shuffle)

@@ -1,4 +1,4 @@
-"""Brokers and a NameNode in memory: who leads and follows, what is open, what lies on the disks."""
+"""Fake brokers and a fake NameNode: leaders and followers, open transactions, files on disk."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def install(cluster: Cluster) -> None:
 
 
 class FakeBrokers:
-    """Three partitions of one topic, a copy on every broker, and an open transaction on each.
+    """Three partitions of one topic, a replica on every broker, and an open transaction on each.
 
     A broker is in sync while it runs and its packets to the replication port are not stopped.
     """
 
     def __init__(self, cluster: Cluster, service: str) -> None:
-        self._runtime = _fake(cluster)
+        self._runtime = _fake_runtime(cluster)
         self._nodes = cluster.of_role(f"{service}/broker")
         self.transaction_states = [
             Transaction(
@@ -50,10 +50,10 @@ class FakeBrokers:
             for node in self._nodes
         ]
         self.silent: tuple[str, ...] = ()
-        """Why brokers that run do not answer."""
+        """The errors of brokers that run but do not answer."""
         self._runtime.on_exec.append(self._in_broker)
         for node in self._nodes:
-            for path, text in _disk().items():
+            for path, text in _broker_files().items():
                 self._runtime.write(node.container, path, text)
 
     def answering(self) -> tuple[int, ...]:
@@ -100,7 +100,7 @@ class FakeBrokers:
         return found
 
     def _cut_off(self, node: Node) -> bool:
-        """Whether a chain that stops packets to the replication port is laid in its namespace."""
+        """Whether a chain in the broker's namespace stops packets to the replication port."""
         applied: set[str] = set()
         for argv in self._runtime.containers[node.container].rules:
             document = argv[-1]
@@ -126,34 +126,34 @@ class FakeBrokers:
             case ["sh", "-c", _, "sh", folder, mark, head, *steps]:
                 files[mark] = f"{head}\n"
                 for keeps, path in zip(steps[::2], steps[1::2], strict=True):
-                    whole = files.pop(f"{folder}/{path}")
+                    content = files.pop(f"{folder}/{path}")
                     if keeps != "delete":
-                        files[f"{folder}/{path}"] = whole[: int(keeps)]
+                        files[f"{folder}/{path}"] = content[: int(keeps)]
                     files[mark] += f"{path} {len(files.get(f'{folder}/{path}', ''))}\n"
                 return DONE
         return None
 
 
 class FakeNameNode:
-    """A NameNode whose safe mode the administration tool switches; it ends with the process."""
+    """A NameNode whose safe mode the administration tool sets; the mode ends with the process."""
 
     def __init__(self, cluster: Cluster, service: str) -> None:
-        self._runtime = _fake(cluster)
+        self._runtime = _fake_runtime(cluster)
         self._node = cluster.of_role(f"{service}/namenode")[0]
         self._datanodes = len(cluster.of_role(f"{service}/datanode"))
-        self._recorded_in = ""
-        """The life of the process, by its start, in which it was told to enter."""
+        self._safe_since = ""
+        """The start of the process that entered safe mode."""
         self._runtime.on_exec.append(self._administer)
 
     def state(self) -> Mapping[str, Any]:
-        safe = self._recorded_in == self._life()
+        safe = self._safe_since == self._process_start()
         return {
             "FSState": "safeMode" if safe else "Operational",
             "NumLiveDataNodes": self._datanodes,
         }
 
     def silent_s(self) -> Mapping[str, int]:
-        self._life()
+        self._process_start()
         return {f"hdfs-datanode-{number + 1}": 0 for number in range(self._datanodes)}
 
     def rejection(self, folder: str) -> str | None:
@@ -161,10 +161,10 @@ class FakeNameNode:
         return f"SafeModeException: Cannot create directory {folder}." if safe else None
 
     def holders(self, path: str) -> tuple[str, ...]:
-        self._life()
+        self._process_start()
         return ("hdfs-datanode-2",) if path == "/kept" else ()
 
-    def _life(self) -> str:
+    def _process_start(self) -> str:
         state = self._container().state
         if state.status != ContainerStatus.RUNNING:
             raise NameNodeUnreachable("GET /jmx: ConnectionError")
@@ -176,17 +176,17 @@ class FakeNameNode:
     def _administer(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         if argv[-3:-1] != ["dfsadmin", "-safemode"] or spec != self._container().spec:
             return None
-        self._recorded_in = self._life() if argv[-1] == "enter" else ""
+        self._safe_since = self._process_start() if argv[-1] == "enter" else ""
         return ExecResult(exit_code=0, output="Safe mode is switched")
 
 
-def _fake(cluster: Cluster) -> FakeRuntime:
+def _fake_runtime(cluster: Cluster) -> FakeRuntime:
     assert isinstance(cluster.runtime, FakeRuntime)
     return cluster.runtime
 
 
-def _disk() -> dict[str, str]:
-    """A broker's files: of the first partition nothing is flushed, the second is all new."""
+def _broker_files() -> dict[str, str]:
+    """A broker's files: nothing of the first partition is flushed, and the second is new."""
     return {
         f"{LOG}/{kafka_log.CHECKPOINT}": "0\n1\ninput 0 0\n",
         f"{LOG}/{kafka_log.METADATA}/{SEGMENT}": "m" * 500,

@@ -16,12 +16,12 @@ from streamquake.harness.workloads.numbered.records import Record
 from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
 
 MARK_NS = 300_000_000
-WARM_NS = 10**9
-"""The load has run for so long when it is first looked at."""
+AGE_NS = 10**9
+"""The age of the load at the first query, nanoseconds."""
 
 
-class Acknowledged:
-    """A record as a client hands it back."""
+class AcknowledgedMessage:
+    """A record as the client library returns it after its acknowledgement."""
 
     def __init__(self, record: Record) -> None:
         self._key, self._value = record.key.encode(), record.value()
@@ -37,14 +37,15 @@ class Acknowledged:
 
 
 class FakeLoad:
-    """A `Steering` without a thread: it sends what is due at every query.
+    """A `Steering` without a thread: at every query it sends the records that are due.
 
-    `takes_per_s` is what its broker takes, `deaf` lets it take turns and go on as before.
+    `accepts_per_s` is the highest rate that its broker accepts; with `ignores_changes` it accepts
+    changes and does not apply them.
     """
 
     def __init__(self, clock: Clock, workload: Numbered) -> None:
-        self.takes_per_s = 1_000_000
-        self.deaf = False
+        self.accepts_per_s = 1_000_000
+        self.ignores_changes = False
         self._clock = clock
         self._workload = workload
         self._began_ns = clock.now_ns()
@@ -54,34 +55,38 @@ class FakeLoad:
         self._next = 0
 
     @property
-    def over(self) -> bool:
+    def finished(self) -> bool:
         return self._next >= self._workload.records
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
         ScheduledChange(0, disturbance, parameters).build_fault()
         self._send_due()
-        if self.over:
+        if self.finished:
             raise WorkloadFinished("the workload had sent all of its records")
-        return self._turn(ScheduledChange(self._next, disturbance, parameters))
+        return self._apply(ScheduledChange(self._next, disturbance, parameters))
 
     def settle(self, disturbance: str) -> int:
         self._send_due()
-        return self._turn(ScheduledChange(self._next, disturbance, None))
+        return self._apply(ScheduledChange(self._next, disturbance, None))
 
     def sent_under(self, disturbance: str) -> Mapping[str, Any]:
         self._send_due()
         figures = self._change_log.sent_under(disturbance, self._now_ns())
-        return {**figures, "active": figures["active"] and not self.over, "finished": self.over}
+        return {
+            **figures,
+            "active": figures["active"] and not self.finished,
+            "finished": self.finished,
+        }
 
-    def _turn(self, apply_change: ScheduledChange) -> int:
+    def _apply(self, apply_change: ScheduledChange) -> int:
         now_ns = self._now_ns()
-        if not self.deaf and self._change_log.apply_change(apply_change, now_ns):
+        if not self.ignores_changes and self._change_log.apply_change(apply_change, now_ns):
             rate_per_s = self._workload.rate_per_s * self._change_log.factor()
-            self._pace.change(min(rate_per_s, self.takes_per_s), self._next, now_ns)
+            self._pace.change(min(rate_per_s, self.accepts_per_s), self._next, now_ns)
         return self._next
 
     def _now_ns(self) -> int:
-        return self._clock.now_ns() + WARM_NS
+        return self._clock.now_ns() + AGE_NS
 
     def _send_due(self) -> None:
         while self._looked_ns < self._now_ns():
@@ -89,10 +94,10 @@ class FakeLoad:
             due = min(self._pace.due(self._looked_ns), self._workload.records)
             for record in self._change_log.definition.between(self._next, due):
                 self._change_log.acknowledged(
-                    record.index, self._change_log.current_interval, Acknowledged(record)
+                    record.index, self._change_log.current_interval, AcknowledgedMessage(record)
                 )
             self._next = max(self._next, due)
-            self._change_log.mark(self._looked_ns)
+            self._change_log.mark(self._sent_until_ns)
 
 
 def install(cluster: Cluster) -> None:
