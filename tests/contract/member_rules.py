@@ -1,4 +1,4 @@
-"""What members of every registry have in common: each rule answers with what breaks it."""
+"""Rules for the members of every registry: each function returns the violations of one rule."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streamquake.topologies.limits import LONGEST_MS, LONGEST_S
 
 M = TypeVar("M", bound=BaseModel)
 UNITS = {LONGEST_S: "_s", float(LONGEST_MS): "_ms"}
-"""The bound of a time -> how a parameter that is bounded so ends."""
+"""The upper bound of a time -> the unit at the end of the parameter's name."""
 
 
-def undescribed(kind: type) -> Iterator[str]:
-    """`list` shows the first line of a member's own docstring."""
+def without_docstring(kind: type) -> Iterator[str]:
+    """Every member has a docstring of its own, whose first line `list` shows."""
     if not (kind.__dict__.get("__doc__") or "").partition("\n")[0].strip():
         yield f"{kind.__name__} has no docstring of its own, so `list` shows nothing"
 
@@ -30,30 +30,30 @@ def wrong_units(model: type[BaseModel]) -> Iterator[str]:
                 yield f"{name} is a time and does not end in {unit}"
 
 
-def takes_unknown(made: BaseModel) -> Iterator[str]:
-    """A parameter that is misspelt must not be passed over."""
+def accepts_unknown_parameter(member: BaseModel) -> Iterator[str]:
+    """An unknown parameter, such as a misspelt one, is rejected."""
     try:
-        type(made).model_validate({**made.model_dump(by_alias=True), "no_such_parameter": 1})
+        type(member).model_validate({**member.model_dump(by_alias=True), "no_such_parameter": 1})
     except ValidationError:
         return
-    yield "an unknown parameter is taken"
+    yield "an unknown parameter is accepted"
 
 
-def lost_in_json(made: BaseModel) -> Iterator[str]:
-    """A recorded plan holds the parameters as JSON."""
-    document = json.loads(made.model_dump_json(by_alias=True, exclude_none=True))
-    again = type(made).model_validate_json(json.dumps(document))
-    if again != made:
-        yield f"came back from JSON as {again!r}"
+def lost_in_json(member: BaseModel) -> Iterator[str]:
+    """The parameters are unchanged after a round trip through JSON, as in a recorded plan."""
+    document = json.loads(member.model_dump_json(by_alias=True, exclude_none=True))
+    reread = type(member).model_validate_json(json.dumps(document))
+    if reread != member:
+        yield f"the parameters after JSON are {reread!r}"
 
 
-def least(model: type[M]) -> M:
-    """A member with no more than it needs, each parameter by its lower bound or first choice."""
+def minimal_member(model: type[M]) -> M:
+    """A member with only its required parameters, each with its lower bound or first choice."""
     needed = {name: f for name, f in model.model_fields.items() if f.is_required()}
-    return model(**{field.alias or name: _least_of(field) for name, field in needed.items()})
+    return model(**{field.alias or name: _smallest_value(field) for name, field in needed.items()})
 
 
-def _least_of(field: FieldInfo) -> Any:
+def _smallest_value(field: FieldInfo) -> Any:
     if choices := get_args(field.annotation):
         return choices[0]
     lower = [getattr(item, "ge", getattr(item, "gt", 0)) or 0 for item in field.metadata]
@@ -61,7 +61,7 @@ def _least_of(field: FieldInfo) -> Any:
 
 
 def _bounds(field: FieldInfo) -> Iterator[float]:
-    """Upper bounds, also those of the choices of an optional parameter."""
+    """The upper bounds of a parameter, including those of the types of an optional one."""
     nested = (n for choice in get_args(field.annotation) for n in _metadata(choice))
     for item in (*field.metadata, *nested):
         if (bound := getattr(item, "le", None)) is not None:

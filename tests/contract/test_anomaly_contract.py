@@ -1,4 +1,4 @@
-"""What every class of anomaly that is asked for must do; a new one is covered by itself."""
+"""The contract of every optional class of anomaly; a new class is covered automatically."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import pytest
 from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.shape import Shape
-from tests.contract.member_rules import undescribed
+from tests.contract.member_rules import without_docstring
 
 
-class Unread:
-    """Records that must not be looked at."""
+class UnreadableRecords:
+    """Records that must not be read."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"the records were asked for {name}")
+        raise AssertionError(f"`{name}` of the records was read")
 
 
-def judged_without_needs(anomaly: Anomaly) -> Iterator[str]:
-    """Of data that promises no more than an identity nothing can be judged: no count, not zero."""
-    unread: Any = Unread()
-    counted = anomaly.judge(unread, unread, Shape(identity=("key",)))
+def counts_without_evidence(anomaly: Anomaly) -> Iterator[str]:
+    """Data with only an identity cannot be judged: the count is None, not zero."""
+    records: Any = UnreadableRecords()
+    counted = anomaly.judge(records, records, Shape(identity=("key",)))
     if counted is not None:
         yield f"it counts {counted.count} without {anomaly.needs}"
 
 
-def broken(kind: type[Anomaly]) -> list[str]:
-    found = [*undescribed(kind), *judged_without_needs(kind())]
+def violations(kind: type[Anomaly]) -> list[str]:
+    found = [*without_docstring(kind), *counts_without_evidence(kind())]
     if not kind.means or not kind.needs:
         found.append("`means` or `needs` is empty")
     if kind.name in VIOLATIONS:
@@ -38,11 +38,11 @@ def broken(kind: type[Anomaly]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(anomalies))
-def test_a_class_keeps_the_contract(name: str) -> None:
-    assert broken(anomalies[name]) == []
+def test_an_anomaly_fulfils_the_contract(name: str) -> None:
+    assert violations(anomalies[name]) == []
 
 
-class Hasty(Anomaly):
+class IncompleteAnomaly(Anomaly):
     name: ClassVar[str] = "lost"
     means: ClassVar[str] = ""
     needs: ClassVar[str] = "nothing"
@@ -51,9 +51,9 @@ class Hasty(Anomaly):
         return AnomalyCount(count=0)
 
 
-def test_a_class_that_keeps_nothing_of_it_is_found_out() -> None:
-    assert broken(Hasty) == [
-        "Hasty has no docstring of its own, so `list` shows nothing",
+def test_every_violation_of_the_contract_is_detected() -> None:
+    assert violations(IncompleteAnomaly) == [
+        "IncompleteAnomaly has no docstring of its own, so `list` shows nothing",
         "it counts 0 without nothing",
         "`means` or `needs` is empty",
         "lost is always judged",

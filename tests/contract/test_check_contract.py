@@ -1,4 +1,4 @@
-"""What every registered check must do; a new check is covered by itself."""
+"""The contract of every registered check; a new check is covered automatically."""
 
 from __future__ import annotations
 
@@ -16,21 +16,27 @@ from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.topologies.limits import Limit
-from tests.contract.member_rules import least, lost_in_json, takes_unknown, undescribed, wrong_units
+from tests.contract.member_rules import (
+    accepts_unknown_parameter,
+    lost_in_json,
+    minimal_member,
+    without_docstring,
+    wrong_units,
+)
 from tests.harness.histories import experiment, no_spark
 
 
-def empty(folder: Path) -> JudgedRun:
-    """A run of which nothing was recorded, with a fault in its plan and a topic as its output."""
+def empty_run(folder: Path) -> JudgedRun:
+    """A run with an empty record, with a fault in its plan and a topic as its output."""
     promise = JobPromise(outputs={"copy": Output(kafka="copy")}, expected="SELECT * FROM sent")
     plan = experiment()
     assert plan.job is not None
-    whole = {
+    details = {
         "job": plan.job.model_copy(update={"promise": promise}),
         "workload": Numbered(records=1000, rate_per_s=100),
     }
     return JudgedRun(
-        experiment=Experiment.model_validate(plan.model_copy(update=whole)),
+        experiment=Experiment.model_validate(plan.model_copy(update=details)),
         history=History([]),
         data=folder / "data",
         metrics=folder / "metrics.parquet",
@@ -39,32 +45,32 @@ def empty(folder: Path) -> JudgedRun:
 
 
 def decided_without_evidence(check: Check, folder: Path) -> Iterator[str]:
-    """Too little evidence is undecided, with what is missing. Raises what the check raises: a check
-    that crashes over a record that broke off hides what is missing."""
-    result = check.check(empty(folder))
+    """Without evidence the outcome is undecided, with a reason. Errors of the check are raised: a
+    check that crashes on an incomplete record hides what is missing."""
+    result = check.check(empty_run(folder))
     if result.outcome != Outcome.UNDECIDED:
         yield f"{result.outcome} on an empty record: {result.summary}"
     if not result.summary:
         yield "undecided without a reason"
 
 
-def broken(kind: type[Check], folder: Path) -> list[str]:
-    made = least(kind)
+def violations(kind: type[Check], folder: Path) -> list[str]:
+    check = minimal_member(kind)
     return [
-        *undescribed(kind),
+        *without_docstring(kind),
         *wrong_units(kind),
-        *takes_unknown(made),
-        *lost_in_json(made),
-        *decided_without_evidence(made, folder),
+        *accepts_unknown_parameter(check),
+        *lost_in_json(check),
+        *decided_without_evidence(check, folder),
     ]
 
 
 @pytest.mark.parametrize("name", sorted(checks))
-def test_a_check_keeps_the_contract(name: str, tmp_path: Path) -> None:
-    assert broken(checks[name], tmp_path) == []
+def test_a_check_fulfils_the_contract(name: str, tmp_path: Path) -> None:
+    assert violations(checks[name], tmp_path) == []
 
 
-class Careless(Check, extra="ignore"):
+class IncompleteCheck(Check, extra="ignore"):
     name: ClassVar[str] = "careless"
 
     within: Limit
@@ -74,17 +80,17 @@ class Careless(Check, extra="ignore"):
         return self.held("")
 
 
-def test_a_check_that_keeps_nothing_of_it_is_found_out(tmp_path: Path) -> None:
-    assert broken(Careless, tmp_path) == [
-        "Careless has no docstring of its own, so `list` shows nothing",
+def test_every_violation_of_the_contract_is_detected(tmp_path: Path) -> None:
+    assert violations(IncompleteCheck, tmp_path) == [
+        "IncompleteCheck has no docstring of its own, so `list` shows nothing",
         "within is a time and does not end in _s",
-        "an unknown parameter is taken",
+        "an unknown parameter is accepted",
         "held on an empty record: ",
         "undecided without a reason",
     ]
 
 
-def test_parameters_that_json_loses_are_found_out() -> None:
+def test_parameters_that_json_loses_are_detected() -> None:
     class Lossy(BaseModel):
         kept: int = 1
         left_out: int = Field(default=2, exclude=True)

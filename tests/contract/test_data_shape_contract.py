@@ -1,4 +1,4 @@
-"""What every data shape must declare; the records it makes are tested in the self-test."""
+"""The contract of every data shape; the self-test tests the records that it generates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from streamquake.harness.selftest.data_shape import DataShape
 from streamquake.harness.selftest.shapes import data_shapes
-from tests.contract.member_rules import undescribed
+from tests.contract.member_rules import without_docstring
 
 UNITS = (16, 1600, 1_000_000)
 
@@ -23,25 +23,25 @@ def wrong_sizes(shape: DataShape) -> Iterator[str]:
 
 
 def wrong_columns(shape: DataShape) -> Iterator[str]:
-    """A record is found by its identity and judged by the rest: a plant must be able to break each
-    of them alone."""
+    """A record is found by its identity and compared by other columns: a plant must be able to
+    change one of the two alone."""
     if not shape.identity or not shape.compare:
-        yield "nothing names a record, or nothing is compared"
-    if both := sorted(set(shape.identity) & set(shape.compare)):
-        yield f"{both} names a record and is compared"
+        yield "the identity or the compared columns are empty"
+    if shared := sorted(set(shape.identity) & set(shape.compare)):
+        yield f"{shared} is both identity and compared"
 
 
-def broken(kind: type[DataShape]) -> list[str]:
+def violations(kind: type[DataShape]) -> list[str]:
     shape = kind()
-    return [*undescribed(kind), *wrong_sizes(shape), *wrong_columns(shape)]
+    return [*without_docstring(kind), *wrong_sizes(shape), *wrong_columns(shape)]
 
 
 @pytest.mark.parametrize("name", sorted(data_shapes))
-def test_a_shape_keeps_the_contract(name: str) -> None:
-    assert broken(data_shapes[name]) == []
+def test_a_shape_fulfils_the_contract(name: str) -> None:
+    assert violations(data_shapes[name]) == []
 
 
-class Shapeless(DataShape):
+class IncompleteShape(DataShape):
     name: ClassVar[str] = "shapeless"
     sends: ClassVar[int] = 0
     compare: ClassVar[tuple[str, ...]] = ("key",)
@@ -50,12 +50,12 @@ class Shapeless(DataShape):
         return units - 16
 
 
-def test_a_shape_that_keeps_nothing_of_it_is_detected() -> None:
-    assert broken(Shapeless) == [
-        "Shapeless has no docstring of its own, so `list` shows nothing",
+def test_every_violation_of_the_contract_is_detected() -> None:
+    assert violations(IncompleteShape) == [
+        "IncompleteShape has no docstring of its own, so `list` shows nothing",
         "it is sent 0 times, at a weight of 1",
         "16 units have 0 keys",
-        "['key'] names a record and is compared",
+        "['key'] is both identity and compared",
     ]
-    Shapeless.compare = ()
-    assert "nothing names a record, or nothing is compared" in broken(Shapeless)
+    IncompleteShape.compare = ()
+    assert "the identity or the compared columns are empty" in violations(IncompleteShape)

@@ -1,4 +1,5 @@
-"""What every registered engine must plan; no container is asked. A new one is covered by itself."""
+"""The contract of every registered engine, without containers; a new engine is covered
+automatically."""
 
 from __future__ import annotations
 
@@ -11,106 +12,107 @@ import pytest
 from streamquake.cluster.engines.engine import Engine, NodePlan, PortAllocator, RunsJobs, engines
 from streamquake.cluster.images.recipes import UnknownImage, all_recipes, recipe
 from streamquake.topologies.model import NodeSpec, Topology
-from tests.contract.member_rules import undescribed
+from tests.contract.member_rules import without_docstring
 from tests.echo import Echo
 
-SERVICE = "tried"
+SERVICE = "tested"
 
 
-def whole(runs: Engine) -> Topology:
-    """One node of every role that the engine knows, beside the stores that others write to."""
-    roles = dict.fromkeys(runs.roles(), 1)
+def complete_topology(tested: Engine) -> Topology:
+    """A topology with one node of every role of the engine, and the services that other engines
+    write to."""
+    roles = dict.fromkeys(tested.roles(), 1)
     services: dict[str, Any] = {
         "broker": {"engine": "kafka", "nodes": {"broker": 1}},
         "store": {"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 1}},
-        SERVICE: {"engine": runs.name, "nodes": roles},
+        SERVICE: {"engine": tested.name, "nodes": roles},
     }
-    return Topology.model_validate({"name": "whole", "services": services})
+    return Topology.model_validate({"name": "complete", "services": services})
 
 
-def wrong_ports(runs: Engine) -> Iterator[str]:
-    """Links name ports; two names of one would be two links of one path."""
-    for name, port in runs.ports().items():
+def wrong_ports(tested: Engine) -> Iterator[str]:
+    """Links name ports; with two names of one port, two links would have the same path."""
+    for name, port in tested.ports().items():
         if not 0 < port < 65536:
             yield f"port {name} is {port}"
-    if twice := [port for port, count in Counter(runs.ports().values()).items() if count > 1]:
-        yield f"several names for {twice}"
+    if shared := [port for port, count in Counter(tested.ports().values()).items() if count > 1]:
+        yield f"several names for {shared}"
 
 
-def wrong_roles(runs: Engine) -> Iterator[str]:
-    if not runs.roles() or not all(runs.roles().values()):
+def wrong_roles(tested: Engine) -> Iterator[str]:
+    if not tested.roles() or not all(tested.roles().values()):
         yield "a role is not described"
-    if isinstance(runs, RunsJobs):
-        if not set(runs.parts.values()) <= set(runs.roles()):
-            yield f"its parts {dict(runs.parts)} are no roles"
-        if set(runs.parts) != {"worker", "coordinator"}:
-            yield f"it has the parts {sorted(runs.parts)}"
+    if isinstance(tested, RunsJobs):
+        if not set(tested.parts.values()) <= set(tested.roles()):
+            yield f"its parts {dict(tested.parts)} are no roles"
+        if set(tested.parts) != {"worker", "coordinator"}:
+            yield f"it has the parts {sorted(tested.parts)}"
 
 
-def wrong_images(runs: Engine, made: Topology) -> Iterator[str]:
-    """What is built is what the nodes run, and there is a recipe for it."""
+def wrong_images(tested: Engine, topology: Topology) -> Iterator[str]:
+    """The nodes run only images that are built for the engine, and each of these has a recipe."""
     tags = set()
-    for image in runs.images(made, SERVICE):
+    for image in tested.images(topology, SERVICE):
         kind, _, version = image.partition(":")
         try:
             tags.add(recipe(kind, version or None).tag)
         except UnknownImage as error:
             yield str(error)
-    for node, plan in plans(runs, made).items():
+    for node, plan in plans(tested, topology).items():
         if plan.image not in tags:
             yield f"{node} runs {plan.image}, which is not built for it"
 
 
-def wrong_plans(runs: Engine, made: Topology) -> Iterator[str]:
-    for place, message in runs.problems(made, SERVICE):
-        yield f"refuses one node of every role: {place}: {message}"
-    first, second = plans(runs, made), plans(runs, made)
+def wrong_plans(tested: Engine, topology: Topology) -> Iterator[str]:
+    for place, message in tested.problems(topology, SERVICE):
+        yield f"rejects one node of every role: {place}: {message}"
+    first, second = plans(tested, topology), plans(tested, topology)
     if first != second:
         yield "plans the same node in two ways"
     for node, plan in first.items():
         if any(not 0 < port < 65536 for port in plan.publish):
             yield f"{node} publishes {plan.publish}"
         if any(not path.startswith("/") for path in plan.files):
-            yield f"{node} has a file without a place"
+            yield f"{node} has a file without an absolute path"
 
 
-def plans(runs: Engine, made: Topology) -> Mapping[str, NodePlan]:
+def plans(tested: Engine, topology: Topology) -> Mapping[str, NodePlan]:
     ports = PortAllocator(host=lambda node, port: 20_000 + port + node.ordinal)
-    nodes = [node for node in made.nodes() if node.service == SERVICE]
-    nodes += runs.extra_nodes(made, SERVICE)
-    return {node.name: runs.plan(made, node, ports) for node in nodes}
+    nodes = [node for node in topology.nodes() if node.service == SERVICE]
+    nodes += tested.extra_nodes(topology, SERVICE)
+    return {node.name: tested.plan(topology, node, ports) for node in nodes}
 
 
-def broken(runs: Engine) -> list[str]:
-    made = whole(runs)
+def violations(tested: Engine) -> list[str]:
+    topology = complete_topology(tested)
     return [
-        *undescribed(type(runs)),
-        *wrong_ports(runs),
-        *wrong_roles(runs),
-        *wrong_images(runs, made),
-        *wrong_plans(runs, made),
+        *without_docstring(type(tested)),
+        *wrong_ports(tested),
+        *wrong_roles(tested),
+        *wrong_images(tested, topology),
+        *wrong_plans(tested, topology),
     ]
 
 
 @pytest.mark.parametrize("name", sorted(engines))
-def test_an_engine_keeps_the_contract(name: str) -> None:
-    assert broken(engines[name]()) == []
+def test_an_engine_fulfils_the_contract(name: str) -> None:
+    assert violations(engines[name]()) == []
 
 
 @pytest.mark.parametrize("name", sorted(engines))
-def test_every_version_that_it_can_be_asked_for_has_an_image(name: str) -> None:
-    runs = engines[name]()
+def test_every_version_of_an_engine_has_an_image(name: str) -> None:
+    tested = engines[name]()
     for known in all_recipes():
         if known.kind != name:
             continue
-        made = whole(runs)
-        service = made.services[SERVICE].model_copy(update={"version": known.version})
-        made = made.model_copy(update={"services": {**made.services, SERVICE: service}})
-        assert list(wrong_images(runs, made)) == []
-        assert list(runs.problems(made, SERVICE)) == []
+        topology = complete_topology(tested)
+        service = topology.services[SERVICE].model_copy(update={"version": known.version})
+        topology = topology.model_copy(update={"services": {**topology.services, SERVICE: service}})
+        assert list(wrong_images(tested, topology)) == []
+        assert list(tested.problems(topology, SERVICE)) == []
 
 
-class Odd(Echo):
+class IncompleteEngine(Echo):
     name: ClassVar[str] = "odd"
     programs: ClassVar[tuple[str, ...]] = ()
     parts: ClassVar[Mapping[str, str]] = {"worker": "unknown"}
@@ -142,10 +144,10 @@ class Odd(Echo):
     checkpointed = submit = job_pending = drain_pending = follow = cancel = _job
 
 
-def test_an_engine_that_keeps_nothing_of_it_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(engines._members, Odd.name, Odd)
+def test_every_violation_of_the_contract_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(engines._members, IncompleteEngine.name, IncompleteEngine)
 
-    found = broken(engines[Odd.name]())
+    found = violations(engines[IncompleteEngine.name]())
 
     for part in (
         "no docstring",
@@ -156,13 +158,13 @@ def test_an_engine_that_keeps_nothing_of_it_is_found_out(monkeypatch: pytest.Mon
         "has the parts ['worker']",
         "no image kind",
         "is not built for it",
-        "refuses one node",
+        "rejects one node",
         "in two ways",
         "publishes (0,)",
-        "without a place",
+        "without an absolute path",
     ):
         assert any(part in line for line in found), (part, found)
 
 
-def test_a_whole_engine_is_not_found_out(echo_engine: None) -> None:
-    assert broken(engines[Echo.name]()) == []
+def test_an_engine_without_violations_passes(echo_engine: None) -> None:
+    assert violations(engines[Echo.name]()) == []

@@ -1,4 +1,4 @@
-"""Every error of the product has one root, and says what kind of error it is."""
+"""Every error of the product has the same base class, and a kind."""
 
 from __future__ import annotations
 
@@ -14,53 +14,53 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError, common_ca
 
 FOLDERS = ("topologies", "reports", "cluster", "faults", "harness")
 FEWEST = 30
-"""Fewer classes than this are not the errors of the whole product."""
+"""With fewer classes, some errors of the product were not found."""
 
 
 def error_classes() -> set[type[BaseException]]:
-    """Every class of the five folders that can be raised; a warning is shown, not raised."""
+    """Every error class of the five folders; warnings are shown, not raised, and do not count."""
     for name in FOLDERS:
         folder = importlib.import_module(f"{streamquake.__name__}.{name}")
         for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
             importlib.import_module(module.name)
-    ours = (each for each in _below(BaseException) if each.__module__.startswith("streamquake."))
-    return {each for each in ours if not issubclass(each, Warning)}
+    own = (c for c in subclasses(BaseException) if c.__module__.startswith("streamquake."))
+    return {c for c in own if not issubclass(c, Warning)}
 
 
-def _below(root: type[BaseException]) -> set[type[BaseException]]:
-    below = set(root.__subclasses__())
-    return below.union(*(_below(each) for each in below))
+def subclasses(root: type[BaseException]) -> set[type[BaseException]]:
+    direct = set(root.__subclasses__())
+    return direct.union(*(subclasses(c) for c in direct))
 
 
-def broken(classes: Iterable[type[BaseException]]) -> list[str]:
-    """The classes without the root, and those that do not say what kind they are."""
-    others = {each for each in classes if each not in (StreamquakeError, Interrupted)}
-    rootless = {each for each in others if not issubclass(each, StreamquakeError)}
-    kindless = {each for each in others - rootless if _kind(each) == ErrorKind.INTERNAL}
-    return sorted(each.__name__ for each in rootless | kindless)
+def violations(classes: Iterable[type[BaseException]]) -> list[str]:
+    """The classes without the base class, and those without a kind."""
+    others = {c for c in classes if c not in (StreamquakeError, Interrupted)}
+    without_base = {c for c in others if not issubclass(c, StreamquakeError)}
+    without_kind = {c for c in others - without_base if _kind(c) == ErrorKind.INTERNAL}
+    return sorted(c.__name__ for c in without_base | without_kind)
 
 
 def _kind(error: type[BaseException]) -> object:
     return getattr(error, "kind", None)
 
 
-def test_every_error_derives_from_the_root_and_says_its_kind() -> None:
+def test_every_error_derives_from_the_base_and_has_a_kind() -> None:
     classes = error_classes()
 
     assert len(classes) >= FEWEST
-    assert broken(classes) == []
-    assert {_kind(each) for each in classes} - {None} == set(ErrorKind)
+    assert violations(classes) == []
+    assert {_kind(c) for c in classes} - {None} == set(ErrorKind)
 
 
-def test_a_class_without_root_or_kind_is_found() -> None:
-    class Rootless(ValueError): ...
+def test_a_class_without_base_or_kind_is_detected() -> None:
+    class WithoutBase(ValueError): ...
 
-    class Kindless(StreamquakeError): ...
+    class WithoutKind(StreamquakeError): ...
 
-    class Whole(Kindless):
+    class Complete(WithoutKind):
         kind = ErrorKind.UNDECIDED
 
-    assert broken([Rootless, Kindless, Whole]) == ["Kindless", "Rootless"]
+    assert violations([WithoutBase, WithoutKind, Complete]) == ["WithoutBase", "WithoutKind"]
 
 
 def test_bad_input_exits_with_2_and_every_other_kind_with_3() -> None:
@@ -81,7 +81,7 @@ def test_bad_input_exits_with_2_and_every_other_kind_with_3() -> None:
         (StreamquakeError("no class of its own"), ErrorKind.INTERNAL),
     ],
 )
-def test_an_unknown_error_is_a_mistake_of_ours_unless_the_system_raised_it(
+def test_an_unknown_error_is_internal_unless_the_system_raised_it(
     error: Exception, kind: ErrorKind
 ) -> None:
     assert kind_of(error) == kind
@@ -95,7 +95,7 @@ def test_an_unknown_error_is_a_mistake_of_ours_unless_the_system_raised_it(
         (("undecided", "", "cluster failed", "image failed"), "cluster failed"),
     ],
 )
-def test_the_first_failure_stands_for_several_attempts(
+def test_the_first_failure_is_the_common_cause_of_several_attempts(
     causes: tuple[str, ...], common: str
 ) -> None:
     assert common_cause(causes) == common

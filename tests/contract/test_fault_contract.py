@@ -1,4 +1,5 @@
-"""What every registered fault must do, on the fake runtime; a new fault is covered by itself."""
+"""The contract of every registered fault, on the fake runtime; a new fault is covered
+automatically."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ from streamquake.faults.injection.injection import evidence_now, targets_of
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.injection.verification import verify_again
 from streamquake.harness.experiment.validation import fault_target_problem
-from tests.contract.member_rules import lost_in_json, takes_unknown, undescribed, wrong_units
+from tests.contract.member_rules import (
+    accepts_unknown_parameter,
+    lost_in_json,
+    without_docstring,
+    wrong_units,
+)
 from tests.fakes import WIDE, fake_cluster
 from tests.injecting import FaultInjector
 
@@ -37,7 +43,7 @@ class Testbed(FaultInjector):
         self.fault = fault
 
     def evidence(self, intent: Intent) -> list[Evidence]:
-        """What is seen on each target of the intent."""
+        """The evidence on each target of the intent."""
         found = evidence_now(intent, self.cluster)
         assert found
         assert tuple(found) == intent.names
@@ -46,8 +52,8 @@ class Testbed(FaultInjector):
 
 @pytest.fixture(params=sorted(faults))
 def testbed(request: pytest.FixtureRequest, tmp_path: Path) -> Testbed:
-    made = faults[request.param]
-    return Testbed(made(**made.example), tmp_path)
+    member = faults[request.param]
+    return Testbed(member(**member.example), tmp_path)
 
 
 TARGETS = {
@@ -59,34 +65,39 @@ TARGETS = {
 }
 
 
-def typed_for(fault: type[Fault]) -> object:
-    """The type of target that its nearest generic base names."""
+def target_type(fault: type[Fault]) -> object:
+    """The type parameter of its nearest generic base."""
     given = (base.__dict__.get("__pydantic_generic_metadata__", {}) for base in fault.__mro__)
     return next((found["args"][0] for found in given if found.get("args")), None)
 
 
 @pytest.mark.parametrize("name", sorted(faults))
-def test_its_base_is_typed_for_what_it_aims_at(name: str) -> None:
-    assert typed_for(faults[name]) is TARGETS[faults[name].target_kind]
+def test_the_type_parameter_of_its_base_is_its_target_type(name: str) -> None:
+    assert target_type(faults[name]) is TARGETS[faults[name].target_kind]
 
 
-def test_a_base_of_another_target_is_found() -> None:
+def test_a_base_with_another_target_type_is_detected() -> None:
     class Odd(Fault[Node]):
         target_kind: ClassVar[TargetKind] = "links"
 
-    assert typed_for(Odd) is not TARGETS[Odd.target_kind]
-    assert typed_for(Fault) is None
+    assert target_type(Odd) is not TARGETS[Odd.target_kind]
+    assert target_type(Fault) is None
 
 
 @pytest.mark.parametrize("name", sorted(faults))
-def test_its_parameters_keep_the_rules_of_every_registry(name: str) -> None:
+def test_its_parameters_fulfil_the_rules_of_every_registry(name: str) -> None:
     kind = faults[name]
-    made = kind(**kind.example)
-    broken = [*undescribed(kind), *wrong_units(kind), *takes_unknown(made), *lost_in_json(made)]
-    assert broken == []
+    member = kind(**kind.example)
+    violations = [
+        *without_docstring(kind),
+        *wrong_units(kind),
+        *accepts_unknown_parameter(member),
+        *lost_in_json(member),
+    ]
+    assert violations == []
 
 
-def test_its_usual_target_makes_sense(testbed: Testbed) -> None:
+def test_its_usual_target_is_valid(testbed: Testbed) -> None:
     assert (
         fault_target_problem(testbed.fault, testbed.fault.usual, testbed.cluster.topology) is None
     )
@@ -94,35 +105,35 @@ def test_its_usual_target_makes_sense(testbed: Testbed) -> None:
 
 def test_it_is_not_in_effect_before_it_is_injected(testbed: Testbed) -> None:
     evidence = testbed.evidence(testbed.intend(testbed.fault))
-    assert not any(seen.in_effect for seen in evidence)
-    assert all(seen.healed for seen in evidence)
+    assert not any(found.in_effect for found in evidence)
+    assert all(found.healed for found in evidence)
 
 
-def test_its_effect_and_its_removal_are_verified_and_it_heals_twice(testbed: Testbed) -> None:
+def test_its_effect_and_two_heals_are_verified(testbed: Testbed) -> None:
     intent, injected = testbed.inject_fault(testbed.fault)
     assert injected.done, injected.reason
     for _ in range(2):
         healed = testbed.undo(intent)
         assert healed.done, healed.reason
-        assert all(seen.healed for seen in testbed.evidence(intent))
+        assert all(found.healed for found in testbed.evidence(intent))
     assert testbed.log.open_intents() == ()
 
 
-def test_it_heals_though_it_was_never_injected(testbed: Testbed) -> None:
+def test_it_can_be_healed_without_an_injection(testbed: Testbed) -> None:
     intent = testbed.intend(testbed.fault)
     healed = testbed.undo(intent)
     assert healed.done, healed.reason
-    assert all(seen.healed for seen in testbed.evidence(intent))
+    assert all(found.healed for found in testbed.evidence(intent))
 
 
-def test_its_intent_survives_the_file(testbed: Testbed) -> None:
+def test_its_intent_is_read_back_from_the_file(testbed: Testbed) -> None:
     intent = testbed.intend(testbed.fault)
     (found,) = testbed.log.open_intents()
     assert found == intent
     assert found.build_fault() == testbed.fault
 
 
-def test_it_writes_plain_evidence(testbed: Testbed) -> None:
+def test_its_evidence_is_plain_json(testbed: Testbed) -> None:
     for evidence in testbed.evidence(testbed.intend(testbed.fault)):
         assert json.loads(json.dumps(dict(evidence.observations)))
 
@@ -137,7 +148,7 @@ def test_an_injection_that_does_nothing_is_not_in_effect(
     intent, injected = testbed.inject_fault(testbed.fault, limit_s=1)
     assert not injected.done
     assert "not within 1 s" in injected.reason
-    assert not any(seen.in_effect for seen in testbed.evidence(intent))
+    assert not any(found.in_effect for found in testbed.evidence(intent))
 
 
 @pytest.mark.parametrize("testbed", [n for n in sorted(faults) if faults[n].lasts], indirect=True)
@@ -148,7 +159,7 @@ def test_an_effect_that_lasts_is_verified_again_until_it_is_removed(testbed: Tes
         found = verify_again(intent, testbed.cluster)
         assert found.in_effect, found
         assert found.ended_on == ()
-    for target in targets_of(intent, testbed.cluster):  # behind the harness's back
+    for target in targets_of(intent, testbed.cluster):  # without the harness
         testbed.fault.heal(testbed.cluster, target, intent.baselines.get(target.name, {}))
     found = verify_again(intent, testbed.cluster)
     assert not found.in_effect

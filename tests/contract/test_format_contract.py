@@ -1,4 +1,4 @@
-"""What every registered format must do; a new one is covered by itself."""
+"""The contract of every registered format; a new format is covered automatically."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 
 from streamquake.harness.reconcile.reading.format import Format, Schema, formats
 from streamquake.topologies.problems import BadInput
-from tests.contract.member_rules import undescribed
+from tests.contract.member_rules import without_docstring
 
 HEADS = {"avro": b"Obj\x01\x04", "json": b' {"a": 1}\n', "parquet": b"PAR1\x15", "": b"a,b\n1,2\n"}
-"""How files begin -> the one format that claims them; a text is claimed by none."""
+"""Format -> the first bytes of its files; a text file has no format."""
 NO_SCHEMA = Schema(texts={"": "no schema of anything"}, place="here")
 
 
 def wrong_claims(kind: type[Format]) -> Iterator[str]:
-    """A file that is certainly of one format is of no other."""
+    """A format recognizes its own files, and no file of another format."""
     for name, head in HEADS.items():
         if kind.fits(head) != (kind.name == name):
             yield f"claims {head!r}" if kind.name != name else f"does not know {head!r}"
@@ -26,14 +26,14 @@ def wrong_claims(kind: type[Format]) -> Iterator[str]:
 
 
 def wrong_extensions(kind: type[Format]) -> Iterator[str]:
-    taken = {e for name in formats if name != kind.name for e in formats[name].extensions}
+    used = {e for name in formats if name != kind.name for e in formats[name].extensions}
     for extension in kind.extensions:
-        if not extension.startswith(".") or extension in taken:
+        if not extension.startswith(".") or extension in used:
             yield f"its files end in {extension}"
 
 
-def unkept_claims(kind: type[Format]) -> Iterator[str]:
-    """What a format declares, it can do."""
+def contradictory_claims(kind: type[Format]) -> Iterator[str]:
+    """The declarations of a format agree with its methods."""
     if kind.in_topics != (kind.values is not Format.values):
         yield "`in_topics` and `values` disagree"
     if kind.takes_schema != (kind.check_schema is not Format.check_schema):
@@ -42,32 +42,32 @@ def unkept_claims(kind: type[Format]) -> Iterator[str]:
         yield "it takes no schema to number, or to name a message of"
 
 
-def takes_any_schema(kind: type[Format]) -> Iterator[str]:
+def accepts_any_schema(kind: type[Format]) -> Iterator[str]:
     if not kind.takes_schema or kind.check_schema is Format.check_schema:
         return
     try:
         kind(NO_SCHEMA).check_schema()
     except BadInput:
         return
-    yield "it takes a schema that is none"
+    yield "it accepts an invalid schema"
 
 
-def broken(kind: type[Format]) -> list[str]:
+def violations(kind: type[Format]) -> list[str]:
     return [
-        *undescribed(kind),
+        *without_docstring(kind),
         *wrong_claims(kind),
         *wrong_extensions(kind),
-        *unkept_claims(kind),
-        *takes_any_schema(kind),
+        *contradictory_claims(kind),
+        *accepts_any_schema(kind),
     ]
 
 
 @pytest.mark.parametrize("name", sorted(formats))
-def test_a_format_keeps_the_contract(name: str) -> None:
-    assert broken(formats[name]) == []
+def test_a_format_fulfils_the_contract(name: str) -> None:
+    assert violations(formats[name]) == []
 
 
-class Greedy(Format):
+class IncompleteFormat(Format):
     name: ClassVar[str] = "greedy"
     extensions: ClassVar[tuple[str, ...]] = (".json", "greedy")
     in_topics: ClassVar[bool] = True
@@ -84,15 +84,15 @@ class Greedy(Format):
         raise NotImplementedError
 
 
-class Trusting(Greedy):
-    """Takes whatever it is given as a schema."""
+class SchemaAcceptingFormat(IncompleteFormat):
+    """Accepts any text as a schema."""
 
     takes_schema: ClassVar[bool] = True
 
 
-def test_a_format_that_keeps_nothing_of_it_is_found_out() -> None:
-    assert broken(Greedy) == [
-        "Greedy has no docstring of its own, so `list` shows nothing",
+def test_every_violation_of_the_contract_is_detected() -> None:
+    assert violations(IncompleteFormat) == [
+        "IncompleteFormat has no docstring of its own, so `list` shows nothing",
         *(f"claims {head!r}" for head in HEADS.values()),
         "claims an empty file",
         "its files end in .json",
@@ -101,4 +101,4 @@ def test_a_format_that_keeps_nothing_of_it_is_found_out() -> None:
         "`takes_schema` and `check_schema` disagree",
         "it takes no schema to number, or to name a message of",
     ]
-    assert list(takes_any_schema(Trusting)) == ["it takes a schema that is none"]
+    assert list(accepts_any_schema(SchemaAcceptingFormat)) == ["it accepts an invalid schema"]

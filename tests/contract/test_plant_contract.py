@@ -1,4 +1,4 @@
-"""What every registered plant must declare; its counts against the judge are in the self-test."""
+"""The contract of every registered plant; the self-test compares its counts with the judge's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.selftest.plant import Plant, plants
-from tests.contract.member_rules import undescribed
+from tests.contract.member_rules import without_docstring
 
 SIZES = (1, 2, 8)
-"""Units of one place, by which places are laid apart."""
+"""Possible numbers of units in one place, the distance between places."""
 SENDS = (1, 3)
 COUNTED = {
     *VIOLATIONS,
@@ -27,7 +27,7 @@ COUNTED = {
 
 
 def wrong_account(plant: Plant) -> Iterator[str]:
-    """A place changes known counts, and something unless the plant is clean."""
+    """A place changes only known counts, and at least one unless the plant is clean."""
     for sends in SENDS:
         effect = {name: more for name, more in plant.effect(sends).items() if more}
         if unknown := sorted(set(effect) - COUNTED):
@@ -38,9 +38,9 @@ def wrong_account(plant: Plant) -> Iterator[str]:
             yield f"it changes {unrequested} and does not request it"
 
 
-def broken(kind: type[Plant]) -> list[str]:
+def violations(kind: type[Plant]) -> list[str]:
     plant = kind()
-    found = [*undescribed(kind), *dict.fromkeys(wrong_account(plant))]
+    found = [*without_docstring(kind), *dict.fromkeys(wrong_account(plant))]
     if plant.units_per_place not in SIZES:
         found.append(f"one place is {plant.units_per_place} units")
     if unknown := sorted(set(plant.also) - set(anomalies)):
@@ -49,11 +49,11 @@ def broken(kind: type[Plant]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(plants))
-def test_a_plant_keeps_the_contract(name: str) -> None:
-    assert broken(plants[name]) == []
+def test_a_plant_fulfils_the_contract(name: str) -> None:
+    assert violations(plants[name]) == []
 
 
-class Weed(Plant):
+class IncompletePlant(Plant):
     name: ClassVar[str] = "weed"
     units_per_place: ClassVar[int] = 3
     clean: ClassVar[bool] = True
@@ -63,9 +63,9 @@ class Weed(Plant):
         return {"beauty": -1, "gap": 1}
 
 
-def test_a_plant_that_keeps_nothing_of_it_is_detected() -> None:
-    assert broken(Weed) == [
-        "Weed has no docstring of its own, so `list` shows nothing",
+def test_every_violation_of_the_contract_is_detected() -> None:
+    assert violations(IncompletePlant) == [
+        "IncompletePlant has no docstring of its own, so `list` shows nothing",
         "it changes ['beauty'], which is not counted",
         "`clean` is True, and a place changes {'beauty': -1, 'gap': 1}",
         "it changes ['gap'] and does not request it",

@@ -1,7 +1,7 @@
-"""One suite over both container runtimes: what holds on the fake holds on Docker.
+"""One suite for both container runtimes: the fake behaves as Docker does.
 
-The container under test runs a small shell script of the toolbox image; on the fake the same
-answers are scripted.
+The tested container runs a small shell script in the toolbox image; the fake returns scripted
+answers.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ SCRIPT = "cat /etc/probe/greeting; exec sleep 600"
 
 @dataclass
 class Testbed:
-    """A runtime, a run of its own in it, and a container that can be started."""
+    """A runtime with a run of its own, and the specification of a container."""
 
     runtime: ContainerRuntime
     run_id: str
     subnet: str
 
     @property
-    def marks(self) -> dict[str, str]:
+    def run_labels(self) -> dict[str, str]:
         return {labels.RUN: self.run_id}
 
     def spec(self, name: str = "a", host: int = 20) -> ContainerSpec:
@@ -54,7 +54,7 @@ class Testbed:
             image=recipe("toolbox").tag,
             command=("sh", "-c", SCRIPT),
             files={"/etc/probe/greeting": "hello from the probe\n"},
-            labels={**self.marks, labels.NODE: name},
+            labels={**self.run_labels, labels.NODE: name},
             network=self.run_id,
             ip=str(ip_network(self.subnet)[host]),
             hostname=name,
@@ -86,7 +86,7 @@ def _scripted_fake() -> FakeRuntime:
     return fake
 
 
-def _ordered(bracket: InjectionTimes) -> bool:
+def _is_ordered(bracket: InjectionTimes) -> bool:
     return 0 < bracket.called_ns <= bracket.seen_ns < bracket.called_ns + 60 * 10**9
 
 
@@ -100,21 +100,23 @@ def test_a_started_container_runs_and_is_found_by_its_labels(testbed: Testbed) -
         False,
     )
     assert state.pid > 0
-    (found,) = testbed.runtime.find(testbed.marks)
+    (found,) = testbed.runtime.find(testbed.run_labels)
     assert (found.id, found.name) == (container, f"{testbed.run_id}-a")
     assert found.labels[labels.NODE] == "a"
-    assert testbed.runtime.find({**testbed.marks, labels.NODE: "b"}) == ()
+    assert testbed.runtime.find({**testbed.run_labels, labels.NODE: "b"}) == ()
 
 
 def test_an_empty_label_value_finds_any(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
 
-    assert [c.id for c in testbed.runtime.find({**testbed.marks, labels.NODE: ""})] == [container]
-    assert testbed.runtime.find({**testbed.marks, "streamquake.no-such-label": ""}) == ()
+    assert [c.id for c in testbed.runtime.find({**testbed.run_labels, labels.NODE: ""})] == [
+        container
+    ]
+    assert testbed.runtime.find({**testbed.run_labels, "streamquake.no-such-label": ""}) == ()
     assert testbed.run_id in {n.name for n in testbed.runtime.find_networks({labels.RUN: ""})}
 
 
-def test_addresses_of_a_network_may_be_handed_out(testbed: Testbed) -> None:
+def test_a_container_gets_a_given_address_of_the_network(testbed: Testbed) -> None:
     spec = testbed.spec()
     testbed.runtime.start(spec)
 
@@ -124,12 +126,12 @@ def test_addresses_of_a_network_may_be_handed_out(testbed: Testbed) -> None:
         testbed.runtime.start(replace(testbed.spec("b"), ip=spec.ip))
 
 
-def test_kill_is_seen_and_leaves_the_signals_exit_code(testbed: Testbed) -> None:
+def test_kill_is_observed_and_sets_the_exit_code_of_the_signal(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
 
     bracket = testbed.runtime.kill(container)
 
-    assert _ordered(bracket)
+    assert _is_ordered(bracket)
     state = testbed.runtime.inspect(container)
     assert (state.status, state.exit_code, state.pid) == (ContainerStatus.EXITED, 137, 0)
 
@@ -138,7 +140,7 @@ def test_killing_twice_is_harmless(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
     testbed.runtime.kill(container)
 
-    assert _ordered(testbed.runtime.kill(container))
+    assert _is_ordered(testbed.runtime.kill(container))
     assert testbed.runtime.inspect(container).status == ContainerStatus.EXITED
 
 
@@ -157,15 +159,15 @@ def test_a_paused_container_can_be_killed_and_removed(testbed: Testbed) -> None:
     assert testbed.runtime.inspect(removed) == GONE
 
 
-def test_start_again_keeps_name_address_and_port(testbed: Testbed) -> None:
+def test_a_restart_keeps_name_address_and_port(testbed: Testbed) -> None:
     spec = testbed.spec()
     container = testbed.runtime.start(spec)
     testbed.runtime.kill(container)
 
-    assert _ordered(testbed.runtime.start_again(container))
+    assert _is_ordered(testbed.runtime.start_again(container))
 
     assert testbed.runtime.inspect(container).status == ContainerStatus.RUNNING
-    (found,) = testbed.runtime.find(testbed.marks)
+    (found,) = testbed.runtime.find(testbed.run_labels)
     assert (found.id, found.name) == (container, spec.name)
     with pytest.raises(PortTaken):
         testbed.runtime.start(replace(testbed.spec("b", 21), ports=spec.ports))
@@ -173,11 +175,11 @@ def test_start_again_keeps_name_address_and_port(testbed: Testbed) -> None:
         testbed.runtime.start(replace(testbed.spec("c", 22), ip=spec.ip))
 
 
-def test_starting_again_what_runs_is_harmless(testbed: Testbed) -> None:
+def test_a_restart_of_a_running_container_is_harmless(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
     before = testbed.runtime.inspect(container)
 
-    assert _ordered(testbed.runtime.start_again(container))
+    assert _is_ordered(testbed.runtime.start_again(container))
     assert testbed.runtime.inspect(container) == before
 
 
@@ -189,7 +191,7 @@ def test_pause_and_unpause_may_each_run_twice(testbed: Testbed) -> None:
         (testbed.runtime.unpause, ContainerStatus.RUNNING),
         (testbed.runtime.unpause, ContainerStatus.RUNNING),
     ):
-        assert _ordered(call(container))
+        assert _is_ordered(call(container))
         assert testbed.runtime.inspect(container).status == status
 
 
@@ -214,11 +216,11 @@ def test_another_container_takes_over_name_address_port_and_volumes(
     assert testbed.runtime.inspect(new).status == ContainerStatus.CREATED
     assert testbed.runtime.inspect(old).status == ContainerStatus.RUNNING
     testbed.runtime.kill(old)
-    assert _ordered(testbed.runtime.start_again(new))
+    assert _is_ordered(testbed.runtime.start_again(new))
     testbed.runtime.remove(old)
     testbed.runtime.rename(new, spec.name)
 
-    (found,) = testbed.runtime.find(testbed.marks)
+    (found,) = testbed.runtime.find(testbed.run_labels)
     assert (found.id, found.name) == (new, spec.name)
     assert testbed.runtime.inspect(new).status == ContainerStatus.RUNNING
     testbed.runtime.copy_out(new, "/data/kept", tmp_path)
@@ -237,12 +239,12 @@ def test_a_container_that_was_never_started_can_be_removed(
 
     testbed.runtime.remove(new)
 
-    assert [found.id for found in testbed.runtime.find(testbed.marks)] == [old]
+    assert [found.id for found in testbed.runtime.find(testbed.run_labels)] == [old]
     testbed.runtime.copy_out(old, "/data/kept", tmp_path)
     assert (tmp_path / "kept").exists()
 
 
-def test_a_name_in_use_is_refused(testbed: Testbed) -> None:
+def test_a_name_in_use_is_rejected(testbed: Testbed) -> None:
     first, second = (
         testbed.runtime.start(testbed.spec()),
         testbed.runtime.start(testbed.spec("b", 21)),
@@ -253,10 +255,10 @@ def test_a_name_in_use_is_refused(testbed: Testbed) -> None:
     with pytest.raises(ContainerError, match=testbed.spec().name):
         testbed.runtime.create(testbed.spec())
 
-    assert {found.id for found in testbed.runtime.find(testbed.marks)} == {first, second}
+    assert {found.id for found in testbed.runtime.find(testbed.run_labels)} == {first, second}
 
 
-def test_files_can_be_put_into_a_container_that_runs_or_not(
+def test_files_can_be_put_into_a_running_or_stopped_container(
     testbed: Testbed, tmp_path: Path
 ) -> None:
     container = testbed.runtime.start(testbed.spec())
@@ -270,7 +272,7 @@ def test_files_can_be_put_into_a_container_that_runs_or_not(
     assert texts == ["while it runs\n", "while it does not\n"]
 
 
-def test_a_failing_container_is_started_again_as_often_as_the_engine_may(testbed: Testbed) -> None:
+def test_the_engine_restarts_a_failing_container_up_to_its_limit(testbed: Testbed) -> None:
     container = testbed.runtime.start(
         replace(testbed.spec(), command=("sh", "-c", "sleep 0.2; exit 5"))
     )
@@ -281,11 +283,11 @@ def test_a_failing_container_is_started_again_as_often_as_the_engine_may(testbed
     testbed.runtime.restart_on_failure(container, 2)
     testbed.runtime.start_again(container)
 
-    def given_up() -> bool:
+    def gave_up() -> bool:
         state = testbed.runtime.inspect(container)
         return (state.status, state.restarts) == (ContainerStatus.EXITED, 2)
 
-    _until(given_up)
+    _until(gave_up)
     assert testbed.runtime.inspect(container).exit_code == 5
 
 
@@ -307,27 +309,27 @@ def test_a_container_in_a_crash_loop_can_be_killed_and_removed(testbed: Testbed)
 def test_a_stopped_process_still_counts_as_running_and_can_be_killed(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
 
-    assert _ordered(testbed.runtime.kill(container, "STOP"))
+    assert _is_ordered(testbed.runtime.kill(container, "STOP"))
     assert testbed.runtime.inspect(container).status == ContainerStatus.RUNNING
-    assert _ordered(testbed.runtime.kill(container, "CONT"))
-    assert _ordered(testbed.runtime.kill(container, "STOP"))
+    assert _is_ordered(testbed.runtime.kill(container, "CONT"))
+    assert _is_ordered(testbed.runtime.kill(container, "STOP"))
     testbed.runtime.kill(container)
 
     assert testbed.runtime.inspect(container).status == ContainerStatus.EXITED
 
 
-def test_what_is_removed_is_gone_and_may_be_removed_twice(testbed: Testbed) -> None:
+def test_a_removed_container_is_not_found_and_can_be_removed_twice(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
 
     testbed.runtime.remove(container)
     testbed.runtime.remove(container)
 
     assert testbed.runtime.inspect(container) == GONE
-    assert testbed.runtime.find(testbed.marks) == ()
+    assert testbed.runtime.find(testbed.run_labels) == ()
 
 
 @pytest.mark.parametrize("call", ["kill", "pause", "unpause", "start_again", "logs"])
-def test_a_query_of_a_removed_container_is_a_container_error(testbed: Testbed, call: str) -> None:
+def test_a_call_on_a_removed_container_is_a_container_error(testbed: Testbed, call: str) -> None:
     container = testbed.runtime.start(testbed.spec())
     testbed.runtime.remove(container)
 
@@ -337,13 +339,13 @@ def test_a_query_of_a_removed_container_is_a_container_error(testbed: Testbed, c
 
 def test_a_network_with_a_container_in_it_can_be_removed_twice(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
-    (network,) = testbed.runtime.find_networks(testbed.marks)
+    (network,) = testbed.runtime.find_networks(testbed.run_labels)
 
     testbed.runtime.remove(container)
     testbed.runtime.remove_network(network.id)
     testbed.runtime.remove_network(network.id)
 
-    assert testbed.runtime.find_networks(testbed.marks) == ()
+    assert testbed.runtime.find_networks(testbed.run_labels) == ()
 
 
 def test_a_failing_start_leaves_nothing_behind(testbed: Testbed) -> None:
@@ -352,7 +354,7 @@ def test_a_failing_start_leaves_nothing_behind(testbed: Testbed) -> None:
     with pytest.raises(ContainerError, match=spec.name):
         testbed.runtime.start(spec)
 
-    assert testbed.runtime.find(testbed.marks) == ()
+    assert testbed.runtime.find(testbed.run_labels) == ()
 
 
 def test_a_taken_port_has_its_own_error_and_leaves_no_container(testbed: Testbed) -> None:
@@ -362,39 +364,39 @@ def test_a_taken_port_has_its_own_error_and_leaves_no_container(testbed: Testbed
     with pytest.raises(PortTaken):
         testbed.runtime.start(replace(testbed.spec("b", 21), ports=first.ports))
 
-    assert len(testbed.runtime.find(testbed.marks)) == 1
+    assert len(testbed.runtime.find(testbed.run_labels)) == 1
 
 
 def test_events_of_the_run_arrive_and_end_when_closed(testbed: Testbed) -> None:
-    seen: list[ContainerEvent] = []
-    events = testbed.runtime.events(testbed.marks)
-    reader = threading.Thread(target=lambda: seen.extend(events))
+    received: list[ContainerEvent] = []
+    events = testbed.runtime.events(testbed.run_labels)
+    reader = threading.Thread(target=lambda: received.extend(events))
     reader.start()
     container = testbed.runtime.start(testbed.spec())
     testbed.runtime.kill(container)
     testbed.runtime.start_again(container)
     testbed.runtime.kill(container)
-    _until(lambda: len(seen) >= 4)
+    _until(lambda: len(received) >= 4)
 
     testbed.runtime.close_events()
     reader.join(timeout=60)
 
     assert not reader.is_alive()
-    assert [event.action for event in seen] == ["start", "die", "start", "die"]
-    assert {event.id for event in seen} == {container}
-    assert seen[1].exit_code == 137
-    assert seen[1].labels[labels.NODE] == "a"
-    assert [e.epoch_ms for e in seen] == sorted(e.epoch_ms for e in seen)
+    assert [event.action for event in received] == ["start", "die", "start", "die"]
+    assert {event.id for event in received} == {container}
+    assert received[1].exit_code == 137
+    assert received[1].labels[labels.NODE] == "a"
+    assert [e.epoch_ms for e in received] == sorted(e.epoch_ms for e in received)
 
 
-def test_exec_tells_the_exit_code(testbed: Testbed) -> None:
+def test_exec_returns_the_exit_code(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
 
     assert testbed.runtime.exec(container, ["sh", "-c", "exit 3"]).exit_code == 3
     assert testbed.runtime.exec(container, ["true"]).exit_code == 0
 
 
-def test_exec_in_what_does_not_run_is_a_container_error(testbed: Testbed) -> None:
+def test_exec_in_a_stopped_container_is_a_container_error(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
     testbed.runtime.kill(container)
 
@@ -415,7 +417,7 @@ def test_files_can_be_copied_out_of_a_stopped_container(testbed: Testbed, tmp_pa
         testbed.runtime.copy_out(container, "/etc/probe/nothing", tmp_path)
 
 
-def test_network_tools_work_beside_a_running_container_only(testbed: Testbed) -> None:
+def test_network_tools_need_a_running_container(testbed: Testbed) -> None:
     container = testbed.runtime.start(testbed.spec())
     assert testbed.runtime.in_network_namespace(container, ["iptables", "-S"]).exit_code == 0
 
@@ -424,7 +426,7 @@ def test_network_tools_work_beside_a_running_container_only(testbed: Testbed) ->
         testbed.runtime.in_network_namespace(container, ["iptables", "-S"])
 
 
-def test_the_guard_removes_nothing_on_the_ordinary_way_out(testbed: Testbed) -> None:
+def test_the_guard_removes_nothing_after_a_normal_exit(testbed: Testbed) -> None:
     with testbed.runtime.guard(testbed.run_id):
         container = testbed.runtime.start(testbed.spec())
 

@@ -1,4 +1,5 @@
-"""What every registered workload must do before it sends; a new one is covered by itself."""
+"""The contract of every registered workload before it sends; a new workload is covered
+automatically."""
 
 from __future__ import annotations
 
@@ -9,11 +10,18 @@ import pytest
 
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.reports.record.history import History
-from tests.contract.member_rules import least, lost_in_json, takes_unknown, undescribed, wrong_units
+from tests.contract.member_rules import (
+    accepts_unknown_parameter,
+    lost_in_json,
+    minimal_member,
+    without_docstring,
+    wrong_units,
+)
 
 
 def wrong_plan(workload: Workload) -> Iterator[str]:
-    """A run waits as long as the load takes, and makes the topics that it names."""
+    """A run waits for the planned duration of the load, and creates the topics that the load
+    names."""
     if not workload.seconds > 0:
         yield f"it takes {workload.seconds} s to send"
     if workload.planned is not None and workload.planned < 1:
@@ -28,25 +36,25 @@ def wrong_notes(workload: Workload) -> Iterator[str]:
     yield from workload.send_problems(History([]))
 
 
-def broken(kind: type[Workload]) -> list[str]:
-    made = least(kind)
+def violations(kind: type[Workload]) -> list[str]:
+    workload = minimal_member(kind)
     return [
-        *undescribed(kind),
+        *without_docstring(kind),
         *wrong_units(kind),
-        *takes_unknown(made),
-        *lost_in_json(made),
-        *wrong_plan(made),
-        *wrong_notes(made),
+        *accepts_unknown_parameter(workload),
+        *lost_in_json(workload),
+        *wrong_plan(workload),
+        *problems_without_notes(workload),
     ]
 
 
 @pytest.mark.parametrize("name", sorted(workloads))
-def test_a_workload_keeps_the_contract(name: str) -> None:
-    assert broken(workloads[name]) == []
+def test_a_workload_fulfils_the_contract(name: str) -> None:
+    assert violations(workloads[name]) == []
 
 
-class Nothing(Workload):
-    """Sends nothing to nowhere."""
+class EmptyWorkload(Workload):
+    """Sends nothing, to no topic."""
 
     name: ClassVar[str] = "nothing"
 
@@ -65,8 +73,8 @@ class Nothing(Workload):
         yield "nothing was sent"
 
 
-def test_a_workload_that_sends_nothing_is_found_out() -> None:
-    assert broken(Nothing) == [
+def test_a_workload_that_sends_nothing_is_detected() -> None:
+    assert violations(EmptyWorkload) == [
         "it takes 0 s to send",
         "it plans 0 records",
         "it writes to {}",
