@@ -1,4 +1,4 @@
-"""The sink in transactions: rows and the number of their batch are committed together, once."""
+"""The transactional sink: rows and their batch number are committed together, exactly once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ROWS = [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}]
 
 
 class Broker:
-    """What brokers have of some transactional ids: committed rows, and the marks of groups."""
+    """The committed rows of some transactional ids, and the batch numbers of their groups."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, str]] = []
-        self.marks: dict[str, int] = {}
-        self.full = 0
-        """How often a producer's queue is full."""
-        self.fails = False
+        self.batch_numbers: dict[str, int] = {}
+        self.full_queue_times = 0
+        """How many times a producer's queue is full."""
+        self.commit_fails = False
 
 
 class FakeProducer:
@@ -29,30 +29,30 @@ class FakeProducer:
         self._broker = broker
         self.name = settings["transactional.id"]
         self._rows: list[tuple[str, str]] = []
-        self._mark: int | None = None
+        self._batch_number: int | None = None
 
     def init_transactions(self, timeout_s: float) -> None: ...
 
     def begin_transaction(self) -> None:
-        self._rows, self._mark = [], None
+        self._rows, self._batch_number = [], None
 
     def poll(self, timeout_s: float) -> None: ...
 
     def produce(self, topic: str, value: str, key: str) -> None:
-        if self._broker.full:
-            self._broker.full -= 1
+        if self._broker.full_queue_times:
+            self._broker.full_queue_times -= 1
             raise BufferError
         self._rows.append((key, value))
 
     def send_offsets_to_transaction(self, offsets: Any, group: str, timeout_s: float) -> None:
-        self._mark = offsets[0].offset
+        self._batch_number = offsets[0].offset
 
     def commit_transaction(self, timeout_s: float) -> None:
-        if self._broker.fails:
+        if self._broker.commit_fails:
             raise RuntimeError("fenced")
-        assert self._mark is not None, "rows without the number of their batch"
+        assert self._batch_number is not None, "rows without their batch number"
         self._broker.rows += self._rows
-        self._broker.marks[self.name] = self._mark
+        self._broker.batch_numbers[self.name] = self._batch_number
 
 
 class FakeConsumer:
@@ -61,7 +61,7 @@ class FakeConsumer:
         self._group = settings["group.id"]
 
     def committed(self, places: Any, timeout: float) -> Any:
-        places[0].offset = self._broker.marks.get(self._group, -1001)
+        places[0].offset = self._broker.batch_numbers.get(self._group, -1001)
         return places
 
     def consumer_group_metadata(self) -> str:
@@ -94,27 +94,27 @@ def sink(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Any:
     return module.KafkaTransactions("b:1", "out", "q", 1000)
 
 
-def test_rows_are_committed_with_the_number_of_their_batch(sink: Any, broker: Broker) -> None:
-    broker.full = 2
+def test_rows_are_committed_with_their_batch_number(sink: Any, broker: Broker) -> None:
+    broker.full_queue_times = 2
     sink.write(ROWS, 0)
     assert broker.rows == [("a", "1"), ("b", "2")]
-    assert broker.marks == {"q-3": 1}
+    assert broker.batch_numbers == {"q-3": 1}
 
 
-def test_a_batch_that_is_written_again_writes_nothing(sink: Any, broker: Broker) -> None:
+def test_a_repeated_batch_writes_nothing(sink: Any, broker: Broker) -> None:
     for number in (0, 1, 1, 0):
         sink.write(ROWS, number)
     assert len(broker.rows) == 2 * len(ROWS)
-    assert broker.marks == {"q-3": 2}
+    assert broker.batch_numbers == {"q-3": 2}
 
 
 def test_a_batch_whose_commit_failed_is_written_by_the_next_attempt(
     sink: Any, broker: Broker
 ) -> None:
-    broker.fails = True
+    broker.commit_fails = True
     with pytest.raises(RuntimeError, match="fenced"):
         sink.write(ROWS, 0)
     assert broker.rows == []
-    broker.fails = False
+    broker.commit_fails = False
     sink.write(ROWS, 0)
     assert len(broker.rows) == len(ROWS)

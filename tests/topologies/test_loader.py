@@ -1,4 +1,4 @@
-"""Topologies by name and by path, and what is wrong with their names and links."""
+"""Topologies by name and by path, and the problems of their names and links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
 
 
-def reported(text: str) -> list[str]:
+def problems_of(text: str) -> list[str]:
     return [str(problem) for problem in topology_of(parse_document(text, "t.yaml"))[1]]
 
 
@@ -21,7 +21,7 @@ def test_every_shipped_topology_loads_by_name(name: str) -> None:
     assert load_topology(name).name == name
 
 
-def test_an_unknown_name_is_told_with_the_near_one() -> None:
+def test_the_problem_of_an_unknown_name_has_the_nearest_name() -> None:
     with pytest.raises(BadInput, match='did you mean "flink-kafka-hdfs"'):
         load_topology("flink-kafka-hfds")
 
@@ -40,7 +40,7 @@ def test_a_file_is_found_beside_the_one_that_names_it_and_in_the_current_folder(
     assert load_topology(str(tmp_path / "beside" / "beside.yaml")).name == "mine"
 
 
-def test_a_shipped_file_needs_no_ending() -> None:
+def test_the_name_of_a_shipped_file_needs_no_suffix() -> None:
     found = [
         find_file("topology", name, shipped=SHIPPED, suffix=".yaml", beside=None)
         for name in ("kafka-only", "kafka-only.yaml")
@@ -49,7 +49,7 @@ def test_a_shipped_file_needs_no_ending() -> None:
     assert found == [SHIPPED / "kafka-only.yaml"] * 2
 
 
-def test_a_folder_of_a_topic_is_no_part_of_a_name(tmp_path: Path) -> None:
+def test_folders_are_not_part_of_a_name(tmp_path: Path) -> None:
     (tmp_path / "deep" / "deeper").mkdir(parents=True)
     for path in ("b.yaml", "deep/deeper/a.yaml", "deep/c.txt"):
         (tmp_path / path).touch()
@@ -59,7 +59,7 @@ def test_a_folder_of_a_topic_is_no_part_of_a_name(tmp_path: Path) -> None:
     assert shipped_file("deep/deeper/a", tmp_path, ".yaml") is None
 
 
-def test_what_programs_import_is_no_job() -> None:
+def test_imported_modules_are_not_jobs() -> None:
     jobs = shipped_names(JOBS, ".py")
 
     assert "copy" in jobs
@@ -67,7 +67,7 @@ def test_what_programs_import_is_no_job() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "loader.py", "..", "jobs"])
-def test_other_files_of_the_package_are_no_topologies(
+def test_other_files_of_the_package_are_not_topologies(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -76,8 +76,8 @@ def test_other_files_of_the_package_are_no_topologies(
         load_topology(name)
 
 
-def test_links_to_nowhere_are_told_at_each_end() -> None:
-    found = reported(
+def test_unknown_roles_of_a_link_are_reported_at_each_end() -> None:
+    found = problems_of(
         "name: x\n"
         "services: {kafka: {engine: kafka, nodes: {broker: 1}}}\n"
         "links:\n"
@@ -93,8 +93,8 @@ def test_links_to_nowhere_are_told_at_each_end() -> None:
     ]
 
 
-def test_a_link_is_not_blamed_for_a_role_that_a_mistake_took_away() -> None:
-    found = reported(
+def test_a_link_to_a_role_with_a_problem_is_not_reported() -> None:
+    found = problems_of(
         "name: x\n"
         "services: {kafka: {nodes: {broker: 1}}, flink: {engine: flink, nodes: {taskmanager: 1}}}\n"
         "links: {a: {from: flink/taskmanager, to: kafka/broker, port: 1}}\n"
@@ -113,7 +113,7 @@ def test_a_link_is_not_blamed_for_a_role_that_a_mistake_took_away() -> None:
         (f"{{{'k' * 60}: {{engine: kafka, nodes: {{broker: 1}}}}}}", "is too long"),
     ],
 )
-def test_names_that_cannot_be_hosts(services: str, message: str) -> None:
-    (problem,) = reported(f"name: x\nservices: {services}\n")
+def test_names_that_cannot_be_host_names_are_problems(services: str, message: str) -> None:
+    (problem,) = problems_of(f"name: x\nservices: {services}\n")
 
     assert message in problem

@@ -1,4 +1,4 @@
-"""Pydantic's complaints in plain words: place, what was expected, what was seen."""
+"""Pydantic's errors as messages: the place, the expected and the received value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamquake.topologies.model import Topology
 from streamquake.topologies.parsing import fields_at, parse, shown
 from streamquake.topologies.yaml_document import parse_document
 
-GOOD = """\
+VALID = """\
 name: small
 services:
   kafka: {engine: kafka, nodes: {broker: 1}}
@@ -22,13 +22,13 @@ links:
 """
 
 
-def reported(text: str) -> list[str]:
+def problems_of(text: str) -> list[str]:
     _, problems = parse(Topology, parse_document(text, "t.yaml"))
     return [str(problem) for problem in problems]
 
 
-def test_a_good_document_is_a_model() -> None:
-    topology, problems = parse(Topology, parse_document(GOOD, "t.yaml"))
+def test_a_valid_document_is_parsed() -> None:
+    topology, problems = parse(Topology, parse_document(VALID, "t.yaml"))
 
     assert problems == []
     assert topology is not None
@@ -100,17 +100,17 @@ def test_a_good_document_is_a_model() -> None:
         ),
     ],
 )
-def test_each_mistake_in_words(old: str, new: str, message: str) -> None:
-    assert old in GOOD
+def test_a_problem_has_a_readable_message(old: str, new: str, message: str) -> None:
+    assert old in VALID
 
-    assert reported(GOOD.replace(old, new, 1))[0] == message
+    assert problems_of(VALID.replace(old, new, 1))[0] == message
 
 
-def test_all_mistakes_at_once() -> None:
-    text = GOOD.replace("engine: kafka", "enigne: kafka").replace("count: 2", "count: 0")
+def test_all_problems_are_reported_at_once() -> None:
+    text = VALID.replace("engine: kafka", "enigne: kafka").replace("count: 2", "count: 0")
     text = text.replace("port: output", "prot: output")
 
-    places = [line.split(": ")[1] for line in reported(text)]
+    places = [line.split(": ")[1] for line in problems_of(text)]
     assert places == [
         "services.kafka",
         "services.kafka.enigne",
@@ -120,8 +120,8 @@ def test_all_mistakes_at_once() -> None:
     ]
 
 
-def test_what_is_left_without_the_mistakes_can_be_looked_at_further() -> None:
-    text = GOOD.replace("count: 2", "count: two").replace("port: output", "port: [1]")
+def test_the_model_without_its_invalid_parts_is_returned() -> None:
+    text = VALID.replace("count: 2", "count: two").replace("port: output", "port: [1]")
     topology, problems = parse(Topology, parse_document(text, "t.yaml"))
 
     assert len(problems) == 2
@@ -130,14 +130,14 @@ def test_what_is_left_without_the_mistakes_can_be_looked_at_further() -> None:
     assert topology.services["flink"].nodes["taskmanager"].slots == 2
 
 
-def test_nothing_is_left_of_a_document_that_is_wrong_all_over() -> None:
+def test_no_model_is_returned_without_valid_parts() -> None:
     topology, problems = parse(Topology, parse_document("services: 3", "t.yaml"))
 
     assert topology is None
     assert len(problems) == 2
 
 
-def test_long_values_are_cut() -> None:
+def test_long_values_are_shortened() -> None:
     assert len(shown("x" * 500)) == 60
     assert shown(None) == "nothing"
 

@@ -1,4 +1,5 @@
-"""Rule scripts: found by name or beside the document, held as text, and refused with the place."""
+"""Rule scripts: found by name or beside the document, stored as text, and rejected with the
+place."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from streamquake.topologies.yaml_document import parse_document
 SCRIPT = "RULE one\nCLASS a.B\nMETHOD c\nAT ENTRY\nIF TRUE\nDO RETURN\nENDRULE\n"
 
 
-def written(folder: Path, rules: str) -> Path:
+def document_with(folder: Path, rules: str) -> Path:
     path = folder / "t.yaml"
     path.write_text(
         "name: mine\n"
@@ -35,24 +36,24 @@ def rules_of(topology: Topology) -> dict[str, str | None]:
     return {role: group.rules for role, group in topology.services["flink"].nodes.items()}
 
 
-def test_a_topology_holds_the_text_of_a_script_beside_it(tmp_path: Path) -> None:
+def test_a_topology_contains_the_text_of_a_script_beside_it(tmp_path: Path) -> None:
     (tmp_path / "own.btm").write_text(SCRIPT)
 
-    loaded = load_topology(str(written(tmp_path, "own.btm")))
+    loaded = load_topology(str(document_with(tmp_path, "own.btm")))
 
     assert rules_of(loaded) == {"jobmanager": SCRIPT, "taskmanager": None}
 
 
 @pytest.mark.parametrize("name", ["single-task", "single-task.btm"])
 def test_a_shipped_script_is_found_by_its_name(name: str, tmp_path: Path) -> None:
-    loaded = load_topology(str(written(tmp_path, name)))
+    loaded = load_topology(str(document_with(tmp_path, name)))
 
     assert rules_of(loaded)["jobmanager"] == (RULES / "single-task.btm").read_text()
 
 
 def test_a_recorded_topology_needs_no_file(tmp_path: Path) -> None:
     (tmp_path / "own.btm").write_text(SCRIPT)
-    loaded = load_topology(str(written(tmp_path, "own.btm")))
+    loaded = load_topology(str(document_with(tmp_path, "own.btm")))
     (tmp_path / "own.btm").unlink()
 
     recorded = yaml.safe_dump(loaded.model_dump(mode="json", by_alias=True, exclude_none=True))
@@ -61,8 +62,8 @@ def test_a_recorded_topology_needs_no_file(tmp_path: Path) -> None:
     assert (again, problems) == (loaded, [])
 
 
-def test_a_script_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
-    path = written(tmp_path, "single-tsak.btm")
+def test_the_problem_of_a_missing_script_lists_the_known_ones(tmp_path: Path) -> None:
+    path = document_with(tmp_path, "single-tsak.btm")
 
     with pytest.raises(BadInput) as rejected:
         load_topology(str(path))
@@ -75,15 +76,15 @@ def test_a_script_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "RULE one\nCLASS a.B\n", "ENDRULE\nRULE a\n"])
-def test_a_script_without_a_whole_rule_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_script_without_a_complete_rule_is_rejected(text: str, tmp_path: Path) -> None:
     (tmp_path / "own.btm").write_text(text)
 
     with pytest.raises(BadInput, match="expected rules, from a line `RULE NAME`"):
-        load_topology(str(written(tmp_path, "own.btm")))
+        load_topology(str(document_with(tmp_path, "own.btm")))
 
 
 @pytest.mark.parametrize("name", shipped_names(RULES, ".btm"))
-def test_every_shipped_script_has_rules_of_different_names(name: str) -> None:
+def test_the_rules_of_a_shipped_script_have_different_names(name: str) -> None:
     lines = (RULES / f"{name}.btm").read_text().splitlines()
     names = [line for line in lines if line.startswith("RULE ")]
 

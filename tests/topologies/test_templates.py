@@ -23,7 +23,7 @@ DOCUMENTED = {
 }
 
 
-def test_placeholders_are_filled_in_and_other_dollars_left_alone() -> None:
+def test_placeholders_are_filled_in_and_other_dollars_are_unchanged() -> None:
     assert render("a ${x} $y '$1' ${x.y-z}", {"x": "1", "x.y-z": "2"}) == "a 1 $y '$1' 2"
 
 
@@ -42,7 +42,7 @@ def test_the_promise_is_the_yaml_block_of_the_head() -> None:
 
 
 @pytest.mark.parametrize("text", ["SELECT 1", "SELECT 1\n-- streamquake:\n--   a: b", "-- nothing"])
-def test_a_text_without_a_block_at_its_head_promises_nothing(text: str) -> None:
+def test_a_text_without_a_block_at_its_head_has_no_promise(text: str) -> None:
     assert promise_text(text) is None
 
 

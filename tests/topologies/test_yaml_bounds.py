@@ -1,4 +1,4 @@
-"""Untrusted documents: each is read within bounds, or rejected with a place."""
+"""Untrusted documents are read within bounds, or rejected with a place."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from streamquake.topologies.yaml_document import (
     read_document,
 )
 
-LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+EXPANDING_ALIASES = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{this}: &{this} [{', '.join([f'*{last}'] * 9)}]\n"
     for last, this in zip("abcdefgh", "bcdefghi", strict=True)
 )
-MERGES = "a: &a {x: 1, y: 2}\n" + "".join(
+EXPANDING_MERGES = "a: &a {x: 1, y: 2}\n" + "".join(
     f"{this}: &{this}\n  <<: [{', '.join([f'*{last}'] * 9)}]\n"
     for last, this in zip("abcdefgh", "bcdefghi", strict=True)
 )
@@ -35,8 +35,8 @@ def message(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (LAUGHS, "file.yaml:1: more than 100,000 values, as aliases repeat them"),
-        (MERGES, "more than 100,000 values, as aliases repeat them"),
+        (EXPANDING_ALIASES, "file.yaml:1: more than 100,000 values, as aliases repeat them"),
+        (EXPANDING_MERGES, "more than 100,000 values, as aliases repeat them"),
         ("a: " + "[" * 1500, "more than 100 levels"),
         ("a: " + "{b: " * 1500, "more than 100 levels"),
         ("a:\n" + "\n".join("  " * n + "- b:" for n in range(1, 500)), "more than 100 levels"),
@@ -74,11 +74,11 @@ def message(text: str) -> str:
         ("[1, 2]", "expected keys with values, got a list"),
     ],
 )
-def test_what_is_out_of_bounds_is_refused_at_its_place(text: str, expected: str) -> None:
+def test_a_value_out_of_bounds_is_rejected_with_its_place(text: str, expected: str) -> None:
     assert expected in message(text)
 
 
-def test_merged_keys_stand_behind_a_mappings_own_and_the_first_merged_one_counts() -> None:
+def test_own_keys_override_merged_keys_and_the_first_merged_mapping_counts() -> None:
     text = "a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc: {<<: [*a, *b], x: 3}\nd: {<<: *a}\n"
 
     document = parse_document(text, "file.yaml")
@@ -101,7 +101,7 @@ def test_merged_keys_stand_behind_a_mappings_own_and_the_first_merged_one_counts
         ("=", "="),
     ],
 )
-def test_core_tags_and_plain_words_are_read(written: str, value: object) -> None:
+def test_core_tags_and_plain_scalars_are_read(written: str, value: object) -> None:
     assert parse_value(written) == value
 
 
@@ -114,7 +114,7 @@ def test_core_tags_and_plain_words_are_read(written: str, value: object) -> None
         (b"a: 1\rb: \x00", "the character U+0000"),
     ],
 )
-def test_a_file_that_is_no_text_of_a_size_is_refused(
+def test_a_file_that_is_too_large_or_no_text_is_rejected(
     tmp_path: Path, content: bytes, expected: str
 ) -> None:
     file = tmp_path / "x.yaml"
@@ -125,7 +125,7 @@ def test_a_file_that_is_no_text_of_a_size_is_refused(
     assert expected in str(rejected.value)
 
 
-def test_a_mark_of_the_byte_order_and_other_line_ends_are_read(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_other_line_ends_are_accepted(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2\r\n")
 
@@ -133,14 +133,14 @@ def test_a_mark_of_the_byte_order_and_other_line_ends_are_read(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["x" * 3000, "x" * 100_000, "a\x00b", "/" * 5000])
-def test_a_name_that_no_file_can_have_is_no_file(name: str) -> None:
+def test_an_invalid_file_name_is_not_found(name: str) -> None:
     (problem, *_) = problems_of(name)
 
     assert "no experiment is called" in problem.message
     assert len(problem.message) < 10_000
 
 
-def test_a_document_with_names_of_any_length_is_only_wrong(tmp_path: Path) -> None:
+def test_a_document_with_very_long_names_has_only_problems(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     for key in ("topology", "base", "job"):
         value = f"{{sql: {'x' * 3000}}}" if key == "job" else "x" * 3000
@@ -149,7 +149,7 @@ def test_a_document_with_names_of_any_length_is_only_wrong(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("rest", ["services: {}", "topology: kafka-only"])
-def test_bases_that_lead_in_a_circle_or_too_far_are_refused(
+def test_cyclic_and_too_many_bases_are_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Documents: values with lines, and every problem of form told where it stands."""
+"""Documents: values with their lines, and every problem with its place."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def problems(text: str) -> list[tuple[int | None, str, str]]:
     return [(p.line, p.path, p.message) for p in caught.value.problems]
 
 
-def test_values_know_their_lines() -> None:
+def test_every_value_has_a_line() -> None:
     document = parse_document("a: 1\nb:\n  - c: 2\n  - {d: 3}\n", "file.yaml")
 
     assert document.data == {"a": 1, "b": ({"c": 2}, {"d": 3})}
     assert [document.line(p) for p in [("a",), ("b",), ("b", 0, "c"), ("b", 1)]] == [1, 2, 3, 4]
 
 
-def test_a_place_that_is_not_there_has_the_line_of_what_is_around_it() -> None:
+def test_a_missing_place_has_the_line_of_its_parent() -> None:
     document = parse_document("a:\n  b: 1\n", "file.yaml")
 
     assert document.line(("a", "missing", "deeper")) == 1
@@ -55,7 +55,7 @@ def test_a_place_that_is_not_there_has_the_line_of_what_is_around_it() -> None:
         ("[1, b]", (1, "b")),
     ],
 )
-def test_plain_words_mean_what_yaml_1_2_says(written: str, value: object) -> None:
+def test_plain_scalars_are_read_as_in_yaml_1_2(written: str, value: object) -> None:
     assert parse_value(written) == value
 
 
@@ -63,7 +63,7 @@ def test_a_decimal_number_keeps_its_text() -> None:
     assert str(parse_value("1.20")) == "1.20"
 
 
-def test_every_doubled_key_is_told_with_the_first_ones_line() -> None:
+def test_every_duplicate_key_is_reported_with_the_line_of_the_first() -> None:
     assert problems("a: 1\nb: {c: 1, c: 2}\na: 2\n") == [
         (3, "a", "given twice; first in line 1"),
         (2, "b.c", "given twice; first in line 2"),
@@ -85,7 +85,7 @@ def test_every_doubled_key_is_told_with_the_first_ones_line() -> None:
         ("a: 1\n---\nb: 2", 2, "is not YAML: expected a single document"),
     ],
 )
-def test_mistakes_of_form_have_line_and_words(text: str, line: int, message: str) -> None:
+def test_a_problem_of_form_has_a_line_and_a_message(text: str, line: int, message: str) -> None:
     found = problems(text)
 
     assert found[-1][0] == line
@@ -98,7 +98,7 @@ def test_merge_keys_are_resolved() -> None:
     assert document.data["use"] == {"x": 1, "y": 3}
 
 
-def test_a_file_in_another_encoding_is_told_by_line(tmp_path: Path) -> None:
+def test_a_file_in_another_encoding_is_reported_with_a_line(tmp_path: Path) -> None:
     path = tmp_path / "latin.yaml"
     path.write_bytes("name: a\ndescription: für\n".encode("latin-1"))
 
@@ -123,7 +123,7 @@ def test_paths_are_shown_from_the_current_folder(
     assert read_document(tmp_path / "x.yaml").file == "x.yaml"
 
 
-def test_a_value_from_elsewhere_is_told_by_its_own_source() -> None:
+def test_a_problem_of_a_set_value_names_its_source() -> None:
     document = Document(file="x.yaml", data={}, lines={(): 1}, origins={("a",): "--set a=1"})
 
     assert str(document.problem(("a", "b"), "wrong")) == "--set a=1: a.b: wrong"
@@ -135,11 +135,11 @@ def test_place_as_text() -> None:
     assert path_text(()) == ""
 
 
-def test_frozen_makes_values_of_json() -> None:
+def test_frozen_converts_lists_of_json_to_tuples() -> None:
     assert frozen({"a": [1, {"b": [2]}]}) == {"a": (1, {"b": (2,)})}
 
 
 @pytest.mark.parametrize("text", ["a: 1\nb: 2", "[", "1\nvalue: 2"])
-def test_what_is_not_one_value_is_refused(text: str) -> None:
+def test_text_without_exactly_one_value_is_rejected(text: str) -> None:
     with pytest.raises(ValueError):
         parse_value(text)
