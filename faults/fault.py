@@ -86,9 +86,9 @@ class Evidence:
     in_effect: bool
     healed: bool
     in_place: bool | None = None
-    """Whether everything that the injection put on the target is still there. It distinguishes a
-    missing part from a system that is idle for the moment. None where the evidence cannot tell the
-    two apart."""
+    """Whether everything that the injection added to the target still exists. It distinguishes a
+    missing part from a system that is idle for the moment. None where the evidence cannot
+    distinguish these."""
     observations: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -107,19 +107,19 @@ class JobChange:
     keeping: RetainedState
     """The state from which it is restored."""
     parallelism: int | None
-    """Parallel subtasks; None keeps their number."""
+    """Parallel subtasks; None for the same number."""
     config: Mapping[str, Any]
     """Settings in addition to those that it has; they take precedence."""
     statements: str | None
-    """Its new statements; None keeps the old ones."""
+    """Its new statements; None for the old ones."""
     source: str
-    """Where these come from, for messages."""
+    """The source of the statements, for messages."""
 
 
 def disturbed_party(applied: bool, system: bool) -> dict[str, str]:
-    """For the observations of a fault whose effect a probe of the harness shows too: whether the
-    fault disturbed traffic or work of the system, or of the probe alone. Empty for a fault that is
-    not applied. One poll at which the system was disturbed is enough."""
+    """An observation for a fault that also affects a probe of the harness: whether the fault
+    disturbed traffic or work of the system, or only the probe's. Empty for a fault that is not
+    applied. One poll at which the system was disturbed is enough."""
     return {DISTURBED: SYSTEM if system else PROBE_ALONE} if applied else {}
 
 
@@ -160,8 +160,8 @@ class Fault(Model, Generic[TargetT]):
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
-        """Why it makes no sense on the nodes of a role (or on those of a link), beyond `engines`;
-        None when it does. Overridden by faults that need a property of the topology."""
+        """Why the nodes of a role, or those of a link, are no valid target, beyond `engines`; None
+        when they are. Overridden by faults that need a property of the topology."""
         return None
 
     @property

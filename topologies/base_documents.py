@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from streamquake.topologies.parsing import shown
+from streamquake.topologies.parsing import value_text
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import Document, Place
 
@@ -25,7 +25,7 @@ Find = Callable[[str], Document]
 """The document of a name. Raises BadInput."""
 
 
-def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Document:
+def merge_with_base(document: Document, find: Find, below: tuple[str, ...] = ()) -> Document:
     """The complete document, merged with its base; a problem in a part of the base is reported with
     the base's file and line. Raises BadInput for a base that is missing, or that builds on
     itself."""
@@ -33,7 +33,7 @@ def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Docu
         return document
     name = document.data[KEY]
     if not isinstance(name, str):
-        text = f"expected the name of the document to build on, got {shown(name)}"
+        text = f"expected the name of the document to build on, got {value_text(name)}"
         raise BadInput([document.problem((KEY,), text)])
     if name in below:
         chain = " -> ".join((*below, name))
@@ -47,20 +47,20 @@ def layered(document: Document, find: Find, below: tuple[str, ...] = ()) -> Docu
         raise BadInput(
             [document.problem((KEY,), p.message) if p.file == name else p for p in error.problems]
         ) from error
-    base = layered(found, find, (*below, name))
+    base = merge_with_base(found, find, (*below, name))
     own = {key: value for key, value in document.data.items() if key != KEY}
     return replace(
         document,
-        data=_over(base.data, own),
+        data=_merge(base.data, own),
         lines={**base.lines, **document.lines},
         origins={**_origins(base, document), **document.origins},
     )
 
 
-def _over(base: Any, own: Any) -> Any:
+def _merge(base: Any, own: Any) -> Any:
     if not (isinstance(base, Mapping) and isinstance(own, Mapping)):
         return own
-    shared = {key: _over(base[key], value) for key, value in own.items() if key in base}
+    shared = {key: _merge(base[key], value) for key, value in own.items() if key in base}
     return {**base, **own, **shared}
 
 

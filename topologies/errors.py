@@ -19,7 +19,7 @@ class ExitStatus(IntEnum):
 
 
 class ErrorKind(StrEnum):
-    """The cause of a missing verdict, in two words."""
+    """The cause of a missing verdict."""
 
     BAD_INPUT = "bad input"
     ENGINE_MISSING = "engine missing"

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from streamquake.topologies.base_documents import MOST_BASES, layered
+from streamquake.topologies.base_documents import MOST_BASES, merge_with_base
 from streamquake.topologies.model import Service, Topology
 from streamquake.topologies.named_files import SHIPPED, find_file
 from streamquake.topologies.parsing import parse, value_at
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
-from streamquake.topologies.rule_scripts import with_rules
+from streamquake.topologies.rule_scripts import embed_rule_scripts
 from streamquake.topologies.yaml_document import Document, Place, read_document
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
@@ -46,7 +46,9 @@ def find_topology(
         raise bad_input(name_or_path, f"the bases form a cycle: {chain}")
     if len(above) > MOST_BASES:
         raise bad_input(name_or_path, f"more than {MOST_BASES} documents build on each other")
-    return layered(read_document(path), lambda name: find_topology(name, path.parent, above))
+    return merge_with_base(
+        read_document(path), lambda name: find_topology(name, path.parent, above)
+    )
 
 
 def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:
@@ -57,7 +59,7 @@ def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, li
     topology, problems = parse(Topology, document, at)
     if topology is None:
         return None, problems
-    topology, rule_problems = with_rules(topology, document, at)
+    topology, rule_problems = embed_rule_scripts(topology, document, at)
     problems += rule_problems
     found = _name_problems(topology)
     if _has_all_roles(topology, value_at(document.data, at)):

@@ -17,7 +17,7 @@ Scalar = str | int | float | bool
 LONGEST_NAME = 64
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST_NAME)]
 """The name of a part of a document. It becomes part of paths, container names and rules, so it
-holds no path separator, quotation mark or line break."""
+contains no path separator, quotation mark or line break."""
 Title = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=LONGEST_NAME)]
 """The name of a document; it becomes part of host names."""
 
@@ -64,8 +64,8 @@ class NodeGroup(Model):
     supervised: bool = True
     """Whether a node that ends on its own during a run is restarted, as in production."""
     disk_mb: Annotated[int, Field(ge=32, le=LARGEST_MB)] | None = None
-    """The size of the disk each node keeps its data on; None leaves it on the container engine's
-    disk, which faults can neither fill nor slow."""
+    """The size of the disk on which each node stores its data; None leaves it on the container
+    engine's disk, which faults can neither fill nor slow."""
     clock: Literal["host", "adjustable"] = "host"
     """With `adjustable`, `clock_skew` can set the node's clock, but reading the time takes
     longer."""

@@ -34,7 +34,7 @@ def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path 
             return folder / name
     places = " or ".join(str(folder) for folder in dict.fromkeys((beside, Path.cwd())) if folder)
     raise LookupError(
-        f'no {what} is called "{shortened(name)}", and there is no such file in {places}'
+        f'no {what} is called "{shorten(name)}", and there is no such file in {places}'
         f"{did_you_mean(name.removesuffix(suffix), shipped_names(shipped, suffix))}"
     )
 
@@ -84,7 +84,7 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def shortened(name: str) -> str:
+def shorten(name: str) -> str:
     """A name as it is shown in messages."""
     return name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
 

@@ -54,10 +54,10 @@ def parse(model: type[M], document: Document, at: Place = ()) -> tuple[M | None,
     If there are problems, the model is without its invalid parts, or None; it only serves to find
     further problems.
     """
-    return validated(model, value_at(document.data, at), document, at)
+    return validate_data(model, value_at(document.data, at), document, at)
 
 
-def validated(
+def validate_data(
     model: type[M], data: Any, document: Document, at: Place
 ) -> tuple[M | None, list[Problem]]:
     """As `parse`, for data derived from the value at the place."""
@@ -140,7 +140,7 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
     error = errors[0]
     kind, context = error["type"], error.get("ctx", {})
     of_key = error["loc"][-1:] == ("[key]",)
-    received = shown(place[-1] if of_key else value_at(data, place))
+    received = value_text(place[-1] if of_key else value_at(data, place))
     name = str(place[-1]) if place else ""
     if kind == "missing":
         return f"expected the key `{name}`, which is missing"
@@ -164,7 +164,7 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
 
 
 def _pattern_text(pattern: str) -> str:
-    """The characters that a pattern allows, in words."""
+    """A description of the characters that a pattern allows."""
     letters = "letters" if "A-Z" in pattern else "lower-case letters"
     is_name = pattern.startswith(("^[a-z0-9]", "^[A-Za-z0-9]"))
     return f"{letters}, digits and dashes ({pattern})" if is_name else f"a text like {pattern}"
@@ -187,7 +187,7 @@ def _hint(errors: list[ErrorDetails], value: Any) -> str:
     return f'; write it in quotes: "{value}"' if wants_text and is_number else ""
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value as it is shown in messages."""
     if value is None:
         return "nothing"

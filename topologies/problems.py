@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 LONGEST_WORD = 100
-"""Only so many characters of a word are compared, since the time grows with their square."""
+"""The number of compared characters of a word: the time grows with its square."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ def bad_input(place: str, message: str, line: int | None = None) -> BadInput:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The nearest known word as a question, then all known words; for ends of messages."""
+    """The nearest known word as a question, then all known words; for the end of a message."""
     words = sorted(known)
     plain = {known_word.casefold(): known_word for known_word in words}
     near = difflib.get_close_matches(word[:LONGEST_WORD].casefold(), plain, n=1)

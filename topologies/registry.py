@@ -45,7 +45,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         self._discovered = False
 
     def register(self, member: C) -> C:
-        """Class decorator: make a class known under its `name` and its `former_names`."""
+        """Class decorator: add a class under its `name` and its `former_names`."""
         name = member.name  # type: ignore[attr-defined]
         known = self._members.get(name)
         if known is not None and known.__qualname__ != member.__qualname__:

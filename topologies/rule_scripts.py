@@ -1,4 +1,4 @@
-"""Reading the rule scripts that node groups name, so that a topology holds their text."""
+"""Reading the rule scripts that node groups name, so that a topology contains their text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ def rule_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in RULE.findall(text))
 
 
-def with_rules(topology: Topology, document: Document, at: Place) -> tuple[Topology, list[Problem]]:
+def embed_rule_scripts(
+    topology: Topology, document: Document, at: Place
+) -> tuple[Topology, list[Problem]]:
     """A topology with the text of every script that its node groups name, and the problems of
     these.
 
-    A value of several lines is already the text, as in a recorded run; a name is looked up among
-    the shipped scripts, then in the document's folder. A script that cannot be read is left out.
+    A value of several lines is already the text, as in a recorded run; a name is searched for among
+    the shipped scripts, then in the document's folder. A script that cannot be read is omitted.
     """
     problems: list[Problem] = []
     services = {}

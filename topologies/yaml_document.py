@@ -33,7 +33,7 @@ Place = tuple[str | int, ...]
 
 
 class WrittenFloat(float):
-    """A decimal number whose text is as it was written: a version `1.20` is not `1.2`."""
+    """A decimal number that keeps its original text: a version `1.20` is not `1.2`."""
 
     written: str
 
@@ -43,7 +43,7 @@ class WrittenFloat(float):
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A mapping read from a file. `lines` holds the first line of each value."""
+    """A mapping read from a file. `lines` has the first line of each value."""
 
     file: str
     data: Mapping[str, Any]

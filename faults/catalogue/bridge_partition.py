@@ -8,7 +8,12 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.node_cut import Among, NodeIsolationFault, members, too_few
+from streamquake.faults.mechanisms.node_cut import (
+    Among,
+    NodeIsolationFault,
+    members,
+    node_count_problem,
+)
 from streamquake.topologies.model import Topology
 
 
@@ -26,7 +31,7 @@ class BridgePartition(NodeIsolationFault):
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
-        return too_few(topology, role, 3, "a bridge partition")
+        return node_count_problem(topology, role, 3, "a bridge partition")
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         """The other half; empty for the bridge."""

@@ -58,13 +58,14 @@ class CpuLimit(NodeFault):
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         before = cluster.runtime.usage(target.container)
-        applied = _same(before.cpus, self.cpus)
+        applied = _is_same_limit(before.cpus, self.cpus)
         after, system_throttled = (
             self._observe_usage(cluster, target, before) if applied else (before, False)
         )
         return Evidence(
             in_effect=applied and after.throttled > before.throttled,
-            healed=_same(before.cpus, target.spec.group.cpus) or is_removed(cluster, target),
+            healed=_is_same_limit(before.cpus, target.spec.group.cpus)
+            or is_removed(cluster, target),
             in_place=applied,
             observations={
                 "cpus": before.cpus,
@@ -92,7 +93,7 @@ class CpuLimit(NodeFault):
         return cluster.runtime.usage(node.container), False
 
 
-def _same(one: float | None, other: float | None) -> bool:
+def _is_same_limit(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, abs_tol=EXACT)

@@ -25,8 +25,8 @@ NAME_SERVER = "127.0.0.11"
 SILENT_S = 1
 """How long a lookup waits when no answer is expected; an answer takes milliseconds."""
 UNDISTURBED_S = 10
-"""How long a lookup waits when an answer is expected, so that a busy machine is not taken for the
-fault."""
+"""How long a lookup waits when an answer is expected, so that a slow answer of a busy machine does
+not count as a failure."""
 FOUND, FAILED, TIMED_OUT, NOT_RUNNING = "found", "failed at once", "timed out", "node does not run"
 
 

@@ -38,7 +38,7 @@ class ExpireTransactions(NodeFault):
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """The open transactions, and the aborted ones. Raises KafkaUnreachable."""
-        found = self._coordinated(cluster, target)
+        found = self._coordinated_transactions(cluster, target)
         return {
             "open": [t.name for t in found if t.state == OPEN],
             "aborted": [t.name for t in found if t.state == ABORTED],
@@ -64,7 +64,7 @@ class ExpireTransactions(NodeFault):
         if cluster.state(target).status == ContainerStatus.EXITED:
             return Evidence(in_effect=False, healed=True, observations={"status": "exited"})
         try:
-            found = self._coordinated(cluster, target)
+            found = self._coordinated_transactions(cluster, target)
         except KafkaUnreachable as error:
             return Evidence(in_effect=False, healed=False, observations={"unanswered": str(error)})
         before = baseline.get("aborted", [])
@@ -81,16 +81,16 @@ class ExpireTransactions(NodeFault):
 
     def _expire_open(self, cluster: Cluster, node: Node) -> str | None:
         """Expire the open transactions; returns why none was aborted, or None when one was."""
-        found = [t for t in self._coordinated(cluster, node) if t.state == OPEN]
+        found = [t for t in self._coordinated_transactions(cluster, node) if t.state == OPEN]
         if not found:
             return "none is open"
         kafka, ids = brokers(cluster, node.spec.service), {t.id for t in found}
         with ThreadPoolExecutor(max_workers=16) as pool:
             list(pool.map(kafka.expire, found))
-        ended = {t.state for t in self._coordinated(cluster, node) if t.id in ids}
+        ended = {t.state for t in self._coordinated_transactions(cluster, node) if t.id in ids}
         return None if ended & {ABORTED, *ABORTING} else "all were committed first"
 
-    def _coordinated(self, cluster: Cluster, node: Node) -> list[Transaction]:
+    def _coordinated_transactions(self, cluster: Cluster, node: Node) -> list[Transaction]:
         found = brokers(cluster, node.spec.service).transactions()
         return [
             transaction

@@ -48,13 +48,13 @@ class NameNodeSafeMode(NodeFault):
         reason."""
         if cluster.state(target).status == ContainerStatus.EXITED:
             return Evidence(in_effect=False, healed=True, observations={"status": "exited"})
-        seen = _observe(cluster, target)
-        rejected = "SafeMode" in str(seen.get("a_new_folder"))
-        operational = seen.get("state") == OPERATIONAL
+        observations = _observe(cluster, target)
+        rejected = "SafeMode" in str(observations.get("a_new_folder"))
+        operational = observations.get("state") == OPERATIONAL
         return Evidence(
-            in_effect="state" in seen and not operational and rejected,
+            in_effect="state" in observations and not operational and rejected,
             healed=operational and not rejected,
-            observations=seen,
+            observations=observations,
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:

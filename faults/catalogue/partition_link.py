@@ -39,7 +39,7 @@ class PartitionLink(NetworkCutFault[LinkTarget]):
                 rule
                 for path in paths
                 if path.source in cluster.nodes
-                for rule in self._of(cluster, path)
+                for rule in self._path_rules(cluster, path)
             ]
         }
 
@@ -51,7 +51,7 @@ class PartitionLink(NetworkCutFault[LinkTarget]):
     ) -> ExpectedOutcome:
         return "unanswered" if self.stream == "downstream" else "stopped"
 
-    def _of(self, cluster: Cluster, path: LinkPath) -> Iterator[PacketRule]:
+    def _path_rules(self, cluster: Cluster, path: LinkPath) -> Iterator[PacketRule]:
         """The rules of a path at the proxy, for packets from the source and packets back to it.
 
         If only packets back are stopped, those from the source are counted. In the other case there

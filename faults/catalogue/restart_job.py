@@ -109,7 +109,7 @@ class RestartJob(JobFault):
     def inject(self, cluster: Cluster, target: JobTarget) -> InjectionTimes:
         """Raises ValueError for a job whose submission is not known."""
         job, called_ns = target.job, cluster.clock.epoch_ns()
-        spec, runs = self._changed(job), _engine_of(cluster, job)
+        spec, runs = self._new_spec(job), _engine_of(cluster, job)
         path = runs.end_and_retain_state(cluster, job.service, job.id, self.from_)
         job_id = runs.resume(cluster, job.service, spec, path, self.claim)
         cluster.run.job = replace(job, id=job_id, spec=spec, restored_from=path)
@@ -131,7 +131,7 @@ class RestartJob(JobFault):
             return Evidence(in_effect=False, healed=True, observations={"job": str(error)})
         replaced = job.id != baseline.get("job", job.id)
         return Evidence(
-            in_effect=replaced and (start.state == "failed" or self._restored(job, start)),
+            in_effect=replaced and (start.state == "failed" or self._is_restored(job, start)),
             healed=True,
             observations={
                 "job": job.id,
@@ -148,7 +148,7 @@ class RestartJob(JobFault):
     ) -> InjectionTimes:
         return nothing_done(cluster, "nothing to undo")
 
-    def _changed(self, job: CurrentJob) -> JobSpec:
+    def _new_spec(self, job: CurrentJob) -> JobSpec:
         """The submission of the former job, with all requested changes."""
         if job.spec is None:
             raise ValueError(
@@ -163,7 +163,7 @@ class RestartJob(JobFault):
             config={**job.spec.config, **self.config},
         )
 
-    def _restored(self, job: CurrentJob, start: JobStart) -> bool:
+    def _is_restored(self, job: CurrentJob, start: JobStart) -> bool:
         requested = job.restored_from or start.restored_from
         same_width = self.parallelism in (None, start.parallelism)
         same = bool(requested) and urlsplit(requested).path == urlsplit(start.restored_from).path

@@ -8,7 +8,12 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.faults.fault import faults
-from streamquake.faults.mechanisms.node_cut import Among, NodeIsolationFault, members, too_few
+from streamquake.faults.mechanisms.node_cut import (
+    Among,
+    NodeIsolationFault,
+    members,
+    node_count_problem,
+)
 from streamquake.topologies.model import Topology
 
 
@@ -27,7 +32,7 @@ class RingPartition(NodeIsolationFault):
 
     @classmethod
     def role_problem(cls, topology: Topology, role: str) -> str | None:
-        return too_few(topology, role, 4, "a ring partition")
+        return node_count_problem(topology, role, 4, "a ring partition")
 
     def cut_off(self, cluster: Cluster, node: Node) -> Sequence[Node]:
         reachable = {node.name, *(peer.name for peer in self.still_reachable(cluster, node))}

@@ -90,7 +90,7 @@ class RollingUpgrade(NodeFault):
         replaced = node.container != baseline.get("container", node.container)
         requested = self.image or baseline.get("image")
         upgraded = replaced and state.image == requested and settings == self.config
-        former = state.image == _former(cluster, node, baseline) and not settings
+        former = state.image == _former_image(cluster, node, baseline) and not settings
         ended = state.status == ContainerStatus.GONE
         return Evidence(
             in_effect=upgraded and state.status == ContainerStatus.RUNNING,
@@ -110,7 +110,7 @@ class RollingUpgrade(NodeFault):
             state = cluster.state(node)
             if state.status == ContainerStatus.GONE:
                 return nothing_done(cluster)
-            former = _former(cluster, node, baseline)
+            former = _former_image(cluster, node, baseline)
             settings = settings_of(containers_of(cluster, node)[0])
             if state.image == former and not settings:
                 return start_if_ended(cluster, node)
@@ -137,7 +137,7 @@ class RollingUpgrade(NodeFault):
         )
 
 
-def _former(cluster: Cluster, node: Node, baseline: Mapping[str, Any]) -> str:
+def _former_image(cluster: Cluster, node: Node, baseline: Mapping[str, Any]) -> str:
     """The image that the node had before: that of the baseline, else that of the topology."""
     return str(baseline.get("image") or usual_image(cluster, node))
 

@@ -17,7 +17,7 @@ from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.netfilter import (
     PacketRule,
     add_chain,
-    chain_named,
+    chain_name,
     poll,
     remove_chain,
 )
@@ -46,7 +46,11 @@ class ShrinkIsr(NodeFault):
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """The partitions that it follows in sync now. Raises KafkaUnreachable."""
-        return {"in_sync_with": [p.name for p in _followed(cluster, target) if _in_sync(p, target)]}
+        return {
+            "in_sync_with": [
+                p.name for p in _followed_partitions(cluster, target) if _in_sync(p, target)
+            ]
+        }
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
@@ -62,7 +66,7 @@ class ShrinkIsr(NodeFault):
         found = poll(cluster.runtime, target.container, _chain(target))
         applied = found is not None and found.in_place
         try:
-            followed = _followed(cluster, target)
+            followed = _followed_partitions(cluster, target)
         except KafkaUnreachable as error:
             observations = {"unanswered": str(error)}
             return Evidence(
@@ -89,7 +93,7 @@ class ShrinkIsr(NodeFault):
         return until_now(cluster, called_ns, "iptables")
 
 
-def _followed(cluster: Cluster, node: Node) -> list[PartitionState]:
+def _followed_partitions(cluster: Cluster, node: Node) -> list[PartitionState]:
     number = node.spec.ordinal
     known = brokers(cluster, node.spec.service).partitions()
     return [p for p in known if number in p.replicas and p.leader != number]
@@ -100,7 +104,7 @@ def _in_sync(partition: PartitionState, node: Node) -> bool:
 
 
 def _chain(node: Node) -> str:
-    return chain_named("shrink_isr", node.name)
+    return chain_name("shrink_isr", node.name)
 
 
 def _rules(cluster: Cluster, node: Node) -> list[PacketRule]:

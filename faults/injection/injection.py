@@ -17,7 +17,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes, ResponseLost
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, Fault, Target
 from streamquake.faults.injection.intents import Intent, IntentLog
-from streamquake.faults.mechanisms.parallel import at_once
+from streamquake.faults.mechanisms.parallel import run_in_parallel
 from streamquake.faults.schedule.target import find_target
 from streamquake.topologies.errors import ErrorKind, StreamquakeError, kind_of
 
@@ -52,7 +52,9 @@ def baselines_of(
 ) -> Mapping[str, Mapping[str, Any]]:
     """The fault's baseline on each target, measured before the injection. Errors of the measurement
     are raised."""
-    return dict(at_once(lambda target: (target.name, fault.baseline(cluster, target)), targets))
+    return dict(
+        run_in_parallel(lambda target: (target.name, fault.baseline(cluster, target)), targets)
+    )
 
 
 def inject_fault(
@@ -122,7 +124,7 @@ def _act(
     called_ns = cluster.clock.now_ns()
     try:
         in_turn = fault.one_by_one and wanted
-        times = list(map(act, targets)) if in_turn else at_once(act, targets)
+        times = list(map(act, targets)) if in_turn else run_in_parallel(act, targets)
         evidence = {
             target.name: _await_evidence(fault, intent, cluster, target, wanted, limit_s)
             for target in targets

@@ -13,7 +13,7 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import Evidence, Fault, Target
 from streamquake.faults.injection.injection import targets_of
 from streamquake.faults.injection.intents import Intent
-from streamquake.faults.mechanisms.parallel import at_once
+from streamquake.faults.mechanisms.parallel import run_in_parallel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ def verify_again(intent: Intent, cluster: Cluster) -> RepeatedVerification:
     def poll(target: Target) -> tuple[str, Evidence | None]:
         return target.name, _poll_evidence(fault, intent, cluster, target)
 
-    found = at_once(poll, targets)
+    found = run_in_parallel(poll, targets)
     answered = {name: evidence for name, evidence in found if evidence is not None}
     return RepeatedVerification(
         seen_ns=cluster.clock.now_ns(), evidence=answered, targets=len(intent.names)

@@ -34,7 +34,7 @@ class DataFault(Fault[WorkloadTarget]):
 
     def unknown_result(self, use: LoadUse) -> str | None:
         """Why the expected result would not be known exactly, or nothing would be disturbed, with
-        the next step for the user; None where the fault makes sense."""
+        the next step for the user; None where the fault is valid."""
         return None
 
     def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:

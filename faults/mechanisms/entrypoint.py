@@ -20,13 +20,13 @@ SCRIPT = "/docker-entrypoint.sh"
 
 def has_line(cluster: Cluster, node: Node, mark: str) -> bool:
     """Whether the script contains a line with this mark now."""
-    return any(_marked(line, mark) for line in _read(cluster, node))
+    return any(_has_mark(line, mark) for line in _read(cluster, node))
 
 
 def put_line(cluster: Cluster, node: Node, line: str, mark: str) -> None:
     """Insert a shell line at the start of the script, replacing one with the same mark. Raises
     ContainerError when there is no such script, or it is no shell script."""
-    first, *rest = (other for other in _read(cluster, node) if not _marked(other, mark))
+    first, *rest = (other for other in _read(cluster, node) if not _has_mark(other, mark))
     if not first.startswith("#!") or not first.rstrip().endswith("sh"):
         raise ContainerError(
             f"{node.name}: {SCRIPT} begins with {first!r}, and a shell script was expected; this "
@@ -38,7 +38,7 @@ def put_line(cluster: Cluster, node: Node, line: str, mark: str) -> None:
 def remove_line(cluster: Cluster, node: Node, mark: str) -> None:
     """Remove the line with this mark; it need not exist."""
     lines = _read(cluster, node)
-    remaining = [line for line in lines if not _marked(line, mark)]
+    remaining = [line for line in lines if not _has_mark(line, mark)]
     if remaining != lines:
         _write(cluster, node, remaining)
 
@@ -47,7 +47,7 @@ def _ending(mark: str) -> str:
     return f"# streamquake {mark}"
 
 
-def _marked(line: str, mark: str) -> bool:
+def _has_mark(line: str, mark: str) -> bool:
     return line.rstrip().endswith(_ending(mark))
 
 

@@ -15,7 +15,7 @@ OPERATOR = f"{STREAMING}.api.operators.StreamOperator"
 
 @dataclass(frozen=True, kw_only=True)
 class RuleLocation:
-    """A method at whose entry a rule acts, in the rule language.
+    """A method at the entry of which a rule acts, in the rule language.
 
     `who` binds `name` and `place` to the operator or task that the method serves; `is_subtask` is
     the condition for one subtask, whose `{subtask}` counts from 0 and whose `{ordinal}` counts from
@@ -30,7 +30,7 @@ class RuleLocation:
 
 def _of_operator(clazz: str, method: str, operator: str) -> RuleLocation:
     """A step of one operator; `operator` is the expression for it."""
-    return _measured(
+    return _location(
         clazz,
         method,
         "<operator_name>",
@@ -44,7 +44,7 @@ def _of_operator(clazz: str, method: str, operator: str) -> RuleLocation:
 
 def _of_task(clazz: str, method: str, environment: str) -> RuleLocation:
     """A step of a whole task; `environment` is the expression for the task's environment."""
-    return _measured(
+    return _location(
         clazz,
         method,
         "<task_name>",
@@ -52,7 +52,7 @@ def _of_task(clazz: str, method: str, environment: str) -> RuleLocation:
     )
 
 
-def _measured(clazz: str, method: str, named: str, variables: str) -> RuleLocation:
+def _location(clazz: str, method: str, named: str, variables: str) -> RuleLocation:
     return RuleLocation(
         clazz=clazz,
         method=method,

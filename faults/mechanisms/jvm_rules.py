@@ -140,15 +140,15 @@ class JvmFault(NodeFault):
             return Evidence(
                 in_effect=False, healed=False, observations={"status": str(state.status)}
             )
-        rules = self._own(loaded.texts)
+        rules = self._own_entries(loaded.texts)
         recorded = {
             key: loaded.properties[f"{self.mark}.{key}"]
             for key in ("hits", "first")
             if f"{self.mark}.{key}" in loaded.properties
         }
-        places = self._own(loaded.properties, ".at.")
+        places = self._own_entries(loaded.properties, ".at.")
         hits = int(recorded.get("hits", 0))
-        seen = {
+        observations = {
             "status": str(state.status),
             "rules": len(rules),
             "hits": hits,
@@ -156,7 +156,9 @@ class JvmFault(NodeFault):
             "at": sorted(places.values()),
             **_rule_error(rules),
         }
-        return Evidence(in_effect=bool(rules) and hits > 0, healed=not rules, observations=seen)
+        return Evidence(
+            in_effect=bool(rules) and hits > 0, healed=not rules, observations=observations
+        )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
@@ -166,17 +168,17 @@ class JvmFault(NodeFault):
         try:
             self._remove(_agent(cluster, target), loaded)
         except (AgentError, ContainerError):
-            if self._own(_inspect(cluster, target)[1].texts):
+            if self._own_entries(_inspect(cluster, target)[1].texts):
                 raise
         return until_now(cluster, called_ns, "agent")
 
     def _remove(self, agent: JvmAgent, loaded: Rules) -> None:
-        if rules := self._own(loaded.texts):
+        if rules := self._own_entries(loaded.texts):
             agent.remove(rules)
-        if properties := self._own(loaded.properties):
+        if properties := self._own_entries(loaded.properties):
             agent.forget(properties)
 
-    def _own(self, loaded: Mapping[str, str], below: str = "") -> dict[str, str]:
+    def _own_entries(self, loaded: Mapping[str, str], below: str = "") -> dict[str, str]:
         return {name: text for name, text in loaded.items() if name.startswith(self.mark + below)}
 
 

@@ -31,8 +31,8 @@ PROBE_LIMIT_S = 0.3
 """How long a connection attempt waits when no answer is expected. Within one network an answer
 takes a millisecond, once a shell has started."""
 UNDISTURBED_S = 3.0
-"""How long an attempt waits when an answer is expected, so that a busy machine is not taken for a
-partition."""
+"""How long an attempt waits when an answer is expected, so that a slow answer of a busy machine
+does not count as a partition."""
 TIMED_OUT = "timed out"
 PROBE_PORTS = "61000:64999"
 """The source ports of the harness's own attempts, above the ports that the kernel gives to other
@@ -128,7 +128,7 @@ class PacketFilterState:
     """Whether the chain of another injection exists."""
 
 
-def chain_named(*words: str) -> str:
+def chain_name(*words: str) -> str:
     """The chain of an injection: the same for the same words, in every process."""
     return MARK + hashlib.sha256(" ".join(words).encode()).hexdigest()[:12]
 

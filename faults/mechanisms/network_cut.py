@@ -1,8 +1,8 @@
 """Common base of all faults that stop packets: injecting, polling, healing.
 
 A fault defines which packets it stops and where, and the expected outcome of connection attempts.
-Links are a special case: their connections run through the proxy, so the packets of a link come
-from the proxy's address, and the proxy's port on the side of the connecting node identifies the
+Links are a special case: their connections run through the proxy, so the packets of a link have the
+proxy's address as source, and the proxy's port on the side of the connecting node identifies the
 link. On the other side the proxy's connections stay as they are: the far node receives nothing
 more, but the proxy still receives its packets.
 """
@@ -25,16 +25,16 @@ from streamquake.faults.mechanisms.netfilter import (
     PacketFilterState,
     PacketRule,
     add_chain,
-    chain_named,
+    chain_name,
     remove_chain,
 )
-from streamquake.faults.mechanisms.parallel import at_once
+from streamquake.faults.mechanisms.parallel import run_in_parallel
 from streamquake.faults.mechanisms.reachability import (
     ANSWERS,
     ConnectionAttempt,
-    attempt_named,
     direct_attempt,
     link_attempts,
+    parse_attempt,
     poll_namespaces,
 )
 
@@ -72,7 +72,7 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
     def baseline(self, cluster: Cluster, target: TargetT) -> Mapping[str, Any]:
         """The outcome of the attempts before the injection."""
         _, answers = self._poll_answered(cluster, target, self.attempts(cluster, target))
-        return {"answers": _named(answers)}
+        return {"answers": _by_name(answers)}
 
     def inject(self, cluster: Cluster, target: TargetT) -> InjectionTimes:
         chain, rules = chain_of(self, target), self.rules(cluster, target)
@@ -87,7 +87,7 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
         that must still be answered are answered, and the rules have counted packets."""
         before = baseline.get("answers", {})
         containers = self.rules(cluster, target)
-        tried = [attempt_named(name) for name in before] or list(self.attempts(cluster, target))
+        tried = [parse_attempt(name) for name in before] or list(self.attempts(cluster, target))
         expected = {a: self.expected(cluster, target, a) for a in tried}
         found, answers = self._poll(cluster, target, containers, expected)
         places = [found[container] for container in containers]
@@ -112,7 +112,7 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
                 "packets_stopped": _sum(places, "stopped"),
                 "probes_stopped": _sum(places, "probes_stopped"),
                 "packets_let_pass": _sum(places, "passed"),
-                "answers": _named(answers),
+                "answers": _by_name(answers),
                 **disturbed_party(
                     any(applied), _sum(places, "stopped") > _sum(places, "probes_stopped")
                 ),
@@ -153,8 +153,8 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
     def _poll_answered(
         self, cluster: Cluster, target: TargetT, attempts: Iterable[ConnectionAttempt]
     ) -> tuple[Mapping[str, PacketFilterState | None], Mapping[ConnectionAttempt, str]]:
-        """The outcome of attempts that must be answered: an answer ends them at once, so they may
-        take long on a busy machine, which must not be taken for a partition."""
+        """The outcome of attempts that must be answered: an answer ends them at once, so their
+        limit can be long: a slow answer of a busy machine must not count as a partition."""
         return poll_namespaces(cluster, chain_of(self, target), [], attempts, UNDISTURBED_S)
 
     def _fits(self, expected: ExpectedOutcome, answer: str) -> bool:
@@ -166,7 +166,7 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
 
 def chain_of(fault: Fault, target: Target) -> str:
     """The chain of a fault on a target, the same in every process."""
-    return chain_named(fault.name, target.name, fault.model_dump_json())
+    return chain_name(fault.name, target.name, fault.model_dump_json())
 
 
 def attempts_between(cluster: Cluster, source: Node, target: Node) -> list[ConnectionAttempt]:
@@ -194,7 +194,7 @@ def run_in_namespaces(
     """Run an action in several namespaces at once; returns its times."""
     places = list(containers)
     called_ns = cluster.clock.epoch_ns()
-    at_once(act, places)
+    run_in_parallel(act, places)
     return until_now(cluster, called_ns, "iptables")
 
 
@@ -217,5 +217,5 @@ def _sum(
     return sum(getattr(place, what) for place in places if place is not None)
 
 
-def _named(answers: Mapping[ConnectionAttempt, str]) -> dict[str, str]:
+def _by_name(answers: Mapping[ConnectionAttempt, str]) -> dict[str, str]:
     return {attempt.name: answers[attempt] for attempt in sorted(answers)}

@@ -93,7 +93,7 @@ def members(cluster: Cluster, node: Node, among: Among) -> list[Node]:
     ]
 
 
-def too_few(topology: Topology, role: str, needed: int, what: str) -> str | None:
+def node_count_problem(topology: Topology, role: str, needed: int, what: str) -> str | None:
     """Why the service of a role has too few nodes, or None."""
     service = role.partition("/")[0]
     existing = sum(group.count for group in topology.services[service].nodes.values())

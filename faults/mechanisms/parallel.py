@@ -10,7 +10,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def at_once(act: Callable[[T], R], places: Collection[T]) -> list[R]:
+def run_in_parallel(act: Callable[[T], R], places: Collection[T]) -> list[R]:
     """The result of an action on each item, in their order. Raises the first failure, after all
     actions have ended."""
     if len(places) <= 1:

@@ -19,7 +19,7 @@ from streamquake.faults.mechanisms.netfilter import (
     in_namespace,
     poll,
 )
-from streamquake.faults.mechanisms.parallel import at_once
+from streamquake.faults.mechanisms.parallel import run_in_parallel
 
 CLOSED_PORT = 9
 """Used where a node listens on no port: its kernel refuses the connection, which is also an
@@ -59,7 +59,7 @@ class ConnectionAttempt:
         return f"{self.source} -> {self.target}:{self.port}"
 
 
-def attempt_named(name: str) -> ConnectionAttempt:
+def parse_attempt(name: str) -> ConnectionAttempt:
     """The attempt with this name, as stored in a baseline. Raises ValueError."""
     found = NAMED.fullmatch(name)
     if found is None:
@@ -107,7 +107,11 @@ def hold_connections(
         }
         return {a.name: outcomes[at] for a, at in tries[container].items() if at in outcomes}
 
-    return {name: outcome for found in at_once(connect, tries) for name, outcome in found.items()}
+    return {
+        name: outcome
+        for found in run_in_parallel(connect, tries)
+        for name, outcome in found.items()
+    }
 
 
 def poll_namespaces(
@@ -120,7 +124,7 @@ def poll_namespaces(
     """Poll namespaces, all at once: the state of each, and the outcome of the attempts within
     `limit_s` seconds.
 
-    An attempt from a node that has ended is left out.
+    Attempts from nodes that have ended are skipped.
     """
     tries: dict[str, dict[ConnectionAttempt, str]] = {container: {} for container in containers}
     tries |= _by_source(cluster, attempts)
@@ -129,7 +133,7 @@ def poll_namespaces(
         addresses = sorted(set(tries[container].values()))
         return poll(cluster.runtime, container, chain, addresses, limit_s)
 
-    found = dict(zip(tries, at_once(poll_one, tries), strict=True))
+    found = dict(zip(tries, run_in_parallel(poll_one, tries), strict=True))
     answers = {
         attempt: state.answers[at]
         for container, state in found.items()

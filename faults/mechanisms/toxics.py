@@ -23,7 +23,7 @@ WATCH_S = 0.25
 
 
 class ToxicFault(LinkFault):
-    """The base of faults that put toxics on every path of a link."""
+    """The base of faults that add toxics to every path of a link."""
 
     def kinds(self) -> Mapping[str, Mapping[str, int]]:
         """Kind of toxic -> its attributes."""

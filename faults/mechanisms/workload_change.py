@@ -66,14 +66,14 @@ class WorkloadChange:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadUse:
-    """What is known in advance of a load and of the job that reads it, as far as it decides whether
-    the result under a change stays exactly known."""
+    """The properties of a load and of the job that reads it that decide, before the run, whether
+    the expected result under a change is known exactly."""
 
     keys: int | None
     """How many keys the load has; None for a load without keys."""
     has_job: bool
     existing_job: bool
-    """Whether the job was submitted by another party and keeps running after the run."""
+    """Whether the job was not submitted by the run, so that it keeps running after the run."""
     lateness_ms: int | None
     """The job may drop records that are this late, milliseconds; None for a job that drops none."""
     reads_copies: bool

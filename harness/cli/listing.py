@@ -24,7 +24,7 @@ from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.run.text import make_console
 from streamquake.topologies.named_files import SHIPPED, shipped_files
 from streamquake.topologies.parameters import parameters
-from streamquake.topologies.parsing import shown
+from streamquake.topologies.parsing import value_text
 from streamquake.topologies.registry import Registry
 from streamquake.topologies.yaml_document import read_document
 
@@ -113,7 +113,7 @@ def _message(row: dict[str, Any]) -> str:
         return f"{row.get('experiment', '')}{seed}: {row['outcome']}"
     lines = [row["description"]]
     for parameter in row.get("parameters", ()):
-        default = "" if parameter["default"] is None else f" = {shown(parameter['default'])}"
+        default = "" if parameter["default"] is None else f" = {value_text(parameter['default'])}"
         needed = " (needed)" if parameter["required"] else ""
         lines.append(f"  {parameter['name']}: {parameter['type']}{default}{needed}")
     return "\n".join(lines)

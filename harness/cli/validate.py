@@ -14,7 +14,7 @@ from streamquake.harness.cli.guard import BAD_INPUT, HELD
 from streamquake.harness.cli.options import json_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.experiment.loader import EXPERIMENTS, experiment_of
-from streamquake.topologies.base_documents import layered
+from streamquake.topologies.base_documents import merge_with_base
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.named_files import SHIPPED, find_file, is_file
 from streamquake.topologies.problems import BadInput, Problem, bad_input
@@ -52,7 +52,7 @@ def problems_of(file: str) -> tuple[Problem, ...]:
         if _is_experiment(document):
             experiment_of(document, beside=path.parent)
             return ()
-        whole = layered(document, lambda name: find_topology(name, path.parent))
+        whole = merge_with_base(document, lambda name: find_topology(name, path.parent))
         return tuple(checked_topology(whole)[1])
     except BadInput as bad:
         return bad.problems

@@ -20,7 +20,7 @@ from streamquake.harness.experiment.trigger_document import trigger_problems
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.topologies.limits import Limit, Seed, ZeroOrMore
 from streamquake.topologies.model import Model, Title
-from streamquake.topologies.parsing import parse, shown, validated, value_at
+from streamquake.topologies.parsing import parse, validate_data, value_at, value_text
 from streamquake.topologies.problems import Problem, did_you_mean
 from streamquake.topologies.registry import Registry
 from streamquake.topologies.yaml_document import Document, Place
@@ -96,14 +96,14 @@ def step_of(document: Document, at: Place, engine: str | None) -> tuple[Step | N
     name, problems = _fault_name(document, at, entry)
     problems += wrong
     rest = {key: value for key, value in entry.items() if key in StepSource.model_fields}
-    source, wrong = validated(StepSource, rest, document, at)
+    source, wrong = validate_data(StepSource, rest, document, at)
     problems += wrong
     if source is not None and source.when is not None and entry.get("when") is not source.when:
         problems += trigger_problems(document, (*at, "when"), source.when)
     if name is None:
         return None, problems
     params = {} if entry[name] is None else entry[name]
-    problems += validated(faults[name], params, document, (*at, name))[1]
+    problems += validate_data(faults[name], params, document, (*at, name))[1]
     if source is None or not isinstance(params, Mapping):
         return None, problems
     step = Step(
@@ -128,7 +128,7 @@ def _for_engine(
     problems: Problems = []
     found: dict[str, TriggerSpec | None] = {}
     for name, given in by_engine.items():
-        when, wrong = validated(TriggerSpec, given, document, (*place, name))
+        when, wrong = validate_data(TriggerSpec, given, document, (*place, name))
         found[name] = when
         problems += wrong
         if when is not None:
@@ -194,7 +194,7 @@ def workload_of(document: Document) -> tuple[Workload | None, Problems]:
     at: Place = ("workload",)
     problems: Problems = []
     if len(named) != 1:
-        message = f"expected one workload by name, got {shown(list(named))}"
+        message = f"expected one workload by name, got {value_text(list(named))}"
         problems.append(document.problem(at, f"{message}; known: {', '.join(workloads)}"))
     workload = None
     for name, params in named.items():
@@ -210,7 +210,7 @@ def _member(
     if name not in members:
         message = f'no {members.kind} is called "{name}"{did_you_mean(name, members)}'
         return None, [document.problem(at, message)]
-    return validated(members[name], params or {}, document, at)
+    return validate_data(members[name], params or {}, document, at)
 
 
 def source_of(document: Document) -> tuple[ExperimentSource | None, Problems]:

@@ -34,12 +34,12 @@ from streamquake.harness.experiment.restart_validation import whole_params
 from streamquake.harness.experiment.schedule_drawing import drawn_steps
 from streamquake.harness.experiment.validation import broken_rules
 from streamquake.harness.reconcile.reading.record_format import with_schemas
-from streamquake.topologies.base_documents import KEY, layered
+from streamquake.topologies.base_documents import KEY, merge_with_base
 from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.model import Topology
 from streamquake.topologies.named_files import JOBS, find_file, read_text
-from streamquake.topologies.parsing import parse, shown
+from streamquake.topologies.parsing import parse, value_text
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 from streamquake.topologies.templates import promise_mark, promise_text, render
 from streamquake.topologies.yaml_document import (
@@ -92,7 +92,7 @@ def experiment_of(
 ) -> Experiment:
     """The experiment of a document whose file is in `beside`, with the current names of faults.
     Raises BadInput."""
-    layers = layered(document, lambda name: _base(name, beside))
+    layers = merge_with_base(document, lambda name: _base(name, beside))
     return with_current_names(_parsed(layers, beside=beside, sets=sets, seed=seed))
 
 
@@ -172,7 +172,7 @@ class _ExperimentParser:
         if seed is None:
             seed = secrets.randbelow(LARGEST_SEED) if source.seed is None else source.seed
         elif not 0 <= seed <= SEED_LIMIT:
-            message = f"expected a seed from 0 to {SEED_LIMIT}, got {shown(seed)}"
+            message = f"expected a seed from 0 to {SEED_LIMIT}, got {value_text(seed)}"
             self.problems.append(Problem(file=self._document.file, path="seed", message=message))
             return None, self.problems
         experiment = Experiment(
@@ -217,7 +217,7 @@ class _ExperimentParser:
             origins = _below(document.origins, "topology")
             document = replace(document, data=value, lines=lines, origins=origins)
             try:
-                document = layered(document, lambda name: find_topology(name, self._beside))
+                document = merge_with_base(document, lambda name: find_topology(name, self._beside))
             except BadInput as error:
                 self.problems += error.problems
                 return None

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from streamquake.reports.record.secret_settings import without_secret
 from streamquake.topologies.model import Scalar
-from streamquake.topologies.parsing import fields_at, kind_at, shown, value_at
+from streamquake.topologies.parsing import fields_at, kind_at, value_at, value_text
 from streamquake.topologies.problems import Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place, parse_value, path_text
 
@@ -85,7 +85,7 @@ def _next(here: Any, model: type[BaseModel], place: Place, rest: str) -> tuple[s
         return _next_index(here, place, rest)
     if here is not None and not isinstance(here, Mapping):
         raise ValueError(
-            f"{path_text(place)} is {shown(here)} and has no keys below it; set it whole"
+            f"{path_text(place)} is {value_text(here)} and has no keys below it; set it whole"
         )
     fields = fields_at(model, place)
     known = {*fields, *(here or {})}

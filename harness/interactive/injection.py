@@ -15,7 +15,7 @@ from streamquake.faults.schedule.target import parse_target, resolve
 from streamquake.harness.experiment.validation import fault_target_problem
 from streamquake.harness.interactive.session import ClusterSession
 from streamquake.harness.interrupts import Interrupted
-from streamquake.topologies.parsing import validated
+from streamquake.topologies.parsing import validate_data
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 from streamquake.topologies.yaml_document import Document, parse_value
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from streamquake.topologies.parameters import parameters
-from streamquake.topologies.parsing import shown
+from streamquake.topologies.parsing import value_text
 
 COMMAND = "python -m streamquake.harness.reference"
 GENERATED = f"Generated from the code by `{COMMAND}`; a test compares."

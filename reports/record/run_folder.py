@@ -24,7 +24,7 @@ from streamquake.reports.record import atomic_files
 from streamquake.reports.record.record_json import loads
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.secret_settings import hidden
-from streamquake.topologies.named_files import is_file, shortened
+from streamquake.topologies.named_files import is_file, shorten
 from streamquake.topologies.problems import bad_input
 
 MANIFEST_SCHEMA = 1
@@ -176,7 +176,7 @@ def _not_one(wanted: str, matching: list[str], runs: Mapping[str, RunFolder]) ->
         return f'{len(matching)} runs begin with "{wanted}": {listed}; give more of the name'
     if not runs:
         return f'no run is called "{wanted}": there are no runs here; another folder is `--out DIR`'
-    wanted = shortened(wanted)
+    wanted = shorten(wanted)
     near = difflib.get_close_matches(wanted, runs, n=NEAR, cutoff=0.5) or list(runs)[:NEAR]
     known = ", ".join(near)
     return f'no run is called "{wanted}"; near or newest: {known}; all: `streamquake list runs`'

@@ -242,7 +242,7 @@ def test_a_process_that_cannot_load_the_agent_is_an_error(
 
 
 def answer_always(runtime: FakeRuntime, answer: ExecResult) -> None:
-    """Let every listener give this answer."""
+    """Let every listener send this answer."""
 
     def respond(spec: ContainerSpec, argv: list[str]) -> ExecResult | None:
         return answer if CONVERSE in argv else None

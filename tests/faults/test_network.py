@@ -23,7 +23,7 @@ from streamquake.faults.catalogue.stall_link import StallLink
 from streamquake.faults.fault import Fault
 from streamquake.faults.injection.injection import InjectionResult
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.faults.mechanisms.netfilter import INSPECT, PROBED, chain_named, remove_chain
+from streamquake.faults.mechanisms.netfilter import INSPECT, PROBED, chain_name, remove_chain
 from streamquake.faults.schedule.target import parse_target, resolve
 from streamquake.reports.record.event import PROBE_ALONE, SYSTEM
 from tests.fakes import WIDE, FakeToxiproxy, fake_cluster, use_proxy
@@ -116,7 +116,7 @@ def test_a_partition_with_half_its_rules_is_neither_in_effect_nor_healed() -> No
     pair = _target(cluster, PAIR)
     baseline = fault.baseline(cluster, pair)
     fault.inject(cluster, pair)
-    chain = chain_named(fault.name, pair.name, fault.model_dump_json())
+    chain = chain_name(fault.name, pair.name, fault.model_dump_json())
     remove_chain(cluster.runtime, cluster.node("kafka/broker-1").container, chain)
 
     evidence = fault.evidence(cluster, pair, baseline)

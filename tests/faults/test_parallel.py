@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from streamquake.faults.mechanisms.parallel import at_once
+from streamquake.faults.mechanisms.parallel import run_in_parallel
 
 MANY = 40
 """More than a pool has threads by itself, on any machine."""
@@ -20,7 +20,7 @@ def test_all_items_are_processed_in_parallel_and_returned_in_order(count: int) -
         barrier.wait(timeout=60)
         return f"at {place}"
 
-    assert at_once(act, range(count)) == [f"at {place}" for place in range(count)]
+    assert run_in_parallel(act, range(count)) == [f"at {place}" for place in range(count)]
 
 
 def test_the_first_failure_is_raised_after_all_actions_have_ended() -> None:
@@ -32,5 +32,5 @@ def test_the_first_failure_is_raised_after_all_actions_have_ended() -> None:
         ended.append(place)
 
     with pytest.raises(RuntimeError, match="no 1"):
-        at_once(act, range(4))
+        run_in_parallel(act, range(4))
     assert sorted(ended) == [0, 3]

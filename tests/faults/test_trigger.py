@@ -220,7 +220,7 @@ def test_a_trigger_has_a_readable_text() -> None:
 
 
 def test_a_trigger_that_did_not_fire_has_a_reason() -> None:
-    """The whole message about a trigger that never fired."""
+    """The complete message about a trigger that never fired."""
     assert (
         trigger(after_s=2.0).unfired_reason() == "the moment 2 s after steady state was not reached"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamquake.topologies.model import Topology
-from streamquake.topologies.parsing import fields_at, parse, shown
+from streamquake.topologies.parsing import fields_at, parse, value_text
 from streamquake.topologies.yaml_document import parse_document
 
 VALID = """\
@@ -138,8 +138,8 @@ def test_no_model_is_returned_without_valid_parts() -> None:
 
 
 def test_long_values_are_shortened() -> None:
-    assert len(shown("x" * 500)) == 60
-    assert shown(None) == "nothing"
+    assert len(value_text("x" * 500)) == 60
+    assert value_text(None) == "nothing"
 
 
 def test_fields_of_nested_models_are_known() -> None:

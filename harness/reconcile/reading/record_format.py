@@ -18,7 +18,7 @@ from pydantic import Field
 
 from streamquake.harness.reconcile.reading.format import Format, Schema, formats, formats_where
 from streamquake.topologies.model import Model
-from streamquake.topologies.named_files import shortened
+from streamquake.topologies.named_files import shorten
 from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place
 
@@ -68,7 +68,7 @@ def with_schemas(
         try:
             texts[number] = given if "\n" in given else kind.schema_text(folder / given)
         except OSError as error:
-            message = f"{shortened(str(folder / given))} cannot be read: {error.strerror}"
+            message = f"{shorten(str(folder / given))} cannot be read: {error.strerror}"
             problems.append(document.problem(place, message))
     if problems:
         return found, problems

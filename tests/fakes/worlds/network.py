@@ -224,7 +224,7 @@ class Network:
         link = self._link_of(here, at)
         path = next((p for p in self._cluster.links.paths if p.name == link), None)
         proxy = self._cluster.links
-        peer = self._runtime.containers[proxy.proxy_container] if path else self._at(ip)
+        peer = self._runtime.containers[proxy.proxy_container] if path else self._container_at(ip)
         syn = Packet(
             source=here.spec.ip or "",
             target=proxy.proxy_ip if path else ip,
@@ -263,7 +263,7 @@ class Network:
                 return path.name
         return None
 
-    def _at(self, ip: str) -> FakeContainer | None:
+    def _container_at(self, ip: str) -> FakeContainer | None:
         found = (c for c in self._runtime.containers.values() if c.spec.ip == ip)
         return next(found, None)
 

@@ -68,7 +68,9 @@ class Resources:
     def answer(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         if spec.labels.get(labels.NODE) == KEEPER_NODE:
             return self._in_keeper(argv)
-        node = next((n for n in self._cluster.nodes.values() if self._is(n, spec)), None)
+        node = next(
+            (n for n in self._cluster.nodes.values() if self._is_container_of(n, spec)), None
+        )
         if node is None or list(argv[:2]) != ["sh", "-c"]:
             return None
         container = self._runtime.containers[node.container]
@@ -86,7 +88,7 @@ class Resources:
         act = acts.get(argv[2])
         return None if act is None else act(self.machine(node), container, argv[4:])
 
-    def _is(self, node: Node, spec: ContainerSpec) -> bool:
+    def _is_container_of(self, node: Node, spec: ContainerSpec) -> bool:
         found = self._runtime.containers.get(node.container)
         return found is not None and found.spec is spec
 
