@@ -1,4 +1,4 @@
-"""What a fault is: a disturbance, the evidence of its effect, and its heal.
+"""A fault: a disturbance, the evidence of its effect, and its heal.
 
 A fault is one file in `faults/catalogue/`: a frozen model whose fields are its YAML parameters
 (units in the names), a `name`, and four methods. The harness does everything else, the same way for
@@ -29,7 +29,7 @@ TargetKind = Literal["nodes", "links", "pairs", "workload", "job"]
 
 @dataclass(frozen=True, kw_only=True)
 class LinkTarget:
-    """A whole link as a target: every node pair's path of it."""
+    """A whole link as a target: the paths of all its node pairs."""
 
     name: str
     paths: tuple[LinkPath, ...]
@@ -54,7 +54,7 @@ class PairTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadTarget:
-    """The load of the run, for what disturbs the data."""
+    """The load of the run, for data faults."""
 
     steering: SteerableLoad
     name: str = "the workload"
@@ -70,7 +70,7 @@ class JobTarget:
 
 Target = Node | LinkTarget | PairTarget | WorkloadTarget | JobTarget
 TargetT = TypeVar("TargetT", bound=Target, default=Any)
-"""The kind of target of a fault; `Any` for a fault that was found by its name: the loader has
+"""The kind of target of a fault; `Any` for a fault that was found by its name, where the loader has
 checked that the targets fit the fault."""
 
 
@@ -128,12 +128,13 @@ class Fault(Model, Generic[TargetT]):
 
     name: ClassVar[str]
     former_names: ClassVar[tuple[str, ...]] = ()
-    """Its former names: records and experiments with them stay readable."""
+    """Its former names; records and experiments that contain them stay readable."""
     target_kind: ClassVar[TargetKind]
     """The kind of target it is injected into."""
     touches: ClassVar[str]
     """What it disturbs (`process`, `link`, `cpu`, `disk`, …); two faults that touch the same thing
-    of one target do not overlap. `process` keeps the node itself down: nothing else starts it."""
+    of one target do not overlap. A fault that touches `process` keeps the node down, so nothing
+    else restarts it."""
     engines: ClassVar[tuple[str, ...]] = ()
     """The engines whose nodes it can be injected into; empty for any."""
     one_by_one: ClassVar[bool] = False
@@ -175,8 +176,8 @@ class Fault(Model, Generic[TargetT]):
         return {}
 
     def baseline(self, cluster: Cluster, target: TargetT) -> Mapping[str, Any]:
-        """What is measured before the injection, for the evidence to compare with: plain data,
-        stored with the intent. May be measured some seconds before the injection."""
+        """The values before the injection, with which the evidence is compared: plain data, stored
+        with the intent. May be measured some seconds before the injection."""
         return {}
 
     def inject(self, cluster: Cluster, target: TargetT) -> InjectionTimes:
@@ -184,9 +185,8 @@ class Fault(Model, Generic[TargetT]):
         raise NotImplementedError
 
     def evidence(self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]) -> Evidence:
-        """Observe whether the fault is in effect on the target now. Must also work in another
-        process than the one that injected it. With an empty baseline it is as exact as is possible
-        without one."""
+        """Observe whether the fault is in effect on the target now. Must also work in a process
+        that did not inject the fault. With an empty baseline it is as exact as possible."""
         raise NotImplementedError
 
     def heal(

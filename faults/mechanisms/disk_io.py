@@ -24,7 +24,7 @@ while read -r device folder rest; do [ "$device" != "$1" ] || break; done < /pro
 set -- "$folder" "$2"
 {WRITE}
 """
-"""The same into the folder where device $1 is mounted."""
+"""Writes $2 blocks into the folder where device $1 is mounted."""
 DURATION = re.compile(r"copied, ([\d.e-]+) s")
 FAILED = re.compile(r"dd: .*")
 WRITE_LIMIT_S = 30

@@ -1,4 +1,4 @@
-"""The steps inside a TaskManager's JVM at which faults act: the method of Flink for each.
+"""The steps inside a TaskManager's JVM at which faults act, and the method of Flink for each.
 
 Classes, methods and fields are those of Flink 1.20 and 2.2. If a method serves an operator, the
 operator's metric variables contain its name and subtask. If a method serves a whole task, the

@@ -1,5 +1,5 @@
-"""When an event of the system happened: by its own time stamp where it has one, else by the time of
-its observation.
+"""The moment of an event of the system: its own time stamp if it has one, else the time of its
+observation.
 
 Events are observed by polling, so they are recorded later than they happen. Whether a fault was
 injected in time is judged by the system's own clock wherever an event has its stamp.

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 SERIES: Mapping[str, str] = {
     "lag": "records of the input that the job has not committed as read",
-    "sent_per_s": "records acknowledged to the workload, a second",
-    "output_per_s": "committed records of an output, a second",
+    "sent_per_s": "records acknowledged to the workload, per second",
+    "output_per_s": "committed records of an output, per second",
     "checkpoint_duration_ms": "end-to-end duration of the checkpoint that completed last",
-    "records_in_per_s": "records that a task reads, a second",
-    "records_out_per_s": "records that a task writes, a second",
+    "records_in_per_s": "records that a task reads, per second",
+    "records_out_per_s": "records that a task writes, per second",
     "pending_records": "records that the source has not read yet",
     "late_records_dropped": "records that windows dropped as too late, since the attempt began",
     "sink_latency_ms": "the slowest sink's last send",

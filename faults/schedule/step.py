@@ -33,7 +33,7 @@ GOES_WITH = {
 
 
 class TriggerSpec(Model):
-    """A trigger, counted from steady state on: exactly one of the first five keys."""
+    """A trigger, which waits from steady state on: exactly one of the first five keys."""
 
     after_s: Seconds | None = None
     """Seconds after steady state."""
