@@ -41,6 +41,11 @@ BETTER = {
     r"hands? over": "pass, queue, record",
     r"at every turn": "each time",
     r"sabotage": "a broken judge, a removed step",
+    r"hopeless": "impossible",
+    r"toothless": "without an effect",
+    r"lift(s|ed|ing)?": "remove, heal",
+    r"covered by itself": "covered automatically",
+    r"aim(s|ed)? at": "target",
 }
 """Regular expression of whole words -> what an engineer of the field would write."""
 EXCEPTIONS = {

@@ -51,7 +51,7 @@ def inject_now(
     baselines = baselines_of(fault, session.cluster, targets)
     with session.intents.exclusive():
         _reject_disturbed(session, fault, names)
-        intent = session.intents.intend(
+        intent = session.intents.write_intent(
             step=0, fault=fault, target=target, names=names, baselines=baselines
         )
     try:
@@ -71,9 +71,11 @@ def hold(
     clock = session.cluster.clock
     until_ns = clock.now_ns() + int(seconds * 1e9)
     with suppress(Interrupted):
-        while intent in session.intents.open() and (left_ns := until_ns - clock.now_ns()) > 0:
+        while (
+            intent in session.intents.open_intents() and (left_ns := until_ns - clock.now_ns()) > 0
+        ):
             clock.sleep(min(POLL_EVERY_S, left_ns / 1e9))
-    if intent not in session.intents.open():
+    if intent not in session.intents.open_intents():
         return None
     return undo(intent, session.cluster, session.intents, limit_s=limit_s)
 
@@ -83,7 +85,7 @@ def heal_faults(
 ) -> list[tuple[Intent, InjectionResult]]:
     """Heal the open faults with these names or ids (all if `names` is empty), newest first. A
     failed heal does not stop the others. Raises BadInput for an unknown name or id."""
-    selected = _open_intents(session.intents.open(), names)
+    selected = _open_intents(session.intents.open_intents(), names)
     return [
         (intent, undo(intent, session.cluster, session.intents, limit_s=limit_s))
         for intent in reversed(selected)
@@ -133,7 +135,7 @@ def _reject_disturbed(session: ClusterSession, fault: Fault, names: Sequence[str
 
 def _conflicting(session: ClusterSession, fault: Fault, names: Sequence[str]) -> Intent | None:
     """An open fault that disturbs one of the targets in the same way; None if there is none."""
-    for intent in session.intents.open():
+    for intent in session.intents.open_intents():
         if intent.build_fault().touches == fault.touches and set(names) & set(intent.names):
             return intent
     return None
@@ -153,7 +155,7 @@ def _fault(name: str, parameters: Sequence[str]) -> Fault:
         except ValueError as error:
             problems.append(Problem(file=parameter, message=str(error)))
     kind = faults[faults.current_name(name)]
-    fault, invalid = validated(kind, values, Document(file=name, data=values), ())
+    fault, invalid = validate_data(kind, values, Document(file=name, data=values), ())
     if fault is None or problems or invalid:
         raise BadInput([*problems, *invalid])
     return fault

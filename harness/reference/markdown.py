@@ -39,7 +39,7 @@ def _field(parameter: Mapping[str, Any], doc: str) -> str:
     # A part with keys has a section, which shows their defaults.
     has_default = default not in (None, "", (), {}) and not isinstance(default, dict)
     needed = ", needed" if parameter["required"] else ""
-    unless = f", {shown(default)} unless given" if has_default else ""
+    unless = f", {value_text(default)} unless given" if has_default else ""
     entry = f"- `{parameter['name']}`: {parameter['type']}{needed}{unless}"
     return wrapped(f"{entry}. {doc}" if doc else entry, "  ")
 

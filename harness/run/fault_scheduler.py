@@ -206,7 +206,7 @@ class FaultScheduler:
             trigger = {} if event is None else {"trigger_index": event.index}
             params = dict(run.step.params)
             self._record(run, Action.FAULT_CALLED, Kind.INVOKE, params=params, **trigger)
-            run.intent = self._intents.intend(
+            run.intent = self._intents.write_intent(
                 step=run.number,
                 fault=run.fault,
                 target=run.step.target,

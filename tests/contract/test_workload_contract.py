@@ -31,7 +31,7 @@ def wrong_plan(workload: Workload) -> Iterator[str]:
         yield f"it writes to {dict(topics)}"
 
 
-def wrong_notes(workload: Workload) -> Iterator[str]:
+def problems_without_sends(workload: Workload) -> Iterator[str]:
     """Of a run that broke off before it sent anything nothing is wrong with the notes."""
     yield from workload.send_problems(History([]))
 
@@ -44,7 +44,7 @@ def violations(kind: type[Workload]) -> list[str]:
         *accepts_unknown_parameter(workload),
         *lost_in_json(workload),
         *wrong_plan(workload),
-        *problems_without_notes(workload),
+        *problems_without_sends(workload),
     ]
 
 

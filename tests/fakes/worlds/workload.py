@@ -49,7 +49,7 @@ class FakeLoad:
         self._clock = clock
         self._workload = workload
         self._began_ns = clock.now_ns()
-        self._looked_ns = self._began_ns
+        self._sent_until_ns = self._began_ns
         self._change_log = WorkloadChangeLog(partial(workload.load_definition, 1), self._began_ns)
         self._pace = Pace(workload.rate_per_s, self._began_ns)
         self._next = 0
@@ -78,9 +78,9 @@ class FakeLoad:
             "finished": self.finished,
         }
 
-    def _apply(self, apply_change: ScheduledChange) -> int:
+    def _apply(self, change: ScheduledChange) -> int:
         now_ns = self._now_ns()
-        if not self.ignores_changes and self._change_log.apply_change(apply_change, now_ns):
+        if not self.ignores_changes and self._change_log.apply_change(change, now_ns):
             rate_per_s = self._workload.rate_per_s * self._change_log.factor()
             self._pace.change(min(rate_per_s, self.accepts_per_s), self._next, now_ns)
         return self._next
@@ -89,9 +89,9 @@ class FakeLoad:
         return self._clock.now_ns() + AGE_NS
 
     def _send_due(self) -> None:
-        while self._looked_ns < self._now_ns():
-            self._looked_ns = min(self._looked_ns + MARK_NS, self._now_ns())
-            due = min(self._pace.due(self._looked_ns), self._workload.records)
+        while self._sent_until_ns < self._now_ns():
+            self._sent_until_ns = min(self._sent_until_ns + MARK_NS, self._now_ns())
+            due = min(self._pace.due(self._sent_until_ns), self._workload.records)
             for record in self._change_log.definition.between(self._next, due):
                 self._change_log.acknowledged(
                     record.index, self._change_log.current_interval, AcknowledgedMessage(record)

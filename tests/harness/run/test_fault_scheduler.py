@@ -111,7 +111,7 @@ def test_a_step_is_injected_verified_healed_and_verified_again(tmp_path: Path) -
     effect, healed = history.of(Action.FAULT_IN_EFFECT, Action.FAULT_HEALED)
     assert effect.value["seen_ns"] >= 2e9
     assert healed.value["called_ns"] - effect.value["seen_ns"] >= 1e9
-    assert testbed.intents.open() == ()
+    assert testbed.intents.open_intents() == ()
 
 
 def test_a_step_is_injected_on_its_event(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_step_whose_trigger_never_fires_is_skipped_with_the_reason(tmp_path: P
     )
     (skipped,) = testbed.run().of(Action.FAULT_SKIPPED)
     assert "observed 0 of 1 times" in skipped.value["reason"]
-    assert testbed.intents.open() == ()
+    assert testbed.intents.open_intents() == ()
 
 
 def test_a_step_on_a_target_disturbed_in_the_same_way_is_skipped(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_fault_without_effect_is_recorded_and_undone_at_once(tmp_path: Path) -
     testbed.cluster.links.proxy.busy = False  # type: ignore[union-attr]
     history = testbed.run()
     assert actions_of(history)[:3] == ["fault called", "fault not in effect", "heal called"]
-    assert testbed.intents.open() == ()
+    assert testbed.intents.open_intents() == ()
 
 
 def test_heal_all_heals_every_fault_in_effect_at_any_time(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_heal_all_heals_every_fault_in_effect_at_any_time(tmp_path: Path) -> Non
     testbed.scheduler.heal_all()
     states = {testbed.cluster.state(node).status for node in testbed.cluster.nodes.values()}
     assert states == {ContainerStatus.RUNNING}
-    assert testbed.intents.open() == ()
+    assert testbed.intents.open_intents() == ()
 
 
 ACKNOWLEDGED = ("checkpoint triggered", "checkpoint acknowledged")
@@ -217,7 +217,7 @@ def test_a_missed_window_is_tried_again_at_the_next_one(tmp_path: Path) -> None:
     assert len(history.of(Action.FAULT_CALLED)) == 2
     assert len(history.of(Action.FAULT_MISSED_WINDOW)) == 1
     assert FaultMissedWindow not in last_attempt(history, 0)
-    assert testbed.intents.open() == ()
+    assert testbed.intents.open_intents() == ()
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_an_effect_that_ends_before_its_heal_is_recorded_with_its_moments(
     assert ended.at_ns < healed.at_ns
     assert healed.at_ns >= effect.value["seen_ns"] + 14e9
     assert "before the heal" in ended.value["reason"]
-    assert testbed.intents.open() == ()
+    assert testbed.intents.open_intents() == ()
 
 
 def test_a_long_fault_is_verified_every_few_seconds_and_once_before_its_heal(
@@ -595,7 +595,7 @@ def test_a_failed_heal_is_tried_once_more_and_recorded(
     reasons = {e.value["reason"] for e in history.of(Action.FAULT_NOT_HEALED)}
     assert reasons == {"RuntimeError: still paused"}
     assert len(tries) == 2
-    assert len(testbed.intents.open()) == 1
+    assert len(testbed.intents.open_intents()) == 1
 
 
 def test_a_heal_that_failed_at_first_succeeds_at_the_end(
@@ -618,7 +618,7 @@ def test_a_heal_that_failed_at_first_succeeds_at_the_end(
         "heal called",
         "fault healed",
     ]
-    assert testbed.intents.open() == ()
+    assert testbed.intents.open_intents() == ()
 
 
 def test_the_schedule_reports_what_it_waits_for(tmp_path: Path) -> None:
@@ -788,7 +788,7 @@ def test_heal_all_does_not_wait_for_baselines_or_checks(
         testbed.loop.tick()
     testbed.scheduler.heal_all()
     testbed.loop.tick()
-    assert testbed.intents.open() == ()
+    assert testbed.intents.open_intents() == ()
     assert not end.is_set()
     assert len(started) == 2
     end.set()
@@ -811,7 +811,7 @@ def test_many_steps_are_injected_checked_and_healed_at_the_same_time(
         return result
 
     def undo(intent: Intent, cluster: Cluster, log: IntentLog, *, limit_s: float) -> Any:
-        log.healed(intent)
+        log.record_heal(intent)
         return return_together(done)
 
     done = InjectionResult(done=True, called_ns=0, seen_ns=0)

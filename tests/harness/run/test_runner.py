@@ -259,7 +259,7 @@ def test_an_interrupted_run_is_healed_judged_and_removed(stage: Stage) -> None:
     assert results.outcome == Outcome.UNDECIDED
     assert results.faults[0].in_effect
     assert results.faults[0].healed
-    assert IntentLog(stage.folder.intents).open() == ()
+    assert IntentLog(stage.folder.intents).open_intents() == ()
     assert stage.leftovers() == 0
 
 
