@@ -2,9 +2,9 @@
 engines.
 
 For each pair of nodes of a link there is a proxy. In the network namespace of the *from* node a NAT
-rule sends connections for `to:port` to that proxy instead; addresses, host names and settings of
-the engines stay as they are, so any image works. Rules live in the node's namespace and end with
-it; a restarted node gets them again before its process can connect.
+rule redirects connections to `to:port` to that proxy; addresses, host names and settings of the
+engines are unchanged, so any image works. The rules are in the node's network namespace and end
+with it; a restarted node gets them again before its process can connect.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LinkPath:
 
 
 def paths_of(topology: Topology) -> tuple[LinkPath, ...]:
-    """Every node pair of every link; a node has no path to itself."""
+    """The path of every node pair of every link; a node has no path to itself."""
     nodes = topology.nodes()
     pairs = [
         (name, link, source, target)
@@ -100,7 +100,7 @@ class Links:
         """The paths of every link from one node to another."""
         return tuple(p for p in self.paths if (p.source, p.target) == (source, target))
 
-    def start(self, marks: Mapping[str, str], addresses: Iterator[str]) -> None:
+    def start(self, run_labels: Mapping[str, str], addresses: Iterator[str]) -> None:
         """Start the proxy container and create every proxy; without links, nothing."""
         if not self.paths:
             return
@@ -108,7 +108,7 @@ class Links:
         for attempt in range(5):
             port = free_port()
             try:
-                self.proxy_container = self._cluster.runtime.start(self._spec(marks, port))
+                self.proxy_container = self._cluster.runtime.start(self._spec(run_labels, port))
                 break
             except PortTaken:
                 if attempt == 4:
@@ -154,7 +154,7 @@ class Links:
         """Bytes that the connections of some paths have carried, both ways.
 
         The proxy's own counters grow only when a connection closes, and an engine's connections
-        live as long as its job: the open ones are asked of the kernel, in the proxy's namespace.
+        live as long as its job. So the kernel's counters of the open ones are added.
         """
         assert self.proxy is not None
         closed = self.proxy.bytes_passed([path.name for path in paths])
@@ -173,7 +173,7 @@ class Links:
         return listed.output
 
     def target_ip(self, path: LinkPath) -> str:
-        """The address that a path leads to, also while its node is still being started."""
+        """The address of a path's target node, also while that node is still being started."""
         return self._cluster.ip_of(path.target)
 
     def remove_toxic(self, path: LinkPath, name: str) -> bool:
@@ -200,8 +200,8 @@ class Links:
 
     def find(self) -> None:
         """Find the proxy of a cluster that another process started."""
-        marks = {labels.RUN: self._cluster.run_id, labels.NODE: PROXY_NODE}
-        for found in self._cluster.runtime.find(marks):
+        run_labels = {labels.RUN: self._cluster.run_id, labels.NODE: PROXY_NODE}
+        for found in self._cluster.runtime.find(run_labels):
             self.proxy_container = found.id
             self.proxy_ip = found.labels[labels.ADDRESS]
             self._use(int(found.labels[labels.PORTS].split(":")[1]))
@@ -209,13 +209,13 @@ class Links:
     def _use(self, port: int) -> None:
         self.proxy = Toxiproxy(f"http://127.0.0.1:{port}")
 
-    def _spec(self, marks: Mapping[str, str], port: int) -> ContainerSpec:
+    def _spec(self, run_labels: Mapping[str, str], port: int) -> ContainerSpec:
         return ContainerSpec(
             name=self._cluster.container_name("toxiproxy"),
             image=recipe("toolbox").tag,
             command=("toxiproxy-server", "-host", "0.0.0.0", "-proxy-metrics"),
             labels={
-                **marks,
+                **run_labels,
                 labels.NODE: PROXY_NODE,
                 labels.PORTS: f"{ADMIN_PORT}:{port}",
                 labels.ADDRESS: self.proxy_ip,
@@ -229,6 +229,6 @@ class Links:
         )
 
 
-def _nat(*words: str) -> str:
-    """One call of iptables on the table of address translations."""
-    return " ".join(["iptables", "-w", "-t", "nat", *words])
+def _nat(*arguments: str) -> str:
+    """One call of iptables on the NAT table."""
+    return " ".join(["iptables", "-w", "-t", "nat", *arguments])

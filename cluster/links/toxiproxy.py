@@ -28,7 +28,7 @@ class ToxiproxyError(StreamquakeError):
 
 
 class Toxiproxy:
-    """One server of proxies."""
+    """One Toxiproxy server and its proxies."""
 
     def __init__(self, url: str, deadline_s: float = DEADLINE_S) -> None:
         self._url = url
@@ -66,7 +66,7 @@ class Toxiproxy:
     def bytes_passed(self, proxies: Collection[str]) -> int:
         """Bytes that some proxies together have passed, both ways, by the server's counters.
 
-        It counts a connection when that has closed.
+        The server adds a connection's bytes when the connection has closed.
         """
         text = self._request("GET", "/metrics").text
         counter = re.compile(r'^toxiproxy_proxy_sent_bytes_total{.*proxy="(.*?)".*} (\S+)$', re.M)

@@ -1,7 +1,7 @@
 """The kernel's counters of a link's connections, in the namespace of its proxy.
 
-Every connection of a link is two: from the source to the proxy, and from the proxy to the target.
-Bytes that are received on one and delivered on the other have passed.
+Every connection of a link consists of two: from the source to the proxy, and from the proxy to the
+target. Bytes that were received on the one and delivered on the other have passed the link.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 from streamquake.cluster.links.links import LinkPath, Links
 
 Direction = Literal["upstream", "downstream"]
-"""Upstream leads from a link's source to its target."""
+"""Upstream is from a link's source to its target."""
 
 SOCKET = re.compile(r"^\S+\s+\S+\s+\S*:(\d+)\s+\[?(?:::ffff:)?([\d.]+)\]?:(\d+)\s(.*)$", re.M)
 COUNTER = re.compile(r"\b(bytes_sent|bytes_acked|bytes_received|data_segs_out):(\d+)")
@@ -22,7 +22,7 @@ COUNTER = re.compile(r"\b(bytes_sent|bytes_acked|bytes_received|data_segs_out):(
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionCounters:
-    """The counters of connections: bytes received, bytes the far end has acknowledged, bytes and
+    """The counters of connections: bytes received, bytes that the peer has acknowledged, bytes and
     segments sent."""
 
     received: int = 0
@@ -40,14 +40,16 @@ class Traffic:
 
     def since(self, before: Traffic, direction: Direction) -> ConnectionCounters:
         """The traffic in one direction: received at one side, delivered and sent on the other."""
-        comes, goes = ("sources", "targets") if direction == "upstream" else ("targets", "sources")
-        arrived = _grown(getattr(before, comes), getattr(self, comes))
-        went = _grown(getattr(before, goes), getattr(self, goes))
+        source, target = (
+            ("sources", "targets") if direction == "upstream" else ("targets", "sources")
+        )
+        incoming = _growth(getattr(before, source), getattr(self, source))
+        outgoing = _growth(getattr(before, target), getattr(self, target))
         return ConnectionCounters(
-            received=arrived.received,
-            delivered=went.delivered,
-            sent=went.sent,
-            segments=went.segments,
+            received=incoming.received,
+            delivered=outgoing.delivered,
+            sent=outgoing.sent,
+            segments=outgoing.segments,
         )
 
 
@@ -58,13 +60,13 @@ def traffic_of(links: Links, paths: Sequence[LinkPath]) -> Traffic:
     sources, targets = {}, {}
     for port, peer_ip, peer_port, rest in SOCKET.findall(links.connections()):
         if port in near:
-            sources[f"{peer_ip}:{peer_port}"] = _counted(rest)
+            sources[f"{peer_ip}:{peer_port}"] = _counters(rest)
         elif (peer_ip, peer_port) in far:
-            targets[f"{port}>{peer_ip}:{peer_port}"] = _counted(rest)
+            targets[f"{port}>{peer_ip}:{peer_port}"] = _counters(rest)
     return Traffic(sources=sources, targets=targets)
 
 
-def _counted(text: str) -> ConnectionCounters:
+def _counters(text: str) -> ConnectionCounters:
     found = {name: int(number) for name, number in COUNTER.findall(text)}
     return ConnectionCounters(
         received=found.get("bytes_received", 0),
@@ -74,10 +76,10 @@ def _counted(text: str) -> ConnectionCounters:
     )
 
 
-def _grown(
+def _growth(
     before: Mapping[str, ConnectionCounters], after: Mapping[str, ConnectionCounters]
 ) -> ConnectionCounters:
-    """The sum over the connections that are still open, or new."""
+    """The growth of the counters since `before`, summed over the open connections."""
     totals = dict.fromkeys(asdict(ConnectionCounters()), 0)
     for peer, now in after.items():
         then = asdict(before.get(peer, ConnectionCounters()))
