@@ -44,17 +44,17 @@ class NodePlan:
 
 @dataclass(frozen=True, kw_only=True)
 class PortAllocator:
-    """The surroundings that an engine's plan may query before any container exists."""
+    """The published ports that an engine's plan needs before any container exists."""
 
     host: Callable[[NodeSpec, int], int]
     """The loopback port that publishes a node's port."""
-    by_hand: bool = False
-    """Whether users submit the jobs; the settings that a run gives with each job are then in the
-    cluster's own files."""
+    manual_jobs: bool = False
+    """Whether users submit the jobs manually. The settings that a run submits with each job are
+    then in the cluster's own files."""
 
 
 class Engine(Protocol):
-    """How one kind of system is run."""
+    """How one kind of system is deployed and queried."""
 
     name: str
 
@@ -72,11 +72,12 @@ class Engine(Protocol):
         ...
 
     def images(self, topology: Topology, service: str) -> tuple[str, ...]:
-        """The image kinds to build, as `kind` or `kind:version`; none for foreign images."""
+        """The image kinds to build, as `kind` or `kind:version`; none for images that the topology
+        names."""
         ...
 
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
-        """Nodes the engine needs beside the declared ones, such as a SQL gateway."""
+        """Nodes the engine needs in addition to the declared ones, such as a SQL gateway."""
         ...
 
     def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan: ...
@@ -88,7 +89,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class StartsAfter(Protocol):
-    """An engine whose nodes may end at once if others are not ready yet."""
+    """An engine whose nodes may end at once if other services are not ready yet."""
 
     def after(self, topology: Topology, service: str) -> tuple[str, ...]:
         """The services that must be ready before this one is started."""
@@ -109,14 +110,14 @@ class RunsJobs(Protocol):
     """An engine that runs jobs."""
 
     programs: tuple[str, ...]
-    """The kinds of programs it takes, by the fields of `JobSpec` that hold them."""
+    """The kinds of programs it runs, by the fields of `JobSpec` that hold them."""
 
     parts: Mapping[str, str]
-    """The generic roles -> the engine's own ones: `worker`, whose nodes run the tasks, and
-    `coordinator`, whose node plans and commits."""
+    """Generic role -> the engine's own role: `worker` for the nodes that run tasks, `coordinator`
+    for the node that plans and commits."""
 
     def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
-        """Whether a job with these settings of its own takes checkpoints."""
+        """Whether a job with these job settings takes checkpoints."""
         ...
 
     def submit(self, cluster: LiveCluster, service: str, job: JobSpec) -> str:
@@ -142,7 +143,7 @@ class RunsJobs(Protocol):
         measure: RecordSample,
         stop: threading.Event,
     ) -> None:
-        """Watch a job until `stop`: its states, tasks, checkpoints and metrics as notes."""
+        """Record a job's states, tasks, checkpoints and metrics until `stop`."""
         ...
 
     def cancel(self, cluster: LiveCluster, service: str, job: str) -> None: ...
@@ -150,7 +151,7 @@ class RunsJobs(Protocol):
 
 @runtime_checkable
 class ReportsPositions(Protocol):
-    """An engine that can report at once how far a job has read, without waiting for commits."""
+    """An engine that can report how far a job has read, without waiting for commits."""
 
     def positions(
         self, cluster: LiveCluster, service: str, job: str, topic: str
@@ -161,12 +162,12 @@ class ReportsPositions(Protocol):
 
 @runtime_checkable
 class KeepsOffsets(Protocol):
-    """An engine whose jobs commit their read offsets to a log of their own, to no consumer
+    """An engine whose jobs commit their read offsets to their own log instead of a consumer
     group."""
 
     def committed(self, cluster: LiveCluster, service: str, topic: str) -> Mapping[int, int]:
-        """Partition -> the next offset after the committed ones, as far as is known; missing:
-        nothing yet."""
+        """Partition -> the next offset after the last known committed one; a partition without a
+        known commit is missing."""
         ...
 
 
@@ -239,8 +240,8 @@ class Rescales(Protocol):
 
 
 RetainedState = Literal["checkpoint", "savepoint", "canonical"]
-"""The form in which a job's state outlives the job: its newest checkpoint, or a savepoint in the
-state backend's own format or in the canonical one."""
+"""What retains a job's state after its end: its newest checkpoint, or a savepoint in the state
+backend's native format or in the canonical format."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,7 +269,7 @@ class RestartsFromState(Protocol):
     def retained_state_problem(
         self, topology: Topology, service: str, config: Mapping[str, Any], keeping: RetainedState
     ) -> str | None:
-        """Why a job with these settings of its own retains no such state, or None."""
+        """Why a job with these job settings retains no such state, or None."""
         ...
 
     def end_and_retain_state(
@@ -281,9 +282,8 @@ class RestartsFromState(Protocol):
     def resume(
         self, cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: bool
     ) -> str:
-        """Submit a job that begins with the state at a path, which it owns from then on with
-        `claim`; returns its id, also of a job that failed at once. Raises JobRejected when there is
-        no such job."""
+        """Submit a job that restores the state at a path; with `claim` it owns the files from then
+        on. Returns its id, also if it failed at once. Raises JobRejected if no job was created."""
         ...
 
     def start_of(self, cluster: LiveCluster, service: str, job: str) -> JobStart:
@@ -293,24 +293,24 @@ class RestartsFromState(Protocol):
 
 @runtime_checkable
 class FindsRunningJobs(Protocol):
-    """An engine that can find its running job, also one that another process submitted."""
+    """An engine that can find its running job, whichever process submitted it."""
 
     def only_job(self, cluster: LiveCluster, service: str) -> str:
-        """The id of the one job that has not ended. Raises LookupError when there is not one."""
+        """The id of the one job that has not ended. Raises LookupError for none or several."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeDuty:
-    """A duty that one node of a role has at a time, such as leading a partition."""
+    """A function that one node of a role has at a time, such as leader of a partition."""
 
     role: str
     usage: str
-    """How it is written, such as `leader of partition N of TOPIC`."""
+    """Its notation in an experiment, such as `leader of partition N of TOPIC`."""
     pattern: str
-    """The regular expression that the written duty matches whole."""
+    """The regular expression for the whole notation."""
     among: int = 1
-    """How many nodes of the role there must be for one to have it."""
+    """The fewest nodes of the role for which one can have the duty."""
 
 
 @runtime_checkable
@@ -320,8 +320,8 @@ class KnowsDuties(Protocol):
     def duties(self) -> tuple[NodeDuty, ...]: ...
 
     def on_duty(self, cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
-        """The names of the nodes that have the duty at this moment. Raises LookupError when there
-        is none, with the reason."""
+        """The names of the nodes that have the duty at this moment. Raises LookupError with the
+        reason when there is none."""
         ...
 
 

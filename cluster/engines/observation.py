@@ -1,4 +1,4 @@
-"""The result of polling an engine: an event that has no time stamp yet."""
+"""The result of polling an engine: an event without a time stamp."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamquake.reports.record.event import Action, EventDraft, Kind
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """A change that was observed for the first time."""
+    """A change that a poll observed for the first time."""
 
     action: Action
     value: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The file of Docker Compose: the plans of the engines in its words, and the committed one."""
+"""The generated Docker Compose file, and the committed one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEPLOYED = [
     if all(service.endpoint is None for service in topology.services.values())
 ]
 WITHOUT_HEALTH_CHECK = {"spark-driver-1"}
-"""Answers nothing before it is given a program."""
+"""The driver answers nothing before it has a program."""
 
 
 def _document(**client: object) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def test_ports_are_on_loopback_at_their_own_number_or_the_next() -> None:
 
 
 @pytest.mark.usefixtures("echo_engine")
-def test_configuration_files_stand_in_the_document() -> None:
+def test_configuration_files_are_in_the_document() -> None:
     document = _document()
 
     mount = {"source": "echo-client-1-reached-at", "target": "/etc/echo/reached-at"}
@@ -67,16 +67,16 @@ def test_configuration_files_stand_in_the_document() -> None:
 
 
 @pytest.mark.usefixtures("echo_engine")
-def test_two_files_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_configuration_files_of_one_name_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, same = Echo.plan, {"/etc/echo/names": "", "/var/echo/names": ""}
-    monkeypatch.setattr(Echo, "plan", lambda *requested: replace(plan(*requested), files=same))
+    monkeypatch.setattr(Echo, "plan", lambda *arguments: replace(plan(*arguments), files=same))
 
     with pytest.raises(ValueError, match="echo/server-1: two configuration files of one name"):
         _document()
 
 
 @pytest.mark.usefixtures("echo_engine")
-def test_a_dollar_is_not_a_variable_of_compose() -> None:
+def test_a_dollar_in_a_setting_is_escaped() -> None:
     services = _document(env={"PRICE": "5$"}, cpus=0.5)["services"]
 
     assert services["echo-client-1"]["environment"] == {"PRICE": "5$$"}
@@ -84,24 +84,24 @@ def test_a_dollar_is_not_a_variable_of_compose() -> None:
     assert "$$SIG{CHLD}" in services["echo-server-1"]["command"][-1]
 
 
-def test_a_dollar_in_a_configuration_file_is_none_either() -> None:
+def test_a_dollar_in_a_configuration_file_is_escaped() -> None:
     broker = {"engine": "kafka", "nodes": {"broker": 1}, "config": {"a.b": "${c}"}}
-    made = Topology.model_validate({"name": "t", "services": {"k": broker}})
+    topology = Topology.model_validate({"name": "t", "services": {"k": broker}})
 
-    configs = yaml.safe_load(compose_document(made))["configs"]
+    configs = yaml.safe_load(compose_document(topology))["configs"]
     assert "a.b=$${c}\n" in configs["k-broker-1-server.properties"]["content"]
 
 
-def test_only_images_that_are_built_here_are_never_pulled() -> None:
+def test_only_built_images_are_never_pulled() -> None:
     for image, policy in (None, "never"), ("example/kafka:9", None):
         service = {"engine": "kafka", "image": image, "nodes": {"broker": 1}}
-        made = Topology.model_validate({"name": "t", "services": {"k": service}})
-        services = yaml.safe_load(compose_document(made))["services"]
+        topology = Topology.model_validate({"name": "t", "services": {"k": service}})
+        services = yaml.safe_load(compose_document(topology))["services"]
         assert services["k-broker-1"].get("pull_policy") == policy
 
 
 @pytest.mark.usefixtures("echo_engine")
-def test_other_roles_wait_for_the_first_one() -> None:
+def test_other_roles_wait_for_the_first_role() -> None:
     services = _document()["services"]
 
     started = {"condition": "service_started"}
@@ -112,7 +112,7 @@ def test_other_roles_wait_for_the_first_one() -> None:
     }
 
 
-def test_jobs_wait_until_what_they_use_answers() -> None:
+def test_flink_waits_for_the_health_of_the_services_it_uses() -> None:
     services = yaml.safe_load(compose_document(load_topology("flink-ha")))["services"]
 
     assert services["flink-jobmanager-2"]["depends_on"] == {
@@ -126,7 +126,7 @@ def test_jobs_wait_until_what_they_use_answers() -> None:
 
 
 @pytest.mark.parametrize("topology", DEPLOYED, ids=lambda topology: topology.name)
-def test_every_service_has_limits_and_a_health_check_and_none_waits_in_a_circle(
+def test_every_service_has_limits_and_a_health_check_and_waits_have_no_cycle(
     topology: Topology,
 ) -> None:
     document = yaml.safe_load(compose_document(topology))
@@ -144,4 +144,4 @@ def test_the_committed_file_is_that_of_the_default_topology() -> None:
     expected = compose_document(load_topology("flink-kafka-hdfs"))
     committed = (ROOT / DOCUMENT).read_text(encoding="utf-8")
 
-    assert committed == expected, "write it again: streamquake compose flink-kafka-hdfs"
+    assert committed == expected, "generate it again: streamquake compose flink-kafka-hdfs"

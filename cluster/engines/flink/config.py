@@ -80,9 +80,9 @@ _JOB: Mapping[str, Scalar] = {
 
 
 def config_file(
-    topology: Topology, node: NodeSpec, memory_mb: int, *, by_hand: bool = False
+    topology: Topology, node: NodeSpec, memory_mb: int, *, manual_jobs: bool = False
 ) -> str:
-    """The text of a node's config.yaml; `by_hand` as of `Ports`."""
+    """The text of a node's config.yaml; `manual_jobs` as of `Ports`."""
     service = topology.services[node.service]
     # Each JobManager has its own address; the others get the address of the first one, and with
     # high availability query ZooKeeper instead.
@@ -115,7 +115,7 @@ def config_file(
     # In a run the interval comes with each job alone: Flink has no word for "none" that a job could
     # use against a value in the file.
     given = {key: as_text(value) for key, value in settings.items() if key != INTERVAL}
-    if by_hand and INTERVAL in of_jobs:
+    if manual_jobs and INTERVAL in of_jobs:
         given[INTERVAL] = of_jobs[INTERVAL]
     return yaml.safe_dump(given)
 

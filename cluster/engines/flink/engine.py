@@ -120,7 +120,7 @@ class FlinkEngine:
             image=image_of(topology, node, "flink"),
             command=(COMMANDS.get(node.role, node.role),),
             files={
-                CONFIG_FILE: config_file(topology, node, memory_mb, by_hand=ports.by_hand),
+                CONFIG_FILE: config_file(topology, node, memory_mb, manual_jobs=ports.manual_jobs),
                 **_rules(node),
             },
             publish=PUBLISHED.get(node.role, ()),
@@ -258,11 +258,11 @@ def _rules(node: NodeSpec) -> Mapping[str, str]:
 def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
     """JobManager and gateway answer for themselves, a TaskManager when it is registered."""
     if node.role == "gateway":
-        return health.page(node.host, GATEWAY_REST, "/v2/info", "version")
+        return health.http_check(node.host, GATEWAY_REST, "/v2/info", "version")
     if node.role == "jobmanager":
-        return health.page(node.host, REST, "/config", "flink-version")
+        return health.http_check(node.host, REST, "/config", "flink-version")
     jobmanager = jobmanager_of(topology, node.service)
-    return health.page(jobmanager.host, REST, "/taskmanagers", f"@{node.host}:")
+    return health.http_check(jobmanager.host, REST, "/taskmanagers", f"@{node.host}:")
 
 
 def _silent_jobmanager(cluster: LiveCluster, service: str) -> str | None:

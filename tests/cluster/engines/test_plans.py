@@ -19,8 +19,10 @@ def topology(**services: Any) -> Topology:
     return Topology.model_validate({"name": "t", "services": services})
 
 
-def plans(made: Topology, service: str, *, by_hand: bool = False) -> dict[str, NodePlan]:
-    ports = PortAllocator(host=lambda node, port: 20_000 + port + node.ordinal, by_hand=by_hand)
+def plans(made: Topology, service: str, *, manual_jobs: bool = False) -> dict[str, NodePlan]:
+    ports = PortAllocator(
+        host=lambda node, port: 20_000 + port + node.ordinal, manual_jobs=manual_jobs
+    )
     runs = engine(made.services[service].engine)
     nodes = [n for n in made.nodes() if n.service == service]
     nodes += runs.extra_nodes(made, service)
@@ -207,8 +209,8 @@ def test_a_job_submitted_by_hand_takes_checkpoints_unless_the_service_has_none()
     interval = "execution.checkpointing.interval"
     for service, expected in ({}, "2 s"), ({interval: "9s"}, "9s"), ({interval: "disabled"}, None):
         made = whole(config=service)
-        by_hand = plans(made, "flink", by_hand=True)["flink/gateway-1"]
-        assert config_of(by_hand).get(interval) == expected
+        manual_jobs = plans(made, "flink", manual_jobs=True)["flink/gateway-1"]
+        assert config_of(manual_jobs).get(interval) == expected
         assert interval not in config_of(plans(made, "flink")["flink/gateway-1"])
 
 
