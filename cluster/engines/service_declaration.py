@@ -21,7 +21,7 @@ def role_problems(
     takes_rules: bool = False,
 ) -> Problems:
     """Unknown roles, missing roles, roles with more than one node where one is allowed, and rules
-    for nodes that no agent would apply them to."""
+    for nodes that have no rule agent."""
     unknown = [
         (("nodes", role), f'{declared.engine} has no role "{role}"{did_you_mean(role, known)}')
         for role in declared.nodes
@@ -56,7 +56,7 @@ def _rules_problems(declared: Service, takes_rules: bool) -> Problems:
 
 
 def owned_problems(declared: Service, owned: Iterable[str]) -> Problems:
-    """Settings that a topology must not give because the plan of the nodes depends on them."""
+    """Settings that a topology must not set because the plan of the nodes depends on them."""
     return [
         (("config", key), f"{key} is set by the engine {declared.engine} and cannot be given here")
         for key in owned
@@ -65,7 +65,7 @@ def owned_problems(declared: Service, owned: Iterable[str]) -> Problems:
 
 
 def version_problems(declared: Service, kind: str) -> Problems:
-    """A version that no image recipe exists for; foreign images may be of any version."""
+    """A version without an image recipe; images that the topology names may have any version."""
     if _is_foreign(declared):
         return []
     try:
@@ -76,13 +76,15 @@ def version_problems(declared: Service, kind: str) -> Problems:
 
 
 def image_of(topology: Topology, node: NodeSpec, kind: str) -> str:
-    """The image a node runs: its own, its service's, or the one built for the version."""
+    """The image of a node: the one set for its group or its service, or the one built for the
+    version."""
     declared = topology.services[node.service]
     return node.group.image or declared.image or recipe(kind, declared.version).tag
 
 
 def images_to_build(declared: Service, kind: str) -> tuple[str, ...]:
-    """The image kind of a service as `kind` or `kind:version`; none where all are foreign."""
+    """The image kind of a service as `kind` or `kind:version`; none where the topology names all
+    images."""
     if _is_foreign(declared):
         return ()
     return (kind if declared.version is None else f"{kind}:{declared.version}",)

@@ -27,7 +27,7 @@ def collect_outputs(
     """Read every output of the job's promise into `folder.data/<output>/`.
 
     If the outcome of a send is unknown, the input topic is read too: it shows whether the record
-    arrived. Raises KafkaUnreachable, HdfsWriteError, BadInput for records of an unknown schema, or
+    arrived. Raises KafkaUnreachable, HdfsShellError, BadInput for records of an unknown schema, or
     pyspark's errors; outputs that were read before the error are kept.
     """
     for name, output in experiment.promise.outputs.items():

@@ -434,7 +434,7 @@ def test_a_job_that_fails_for_good_ends_with_its_cause(cluster: Cluster) -> None
 def test_an_hdfs_folder_that_is_not_there_is_refused_by_name(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    with pytest.raises(hdfs.HdfsWriteError, match="/no/such/folder"):
+    with pytest.raises(hdfs.HdfsShellError, match="/no/such/folder"):
         hdfs.fetch(cluster, "hdfs", "/no/such/folder", tmp_path)
 
 

@@ -57,7 +57,7 @@ OWNED = (
 )
 
 
-class HdfsWriteError(StreamquakeError):
+class HdfsShellError(StreamquakeError):
     """The file-system shell failed; the message contains the folder and the shell's output."""
 
     kind = ErrorKind.CLUSTER_FAILED
@@ -126,7 +126,7 @@ class HdfsEngine:
         return None
 
     def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """Delete the run's folders, for good. Raises HdfsWriteError."""
+        """Delete the run's folders, for good. Raises HdfsShellError."""
         if left.folders:
             delete(cluster, service, left.folders)
 
@@ -190,7 +190,7 @@ def _block_size(disk_mb: int | None) -> dict[str, Scalar]:
 def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
     """Copy a folder of HDFS into a folder of the host, hidden files included.
 
-    Returns the copy's own folder below `target`. Raises HdfsWriteError when the folder does not
+    Returns the copy's own folder below `target`. Raises HdfsShellError when the folder does not
     exist or cannot be read completely.
     """
     container = namenode_of(cluster, service).container
@@ -201,7 +201,7 @@ def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
             container, ["sh", "-c", script, "sh", holder, path], timeout_s=FETCH_S
         )
         if done.exit_code != 0:
-            raise HdfsWriteError(f"{service}: {path} could not be read: {done.output.strip()}")
+            raise HdfsShellError(f"{service}: {path} could not be read: {done.output.strip()}")
         name = path.rstrip("/").rsplit("/", 1)[-1]
         target.mkdir(parents=True, exist_ok=True)
         cluster.runtime.copy_out(container, f"{holder}/{name}", target)
@@ -213,14 +213,14 @@ def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
 def delete(cluster: LiveCluster, service: str, folders: Sequence[str]) -> None:
     """Delete folders with their contents, not into the trash; a missing folder is ignored.
 
-    Raises HdfsWriteError.
+    Raises HdfsShellError.
     """
     script = 'JVM_HEAP_MB=128 hdfs dfs -rm -r -f -skipTrash "$@"'
     container = namenode_of(cluster, service).container
     done = cluster.runtime.exec(container, ["sh", "-c", script, "sh", *folders], timeout_s=FETCH_S)
     if done.exit_code != 0:
         message = done.output.strip()
-        raise HdfsWriteError(f"{service}: {', '.join(folders)} could not be deleted: {message}")
+        raise HdfsShellError(f"{service}: {', '.join(folders)} could not be deleted: {message}")
 
 
 def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:
@@ -251,7 +251,7 @@ def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
     if node.role == "datanode":
         bean, expected = ("NameNodeInfo", f'LiveNodes.*"{node.host}:')
     path = f"/jmx?qry=Hadoop:service=NameNode,name={bean}"
-    return health.page(_namenode(topology, node.service).host, HTTP, path, expected)
+    return health.http_check(_namenode(topology, node.service).host, HTTP, path, expected)
 
 
 def _xml(settings: Mapping[str, Scalar]) -> str:

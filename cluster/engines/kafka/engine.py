@@ -104,7 +104,7 @@ class KafkaEngine:
             publish=(HOST_PORT,),
             memory_mb=memory_mb,
             volumes=(DATA,),
-            health=health.message(node.host, INTERNAL, API_VERSIONS),
+            health=health.message_check(node.host, INTERNAL, API_VERSIONS),
         )
 
     def pending(self, cluster: LiveCluster, service: str) -> str | None:

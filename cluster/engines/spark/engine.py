@@ -167,4 +167,4 @@ def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
     if node.role == "driver":
         return ()
     expected = '"status" : "ALIVE"' if node.role == "master" else f'"{node.host}"'
-    return health.page(master_host(topology, node.service), MASTER_UI, "/json/", expected)
+    return health.http_check(master_host(topology, node.service), MASTER_UI, "/json/", expected)

@@ -69,7 +69,7 @@ class ZooKeeperEngine:
             publish=(CLIENT,),
             memory_mb=memory_mb,
             volumes=(DATA,),
-            health=health.text(node.host, CLIENT, "srvr", "^Mode: "),
+            health=health.line_check(node.host, CLIENT, "srvr", "^Mode: "),
         )
 
     def pending(self, cluster: LiveCluster, service: str) -> str | None:

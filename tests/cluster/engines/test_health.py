@@ -53,7 +53,7 @@ def status(command: tuple[str, ...]) -> int:
 )
 def test_a_page_is_asked_for_and_its_text_looked_at(answer: bytes, expected: bool) -> None:
     with answering(b"GET /jmx?qry=a:b=c HTTP/1.0\r\n\r\n", answer) as port:
-        found = status(health.page(HOST, port, "/jmx?qry=a:b=c", '"FSState"'))
+        found = status(health.http_check(HOST, port, "/jmx?qry=a:b=c", '"FSState"'))
 
     assert (found == 0) is expected
 
@@ -64,7 +64,7 @@ def test_a_page_is_asked_for_and_its_text_looked_at(answer: bytes, expected: boo
 )
 def test_a_text_must_match_at_its_place(answer: bytes, expected: bool) -> None:
     with answering(b"srvr", answer) as port:
-        found = status(health.text(HOST, port, "srvr", "^Mode: "))
+        found = status(health.line_check(HOST, port, "srvr", "^Mode: "))
 
     assert (found == 0) is expected
 
@@ -74,7 +74,7 @@ def test_a_text_must_match_at_its_place(answer: bytes, expected: bool) -> None:
 )
 def test_a_message_begins_with_its_length(answer: bytes, expected: bool) -> None:
     with answering(b"\0\0\0\x0a\0\x12\0\0\0\0\0\0\xff\xff", answer) as port:
-        found = status(health.message(HOST, port, API_VERSIONS))
+        found = status(health.message_check(HOST, port, API_VERSIONS))
 
     assert (found == 0) is expected
 
@@ -83,6 +83,6 @@ def test_where_nothing_listens_every_command_fails() -> None:
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]
 
-    assert status(health.page(HOST, port, "/", "x")) != 0
-    assert status(health.text(HOST, port, "srvr", "x")) != 0
-    assert status(health.message(HOST, port, API_VERSIONS)) != 0
+    assert status(health.http_check(HOST, port, "/", "x")) != 0
+    assert status(health.line_check(HOST, port, "srvr", "x")) != 0
+    assert status(health.message_check(HOST, port, API_VERSIONS)) != 0

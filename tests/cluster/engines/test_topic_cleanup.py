@@ -10,7 +10,7 @@ import pytest
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import CleansUpRuns, KnowsDuties, RunResidue, engine
 from streamquake.cluster.engines.flink import job as flink_job
-from streamquake.cluster.engines.hdfs.engine import HdfsWriteError
+from streamquake.cluster.engines.hdfs.engine import HdfsShellError
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
@@ -160,7 +160,7 @@ def test_hdfs_is_not_asked_where_nothing_was_written(cluster: Cluster) -> None:
 
 def test_hdfs_says_why_it_does_not_delete(cluster: Cluster) -> None:
     hdfs_shell(cluster, exit_code=1)
-    with pytest.raises(HdfsWriteError, match="safe mode"):
+    with pytest.raises(HdfsShellError, match="safe mode"):
         forget(cluster, "hdfs")
 
 
