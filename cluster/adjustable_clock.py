@@ -23,10 +23,10 @@ ENV = {
     "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     "FAKETIME_FORCE_MONOTONIC_FIX": "0",
 }
-"""Without the last, waits on the monotonic clock end at once with some C libraries (glibc 2.36 is
-one), and a JVM spins."""
+"""Without the last entry, waits on the monotonic clock end at once with some C libraries, such as
+glibc 2.36, and a JVM spins."""
 
 
 def clock_env(group: NodeGroup) -> Mapping[str, str]:
-    """What a node of the group needs in its environment."""
+    """The environment variables that a node of the group needs."""
     return ENV if group.clock == "adjustable" else {}

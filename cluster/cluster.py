@@ -67,8 +67,8 @@ class Cluster:
         """Service -> the client that its engine uses; created by the engine at its first use."""
         self.former_logs: dict[str, str] = {}
         """Node -> the logs of its former containers, which were replaced."""
-        self.in_turn = threading.Lock()
-        """Held while nodes are taken down that must not all be down at once."""
+        self.rolling_lock = threading.Lock()
+        """Held while a fault takes down one of several nodes that must not all be down at once."""
         self.links = Links(self)
         self.disks = Disks(self)
 
@@ -124,8 +124,8 @@ class Cluster:
             self._fail_once_dead(node, failed)
 
     def _fail_once_dead(self, node: Node, failed: ContainerError) -> None:
-        """Raise NodeDied if the node's process has ended, which the engine may notice a moment
-        later; otherwise raise `failed`."""
+        """Raise NodeDied if the node's process has ended, otherwise `failed`. The engine may notice
+        the end a moment later."""
 
         def pending_end() -> str:
             self.fail_on_dead([node])
@@ -147,7 +147,7 @@ class Cluster:
 
     def save_logs(self, folder: Path) -> None:
         """Write every node's log to folder/<service-role-n>/log.txt, with the logs of its replaced
-        containers; one failure stops no other."""
+        containers; a failure does not stop the others. Raises RuntimeError that lists them."""
         errors = []
         for node in self.nodes.values():
             target = folder / node.spec.host / "log.txt"
@@ -166,8 +166,8 @@ class Cluster:
             state = self.state(node)
             if state.status in (ContainerStatus.EXITED, ContainerStatus.GONE):
                 oom = ", killed for lack of memory" if state.oom_killed else ""
-                there = state.status != ContainerStatus.GONE
-                message = log_tail(self.runtime, node.container) if there else ""
+                exists = state.status != ContainerStatus.GONE
+                message = log_tail(self.runtime, node.container) if exists else ""
                 raise NodeDied(
                     f"{node.name} ended with exit code {state.exit_code}{oom}\n{message}"
                 )
@@ -194,8 +194,8 @@ def start_cluster(
     """Create network and containers, in parallel, and wait until every service is ready; a service
     that needs others to be ready is started after them.
 
-    `tags` are labels for all resources in addition to the run's own. Whatever fails, the caller
-    removes all resources by label (`remove_cluster`); nothing is started before its label is known.
+    `tags` are labels for all resources in addition to the run's own. After a failure the caller
+    removes all resources by label (`remove_cluster`); every resource has its labels from the start.
     For external services without nodes, nothing is started. Raises NotReadyInTime, NodeDied,
     ContainerError.
     """
@@ -203,19 +203,19 @@ def start_cluster(
     if not specs:
         _await_services(cluster, cluster.topology.services, limit_s, show_message)
         return
-    marks = {labels.RUN: cluster.run_id, **tags}
-    subnet = cluster.runtime.create_network(cluster.network, marks)
+    run_labels = {labels.RUN: cluster.run_id, **tags}
+    subnet = cluster.runtime.create_network(cluster.network, run_labels)
     names = [spec.name for spec in specs]
     cluster.planned = dict(zip(names, _addresses(subnet), strict=False))
-    cluster.links.start(marks, _addresses(subnet, first=4))
-    cluster.disks.start(marks)
+    cluster.links.start(run_labels, _addresses(subnet, first=4))
+    cluster.disks.start(run_labels)
     waiting = _awaited(cluster.topology)
     late = [spec for spec in specs if waiting.get(spec.service)]
-    _start_nodes(cluster, [spec for spec in specs if spec not in late], marks)
+    _start_nodes(cluster, [spec for spec in specs if spec not in late], run_labels)
     needed = {service for services in waiting.values() for service in services}
     if late:
         _await_services(cluster, needed, limit_s, show_message)
-        _start_nodes(cluster, late, marks)
+        _start_nodes(cluster, late, run_labels)
     cluster.nodes = {name: cluster.nodes[name] for name in names}
     show_message(f"{len(cluster.nodes)} containers started")
     others = [service for service in cluster.topology.services if service not in needed]
@@ -232,32 +232,34 @@ def _awaited(topology: Topology) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _start_nodes(cluster: Cluster, specs: Iterable[NodeSpec], marks: Mapping[str, str]) -> None:
+def _start_nodes(
+    cluster: Cluster, specs: Iterable[NodeSpec], run_labels: Mapping[str, str]
+) -> None:
     with ThreadPoolExecutor(max_workers=8) as pool:
-        list(pool.map(lambda spec: _start_node(cluster, spec, marks), specs))
+        list(pool.map(lambda spec: _start_node(cluster, spec, run_labels), specs))
 
 
 def remove_cluster(runtime: ContainerRuntime, run_id: str) -> list[str]:
-    """Remove every container and network of a run, found by label; returns what failed."""
-    marks = {labels.RUN: run_id}
+    """Remove every container and network of a run, found by label; returns the failures."""
+    run_labels = {labels.RUN: run_id}
     failed = []
     with ThreadPoolExecutor(max_workers=8) as pool:
-        for error in pool.map(_try(runtime.remove), [c.id for c in runtime.find(marks)]):
+        for error in pool.map(_errors_of(runtime.remove), [c.id for c in runtime.find(run_labels)]):
             failed += error
-    for network in runtime.find_networks(marks):
-        failed += _try(runtime.remove_network)(network.id)
+    for network in runtime.find_networks(run_labels):
+        failed += _errors_of(runtime.remove_network)(network.id)
     return failed
 
 
-def _try(step: Callable[[str], None]) -> Callable[[str], list[str]]:
-    def tried(thing: str) -> list[str]:
+def _errors_of(step: Callable[[str], None]) -> Callable[[str], list[str]]:
+    def step_errors(resource: str) -> list[str]:
         try:
-            step(thing)
+            step(resource)
         except Exception as error:  # noqa: BLE001 - each step of a teardown is tried
-            return [f"{thing}: {error}"]
+            return [f"{resource}: {error}"]
         return []
 
-    return tried
+    return step_errors
 
 
 def all_nodes(topology: Topology) -> tuple[NodeSpec, ...]:
@@ -275,7 +277,9 @@ def _addresses(subnet: str, first: int = FIRST_HOST) -> Iterator[str]:
     return (str(network[number]) for number in range(first, network.num_addresses - 1))
 
 
-def _start_node(cluster: Cluster, spec: NodeSpec, marks: Mapping[str, str], tries: int = 5) -> None:
+def _start_node(
+    cluster: Cluster, spec: NodeSpec, run_labels: Mapping[str, str], tries: int = 5
+) -> None:
     """Start a node and add its link rules. The node is added to the cluster, so that the logs of
     running nodes can be saved when another one fails."""
     chosen: dict[tuple[str, int], int] = {}
@@ -288,11 +292,13 @@ def _start_node(cluster: Cluster, spec: NodeSpec, marks: Mapping[str, str], trie
     plan = engine(service.engine).plan(cluster.topology, spec, PortAllocator(host=host_port))
     published = {port: host_port(spec, port) for port in plan.publish}
     try:
-        container = cluster.runtime.start(container_spec(cluster, spec, plan, ip, published, marks))
+        container = cluster.runtime.start(
+            container_spec(cluster, spec, plan, ip, published, run_labels)
+        )
     except PortTaken:
         if tries == 1:
             raise
-        _start_node(cluster, spec, marks, tries - 1)
+        _start_node(cluster, spec, run_labels, tries - 1)
         return
     node = Node(spec=spec, container=container, ip=ip, host_ports=published)
     cluster.nodes[spec.name] = node
@@ -305,7 +311,7 @@ def container_spec(
     plan: NodePlan,
     ip: str,
     published: Mapping[int, int],
-    marks: Mapping[str, str],
+    run_labels: Mapping[str, str],
 ) -> ContainerSpec:
     """The container of a node: its engine's plan, and the additions of the cluster."""
     volumes, disks = cluster.disks.bound(spec, plan.volumes)
@@ -315,7 +321,7 @@ def container_spec(
         command=plan.command,
         env={**plan.env, **clock_env(spec.group), **spec.group.env},
         files=plan.files,
-        labels={**marks, labels.NODE: spec.name, **_port_labels(published, ip)},
+        labels={**run_labels, labels.NODE: spec.name, **_port_labels(published, ip)},
         network=cluster.network,
         ip=ip,
         hostname=spec.host,
@@ -337,7 +343,7 @@ def _port_labels(published: Mapping[int, int], ip: str) -> dict[str, str]:
 def attach_cluster(
     *, run_id: str, topology: Topology, runtime: ContainerRuntime, clock: Clock
 ) -> Cluster:
-    """The live object for a cluster that another process started (`up`), from its labels."""
+    """The cluster object for a cluster that another process started (`up`), from its labels."""
     cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
     containers: dict[str, list[FoundResource]] = defaultdict(list)
     for container in runtime.find({labels.RUN: run_id, labels.NODE: ""}):

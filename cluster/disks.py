@@ -1,11 +1,11 @@
 """Disks of a fixed size for the nodes of groups with `disk_mb`.
 
-One helper container, the keeper, makes an ext4 file system in a file for each such node and mounts
-it through a loop device, which goes by itself when the last mount of it does (autoclear; see
-loop(4)). The node's data lie on an anonymous volume that the engine mounts from the same device.
-So a disk outlives its node's restarts, the keeper reaches it also while the node is down, and
-nothing is left when both containers are removed, in whatever order. The keeper is found and
-removed by label, like any node.
+One helper container, the keeper, creates an ext4 file system in a file for each such node and
+mounts it through a loop device. The kernel frees the device after its last unmount (autoclear; see
+loop(4)). The node's data is on an anonymous volume that the engine mounts from the same device. So
+a disk outlives its node's restarts, the keeper can use it while the node is down, and nothing is
+left when both containers are removed, in any order. The keeper is found and removed by label, like
+any node.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ class Disks:
         self._keeper: str | None = None
         self._devices: Mapping[str, str] = {}
 
-    def start(self, marks: Mapping[str, str]) -> None:
+    def start(self, run_labels: Mapping[str, str]) -> None:
         """Create every disk; none where no group has `disk_mb`. Raises ContainerError."""
         sizes = {node.host: node.group.disk_mb for node in self._cluster.topology.nodes()}
         requested = [f"{host}:{size}" for host, size in sizes.items() if size is not None]
         if not requested:
             return
         try:
-            self._keeper = self._cluster.runtime.start(self._spec(requested, marks))
+            self._keeper = self._cluster.runtime.start(self._spec(requested, run_labels))
         except ContainerError as error:
             raise ContainerError(
                 f"the keeper of the disks (`disk_mb`) could not start: {error}; it needs loop "
@@ -84,8 +84,8 @@ class Disks:
 
     def find(self) -> None:
         """Find the disks of a cluster that another process started."""
-        marks = {labels.RUN: self._cluster.run_id, labels.NODE: KEEPER_NODE}
-        for found in self._cluster.runtime.find(marks):
+        run_labels = {labels.RUN: self._cluster.run_id, labels.NODE: KEEPER_NODE}
+        for found in self._cluster.runtime.find(run_labels):
             self._keeper = found.id
             self._await_devices()
 
@@ -103,15 +103,16 @@ class Disks:
             raise LookupError(f"{node.name} has no disk of its own; give its group `disk_mb`")
         return self._devices[node.host]
 
-    def run(self, node: NodeSpec, script: str, *words: str) -> ExecResult:
-        """Run a shell script in the keeper, in the folder of a node's disk; `words` are $1, $2, …
+    def run(self, node: NodeSpec, script: str, *arguments: str) -> ExecResult:
+        """Run a shell script in the keeper, in the folder of a node's disk.
 
-        It must be safe to run twice: it is repeated when the engine loses the output. Works while
-        the node is down or frozen. Raises LookupError, ContainerError.
+        `arguments` are its $1, $2, … It must be safe to run twice: it is repeated when the engine
+        loses the output. Works while the node is down or frozen. Raises LookupError,
+        ContainerError.
         """
         self.device_of(node)
         assert self._keeper is not None
-        argv = ["sh", "-c", f'cd "$0" && {script}', f"{FOLDER}/{node.host}", *words]
+        argv = ["sh", "-c", f'cd "$0" && {script}', f"{FOLDER}/{node.host}", *arguments]
         return run_again_on_failure(self._cluster.runtime, self._keeper, argv, timeout_s=30)
 
     def _await_devices(self) -> None:
@@ -125,21 +126,21 @@ class Disks:
         if runtime.inspect(self._keeper).status != ContainerStatus.RUNNING:
             raise ContainerError(f"the disks could not be created: {runtime.logs(self._keeper)}")
         try:
-            message = runtime.exec(self._keeper, ["cat", DEVICES])
+            listed = runtime.exec(self._keeper, ["cat", DEVICES])
         except ResponseLost as lost:
             return str(lost)
-        if message.exit_code != 0:
-            return "they are being made"
-        pairs = (line.split() for line in message.output.splitlines())
+        if listed.exit_code != 0:
+            return "they are being created"
+        pairs = (line.split() for line in listed.output.splitlines())
         self._devices = dict(pairs)
         return None
 
-    def _spec(self, requested: Sequence[str], marks: Mapping[str, str]) -> ContainerSpec:
+    def _spec(self, requested: Sequence[str], run_labels: Mapping[str, str]) -> ContainerSpec:
         return ContainerSpec(
             name=self._cluster.container_name("disks"),
             image=recipe("toolbox").tag,
             command=("bash", "-c", KEEP, FOLDER, *requested),
-            labels={**marks, labels.NODE: KEEPER_NODE},
+            labels={**run_labels, labels.NODE: KEEPER_NODE},
             volumes=(FOLDER,),
             keeps_disks=True,
             memory_mb=256,

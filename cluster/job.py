@@ -23,7 +23,7 @@ class JobSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentJob:
-    """The job of the run, by the engine's own id; another one once it was replaced."""
+    """The job that the run uses now, by the engine's own id; a fault may replace it by another."""
 
     service: str
     id: str

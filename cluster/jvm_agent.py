@@ -1,10 +1,10 @@
 """The rule agent of a node's JVM: Byteman, loaded into the running JVM when it is first needed.
 
-The agent's jar is in the image and is not loaded before: an agent on the command line would cost
-every start its class archive, while an agent that is attached to a running JVM costs the others
-nothing. Only a node with rules in the topology starts with it. Its listener listens only on the
-loopback of the container's own network namespace, so that no port is published and no network fault
-disconnects it. A rule stores its counts in system properties, which the listener reports.
+The agent's jar is in the image. Only a node with rules in the topology starts with the agent: an
+agent on the command line disables the JVM's class archive and slows every start. In other nodes it
+is attached to the running JVM when needed. Its listener uses only the loopback of the container's
+own network namespace, so that no port is published and no network fault disconnects it. A rule
+stores its counts in system properties, which the listener reports.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ JAR = "/opt/streamquake/byteman.jar"
 PORT = 9091
 LISTENER = f"listener:true,address:127.0.0.1,port:{PORT}"
 PROPERTIES = "org.jboss.byteman."
-"""The listener tells and sets no other system properties than those that begin so."""
+"""The listener reads and sets only system properties with this prefix."""
 MAIN_PROCESS = "1"
 ATTACH_LIMIT_S = 20
 ANSWER_LIMIT_S = 10
@@ -29,15 +29,15 @@ ATTACH = r"""
 use strict; use Socket;
 my ($pid, $jar, $options, $limit_s) = @ARGV;
 alarm $limit_s;
-my ($wish, $door) = ("/tmp/.attach_pid$pid", "/tmp/.java_pid$pid");
-if (!-S $door) {
-  open(my $file, '>', $wish) or die "$wish: $!\n"; close $file;
+my ($request, $socket) = ("/tmp/.attach_pid$pid", "/tmp/.java_pid$pid");
+if (!-S $socket) {
+  open(my $file, '>', $request) or die "$request: $!\n"; close $file;
   kill 'QUIT', $pid or die "process $pid: $!\n";
-  until (-S $door) { select(undef, undef, undef, 0.01); }
-  unlink $wish;
+  until (-S $socket) { select(undef, undef, undef, 0.01); }
+  unlink $request;
 }
 socket(my $jvm, AF_UNIX, SOCK_STREAM, 0) or die "socket: $!\n";
-connect($jvm, sockaddr_un($door)) or die "$door: $!\n";
+connect($jvm, sockaddr_un($socket)) or die "$socket: $!\n";
 syswrite($jvm, join("\0", 1, 'load', 'instrument', 'false', "$jar=$options", ''));
 print while <$jvm>;
 """
@@ -45,9 +45,9 @@ print while <$jvm>;
 
 CONVERSE = """
 port=$1; limit_s=$2; shift 2
-for said; do
+for command; do
   { exec 3<>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null || exit 7
-  printf '%s\\n' "$said" >&3
+  printf '%s\\n' "$command" >&3
   while IFS= read -r -t "$limit_s" line <&3 || exit 8; do
     [ "$line" = OK ] && break
     printf '%s\\n' "$line"
@@ -62,9 +62,9 @@ RULE = re.compile(r"^RULE (.+)$", re.MULTILINE)
 
 
 def agent_option(script: str) -> str:
-    """The flag of a JVM that has rules from its start on, from a file of the container.
+    """The flag of a JVM that applies rules from its start, from a file in the container.
 
-    The listener is started too: an agent is loaded once, and faults must find it.
+    It starts the listener too: an agent is loaded only once, and faults need its listener.
     """
     return f"-javaagent:{JAR}=script:{script},{LISTENER}"
 
@@ -77,8 +77,8 @@ class AgentError(StreamquakeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What the agent of a JVM holds: its rules by name -> their text and how they fared, and the
-    system properties under `org.jboss.byteman.`, without that prefix."""
+    """The rules of a JVM's agent: name -> text with the agent's report on the rule; and the system
+    properties under `org.jboss.byteman.`, without that prefix."""
 
     texts: Mapping[str, str]
     properties: Mapping[str, str]
@@ -95,7 +95,7 @@ class JvmAgent:
         self._container = container
 
     def load(self) -> None:
-        """Load the agent into the JVM; loaded already is fine."""
+        """Load the agent into the JVM, unless it is loaded already."""
         if self._converse("VERSION") is not None:
             return
         script = ["perl", "-e", ATTACH, MAIN_PROCESS, JAR, LISTENER, str(ATTACH_LIMIT_S)]
@@ -107,21 +107,21 @@ class JvmAgent:
             )
 
     def rules(self) -> Rules | None:
-        """Its rules and counts; None when no agent is loaded, so that there can be no rule."""
+        """Its rules and counts; None when no agent is loaded, and so no rule exists."""
         answers = self._converse("LIST", "LISTSYSPROPS")
         if answers is None:
             return None
-        listed, recorded = answers
+        listed, properties = answers
         blocks = re.split(r"^# File .*\n", listed, flags=re.MULTILINE)
-        pairs = (line.partition("=") for line in recorded.splitlines())
+        pairs = (line.partition("=") for line in properties.splitlines())
         return Rules(
             texts={found[1]: block for block in blocks if (found := RULE.search(block))},
             properties={key.removeprefix(PROPERTIES): value for key, _, value in pairs},
         )
 
     def install(self, script: str) -> None:
-        """Install rules, with the agent loaded first where it is not; a rule with the name of an
-        earlier one replaces it."""
+        """Install rules; load the agent first if it is not loaded. A rule replaces an earlier rule
+        of the same name."""
         command = f"LOAD\nSCRIPT streamquake\n{script}ENDSCRIPT\nENDLOAD"
         answers = self._converse(command)
         if answers is None:
@@ -148,8 +148,8 @@ class JvmAgent:
 
     def _converse(self, *commands: str) -> Sequence[str] | None:
         """The answers to some commands, or None when no agent listens."""
-        words = ["bash", "-c", CONVERSE, "agent", str(PORT), str(ANSWER_LIMIT_S), *commands]
-        done = self._runtime.in_network_namespace(self._container, words)
+        call = ["bash", "-c", CONVERSE, "agent", str(PORT), str(ANSWER_LIMIT_S), *commands]
+        done = self._runtime.in_network_namespace(self._container, call)
         if done.exit_code == NOT_LISTENING:
             return None
         answers = done.output.split(END)[:-1]

@@ -2,7 +2,7 @@
 
 The new one is created while the old one still runs, so that a missing image does no harm; then the
 old one ends, the new one starts, and the old one is removed. After an interruption at any moment,
-`tidied` restores one node from the labels alone.
+`repair_node` leaves one container for the node; it needs only the labels.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ LOG_LINES = 20_000
 
 
 def containers_of(cluster: Cluster, node: Node) -> list[FoundResource]:
-    """The containers that carry the node's label, the one that is the node first."""
-    marks = {labels.RUN: cluster.run_id, labels.NODE: node.name}
-    return best_first(cluster.runtime, cluster.runtime.find(marks))
+    """The containers that carry the node's label, the present one first."""
+    run_labels = {labels.RUN: cluster.run_id, labels.NODE: node.name}
+    return best_first(cluster.runtime, cluster.runtime.find(run_labels))
 
 
 def settings_of(found: FoundResource) -> Mapping[str, Scalar]:
-    """The engine settings that a container was given beyond those of the topology."""
+    """The engine settings that a container has in addition to those of the topology."""
     settings: dict[str, Scalar] = json.loads(found.labels.get(labels.SETTINGS, "{}"))
     return settings
 
@@ -45,7 +45,7 @@ def usual_image(cluster: Cluster, node: Node) -> str:
     return _plan(cluster, cluster.topology, node).image
 
 
-def found_again(cluster: Cluster, node: Node) -> Node:
+def current_node(cluster: Cluster, node: Node) -> Node:
     """The node as it is now, even if another process has replaced it; changes nothing."""
     found = containers_of(cluster, node)
     if not found:
@@ -55,15 +55,15 @@ def found_again(cluster: Cluster, node: Node) -> Node:
     return now
 
 
-def tidied(cluster: Cluster, node: Node) -> Node:
-    """The same, after the remains of an interrupted replacement were removed or repaired."""
+def repair_node(cluster: Cluster, node: Node) -> Node:
+    """Complete or undo an interrupted replacement; returns the node as it is then."""
     found = containers_of(cluster, node)
     for twin in found[1:]:
         cluster.runtime.remove(twin.id)
     name = cluster.container_name(node.spec.host)
     if found and found[0].name != name:
         cluster.runtime.rename(found[0].id, name)
-    return found_again(cluster, node)
+    return current_node(cluster, node)
 
 
 def replace_node(
@@ -74,14 +74,15 @@ def replace_node(
     image: str,
     settings: Mapping[str, Scalar],
 ) -> InjectionTimes:
-    """Let a container of this image take the node's place, with engine settings beside those of
-    the topology; `end` ends the old one. Returns from that end to the new one's start.
+    """Replace the node's container by one with this image and these engine settings, in addition to
+    those of the topology; `end` ends the old container. The returned times begin with that end and
+    end with the start of the new one.
 
-    Raises ValueError for settings that the engine refuses, ContainerError where the image cannot
-    be had (nothing has happened then) or its container does not start (the old one has ended and
-    can be started again), and NodeDied when it ended at once.
+    Raises ValueError for settings that the engine rejects, ContainerError for a missing image
+    (nothing was changed) or a container that does not start (the old one has ended and can be
+    started again), and NodeDied when the new one ended at once.
     """
-    old = tidied(cluster, node)
+    old = repair_node(cluster, node)
     new = cluster.runtime.create(_spec(cluster, old, image, settings))
     try:
         ended = end(old)
@@ -102,10 +103,10 @@ def _started(cluster: Cluster, node: Node, new: str) -> InjectionTimes:
     try:
         return cluster.runtime.start_again(new)
     except ContainerError as error:
-        message = cluster.runtime.logs(new, tail=15)
+        log = cluster.runtime.logs(new, tail=15)
         image = cluster.runtime.inspect(new).image
         raise ContainerError(
-            f"{node.name} does not start from {image}: {error}\n{message}".rstrip()
+            f"{node.name} does not start from {image}: {error}\n{log}".rstrip()
         ) from error
 
 
@@ -116,14 +117,14 @@ def _spec(
     if not found:
         raise ContainerError(
             f"{node.name}: expected a container to replace, but it was removed; `status` shows "
-            "what is there"
+            "the existing ones"
         )
-    marks = {key: text for key, text in found[0].labels.items() if key != labels.SETTINGS}
+    run_labels = {key: text for key, text in found[0].labels.items() if key != labels.SETTINGS}
     if settings:
-        marks[labels.SETTINGS] = json.dumps(dict(settings))
+        run_labels[labels.SETTINGS] = json.dumps(dict(settings))
     plan = _plan(cluster, _with_settings(cluster.topology, node, settings), node)
     spec = container_spec(
-        cluster, node.spec, replace(plan, image=image), node.ip, node.host_ports, marks
+        cluster, node.spec, replace(plan, image=image), node.ip, node.host_ports, run_labels
     )
     return replace(spec, name=f"{spec.name}{MEANWHILE}", volumes_from=node.container)
 
@@ -140,6 +141,6 @@ def _with_settings(topology: Topology, node: Node, settings: Mapping[str, Scalar
     changed = declared.model_copy(update={"config": {**declared.config, **settings}})
     topology = topology.model_copy(update={"services": {**topology.services, service: changed}})
     if problems := engine(declared.engine).problems(topology, service):
-        words = "; ".join(f"{'.'.join(path)}: {message}" for path, message in problems)
-        raise ValueError(f"{service} refuses the settings {dict(settings)}: {words}")
+        listed = "; ".join(f"{'.'.join(path)}: {message}" for path, message in problems)
+        raise ValueError(f"{service} rejects the settings {dict(settings)}: {listed}")
     return topology

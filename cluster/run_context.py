@@ -1,5 +1,4 @@
-"""The context that a run gives the cluster it uses, so that faults and engines can reach it
-there."""
+"""The context of the run that uses a cluster; faults and engines read it from the cluster."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ class RunContext:
     """
 
     run_id: str
-    """`${run}` of its job; different from the cluster's id where several runs use the cluster in
-    turn."""
+    """`${run}` of its job; differs from the cluster's id where several runs use the cluster one
+    after the other."""
     job: CurrentJob | None = None
     """Its job, while there is one."""
     steering: SteerableLoad | None = None

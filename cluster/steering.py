@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class SteerableLoad(Protocol):
-    """A load whose records can be disturbed while it runs, with a result that stays known."""
+    """A load whose records can be disturbed while it runs; the expected output stays known."""
 
     def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
         """Change the load from now on; returns the index of the first record that it affects.
@@ -21,6 +21,6 @@ class SteerableLoad(Protocol):
         ...
 
     def sent_under(self, disturbance: str) -> Mapping[str, Any]:
-        """The figures of the records acknowledged under this change: `active`, `records`, and the
-        signs of the disturbance itself (such as the share of the hot key)."""
+        """The figures of the records acknowledged during this change: `active`, `records`, and
+        figures of the disturbance itself (such as the share of the hot key)."""
         ...

@@ -49,7 +49,7 @@ def _endpoint_problems(name: str, runs: str, endpoint: str) -> Problems:
         role_problem = uses.endpoint_problem(endpoint)
         return [] if role_problem is None else [(place, role_problem)]
     able = ", ".join(known for known in engines if isinstance(engine(known), UsesEndpoint))
-    message = f"a {runs} that is there already cannot be used, only {able}"
+    message = f"an existing {runs} cannot be used, only an existing {able}"
     return [(place, f"{message}; deploy it (`nodes`), or leave the service out")]
 
 
@@ -68,18 +68,18 @@ def _port_problems(topology: Topology) -> Problems:
 
 
 def _doubled_links(topology: Topology) -> Problems:
-    """Links on the same route as an earlier one, which alone would carry the traffic."""
+    """Links on the same route as an earlier link: only the earlier one would carry traffic."""
     problems: Problems = []
     first: dict[tuple[str, str, int], str] = {}
     for name, link in topology.links.items():
         service = topology.services.get(link.to.partition("/")[0])
         if service is None or service.engine not in engines:
             continue
-        way = (link.from_, link.to, port_number(topology, link))
-        if (other := first.setdefault(way, name)) != name:
+        route = (link.from_, link.to, port_number(topology, link))
+        if (other := first.setdefault(route, name)) != name:
             message = (
-                f"leads from {link.from_} to port {way[2]} of {link.to}, as the link {other} does; "
-                "only one of them would carry the traffic; give it another port, or remove it"
+                f"leads from {link.from_} to port {route[2]} of {link.to}, as the link {other} "
+                "does; only one of them would carry the traffic; give it another port, or remove it"
             )
             problems.append((("links", name), message))
     return problems

@@ -13,10 +13,10 @@ from streamquake.cluster.cluster import Cluster, NodeDied
 from streamquake.cluster.node import Node
 from streamquake.cluster.node_replacement import (
     containers_of,
-    found_again,
+    current_node,
+    repair_node,
     replace_node,
     settings_of,
-    tidied,
     usual_image,
 )
 from streamquake.cluster.runtime.runtime import (
@@ -66,14 +66,14 @@ class RollingUpgrade(NodeFault):
     """The longest time until the service is ready after each node, seconds."""
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
-        node = found_again(cluster, target)
+        node = current_node(cluster, target)
         state = cluster.state(node)
         ids = {"container": node.container, "image": state.image, "image_id": state.image_id}
         return {**process_baseline(cluster, node), **ids}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        with cluster.in_turn:
-            node = tidied(cluster, target)
+        with cluster.rolling_lock:
+            node = repair_node(cluster, target)
             image = self.image or cluster.state(node).image
             replaced = self._replace(cluster, node, image, self.config)
             self._await_ready(cluster, node)
@@ -105,8 +105,8 @@ class RollingUpgrade(NodeFault):
         )
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
-        with cluster.in_turn:
-            node = tidied(cluster, target)
+        with cluster.rolling_lock:
+            node = repair_node(cluster, target)
             state = cluster.state(node)
             if state.status == ContainerStatus.GONE:
                 return nothing_done(cluster)

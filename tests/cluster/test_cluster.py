@@ -1,4 +1,4 @@
-"""The cluster on the fake runtime: how it starts, what it says when it cannot, how it goes."""
+"""The cluster on the fake runtime: its start, its errors, its removal."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def cluster(runtime: FakeRuntime) -> Cluster:
 
 
 def _start(cluster: Cluster, limit_s: float = 30) -> list[str]:
-    message: list[str] = []
-    start_cluster(cluster, tags={labels.OWNER: "me"}, limit_s=limit_s, show_message=message.append)
-    return message
+    messages: list[str] = []
+    start_cluster(cluster, tags={labels.OWNER: "me"}, limit_s=limit_s, show_message=messages.append)
+    return messages
 
 
 def test_a_started_cluster_has_its_nodes_in_order_with_addresses_and_ports(
     cluster: Cluster, runtime: FakeRuntime
 ) -> None:
-    message = _start(cluster)
+    messages = _start(cluster)
 
     assert list(cluster.nodes) == ["echo/server-1", "echo/server-2", "echo/client-1"]
     assert len({node.ip for node in cluster.nodes.values()}) == 3
@@ -83,18 +83,20 @@ def test_a_started_cluster_has_its_nodes_in_order_with_addresses_and_ports(
     )
     assert cluster.address(server, 7000) == f"127.0.0.1:{spec.ports[7000]}"
     assert spec.files["/etc/echo/reached-at"] == cluster.address(server, 7000) + "\n"
-    assert [words.split(" after")[0] for words in message] == ["3 containers started", "echo ready"]
+    assert [text.split(" after")[0] for text in messages] == ["3 containers started", "echo ready"]
 
 
-def test_everything_carries_run_and_tags(cluster: Cluster, runtime: FakeRuntime) -> None:
+def test_all_resources_have_the_labels_of_the_run_and_its_tags(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
     _start(cluster)
 
-    marks = {labels.RUN: "r1", labels.OWNER: "me"}
-    assert len(runtime.find(marks)) == len(runtime.containers) == 4
-    assert [network.name for network in runtime.find_networks(marks)] == ["streamquake-r1"]
+    run_labels = {labels.RUN: "r1", labels.OWNER: "me"}
+    assert len(runtime.find(run_labels)) == len(runtime.containers) == 4
+    assert [network.name for network in runtime.find_networks(run_labels)] == ["streamquake-r1"]
 
 
-def test_links_are_laid_at_the_nodes_they_begin_at(
+def test_link_rules_are_added_at_the_source_nodes(
     cluster: Cluster, runtime: FakeRuntime, proxy: FakeToxiproxy
 ) -> None:
     _start(cluster)
@@ -111,7 +113,9 @@ def test_links_are_laid_at_the_nodes_they_begin_at(
     assert not any("DNAT" in " ".join(r) for r in runtime.by_name(NAME + "server-1").rules)
 
 
-def test_rules_that_cannot_be_laid_are_said(cluster: Cluster, runtime: FakeRuntime) -> None:
+def test_a_failed_link_rule_is_an_error_with_the_tools_output(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
     runtime.on_network_tool.insert(
         0,
         lambda spec, argv: (
@@ -123,7 +127,7 @@ def test_rules_that_cannot_be_laid_are_said(cluster: Cluster, runtime: FakeRunti
         _start(cluster)
 
 
-def test_a_taken_port_is_chosen_anew_in_container_and_plan(
+def test_a_taken_port_is_replaced_in_container_and_plan(
     cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _draw(monkeypatch, iter([20_001, *[20_001] * 3, *range(20_002, 20_010)]))
@@ -137,7 +141,7 @@ def test_a_taken_port_is_chosen_anew_in_container_and_plan(
         assert spec.files["/etc/echo/reached-at"] == f"127.0.0.1:{spec.ports[7000]}\n"
 
 
-def test_ports_taken_again_and_again_end_the_start(
+def test_the_start_fails_after_several_taken_ports(
     cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _draw(monkeypatch, iter([20_001] * 100))
@@ -152,7 +156,7 @@ def _draw(monkeypatch: pytest.MonkeyPatch, ports: Iterator[int]) -> None:
     monkeypatch.setattr("streamquake.cluster.links.links.free_port", lambda: next(ports))
 
 
-def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeRuntime) -> None:
+def test_a_dead_node_ends_the_wait_at_once(cluster: Cluster, runtime: FakeRuntime) -> None:
     def dies(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         if argv[0] == "ss" and "server-2" in spec.name:
             found = runtime.by_name(spec.name)
@@ -177,7 +181,7 @@ def test_a_node_that_dies_ends_the_wait_at_once(cluster: Cluster, runtime: FakeR
 def test_a_node_whose_end_is_noticed_late_is_reported_as_dead(
     cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its network namespace goes with its process, some time before the engine says so."""
+    """Its network namespace ends with its process, before the engine reports the end."""
     checked: list[str] = []
     inspect = runtime.inspect
 
@@ -208,7 +212,7 @@ def test_link_rules_that_cannot_be_added_on_a_running_node_are_an_error(
         _start(cluster)
 
 
-def test_a_service_that_needs_another_is_started_when_that_one_is_ready(
+def test_a_service_starts_when_the_service_that_it_needs_is_ready(
     runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def after(self: Echo, topology: Topology, service: str) -> tuple[str, ...]:
@@ -231,13 +235,15 @@ def test_a_service_that_needs_another_is_started_when_that_one_is_ready(
         {"name": "echo", "services": {"first": service, "second": service}}
     )
     cluster = Cluster(run_id="r1", topology=topology, runtime=runtime, clock=runtime.clock)
-    message = [words.split(" after")[0] for words in _start(cluster)]
+    messages = [text.split(" after")[0] for text in _start(cluster)]
     assert requested == 3
-    assert message == ["second ready", "2 containers started", "first ready"]
+    assert messages == ["second ready", "2 containers started", "first ready"]
     assert list(cluster.nodes) == ["first/server-1", "second/server-1"]
 
 
-def test_a_service_that_does_not_start_has_a_reason(cluster: Cluster, runtime: FakeRuntime) -> None:
+def test_a_service_that_does_not_become_ready_is_reported_with_its_reason(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
     runtime.on_network_tool.clear()
 
     with pytest.raises(NotReadyInTime) as late:
@@ -246,7 +252,7 @@ def test_a_service_that_does_not_start_has_a_reason(cluster: Cluster, runtime: F
     assert str(late.value) == ("cluster ready: not within 5 s: echo: a server does not listen yet")
 
 
-def test_logs_of_the_nodes_that_run_are_saved_when_another_cannot_start(
+def test_logs_of_running_nodes_are_saved_when_another_node_does_not_start(
     cluster: Cluster, runtime: FakeRuntime, tmp_path: Path
 ) -> None:
     runtime.failing_starts[NAME + "client-1"] = ContainerError("the disk is full")
@@ -261,7 +267,7 @@ def test_logs_of_the_nodes_that_run_are_saved_when_another_cannot_start(
     assert (runtime.find({}), runtime.find_networks({})) == ((), ())
 
 
-def test_logs_that_cannot_be_read_are_said_and_stop_no_other(
+def test_an_unreadable_log_is_reported_and_the_other_logs_are_saved(
     cluster: Cluster, runtime: FakeRuntime, tmp_path: Path
 ) -> None:
     _start(cluster)
@@ -273,7 +279,7 @@ def test_logs_that_cannot_be_read_are_said_and_stop_no_other(
     assert (tmp_path / "echo-client-1" / "log.txt").exists()
 
 
-def test_removing_touches_only_the_run(cluster: Cluster, runtime: FakeRuntime) -> None:
+def test_only_resources_of_the_run_are_removed(cluster: Cluster, runtime: FakeRuntime) -> None:
     foreign = runtime.start(ContainerSpec(name="other", image="none", labels={labels.RUN: "r2"}))
     runtime.create_network("other", {labels.RUN: "r2"})
     _start(cluster)
@@ -284,25 +290,25 @@ def test_removing_touches_only_the_run(cluster: Cluster, runtime: FakeRuntime) -
     assert [network.name for network in runtime.find_networks({})] == ["other"]
 
 
-def test_one_failing_removal_is_told_and_stops_no_other(
+def test_a_failed_removal_is_reported_and_the_others_continue(
     cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _start(cluster)
     stuck = cluster.node("echo/server-2").container
     remove = runtime.remove
 
-    def refuses(container: str) -> None:
+    def fail_for_one(container: str) -> None:
         if container == stuck:
             raise ContainerError("the device is busy")
         remove(container)
 
-    monkeypatch.setattr(runtime, "remove", refuses)
+    monkeypatch.setattr(runtime, "remove", fail_for_one)
 
     assert remove_cluster(runtime, "r1") == [f"{stuck}: the device is busy"]
     assert [found.id for found in runtime.find({})] == [stuck]
 
 
-def test_links_are_laid_again_when_a_node_starts_again(
+def test_link_rules_are_added_again_when_a_node_is_restarted(
     cluster: Cluster, runtime: FakeRuntime
 ) -> None:
     _start(cluster)
@@ -334,7 +340,7 @@ def test_another_process_finds_the_cluster_by_its_labels(
     assert rules[0] == rules[1]
 
 
-def test_what_a_run_has_set_goes_as_a_whole_at_its_end(cluster: Cluster) -> None:
+def test_the_context_of_a_run_is_discarded_at_its_end(cluster: Cluster) -> None:
     own = cluster.run.run_id
 
     def fail() -> None:

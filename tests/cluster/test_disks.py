@@ -1,4 +1,4 @@
-"""Disks of their own for nodes, on the fake runtime."""
+"""Disks of a fixed size for nodes, on the fake runtime."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult, Respo
 from tests.fakes import WIDE
 
 
-def test_the_devices_are_asked_for_again_when_the_engine_loses_the_answer() -> None:
-    requested: list[Sequence[str]] = []
+def test_the_devices_are_read_again_when_the_engine_loses_the_output() -> None:
+    commands: list[Sequence[str]] = []
 
-    def answers(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
-        requested.append(argv)
-        if len(requested) == 1:
+    def answer(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        commands.append(argv)
+        if len(commands) == 1:
             raise ResponseLost("the engine closed its output")
         return ExecResult(exit_code=0, output="hdfs-datanode-1 /dev/loop7\n")
 
     runtime = FakeRuntime(FakeClock())
-    runtime.on_exec.append(answers)
+    runtime.on_exec.append(answer)
     cluster = Cluster(run_id="r1", topology=WIDE, runtime=runtime, clock=runtime.clock)
-    marks = {labels.RUN: "r1"}
-    cluster.disks.start(marks)
+    run_labels = {labels.RUN: "r1"}
+    cluster.disks.start(run_labels)
     datanode = next(node for node in WIDE.nodes() if node.name == "hdfs/datanode-1")
     assert cluster.disks.device_of(datanode) == "/dev/loop7"
 
-    requested.clear()
+    commands.clear()
     found = Disks(cluster)
     found.find()
     assert found.device_of(datanode) == "/dev/loop7"

@@ -1,11 +1,11 @@
-"""What engines find wrong with a topology."""
+"""The problems that engines find in a topology."""
 
 from __future__ import annotations
 
 from streamquake.cluster.topology_validation import topology_problems
 from streamquake.topologies.model import Topology
 
-WAY = {"from": "kafka/broker", "to": "kafka/broker"}
+ROUTE = {"from": "kafka/broker", "to": "kafka/broker"}
 
 
 def _with_links(**links: object) -> Topology:
@@ -13,12 +13,12 @@ def _with_links(**links: object) -> Topology:
     return Topology.model_validate({"name": "two", "services": services, "links": links})
 
 
-def test_two_links_over_the_same_way_are_refused() -> None:
-    by_name = topology_problems(_with_links(a={**WAY, "port": "input"}))
+def test_two_links_on_the_same_route_are_rejected() -> None:
+    by_name = topology_problems(_with_links(a={**ROUTE, "port": "input"}))
     assert by_name == []
 
     ((place, message),) = topology_problems(
-        _with_links(a={**WAY, "port": 9000}, b={**WAY, "port": 9000}, c={**WAY, "port": 9001})
+        _with_links(a={**ROUTE, "port": 9000}, b={**ROUTE, "port": 9000}, c={**ROUTE, "port": 9001})
     )
 
     assert place == ("links", "b")
