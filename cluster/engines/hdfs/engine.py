@@ -1,8 +1,8 @@
 """The engine "hdfs": one NameNode and its DataNodes.
 
-Clients outside the network cannot follow a NameNode's referral to a DataNode, so the harness does
-not read HDFS itself: `fetch` lets the file-system shell in the NameNode's container collect a
-folder and copies that out through the container engine.
+Clients outside the network cannot connect to the DataNodes that a NameNode names, so the harness
+does not read HDFS directly. `fetch` lets the file-system shell in the NameNode's container copy a
+folder into the container, and copies it from there through the container engine.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RPC, DATA = 8020, 9866
 FOLDER = "/var/lib/hadoop"
 CONFIG = "/opt/hadoop/etc/hadoop"
 MEMORY_MB = {"namenode": 576, "datanode": 448}
-"""The NameNode also holds the file-system shell while the harness fetches files."""
+"""The NameNode's container also runs the file-system shell while the harness fetches files."""
 FETCH_S = 300.0
 HOLDING = "datanode holding "
 HOLDER = NodeDuty(role="datanode", usage="datanode holding PATH", pattern=HOLDING + r"/\S+")
@@ -70,7 +70,7 @@ class HdfsEngine:
     name = "hdfs"
 
     def roles(self) -> Mapping[str, str]:
-        return {"namenode": "stores the names of all files", "datanode": "keeps the blocks"}
+        return {"namenode": "stores the names of all files", "datanode": "stores the blocks"}
 
     def ports(self) -> Mapping[str, int]:
         return {"rpc": RPC, "data": DATA, "http": HTTP}
@@ -111,7 +111,7 @@ class HdfsEngine:
         name = namenode_of(cluster, service).name
         try:
             state = namenode(cluster, service).state()
-            silent = _not_heard(cluster, service)
+            silent = _without_heartbeat(cluster, service)
         except NameNodeUnreachable as error:
             return f"{name} does not answer: {error}"
         if state is None:
@@ -126,7 +126,7 @@ class HdfsEngine:
         return None
 
     def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """Delete the run's folders, for good. Raises HdfsShellError."""
+        """Delete the run's folders, without trash. Raises HdfsShellError."""
         if left.folders:
             delete(cluster, service, left.folders)
 
@@ -147,15 +147,15 @@ class HdfsEngine:
         return (found[0],)
 
 
-def _not_heard(cluster: LiveCluster, service: str) -> list[str]:
-    """DataNodes without a heartbeat since their container was started: an ended one counts as live
-    for some seconds, so being live is not enough."""
-    silent_s = namenode(cluster, service).silent_s()
+def _without_heartbeat(cluster: LiveCluster, service: str) -> list[str]:
+    """DataNodes without a heartbeat since their container was started: the NameNode reports an
+    ended one as live for some seconds."""
+    age_s = namenode(cluster, service).heartbeat_age_s()
     now_ms = cluster.clock.epoch_ms()
     return [
         node.name
         for node in cluster.of_role(f"{service}/datanode")
-        if now_ms - (silent_s.get(node.spec.host, 0) + 1) * 1000 < cluster.state(node).started_ms
+        if now_ms - (age_s.get(node.spec.host, 0) + 1) * 1000 < cluster.state(node).started_ms
     ]
 
 
@@ -174,16 +174,16 @@ def client_settings(topology: Topology, service: str) -> dict[str, Scalar]:
     datanodes = declared.nodes["datanode"].count
     return {
         "dfs.replication": declared.config.get("dfs.replication", min(datanodes, 3)),
-        # Host names are routed through the links; an address from the NameNode might not be.
+        # Connections to host names pass the links; an address from the NameNode might bypass them.
         "dfs.client.use.datanode.hostname": True,
-        # With fewer than four DataNodes there is no other one to take a failed one's place.
+        # With fewer than four DataNodes none is left to replace a failed one.
         "dfs.client.block.write.replace-datanode-on-failure.enable": datanodes > 3,
         **_block_size(declared.nodes["datanode"].disk_mb),
     }
 
 
 def _block_size(disk_mb: int | None) -> dict[str, Scalar]:
-    """On a small disk small blocks: a DataNode reserves a whole block for each open file."""
+    """Small blocks on a small disk: a DataNode reserves a whole block for each open file."""
     return {} if disk_mb is None else {"dfs.blocksize": f"{max(1, disk_mb // 64)}m"}
 
 
@@ -194,19 +194,19 @@ def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
     exist or cannot be read completely.
     """
     container = namenode_of(cluster, service).container
-    holder = f"/tmp/fetch-{uuid.uuid4().hex}"
+    copy = f"/tmp/fetch-{uuid.uuid4().hex}"
     script = 'mkdir -p "$1" && JVM_HEAP_MB=128 hdfs dfs -copyToLocal "$2" "$1/"'
     try:
         done = cluster.runtime.exec(
-            container, ["sh", "-c", script, "sh", holder, path], timeout_s=FETCH_S
+            container, ["sh", "-c", script, "sh", copy, path], timeout_s=FETCH_S
         )
         if done.exit_code != 0:
             raise HdfsShellError(f"{service}: {path} could not be read: {done.output.strip()}")
         name = path.rstrip("/").rsplit("/", 1)[-1]
         target.mkdir(parents=True, exist_ok=True)
-        cluster.runtime.copy_out(container, f"{holder}/{name}", target)
+        cluster.runtime.copy_out(container, f"{copy}/{name}", target)
     finally:
-        cluster.runtime.exec(container, ["rm", "-rf", holder])
+        cluster.runtime.exec(container, ["rm", "-rf", copy])
     return target / name
 
 

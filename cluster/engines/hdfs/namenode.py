@@ -27,15 +27,15 @@ class NameNode(Protocol):
     """The queries to a NameNode. Every call may raise NameNodeUnreachable."""
 
     def state(self) -> Mapping[str, Any] | None:
-        """Its own report on the file system, None while it has none yet."""
+        """Its report on the file system; None before it has one."""
         ...
 
-    def silent_s(self) -> Mapping[str, int]:
+    def heartbeat_age_s(self) -> Mapping[str, int]:
         """Host name of each live DataNode -> whole seconds since its last heartbeat."""
         ...
 
     def rejection(self, folder: str) -> str | None:
-        """Why a folder cannot be created, in the NameNode's words; None when it was created, and
+        """The NameNode's reason why a folder cannot be created; None when it was created and
         removed again."""
         ...
 
@@ -45,12 +45,12 @@ class NameNode(Protocol):
         ...
 
     def files(self, folder: str) -> Mapping[str, int]:
-        """The files directly below a folder -> their bytes; none where there is no such folder."""
+        """The files directly below a folder -> their bytes; empty for a missing folder."""
         ...
 
     def tree(self, folder: str) -> Mapping[str, int]:
-        """The files anywhere below a folder, by their paths from there -> their bytes; none where
-        there is no such folder. It asks once for each folder."""
+        """The files anywhere below a folder, by their relative paths -> their bytes; empty for a
+        missing folder. It sends one request per folder."""
         ...
 
 
@@ -76,23 +76,21 @@ class LiveNameNode:
     def state(self) -> Mapping[str, Any] | None:
         return self._bean("FSNamesystemState")
 
-    def silent_s(self) -> Mapping[str, int]:
+    def heartbeat_age_s(self) -> Mapping[str, int]:
         live = json.loads((self._bean("NameNodeInfo") or {}).get("LiveNodes", "{}"))
-        return {
-            name.partition(":")[0]: int(recorded["lastContact"]) for name, recorded in live.items()
-        }
+        return {name.partition(":")[0]: int(report["lastContact"]) for name, report in live.items()}
 
     def rejection(self, folder: str) -> str | None:
-        text = self._answer("PUT", f"/webhdfs/v1{folder}", {"op": "MKDIRS"})
-        if "RemoteException" in text:
-            rejected = text["RemoteException"]
+        answer = self._answer("PUT", f"/webhdfs/v1{folder}", {"op": "MKDIRS"})
+        if "RemoteException" in answer:
+            rejected = answer["RemoteException"]
             return f"{rejected['exception']}: {rejected['message'].splitlines()[0]}"
         self._answer("DELETE", f"/webhdfs/v1{folder}", {"op": "DELETE"})
         return None
 
     def holders(self, path: str) -> tuple[str, ...]:
-        message = self._answer("GET", f"/webhdfs/v1{path}", {"op": "GETFILEBLOCKLOCATIONS"})
-        blocks = message.get("BlockLocations", {}).get("BlockLocation", [])
+        answer = self._answer("GET", f"/webhdfs/v1{path}", {"op": "GETFILEBLOCKLOCATIONS"})
+        blocks = answer.get("BlockLocations", {}).get("BlockLocation", [])
         return tuple(blocks[0]["hosts"]) if blocks else ()
 
     def files(self, folder: str) -> Mapping[str, int]:
@@ -101,32 +99,32 @@ class LiveNameNode:
 
     def tree(self, folder: str) -> Mapping[str, int]:
         found: dict[str, int] = {}
-        for each in self._listed(folder):
-            name = each["pathSuffix"]
-            if each["type"] == "FILE":
-                found[name] = int(each["length"])
+        for entry in self._listed(folder):
+            name = entry["pathSuffix"]
+            if entry["type"] == "FILE":
+                found[name] = int(entry["length"])
             else:
                 below = self.tree(f"{folder}/{name}")
                 found |= {f"{name}/{path}": size for path, size in below.items()}
         return found
 
     def _listed(self, folder: str) -> list[dict[str, Any]]:
-        message = self._answer("GET", f"/webhdfs/v1{folder}", {"op": "LISTSTATUS"})
-        listed: list[dict[str, Any]] = message.get("FileStatuses", {}).get("FileStatus", [])
+        answer = self._answer("GET", f"/webhdfs/v1{folder}", {"op": "LISTSTATUS"})
+        listed: list[dict[str, Any]] = answer.get("FileStatuses", {}).get("FileStatus", [])
         return listed
 
     def _bean(self, name: str) -> dict[str, Any] | None:
-        question = {"qry": f"Hadoop:service=NameNode,name={name}"}
-        beans: list[dict[str, Any]] = self._answer("GET", "/jmx", question).get("beans", [])
+        query = {"qry": f"Hadoop:service=NameNode,name={name}"}
+        beans: list[dict[str, Any]] = self._answer("GET", "/jmx", query).get("beans", [])
         return beans[0] if beans else None
 
-    def _answer(self, verb: str, path: str, question: Mapping[str, str]) -> dict[str, Any]:
-        """A JSON answer; a rejection is one as well."""
+    def _answer(self, verb: str, path: str, query: Mapping[str, str]) -> dict[str, Any]:
+        """The JSON answer; a rejection is in JSON too."""
         try:
-            answer = requests.request(
-                verb, f"http://{self._address}{path}", params=question, timeout=POLL_S
+            response = requests.request(
+                verb, f"http://{self._address}{path}", params=query, timeout=POLL_S
             )
-            message: dict[str, Any] = answer.json()
+            answer: dict[str, Any] = response.json()
         except requests.RequestException as error:
             raise NameNodeUnreachable(f"{verb} {path}: {type(error).__name__}") from error
-        return message
+        return answer

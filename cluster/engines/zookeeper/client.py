@@ -13,7 +13,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 LOGGER = logging.getLogger(__name__)
-# A server that is down is an answer here; without a handler Python prints every failed attempt.
+# A server that is down is expected; without a handler Python prints every failed attempt.
 LOGGER.addHandler(logging.NullHandler())
 
 
@@ -24,7 +24,7 @@ class ZooKeeperUnreachable(StreamquakeError):
 
 
 def require_serving(address: str, limit_s: float) -> None:
-    """Return when the server gives a session, which only a member of a working ensemble does.
+    """Return when the server accepts a session, which only a member of a working ensemble does.
 
     Raises ZooKeeperUnreachable after `limit_s` seconds.
     """

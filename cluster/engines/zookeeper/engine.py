@@ -1,5 +1,5 @@
-"""The engine "zookeeper": an ensemble that elects leaders for others and stores small records for
-them.
+"""The engine "zookeeper": an ensemble that elects leaders for other services and stores small
+records for them.
 
 The harness reads such a record to find the leader (`client.py`).
 """
@@ -73,7 +73,7 @@ class ZooKeeperEngine:
         )
 
     def pending(self, cluster: LiveCluster, service: str) -> str | None:
-        """None when every server serves, alone or as a member of the ensemble."""
+        """None when every server serves, standalone or as a member of the ensemble."""
         for node in cluster.of_role(f"{service}/server"):
             try:
                 client.require_serving(cluster.address(node, CLIENT), POLL_S)
@@ -82,11 +82,11 @@ class ZooKeeperEngine:
         return None
 
     def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """Does nothing: the stored records belong to the services that it coordinates."""
+        """Do nothing: the stored records belong to the services that it coordinates."""
 
 
 def quorum(topology: Topology, service: str) -> str:
-    """The servers' addresses for clients inside the network, as clients want them."""
+    """The servers' addresses for clients inside the network, as a connect string."""
     servers = (node for node in topology.nodes() if node.service == service)
     return ",".join(f"{node.host}:{CLIENT}" for node in servers)
 

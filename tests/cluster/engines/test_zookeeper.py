@@ -1,4 +1,4 @@
-"""The engine zookeeper: what it plans, and the client's requests to a server in memory."""
+"""The engine zookeeper: its plans, and the client's requests to a server in memory."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def topology(servers: int) -> Topology:
 
 
 def settings(servers: int, ordinal: int) -> tuple[NodePlan, dict[str, str]]:
-    made = topology(servers)
+    ensemble = topology(servers)
     ports = PortAllocator(host=lambda node, port: 20_000 + port)
-    plan = engine("zookeeper").plan(made, made.nodes()[ordinal - 1], ports)
+    plan = engine("zookeeper").plan(ensemble, ensemble.nodes()[ordinal - 1], ports)
     (text,) = plan.files.values()
     return plan, dict(line.split("=", 1) for line in text.splitlines())
 
 
-def test_one_server_stands_alone_and_three_form_an_ensemble() -> None:
+def test_one_server_is_standalone_and_three_form_an_ensemble() -> None:
     plan, alone = settings(1, 1)
     assert not any(key.startswith("server.") for key in alone)
     assert plan.publish == (2181,)
@@ -48,8 +48,8 @@ def test_one_server_stands_alone_and_three_form_an_ensemble() -> None:
 class Server:
     """Answers one connection as ZooKeeper does: a session, then every request for a path."""
 
-    def __init__(self, holds: dict[str, bytes]) -> None:
-        self.holds = holds
+    def __init__(self, contents: dict[str, bytes]) -> None:
+        self.contents = contents
         self.serves = True
 
     def serve(self, connection: socket.socket) -> None:
@@ -62,7 +62,7 @@ class Server:
             if kind == Close.type:
                 _send(connection, struct.pack(">iqi", number, 0, 0))
                 return
-            content = self.holds.get(request[12:-1].decode())
+            content = self.contents.get(request[12:-1].decode())
             if content is None:
                 _send(connection, struct.pack(">iqi", number, 0, NoNodeError.code))
             else:
@@ -71,7 +71,7 @@ class Server:
 
 
 def _receive(connection: socket.socket) -> bytes | None:
-    """The next message; None where the client closed the connection."""
+    """The next message; None when the client has closed the connection."""
     head = connection.recv(4, socket.MSG_WAITALL)
     if not head:
         return None
@@ -107,7 +107,7 @@ def test_a_path_is_read_and_a_missing_one_is_none() -> None:
     assert (found, missing) == (b"pekko.tcp://flink@jm-2:6123/x", None)
 
 
-def test_a_server_that_gives_a_session_serves() -> None:
+def test_a_server_that_accepts_a_session_serves() -> None:
     with serving(Server({})) as address:
         zookeeper_client.require_serving(address, LIMIT_S)
 
