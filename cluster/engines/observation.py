@@ -18,7 +18,7 @@ class Observation:
     kind: Kind = Kind.INFO
     error: str | None = None
 
-    def note(self, at_ns: int, process: str) -> EventDraft:
+    def draft(self, at_ns: int, process: str) -> EventDraft:
         return EventDraft(
             at_ns=at_ns,
             process=process,

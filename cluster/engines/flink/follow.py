@@ -1,7 +1,6 @@
 """Follow a Flink job: poll its REST interface and record changes, until stopped.
 
-A JobManager that does not answer proves nothing about the job: nothing is recorded until it answers
-again.
+An unreachable JobManager proves nothing about the job: no event is recorded until it answers again.
 """
 
 from __future__ import annotations
@@ -50,19 +49,19 @@ def follow(
 ) -> None:
     """Observe a job until `stop` or its end. Raises nothing for an unreachable JobManager.
 
-    Checkpoints are observed in a thread and a connection of their own: faults wait for their steps,
+    Checkpoints are polled in a separate thread and connection: faults wait for steps of checkpoints
     and must not wait for polls of tasks and metrics, which take many requests.
     """
     with (
         jobmanager(cluster, service) as rest,
-        jobmanager(cluster, service) as quick,
+        jobmanager(cluster, service) as checkpoint_rest,
         ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints") as pool,
     ):
-        follower = JobFollower(cluster, service, job, rest, record_event, measure, quick)
-        over = threading.Event()
+        follower = JobFollower(cluster, service, job, rest, record_event, measure, checkpoint_rest)
+        ended = threading.Event()
 
         def poll_until_stopped(poll: Callable[[], None], every_s: float) -> None:
-            while not (stop.is_set() or over.is_set() or follower.ended):
+            while not (stop.is_set() or ended.is_set() or follower.ended):
                 try:
                     poll()
                     stop.wait(every_s)
@@ -70,11 +69,11 @@ def follow(
                     stop.wait(UNREACHABLE_S)
 
         checkpoints = pool.submit(poll_until_stopped, follower.poll_checkpoints, CHECKPOINTS_S)
-        checkpoints.add_done_callback(lambda _: over.set())
+        checkpoints.add_done_callback(lambda _: ended.set())
         try:
             poll_until_stopped(follower.poll_job, JOB_S)
         finally:
-            over.set()
+            ended.set()
         checkpoints.result()
         if follower.ended:
             # Checkpoints that completed with the job's end, such as the savepoint of a stop.
@@ -93,14 +92,14 @@ class JobFollower:
         rest: FlinkRest,
         record_event: RecordEvent,
         measure: RecordSample,
-        quick: FlinkRest | None = None,
+        checkpoint_rest: FlinkRest | None = None,
     ) -> None:
         self._clock = cluster.clock
         self._service = service
         self._path = f"/jobs/{job}"
         self._job = job
         self._rest = rest
-        self._quick = quick or rest
+        self._checkpoint_rest = checkpoint_rest or rest
         self._emit = record_event
         self._measure = measure
         hosts = {node.spec.host: node.name for node in cluster.of_service(service)}
@@ -113,7 +112,7 @@ class JobFollower:
         self._due_ns: dict[float, int] = {}
         self._vertices: list[str] = []
         self._has_checkpoints = False
-        self._introduced = False
+        self._submission_recorded = False
 
     @property
     def ended(self) -> bool:
@@ -128,12 +127,12 @@ class JobFollower:
         """Make the due requests about the job and its tasks and record changes. Raises
         FlinkUnreachable."""
         try:
-            if not self._introduced:
+            if not self._submission_recorded:
                 detail = self._rest.get(self._path)
                 if detail["state"] == "INITIALIZING":
-                    return  # its graph is still being built, and its state mapped to it
+                    return  # its graph is still being built
                 self._report([self._submitted(detail)])
-                self._introduced = True
+                self._submission_recorded = True
             if self._is_due(TASKS_S):
                 self._poll_tasks()
         except FlinkError as error:
@@ -151,36 +150,37 @@ class JobFollower:
             self._metrics.poll_subtasks(answers)
 
     def poll_checkpoints(self) -> None:
-        """Record new checkpoint events, once the job was recorded. Raises FlinkUnreachable."""
-        if not (self._introduced and self._has_checkpoints):
+        """Record new checkpoint events, after the job's submission was recorded. Raises
+        FlinkUnreachable."""
+        if not (self._submission_recorded and self._has_checkpoints):
             return
         try:
-            found = self._quick.get(f"{self._path}/checkpoints")
+            found = self._checkpoint_rest.get(f"{self._path}/checkpoints")
         except FlinkError:
-            return  # the poll of the job records whether the job is lost
+            return  # the poll of the job records a lost job
         for observation in self._checkpoints.poll(found):
-            seen_ns = self._clock.now_ns()
+            observed_ns = self._clock.now_ns()
             if observation.action in (Action.CHECKPOINT_COMPLETED, Action.CHECKPOINT_FAILED):
                 observation = self._with_details(observation)
             if observation.action == Action.CHECKPOINT_COMPLETED:
                 self._measure("checkpoint_duration_ms", self._job, observation.value["duration_ms"])
                 self._files.await_listing(observation.value)
-            self._emit(observation.note(seen_ns, self._service))
+            self._emit(observation.draft(observed_ns, self._service))
 
     def _with_details(self, ended: Observation) -> Observation:
-        """The end of a checkpoint with the moments of its acknowledgements, and its phases."""
+        """The end of a checkpoint, with the times of its acknowledgements and its phases."""
         details = f"{self._path}/checkpoints/details/{ended.value['checkpoint']}/subtasks"
         try:
-            found = {v: self._quick.get(f"{details}/{v}") for v in self._vertices}
+            found = {v: self._checkpoint_rest.get(f"{details}/{v}") for v in self._vertices}
         except (FlinkError, FlinkUnreachable):
-            return ended  # the checkpoint itself is certain; only its details stay unknown
+            return ended  # only the details of the checkpoint are unknown
         more = phases(found) if ended.action == Action.CHECKPOINT_COMPLETED else {}
         known = {**acknowledged(found), **more, "subtasks": subtasks_of(found)}
         return dataclasses.replace(ended, value={**ended.value, **known})
 
     def _submitted(self, detail: Mapping[str, Any]) -> Observation:
         plan: dict[str, Any] = {"nodes": []}
-        if detail["vertices"]:  # a job that failed while it was set up has no graph
+        if detail["vertices"]:  # a job that failed during its setup has no graph
             plan = self._rest.get(f"{self._path}/plan")["plan"]
             self._has_checkpoints = checkpoints_enabled(self._rest, self._job)
         config: dict[str, Any] = {}
@@ -214,7 +214,7 @@ class JobFollower:
 
     def _report(self, observations: Iterable[Observation]) -> None:
         for observation in observations:
-            self._emit(observation.note(self._clock.now_ns(), self._service))
+            self._emit(observation.draft(self._clock.now_ns(), self._service))
 
     def _is_due(self, every_s: float) -> bool:
         now_ns = self._clock.now_ns()

@@ -1,10 +1,11 @@
-"""Observed micro-batches, recorded as checkpoints: the log of offsets is
-their trigger, the log of commits their completion.
+"""Observed micro-batches, recorded as checkpoints: a batch is triggered by its entry in the offset
+log and completed by its entry in the commit log.
 
-A batch whose first job comes before its offsets are in the log is triggered by that job: of one run
-again in another life they are there already, in real-time mode they come at its end, and with
-asynchronous progress tracking at any time or never. A batch that was begun and not committed when
-its driver or query ended has failed; the next life runs it again under its number.
+If a batch's first job starts before a new entry in the offset log, that job triggers it. This
+happens for a batch that a restarted driver runs again (its entry exists already), in real-time mode
+(the entry is written at the end) and with asynchronous progress tracking (at any time or never). A
+batch that was not committed when its driver or query ended has failed; the restarted driver runs it
+again with the same number.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from streamquake.reports.record.event import MICRO_BATCH, Action, Kind
 
 @dataclass
 class RunningBatch:
-    """A batch in progress: the epoch ms of its steps so far."""
+    """A batch in progress: the epoch ms of its steps, 0 for a step that it has not reached."""
 
     number: int
     trigger_ms: int
@@ -38,7 +39,7 @@ class BatchWatch:
     _begun: dict[int, RunningBatch] = field(default_factory=dict)
 
     def poll(self, entry: Entry) -> Iterator[Observation]:
-        """What an entry of the driver's news says of a batch."""
+        """The new events in an entry of the driver's listener."""
         match entry["what"]:
             case "offset written":
                 if entry["batch"] not in self._begun:
@@ -59,9 +60,9 @@ class BatchWatch:
             case "progress":
                 yield from self._progress(entry["progress"])
 
-    def lost(self, reason: str, *, own: bool) -> Iterator[Observation]:
-        """The query or its driver has ended: what was under way has failed, but for what had been
-        committed. `own` says that the query ended, with this reason."""
+    def fail_running(self, reason: str, *, own: bool) -> Iterator[Observation]:
+        """The query or its driver has ended: a batch in progress has failed unless it was
+        committed. `own` is True when the query itself ended, with this reason."""
         for batch in self._begun.values():
             if batch.committed_ms:
                 yield self._completed(batch, {})
@@ -87,10 +88,10 @@ class BatchWatch:
             batch.running_ms = entry["ms"]
             yield self._step(Action.BATCH_RUNNING, entry)
 
-    def _progress(self, made: Mapping[str, Any]) -> Iterator[Observation]:
-        batch = self._begun.pop(made["batchId"], None)
+    def _progress(self, report: Mapping[str, Any]) -> Iterator[Observation]:
+        batch = self._begun.pop(report["batchId"], None)
         if batch is not None:
-            yield self._completed(batch, figures(made))
+            yield self._completed(batch, figures(report))
 
     def _completed(self, batch: RunningBatch, more: Mapping[str, Any]) -> Observation:
         written_ms = batch.written_ms or _done_ms(more) or batch.trigger_ms
@@ -123,13 +124,13 @@ class BatchWatch:
         return Observation(action=action, value=value)
 
 
-def figures(made: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of Spark's report of a batch: input rows, offsets, durations by phase, and the
-    size of its state."""
-    operators = made.get("stateOperators") or ()
+def figures(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures in Spark's progress report of a batch: input rows, offsets, durations by phase,
+    and the size of its state."""
+    operators = report.get("stateOperators") or ()
     return {
-        "began_ms": round(datetime.fromisoformat(made["timestamp"]).timestamp() * 1000),
-        "input_rows": made["numInputRows"],
+        "began_ms": round(datetime.fromisoformat(report["timestamp"]).timestamp() * 1000),
+        "input_rows": report["numInputRows"],
         "offsets": [
             {
                 "source": s["description"],
@@ -137,10 +138,10 @@ def figures(made: Mapping[str, Any]) -> dict[str, Any]:
                 "end": s.get("endOffset"),
                 "latest": s.get("latestOffset"),
             }
-            for s in made["sources"]
+            for s in report["sources"]
         ],
-        "durations_ms": dict(made["durationMs"]),
-        "watermark": (made.get("eventTime") or {}).get("watermark"),
+        "durations_ms": dict(report["durationMs"]),
+        "watermark": (report.get("eventTime") or {}).get("watermark"),
         "state_rows": sum(o["numRowsTotal"] for o in operators),
         "state_bytes": sum(
             _metric(o, "rocksdbSstFileSize", o["memoryUsedBytes"]) for o in operators
@@ -161,7 +162,7 @@ def figures(made: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _done_ms(more: Mapping[str, Any]) -> int:
-    """When a batch was done by Spark's report of it, for one whose commit is not in the log."""
+    """When a batch ended according to Spark's progress report; used without a commit log entry."""
     return int(more["began_ms"] + more["durations_ms"]["triggerExecution"]) if more else 0
 
 

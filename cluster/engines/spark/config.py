@@ -1,7 +1,7 @@
-"""The settings of Spark's processes, and those that each program is submitted with.
+"""The settings of Spark's processes, and the settings of submitted programs.
 
-Master and workers read a file of defaults; a driver reads one file that is written when its program
-is submitted: what the cluster needs, the service's own settings, and those of the job, which win.
+Master and workers read a file of defaults. A driver reads a file that is written when its program
+is submitted: the required settings, the service's settings, and the job's, which take precedence.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streamquake.cluster.engines.service_declaration import as_text
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
 MASTER_RPC, WORKER_RPC, DRIVER_RPC, DRIVER_DATA, DATA = 7077, 7078, 7079, 7080, 7090
-MASTER_UI, WORKER_UI, UI, NEWS = 8080, 8081, 4040, 4050
+MASTER_UI, WORKER_UI, UI, LISTENER = 8080, 8081, 4040, 4050
 MEMORY_MB = {"master": 512, "worker": 1792, "driver": 1280}
 CONF = "/opt/spark/conf"
 WORK = "/var/lib/spark"
@@ -37,15 +37,15 @@ OWNED = (
 _DAEMONS: Mapping[str, Scalar] = {
     # A worker counts as lost after ten seconds without a heartbeat, not after a minute.
     "spark.worker.timeout": 10,
-    # A restarted master still knows its workers and programs.
+    # A restarted master recovers its workers and programs.
     "spark.deploy.recoveryMode": "FILESYSTEM",
     "spark.deploy.recoveryDirectory": f"{WORK}/recovery",
-    # A worker makes the folders in which its executors keep shuffle files and state.
+    # A worker creates the folders for the shuffle files and state of its executors.
     "spark.local.dir": f"{WORK}/local",
 }
 _PROGRAM: Mapping[str, Scalar] = {
-    # A frozen or isolated executor is detected after 20 s, not after two minutes; if shorter,
-    # and a JVM starved on a small machine would be taken for a frozen one.
+    # A frozen or isolated executor is detected after 20 s, not after two minutes. A shorter timeout
+    # would declare an executor lost that a busy small machine slows down.
     "spark.network.timeout": "20s",
     "spark.network.timeoutInterval": "2s",
     "spark.executor.heartbeatInterval": "2s",
@@ -55,7 +55,7 @@ _PROGRAM: Mapping[str, Scalar] = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # How soon an idle query reports that it is idle.
+    # The interval at which an idle query reports that it is idle.
     "spark.sql.streaming.noDataProgressEventInterval": 1000,
 }
 _EXECUTOR_JVM = (
@@ -78,7 +78,7 @@ def defaults_file(topology: Topology, service: str) -> str:
 
 
 def heap_mb(node: NodeSpec) -> int:
-    """The heap of a node's program JVM; a worker's Python processes need about as much again."""
+    """The heap of a node's program JVM; a worker's Python processes need about as much memory."""
     return (node.group.memory_mb or MEMORY_MB[node.role]) * 2 // 5
 
 
@@ -90,7 +90,7 @@ def program_file(
     parallelism: int,
     own: Mapping[str, Any],
 ) -> str:
-    """The text of the settings that a program is submitted with."""
+    """The text of the settings file of a submitted program."""
     worker = next(n for n in topology.nodes() if n.role_name == f"{service}/worker")
     return _lines(
         {
@@ -112,7 +112,7 @@ def program_file(
             "spark.blockManager.port": DATA,
             "spark.local.dir": f"{WORK}/local",
             "spark.extraListeners": "streamquake.SparkWatch",
-            "spark.streamquake.port": NEWS,
+            "spark.streamquake.port": LISTENER,
             "spark.sql.streaming.checkpointFileManagerClass": "streamquake.ToldCheckpoints",
         }
     )

@@ -1,7 +1,7 @@
-"""The events of a Spark driver, requested over the port of its listener.
+"""The events of a Spark driver, requested from the port of its listener.
 
-The listener (`images/spark/java`) runs in the driver's own process: after the process has ended it
-answers nothing, and that of the next process begins again, with another `life`.
+The listener (`images/spark/java`) runs in the driver's process and ends with it. The listener of
+the next process begins again, with another `life`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import requests
 
-from streamquake.cluster.engines.spark.config import NEWS
+from streamquake.cluster.engines.spark.config import LISTENER
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
@@ -24,19 +24,19 @@ Entry = Mapping[str, Any]
 
 
 class DriverUnreachable(StreamquakeError):
-    """The driver does not answer. `gone` is True when no process listens: it has ended, or has not
-    started so far; otherwise it may only be slow or isolated."""
+    """The driver does not answer. `not_listening` is True when no process listens: it has ended or
+    not started yet; otherwise it may only be slow or isolated."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
-    def __init__(self, message: str, *, gone: bool) -> None:
-        self.gone = gone
+    def __init__(self, message: str, *, not_listening: bool) -> None:
+        self.not_listening = not_listening
         super().__init__(message)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriverEvents:
-    """The events after some point of a driver's life."""
+    """The events of one driver process after a position; `life` identifies the process."""
 
     life: int
     entries: tuple[Entry, ...]
@@ -44,27 +44,27 @@ class DriverEvents:
 
 @dataclass(frozen=True, kw_only=True)
 class DriverState:
-    """The last entry of each kind in a driver's life, by its `what`."""
+    """The last entry of each kind from one driver process, by its `what`."""
 
     life: int
     last: Mapping[str, Entry]
 
-    def later(self, *kinds: str) -> Entry | None:
-        """The latest entry of these kinds, None where there is none."""
+    def latest(self, *kinds: str) -> Entry | None:
+        """The latest entry of these kinds, or None."""
         found = [self.last[kind] for kind in kinds if kind in self.last]
         return max(found, key=lambda entry: int(entry["n"]), default=None)
 
     @property
     def executors(self) -> tuple[str, ...]:
-        """The hosts of the running executors, one entry for each."""
-        changed = self.later("executor added", "executor removed")
+        """The hosts of the running executors, one per executor."""
+        changed = self.latest("executor added", "executor removed")
         return () if changed is None else tuple(changed["there"].values())
 
 
 class SparkDriver(Protocol):
     """The queries to a driver. Every call may raise DriverUnreachable."""
 
-    def news(self, after: int) -> DriverEvents: ...
+    def events(self, after: int) -> DriverEvents: ...
 
     def now(self) -> DriverState: ...
 
@@ -75,25 +75,25 @@ class LiveDriver:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def news(self, after: int) -> DriverEvents:
-        message = self._answer(f"/?after={after}")
-        return DriverEvents(life=message["life"], entries=tuple(message["news"]))
+    def events(self, after: int) -> DriverEvents:
+        answer = self._answer(f"/?after={after}")
+        return DriverEvents(life=answer["life"], entries=tuple(answer["news"]))
 
     def now(self) -> DriverState:
-        message = self._answer("/now")
-        return DriverState(life=message["life"], last=message["last"])
+        answer = self._answer("/now")
+        return DriverState(life=answer["life"], last=answer["last"])
 
     def _answer(self, path: str) -> dict[str, Any]:
         try:
-            answer = requests.get(f"http://{self._address}{path}", timeout=POLL_S)
-            message: dict[str, Any] = answer.json()
+            response = requests.get(f"http://{self._address}{path}", timeout=POLL_S)
+            answer: dict[str, Any] = response.json()
         except requests.RequestException as error:
-            gone = isinstance(error, requests.ConnectionError) and not isinstance(
+            not_listening = isinstance(error, requests.ConnectionError) and not isinstance(
                 error, requests.Timeout
             )
             no_answer = f"the driver does not answer: {type(error).__name__}"
-            raise DriverUnreachable(no_answer, gone=gone) from error
-        return message
+            raise DriverUnreachable(no_answer, not_listening=not_listening) from error
+        return answer
 
 
 def driver_of(cluster: LiveCluster, service: str) -> Node:
@@ -103,6 +103,8 @@ def driver_of(cluster: LiveCluster, service: str) -> Node:
 def driver(cluster: LiveCluster, service: str) -> SparkDriver:
     """The driver of a service, for queries."""
     if service not in cluster.clients:
-        cluster.clients[service] = LiveDriver(cluster.address(driver_of(cluster, service), NEWS))
+        cluster.clients[service] = LiveDriver(
+            cluster.address(driver_of(cluster, service), LISTENER)
+        )
     known: SparkDriver = cluster.clients[service]
     return known

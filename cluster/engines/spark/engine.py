@@ -1,8 +1,8 @@
 """The engine "spark": a standalone cluster, and a driver of its own that runs one PySpark program.
 
 Workers run executors, with as many cores as they have slots; the driver requests them from the
-master. The driver's node is supervised like all others: one that ends is restarted and continues
-from its checkpoint.
+master. The driver's node is supervised like all others: a driver that ends is restarted and
+continues from its checkpoint.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from streamquake.cluster.engines.spark.config import (
     DATA,
     DRIVER_DATA,
     DRIVER_RPC,
+    LISTENER,
     MASTER_RPC,
     MASTER_UI,
     MEMORY_MB,
-    NEWS,
     OWNED,
     UI,
     WORK,
@@ -52,7 +52,7 @@ from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeSpec, Topology
 
-PUBLISHED = {"master": (MASTER_UI,), "driver": (NEWS, UI)}
+PUBLISHED = {"master": (MASTER_UI,), "driver": (LISTENER, UI)}
 
 
 @engines.register
@@ -61,13 +61,13 @@ class SparkEngine:
 
     name = "spark"
     worker_role = "worker"
-    """The role whose nodes offer slots, one each unless the topology says more."""
+    """The role whose nodes offer slots, one each unless the topology sets more."""
     programs = ("pyspark",)
     parts: Mapping[str, str] = {"worker": "worker", "coordinator": "driver"}
 
     def roles(self) -> Mapping[str, str]:
         return {
-            "master": "gives executors to programs",
+            "master": "assigns executors to programs",
             "worker": "runs executors, which run tasks, as many at once as it has slots",
             "driver": "runs the program: plans its batches and commits them",
         }
@@ -125,7 +125,7 @@ class SparkEngine:
         )
 
     def pending(self, cluster: LiveCluster, service: str) -> str | None:
-        """None when every worker is registered; whether a program runs is checked with the job."""
+        """None when every worker is registered; `job_pending` checks whether a program runs."""
         return master.pending(cluster, service)
 
     def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
@@ -162,8 +162,8 @@ class SparkEngine:
 
 
 def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
-    """A master answers by itself, a worker when the master knows it. A driver answers nothing
-    before it gets a program."""
+    """A master must answer, a worker must be registered at the master. A driver answers nothing
+    before it has a program."""
     if node.role == "driver":
         return ()
     expected = '"status" : "ALIVE"' if node.role == "master" else f'"{node.host}"'

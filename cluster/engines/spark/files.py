@@ -1,8 +1,8 @@
-"""The state files that a query's batches leave on HDFS: their number and size.
+"""The state files that a query's batches store on HDFS: their number and size.
 
-The folder `state` of its checkpoint is listed soon after a batch was committed, by another thread
-than the one that observes batches: a slow NameNode must not delay the events that faults wait for.
-Files that the former listing did not contain belong to the batches since then.
+The folder `state` of its checkpoint is listed soon after a batch was committed. Another thread
+lists it than the one that polls batches: a slow NameNode must not delay the events that faults wait
+for. Files that the last listing did not contain belong to the batches since then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STATE = "state"
 
 
 class StateFiles:
-    """The listing that is due for one query, of its newest batch."""
+    """The pending listing of one query, for its newest batch."""
 
     def __init__(self, cluster: LiveCluster, job: str) -> None:
         self._cluster = cluster
@@ -34,8 +34,8 @@ class StateFiles:
         self._due = batch
 
     def poll(self) -> Iterator[Observation]:
-        """The listing, if one is due; nothing is recorded of a query without state, or whose
-        checkpoint is not on HDFS."""
+        """The listing, if one is pending; no event for a query without state, or without a
+        checkpoint on HDFS."""
         batch, self._due = self._due, None
         job = self._cluster.run.job
         place = urlsplit("" if job is None else job.values.get("checkpoint", ""))

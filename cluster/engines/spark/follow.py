@@ -1,7 +1,7 @@
-"""Follow a query: record the events of its driver, through every restart of the driver.
+"""Follow a query: record the events of its driver, across restarts of the driver.
 
-A driver that runs and does not answer proves nothing about its query. A driver that has ended has
-failed, and one with another life was restarted: it continues after the last committed batch.
+An unreachable driver proves nothing about its query while it runs. A driver that has ended has
+failed, and one with another `life` was restarted: it continues after the last committed batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streamquake.cluster.engines.spark.tasks import SparkTaskWatch
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import Action
 
-AWAY_S = 0.2
+UNREACHABLE_S = 0.2
 LIST_S = 0.5
 """How often the follower checks whether files are to be listed, seconds."""
 
@@ -40,12 +40,11 @@ def follow(
 ) -> None:
     """Observe a query until `stop`. Raises nothing for an unreachable driver."""
     follower = QueryFollower(cluster, service, job, record_event, measure)
-    requested = driver(cluster, service)
-
-    over = threading.Event()
+    spark_driver = driver(cluster, service)
+    ended = threading.Event()
 
     def list_files() -> None:
-        while not (over.is_set() or stop.wait(LIST_S)):
+        while not (ended.is_set() or stop.wait(LIST_S)):
             follower.poll_files()
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="files") as pool:
@@ -53,13 +52,13 @@ def follow(
         try:
             while not (stop.is_set() or listing.done()):
                 try:
-                    follower.take(requested.news(follower.cursor))
-                except DriverUnreachable as away:
-                    if away.gone:
-                        follower.gone(str(away))
-                    stop.wait(AWAY_S)
+                    follower.record(spark_driver.events(follower.cursor))
+                except DriverUnreachable as error:
+                    if error.not_listening:
+                        follower.record_driver_end(str(error))
+                    stop.wait(UNREACHABLE_S)
         finally:
-            over.set()
+            ended.set()
         listing.result()
 
 
@@ -75,7 +74,7 @@ class QueryFollower:
         measure: RecordSample,
     ) -> None:
         self.cursor = 0
-        """How many entries of the driver's life have been taken."""
+        """The number of recorded entries of the present driver process."""
         self._cluster = cluster
         self._service = service
         self._job = job
@@ -90,30 +89,30 @@ class QueryFollower:
         self._failed = False
         self._committed = -1
 
-    def take(self, news: DriverEvents) -> None:
-        """Record new events; those of another life of the driver are requested from its
-        beginning."""
-        if news.life != self._life:
+    def record(self, events: DriverEvents) -> None:
+        """Record new events. After a restart of the driver, its events are requested from the first
+        one."""
+        if events.life != self._life:
             if self._life:
-                self.gone("the driver was started again")
-                self._restart(news.life)
-            self._life, began = news.life, self.cursor
+                self.record_driver_end("the driver was started again")
+                self._restart(events.life)
+            self._life, began = events.life, self.cursor
             self.cursor = 0
             if began:
                 return
-        for entry in news.entries:
-            self._see(entry)
-        self.cursor += len(news.entries)
+        for entry in events.entries:
+            self._record_entry(entry)
+        self.cursor += len(events.entries)
 
     def poll_files(self) -> None:
-        """List the state on HDFS, if a batch was committed since the last poll; may be called in a
-        thread of its own."""
+        """List the state on HDFS, if a batch was committed since the last poll; may be called in
+        another thread."""
         self._report(self._files.poll())
 
-    def gone(self, why: str) -> None:
-        """The driver's process has ended; recorded once in each of its lives."""
+    def record_driver_end(self, reason: str) -> None:
+        """Record that the driver's process has ended, once per process."""
         if self._life and not self._failed:
-            self._fail(why, own=False)
+            self._fail(reason, own=False)
 
     def _restart(self, started_ms: int) -> None:
         self._failed = False
@@ -121,7 +120,7 @@ class QueryFollower:
         value = {"job": self._job, "restart": self._restarts, "restarting_ms": started_ms}
         self._report([Observation(action=Action.JOB_RESTARTING, value=value)])
 
-    def _see(self, entry: Entry) -> None:
+    def _record_entry(self, entry: Entry) -> None:
         what = entry["what"]
         if what == "query started":
             self._report([self._started(entry)])
@@ -152,18 +151,20 @@ class QueryFollower:
         self._failed = True
         value = {"job": self._job, "cause": cause, "own": own}
         self._report([Observation(action=Action.JOB_FAILING, value=value, error=cause)])
-        self._report(self._batches.lost(cause, own=own))
-        self._tasks.stopped()
+        self._report(self._batches.fail_running(cause, own=own))
+        self._tasks.stop()
 
     def _sample(self, entry: Entry) -> None:
-        made = entry["progress"]
-        for phase, spent_ms in made["durationMs"].items():
+        progress = entry["progress"]
+        for phase, spent_ms in progress["durationMs"].items():
             self._measure("batch_ms", phase, spent_ms)
-        self._measure("batch_rows", self._job, made["numInputRows"])
-        self._measure("checkpoint_duration_ms", self._job, made["durationMs"]["triggerExecution"])
+        self._measure("batch_rows", self._job, progress["numInputRows"])
+        self._measure(
+            "checkpoint_duration_ms", self._job, progress["durationMs"]["triggerExecution"]
+        )
 
     def _report(self, observations: Iterable[Observation]) -> None:
         for observation in observations:
             if observation.action == Action.CHECKPOINT_COMPLETED:
                 self._files.await_listing(observation.value["checkpoint"])
-            self._emit(observation.note(self._cluster.clock.now_ns(), self._service))
+            self._emit(observation.draft(self._cluster.clock.now_ns(), self._service))

@@ -1,5 +1,5 @@
-"""Queries about one running query: whether it runs completely, its offsets, whether it has
-committed all."""
+"""The state of one running query: whether it runs completely, its offsets, whether it has committed
+everything."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from streamquake.cluster.engines.spark.driver_listener import DriverState, Drive
 from streamquake.cluster.live_cluster import LiveCluster
 
 SETTLE_MS = 1_000
-"""A query that says it is idle, or begins a batch, so long after the last record has looked for
-more since then."""
+"""A query that reports to be idle, or begins a batch, this long after the last record has polled
+the source since then."""
 
 
 def pending(cluster: LiveCluster, service: str) -> str | None:
@@ -27,7 +27,7 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
     missing = sorted(workers - set(now.executors))
     if missing:
         return f"no executor on {', '.join(missing)}"
-    at_work = now.later("query started", "task started", "progress", "idle")
+    at_work = now.latest("query started", "task started", "progress", "idle")
     if at_work is None or at_work["what"] == "query started":
         return "the query has started no task yet"
     return None
@@ -36,9 +36,9 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
 def drain_pending(cluster: LiveCluster, service: str, since_ms: int) -> str | None:
     """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
 
-    A query is idle when it has committed all that it found, also the batch without records in
-    which windows close. One in real-time mode never is, as one batch follows another as long as it
-    runs; it has committed all once a batch that began since then has found nothing.
+    A query is idle when it has committed all records that it found, and the batch without records
+    that closes windows. A query in real-time mode is never idle, since batches run without pause;
+    it has committed everything when a batch that began since then has found no records.
     """
     try:
         now = driver(cluster, service).now()
@@ -47,32 +47,32 @@ def drain_pending(cluster: LiveCluster, service: str, since_ms: int) -> str | No
     if (reason := not_running(now)) is not None:
         return reason
     settled_ms = since_ms + SETTLE_MS
-    last = now.later("offset written", "job", "commit written", "progress", "idle")
+    last = now.latest("offset written", "job", "commit written", "progress", "idle")
     if last is not None and last["what"] == "idle" and last["ms"] >= settled_ms:
         return None
-    if (made := now.last.get("progress")) is None:
+    if (entry := now.last.get("progress")) is None:
         return "no batch of the query has ended yet"
-    batch = figures(made["progress"])
-    # Without state no batch has another reason to be run than records, or that mode.
-    nothing = not batch["input_rows"] and not batch["state_operators"]
-    if nothing and batch["began_ms"] >= settled_ms:
+    batch = figures(entry["progress"])
+    # Without state a batch runs only because of records, or in real-time mode.
+    is_empty = not batch["input_rows"] and not batch["state_operators"]
+    if is_empty and batch["began_ms"] >= settled_ms:
         return None
     took_s = batch["durations_ms"]["triggerExecution"] / 1000
     return (
-        "the query has neither been idle since then nor ended a batch that began since and found "
-        f"nothing; its last one took {took_s:.1f} s"
+        "the query has not been idle since then, and no batch that began since then has ended "
+        f"without records; its last batch took {took_s:.1f} s"
     )
 
 
 def committed(cluster: LiveCluster, service: str, topic: str) -> Mapping[int, int]:
-    """Partition -> the next offset to be read, as of the last batch that is known to be committed;
-    what one life of the driver said holds until the next one says more."""
+    """Partition -> the next offset to be read, after the last batch that is known to be committed.
+    The offsets stay known while the driver is unreachable or restarts."""
     known: dict[int, int] = cluster.clients.setdefault(f"{service}/committed/{topic}", {})
     try:
-        made = driver(cluster, service).now().last.get("progress")
+        entry = driver(cluster, service).now().last.get("progress")
     except DriverUnreachable:
         return known
-    for source in made["progress"]["sources"] if made is not None else ():
+    for source in entry["progress"]["sources"] if entry is not None else ():
         end = source.get("endOffset")
         if isinstance(end, Mapping):
             known |= {int(number): int(offset) for number, offset in end.get(topic, {}).items()}
@@ -81,7 +81,7 @@ def committed(cluster: LiveCluster, service: str, topic: str) -> Mapping[int, in
 
 def not_running(now: DriverState) -> str | None:
     """Why no query runs in a driver that answers, or None when one does."""
-    last = now.later("query started", "query ended")
+    last = now.latest("query started", "query ended")
     if last is None:
         return "the query has not started"
     if last["what"] == "query ended":
@@ -90,7 +90,7 @@ def not_running(now: DriverState) -> str | None:
 
 
 def root_cause(reason: str) -> str:
-    """The innermost cause of a Java stack trace, in a line."""
+    """The innermost cause of a Java stack trace, on one line."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (causes[-1] if causes else lines[0] if lines else "")[:400]

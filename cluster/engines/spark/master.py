@@ -1,4 +1,4 @@
-"""The state that a standalone master reports of its workers, over its published port."""
+"""The state of the workers that a standalone master reports over its published port."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POLL_S = 2.0
 
 
 class MasterUnreachable(StreamquakeError):
-    """The master did not answer in time; the message states the error."""
+    """The master did not answer in time; the report states the error."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -35,34 +35,36 @@ class LiveMaster:
 
     def state(self) -> dict[str, Any]:
         try:
-            message: dict[str, Any] = requests.get(
+            report: dict[str, Any] = requests.get(
                 f"http://{self._address}/json/", timeout=POLL_S
             ).json()
         except requests.RequestException as error:
             raise MasterUnreachable(
                 f"the master does not answer: {type(error).__name__}"
             ) from error
-        return message
+        return report
 
 
 def pending(cluster: LiveCluster, service: str) -> str | None:
-    """Why not every worker is registered with the master, or None: each must be alive and have sent
-    a heartbeat since its container was started, since a killed worker counts as alive for some
-    seconds."""
+    """Why not every worker is registered with the master, or None. A worker must be alive and have
+    sent a heartbeat since its container was started: the master reports a killed worker as alive
+    for some seconds."""
     try:
         state = _master(cluster, service).state()
     except MasterUnreachable as error:
         return str(error)
     if state["status"] != "ALIVE":
         return f"the master is {state['status']}"
-    heard: dict[str, int] = {}
+    heartbeats_ms: dict[str, int] = {}
     for worker in state["workers"]:
         if worker["state"] == "ALIVE":
-            heard[worker["host"]] = max(heard.get(worker["host"], 0), worker["lastheartbeat"])
+            heartbeats_ms[worker["host"]] = max(
+                heartbeats_ms.get(worker["host"], 0), worker["lastheartbeat"]
+            )
     missing = [
         node.name
         for node in cluster.of_role(f"{service}/worker")
-        if heard.get(node.spec.host, -1) < cluster.state(node).started_ms
+        if heartbeats_ms.get(node.spec.host, -1) < cluster.state(node).started_ms
     ]
     return f"not registered: {', '.join(missing)}" if missing else None
 

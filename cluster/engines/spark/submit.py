@@ -1,4 +1,4 @@
-"""Submit a PySpark program: the waiting driver gets its text and settings.
+"""Submit a PySpark program: its text and settings are put into the waiting driver's container.
 
 A driver that ends is restarted with the same files, so that its program continues from its
 checkpoint. A program that fails before its query started is rejected, with its log tail.
@@ -17,12 +17,12 @@ from streamquake.topologies.named_files import LIBRARY
 
 JOB = "/opt/spark/job"
 SUBMIT_S = 180.0
-"""Python, a virtual machine and the first plan of the query, on a busy machine."""
+"""Enough to start Python and the JVM and to plan the query on a busy machine."""
 
 
 def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
-    """Give the driver its program; returns the id of its query once that has started. Raises
-    JobRejected with the program's log tail."""
+    """Submit a program to the driver; returns the id of its query when the query has started.
+    Raises JobRejected with the program's log tail."""
     if job.pyspark is None:
         raise JobRejected(f"{service} runs PySpark programs, and {job.name} is none")
     node = driver_of(cluster, service)
@@ -32,7 +32,7 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
     cluster.runtime.put(node.container, {f"{JOB}/{name}": text for name, text in files.items()})
     own = {**job.config, "spark.submit.pyFiles": ",".join(f"{JOB}/{name}" for name in modules)}
     conf = program_file(cluster.topology, service, node.spec, job.name, job.parallelism, own)
-    # The driver begins as soon as this file is there.
+    # The driver starts the program when this file exists.
     cluster.runtime.put(node.container, {f"{JOB}/job.conf": conf})
 
     def pending() -> str | None:
@@ -50,13 +50,13 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
 
 
 def query_of(cluster: LiveCluster, service: str) -> str:
-    """The id of the query that the driver runs, the same in every life of the driver; nothing while
-    there is none."""
+    """The id of the query that the driver runs, the same after every restart of the driver; empty
+    while there is none."""
     try:
         now = driver(cluster, service).now()
     except DriverUnreachable:
         return ""
-    last = now.later("query started", "query ended")
+    last = now.latest("query started", "query ended")
     return str(last["id"]) if last is not None and last["what"] == "query started" else ""
 
 

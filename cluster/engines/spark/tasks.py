@@ -1,7 +1,7 @@
 """Observed executors and task attempts, and whether the query's tasks run.
 
-Tasks of a micro-batch live for a moment, so an attempt is recorded once, at its end. An attempt
-that failed, or that was not the first of its task, is the trace of a failure.
+Tasks of a micro-batch are short, so an attempt is recorded once, at its end. An attempt that failed
+or was not the first of its task shows a failure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streamquake.reports.record.event import Action
 
 
 class SparkTaskWatch:
-    """Remembers where the executors of one query are, and whether its tasks run."""
+    """Remembers whether the tasks of one query run."""
 
     def __init__(self, job: str, node_of_host: Mapping[str, str]) -> None:
         self._job = job
@@ -24,7 +24,7 @@ class SparkTaskWatch:
         self._runs = False
 
     def poll(self, entry: Entry) -> Iterator[Observation]:
-        """What an entry of the driver's news says of tasks and executors."""
+        """The events of tasks and executors in an entry of the driver's listener."""
         match entry["what"]:
             case "executor added":
                 value = {**self._executor(entry), "added_ms": entry["ms"]}
@@ -40,8 +40,8 @@ class SparkTaskWatch:
             case "task ended":
                 yield self._attempt(entry)
 
-    def stopped(self) -> None:
-        """No task runs any more: the query or its driver has ended."""
+    def stop(self) -> None:
+        """Remember that no task runs: the query or its driver has ended."""
         self._runs = False
 
     def _executor(self, entry: Entry) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A query followed on recorded news of a driver: steps, batches, attempts, executors, lives."""
+"""Following a query, with recorded driver events: batches, attempts, executors, restarts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.event_drafts import undeclared_fields
 from tests.fakes import fake_cluster
 
 RECORDED = json.loads((Path(__file__).parent / "spark" / "news.json").read_text("utf-8"))
-"""A query with state over three files, a batch each, on Spark 4.1 in one process."""
+"""The events of a query with state on Spark 4.1 in one process: three batches of one file."""
 ENTRIES: list[dict[str, Any]] = RECORDED["news"]
 TOPOLOGY = Topology.model_validate(
     {
@@ -45,22 +45,22 @@ WITH_STORE = load_topology("spark-kafka-hdfs")
 
 
 class Driver:
-    """A driver with some entries to tell, or none there."""
+    """A driver whose listener has these entries; unreachable after `reachable` is False."""
 
     def __init__(self, entries: Sequence[dict[str, Any]], life: int = 1) -> None:
         self.entries = [{**entry, "n": n} for n, entry in enumerate(entries)]
         self.life = life
-        self.there = True
+        self.reachable = True
 
-    def news(self, after: int) -> DriverEvents:
-        return DriverEvents(life=self.life, entries=tuple(self._asked()[after:]))
+    def events(self, after: int) -> DriverEvents:
+        return DriverEvents(life=self.life, entries=tuple(self._requested()[after:]))
 
     def now(self) -> DriverState:
-        return DriverState(life=self.life, last={e["what"]: e for e in self._asked()})
+        return DriverState(life=self.life, last={e["what"]: e for e in self._requested()})
 
-    def _asked(self) -> list[dict[str, Any]]:
-        if not self.there:
-            raise DriverUnreachable("refused", gone=True)
+    def _requested(self) -> list[dict[str, Any]]:
+        if not self.reachable:
+            raise DriverUnreachable("refused", not_listening=True)
         return self.entries
 
 
@@ -70,8 +70,8 @@ def cluster_of(driver: Driver) -> Cluster:
     return cluster
 
 
-class Followed:
-    """A follower, and what it told."""
+class RecordedQuery:
+    """A follower, and the events and samples that it recorded."""
 
     def __init__(self) -> None:
         self.notes: list[EventDraft] = []
@@ -84,10 +84,10 @@ class Followed:
             lambda *sample: self.samples.append(sample),
         )
 
-    def take(self, entries: Sequence[dict[str, Any]], life: int = 1) -> list[EventDraft]:
-        """What is told of these entries."""
+    def record(self, entries: Sequence[dict[str, Any]], life: int = 1) -> list[EventDraft]:
+        """The events recorded for these entries."""
         before = len(self.notes)
-        self.follower.take(DriverEvents(life=life, entries=tuple(entries)))
+        self.follower.record(DriverEvents(life=life, entries=tuple(entries)))
         assert undeclared_fields(self.notes) == []
         return self.notes[before:]
 
@@ -99,16 +99,16 @@ def entry(what: str, **values: Any) -> dict[str, Any]:
     return {"what": what, "ms": 5_000, **values}
 
 
-def until(what: str, batch: int) -> list[dict[str, Any]]:
-    """The recorded entries up to a step of a batch."""
+def entries_until(what: str, batch: int) -> list[dict[str, Any]]:
+    """The recorded entries up to and including a step of a batch."""
     end = next(n for n, e in enumerate(ENTRIES) if (e["what"], e.get("batch")) == (what, batch))
     return ENTRIES[: end + 1]
 
 
-def test_the_steps_of_a_batch_are_told_in_their_order() -> None:
-    followed = Followed()
-    followed.take(ENTRIES)
-    steps = [n.action for n in followed.notes if n.value.get("checkpoint") == 1]
+def test_the_steps_of_a_batch_are_recorded_in_order() -> None:
+    query = RecordedQuery()
+    query.record(ENTRIES)
+    steps = [n.action for n in query.notes if n.value.get("checkpoint") == 1]
     assert steps == [
         Action.CHECKPOINT_TRIGGERED,
         Action.OFFSET_WRITTEN,
@@ -121,22 +121,22 @@ def test_the_steps_of_a_batch_are_told_in_their_order() -> None:
 
 
 def test_a_committed_batch_is_a_completed_checkpoint_with_its_figures() -> None:
-    followed = Followed()
-    followed.take(ENTRIES)
-    first, *_, last = (n for n in followed.notes if n.action == Action.CHECKPOINT_COMPLETED)
+    query = RecordedQuery()
+    query.record(ENTRIES)
+    first, *_, last = (n for n in query.notes if n.action == Action.CHECKPOINT_COMPLETED)
     assert (first.kind, first.value["checkpoint"], last.value["checkpoint"]) == (Kind.OK, 0, 2)
     assert last.value["input_rows"] == 3
     assert last.value["began_ms"] == 1795346133038
     assert last.value["state_rows"] == 2
     assert last.value["durations_ms"]["addBatch"] > 0
     assert sum(last.value["phases_ms"].values()) == last.value["duration_ms"]
-    assert {series for series, _, _ in followed.samples} >= {"batch_ms", "batch_rows"}
+    assert {series for series, _, _ in query.samples} >= {"batch_ms", "batch_rows"}
 
 
-def test_attempts_are_recorded_at_their_end_with_their_place() -> None:
-    followed = Followed()
-    followed.take(ENTRIES)
-    attempts = [n.value for n in followed.notes if n.action == Action.TASK_ATTEMPT]
+def test_task_attempts_are_recorded_with_their_node_at_their_end() -> None:
+    query = RecordedQuery()
+    query.record(ENTRIES)
+    attempts = [n.value for n in query.notes if n.action == Action.TASK_ATTEMPT]
     assert len(attempts) == 9
     assert {a["node"] for a in attempts} == {"spark/worker-1"}
     assert {(a["batch"], a["attempt"], a["state"]) for a in attempts} == {
@@ -144,11 +144,11 @@ def test_attempts_are_recorded_at_their_end_with_their_place() -> None:
     }
 
 
-def test_a_lost_executor_is_recorded_with_its_reason_and_again_when_tasks_run() -> None:
-    followed = Followed()
-    followed.take(ENTRIES)
+def test_a_lost_executor_is_recorded_and_the_job_runs_with_the_next_task() -> None:
+    query = RecordedQuery()
+    query.record(ENTRIES)
     reason = "Command exited with code 137"
-    lost, running = followed.take(
+    lost, running = query.record(
         [
             entry("executor removed", executor="0", host="spark-worker-2", reason=reason),
             next(e for e in ENTRIES if e["what"] == "task started"),
@@ -159,36 +159,36 @@ def test_a_lost_executor_is_recorded_with_its_reason_and_again_when_tasks_run() 
     assert running.action == Action.JOB_RUNNING
 
 
-def test_a_driver_started_again_runs_the_batch_that_was_under_way_once_more() -> None:
-    followed = Followed()
-    followed.take(until("sink written", 1))
-    followed.follower.gone("the driver does not answer")
-    followed.follower.gone("the driver does not answer")
-    failed = [n for n in followed.notes if n.action == Action.CHECKPOINT_FAILED]
+def test_a_restarted_driver_runs_the_failed_batch_again() -> None:
+    query = RecordedQuery()
+    query.record(entries_until("sink written", 1))
+    query.follower.record_driver_end("the driver does not answer")
+    query.follower.record_driver_end("the driver does not answer")
+    failed = [n for n in query.notes if n.action == Action.CHECKPOINT_FAILED]
     assert [(n.value["checkpoint"], n.value["own"]) for n in failed] == [(1, False)]
-    assert followed.actions().count(Action.JOB_FAILING) == 1
+    assert query.actions().count(Action.JOB_FAILING) == 1
 
-    again = followed.take([], life=2)
+    again = query.record([], life=2)
     assert [n.action for n in again] == [Action.JOB_RESTARTING]
     rerun = [e for e in ENTRIES if e.get("batch") == 1 and e["what"] != "offset written"]
     started = next(e for e in ENTRIES if e["what"] == "query started")
-    recorded = {n.action: n for n in followed.take([started, *rerun], life=2)}
-    assert recorded[Action.JOB_RESTORED].value["checkpoint"] == 0, "the last that was committed"
+    recorded = {n.action: n for n in query.record([started, *rerun], life=2)}
+    assert recorded[Action.JOB_RESTORED].value["checkpoint"] == 0, "the last committed batch"
     assert recorded[Action.CHECKPOINT_TRIGGERED].value["checkpoint"] == 1
-    assert Action.OFFSET_WRITTEN not in recorded, "its offsets were in the log"
+    assert Action.OFFSET_WRITTEN not in recorded, "its offsets are in the log already"
     assert Action.JOB_SUBMITTED not in recorded
 
 
-def test_a_batch_committed_as_its_driver_ended_is_no_failed_one() -> None:
-    followed = Followed()
-    followed.take(until("commit written", 1))
-    followed.follower.gone("the driver does not answer")
-    ended = {n.value["checkpoint"]: n.action for n in followed.notes if n.kind != Kind.INFO}
+def test_a_batch_committed_before_its_driver_ended_is_completed() -> None:
+    query = RecordedQuery()
+    query.record(entries_until("commit written", 1))
+    query.follower.record_driver_end("the driver does not answer")
+    ended = {n.value["checkpoint"]: n.action for n in query.notes if n.kind != Kind.INFO}
     assert ended[1] == Action.CHECKPOINT_COMPLETED
 
 
-class Tree:
-    """A NameNode with some files of state, or that does not answer."""
+class StateFolder:
+    """A NameNode with some state files, or one that does not answer."""
 
     def __init__(self) -> None:
         self.found: dict[str, int] = {}
@@ -201,8 +201,8 @@ class Tree:
         return dict(self.found)
 
 
-def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_own() -> None:
-    cluster, tree = fake_cluster(WITH_STORE), Tree()
+def test_state_files_are_listed_after_a_batch_and_new_ones_are_its_own() -> None:
+    cluster, tree = fake_cluster(WITH_STORE), StateFolder()
     cluster.clients["hdfs"] = tree
     values = {"checkpoint": "hdfs://hdfs-namenode-1:8020/checkpoints/r"}
     cluster.run.job = CurrentJob(service="spark", id="q", values=values)
@@ -213,7 +213,7 @@ def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_ow
     tree.found = {"0/0/1.zip": 10, "0/1/1.zip": 20}
     files.await_listing(1)
     (first,) = files.poll()
-    assert list(files.poll()) == [], "each is listed once"
+    assert list(files.poll()) == [], "a batch is listed once"
     tree.found = {"0/0/1.zip": 10, "0/0/2.changelog": 5}
     files.await_listing(2)
     (second,) = files.poll()
@@ -232,12 +232,12 @@ def test_the_files_of_state_are_listed_after_a_batch_and_the_new_ones_are_its_ow
     assert list(files.poll()) == []
 
 
-@pytest.mark.parametrize("breaks", ["driver", "store"])
-def test_what_breaks_while_a_query_is_followed_ends_the_following(breaks: str) -> None:
-    """The other of its two threads is not waited for, and hides nothing."""
+@pytest.mark.parametrize("failing", ["driver", "store"])
+def test_an_error_in_either_thread_ends_the_follower(failing: str) -> None:
+    """The follower does not wait for its other thread, and raises the error."""
     cluster, driver = fake_cluster(WITH_STORE), Driver(ENTRIES)
     cluster.clients |= {"spark": driver, "hdfs": None}
-    if breaks == "driver":
+    if failing == "driver":
         cluster.clients["spark"] = None
     else:
         values = {"checkpoint": "hdfs://hdfs-namenode-1:8020/checkpoints/r"}
@@ -248,9 +248,9 @@ def test_what_breaks_while_a_query_is_followed_ends_the_following(breaks: str) -
 
 
 def test_a_failed_query_reports_its_root_cause() -> None:
-    followed = Followed()
+    query = RecordedQuery()
     reason = "StreamingQueryException: x\n  at a.b(c)\nCaused by: java.io.IOException: no space\n"
-    (failing,) = followed.take([entry("query ended", run="r", reason=reason)])
+    (failing,) = query.record([entry("query ended", run="r", reason=reason)])
     assert failing.action == Action.JOB_FAILING
     assert failing.error == "java.io.IOException: no space"
     assert failing.value["own"]
@@ -264,7 +264,9 @@ def test_a_failed_query_reports_its_root_cause() -> None:
         ([entry("query started", id="q"), entry("query ended", reason="Boom")], "ended: Boom"),
     ],
 )
-def test_why_a_query_does_not_run_whole(entries: list[dict[str, Any]], words: str) -> None:
+def test_a_query_that_does_not_run_completely_has_a_reason(
+    entries: list[dict[str, Any]], words: str
+) -> None:
     message = spark_job.pending(cluster_of(Driver(entries)), "spark")
     assert message is not None
     assert words in message
@@ -280,11 +282,11 @@ def test_a_query_runs_completely_with_an_executor_on_each_worker_and_a_task() ->
         ]
     )
     assert spark_job.pending(cluster_of(driver), "spark") is None
-    driver.there = False
+    driver.reachable = False
     assert spark_job.pending(cluster_of(driver), "spark") == "refused"
 
 
-def test_output_is_committed_once_the_query_has_been_idle_since() -> None:
+def test_output_is_committed_when_the_query_has_been_idle_since_then() -> None:
     driver = Driver([entry("query started", id="q"), entry("idle")])
     assert spark_job.drain_pending(cluster_of(driver), "spark", 4_000) is None
     assert spark_job.drain_pending(cluster_of(driver), "spark", 4_500) is not None
@@ -292,8 +294,8 @@ def test_output_is_committed_once_the_query_has_been_idle_since() -> None:
     assert spark_job.drain_pending(cluster_of(busy), "spark", 0) is not None
 
 
-def reported(*, began_ms: int, rows: int, state: bool = False) -> dict[str, Any]:
-    """Spark's report of a batch of five seconds."""
+def progress_entry(*, began_ms: int, rows: int, state: bool = False) -> dict[str, Any]:
+    """Spark's progress report of a batch that took five seconds."""
     operator = {
         "operatorName": "o",
         "numRowsTotal": 1,
@@ -318,37 +320,39 @@ def reported(*, began_ms: int, rows: int, state: bool = False) -> dict[str, Any]
 @pytest.mark.parametrize(
     ("report", "drained"),
     [
-        (reported(began_ms=5_000, rows=0), True),
-        (reported(began_ms=4_999, rows=0), False),  # it may have looked before the last record
-        (reported(began_ms=5_000, rows=1), False),
-        (reported(began_ms=5_000, rows=0, state=True), False),  # another may close more windows
+        (progress_entry(began_ms=5_000, rows=0), True),
+        # It may have polled before the last record.
+        (progress_entry(began_ms=4_999, rows=0), False),
+        (progress_entry(began_ms=5_000, rows=1), False),
+        # Another batch may close more windows.
+        (progress_entry(began_ms=5_000, rows=0, state=True), False),
     ],
 )
-def test_a_query_that_is_never_idle_is_done_once_a_new_batch_found_nothing(
+def test_output_of_a_real_time_query_is_committed_after_an_empty_batch(
     report: dict[str, Any], drained: bool
 ) -> None:
-    """In real-time mode one batch follows another, whether there are records or not."""
+    """In real-time mode one batch follows another, with or without records."""
     driver = Driver([entry("query started", id="q"), report, entry("job")])
     message = spark_job.drain_pending(cluster_of(driver), "spark", 4_000)
     assert (message is None) == drained
-    assert drained or "its last one took 5.0 s" in str(message)
+    assert drained or "its last batch took 5.0 s" in str(message)
 
 
-def real_time() -> list[dict[str, Any]]:
-    """The recorded batch 1 with its offsets logged at its end, as in real-time mode."""
+def real_time_entries() -> list[dict[str, Any]]:
+    """The recorded batch 1 with its offset log entry at its end, as in real-time mode."""
     batch = [e for e in ENTRIES if e.get("batch") == 1 and e["what"] != "offset written"]
     end = next(n for n, e in enumerate(batch) if e["what"] == "sink written")
     batch.insert(end, {**batch[end], "what": "offset written"})
-    made = next(e for e in ENTRIES if e["what"] == "progress" and e["progress"]["batchId"] == 1)
-    return [*batch, made]
+    progress = next(e for e in ENTRIES if e["what"] == "progress" and e["progress"]["batchId"] == 1)
+    return [*batch, progress]
 
 
-def test_a_batch_whose_offsets_are_logged_at_its_end_began_with_its_first_job() -> None:
-    followed = Followed()
-    recorded = followed.take(real_time())
+def test_a_batch_with_offsets_logged_at_its_end_is_triggered_by_its_first_job() -> None:
+    query = RecordedQuery()
+    recorded = query.record(real_time_entries())
     triggered = [n for n in recorded if n.action == Action.CHECKPOINT_TRIGGERED]
     job, written, committed = (
-        next(e["ms"] for e in real_time() if e["what"] == what)
+        next(e["ms"] for e in real_time_entries() if e["what"] == what)
         for what in ("job", "sink written", "commit written")
     )
     assert [n.value["trigger_ms"] for n in triggered] == [job]
@@ -361,11 +365,11 @@ def test_a_batch_whose_offsets_are_logged_at_its_end_began_with_its_first_job() 
     }
 
 
-def test_a_batch_whose_commit_is_not_logged_took_as_long_as_spark_says() -> None:
-    """With asynchronous progress tracking most are not."""
-    followed = Followed()
+def test_a_batch_without_a_logged_commit_has_the_duration_that_spark_reports() -> None:
+    """With asynchronous progress tracking most batches have no logged commit."""
+    query = RecordedQuery()
     logged = ("offset written", "sink written", "commit written")
-    recorded = followed.take([e for e in real_time() if e["what"] not in logged])
+    recorded = query.record([e for e in real_time_entries() if e["what"] not in logged])
     (completed,) = (n.value for n in recorded if n.action == Action.CHECKPOINT_COMPLETED)
     ended_ms = completed["began_ms"] + completed["durations_ms"]["triggerExecution"]
     assert completed["duration_ms"] == ended_ms - completed["trigger_ms"] > 0
@@ -376,17 +380,17 @@ def test_a_batch_whose_commit_is_not_logged_took_as_long_as_spark_says() -> None
     }
 
 
-def test_what_was_committed_stays_known_while_the_driver_is_away() -> None:
+def test_committed_offsets_stay_known_while_the_driver_is_unreachable() -> None:
     source = {"description": "KafkaV2[Subscribe[in]]", "endOffset": {"in": {"0": 7, "1": 9}}}
     driver = Driver([entry("progress", progress={"sources": [source]})])
     cluster = cluster_of(driver)
     assert spark_job.committed(cluster, "spark", "in") == {0: 7, 1: 9}
-    driver.there = False
+    driver.reachable = False
     assert spark_job.committed(cluster, "spark", "in") == {0: 7, 1: 9}
     assert spark_job.committed(cluster, "spark", "other") == {}
 
 
-def test_a_program_is_given_to_the_driver_with_what_it_imports() -> None:
+def test_a_program_is_submitted_with_the_modules_that_it_imports() -> None:
     cluster = cluster_of(Driver([entry("query started", id="q")]))
     job = JobSpec(name="j", pyspark="print()\n", parallelism=3, config={"spark.x": "1"})
     runs: Any = engine("spark")
@@ -401,16 +405,16 @@ def test_a_program_is_given_to_the_driver_with_what_it_imports() -> None:
         assert module in files
 
 
-def test_a_program_that_ended_before_its_query_ran_is_refused() -> None:
+def test_a_program_that_ended_before_its_query_ran_is_rejected() -> None:
     cluster = cluster_of(Driver([]))
     runs: Any = engine("spark")
     put = cluster.runtime.put
 
-    def ends(container: str, contents: dict[str, str]) -> None:
+    def put_and_kill(container: str, contents: dict[str, str]) -> None:
         put(container, contents)
         if "/opt/spark/job/job.conf" in contents:
             cluster.runtime.kill(container)
 
-    cluster.runtime.put = ends  # type: ignore[method-assign,assignment]
+    cluster.runtime.put = put_and_kill  # type: ignore[method-assign,assignment]
     with pytest.raises(JobRejected, match="ended before its query ran"):
         runs.submit(cluster, "spark", JobSpec(name="j", pyspark="x\n", parallelism=1))
