@@ -170,7 +170,7 @@ def test_the_node_of_a_subtask_is_found_through_the_job(cluster: Cluster) -> Non
     cluster.run.job = None
     assert on_duty("the node running subtask 0 of input", cluster) == ["flink/taskmanager-1"]
     flink(cluster).job = None
-    with pytest.raises(LookupError, match="has 0 jobs now"):
+    with pytest.raises(LookupError, match="expected one running job of flink, got 0"):
         on_duty("the node running subtask 0 of input", cluster)
 
 

@@ -79,12 +79,12 @@ def test_an_existing_job_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_job_is_not_found_unless_there_is_exactly_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object) -> str:
-        raise LookupError("flink has 0 jobs now, expected one")
+        raise LookupError("expected one running job of flink, got 0")
 
     cluster = fake_cluster()
     cluster.run.job = None
     monkeypatch.setattr(FlinkEngine, "only_job", none)
-    with pytest.raises(LookupError, match="0 jobs now"):
+    with pytest.raises(LookupError, match="got 0"):
         resolve(parse_target("the job"), cluster, random.Random(0))
 
 

@@ -1,7 +1,7 @@
 """Observed checkpoints: triggered, acknowledged, completed, failed; restores.
 
-The JobManager's whole list is polled; changes since the last poll become events. A checkpoint that
-began and ended between two polls still gives all its events.
+The JobManager's whole list is polled; changes since the last poll become events. So a checkpoint
+that began and ended between two polls still produces all its events.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streamquake.reports.record.event import Action, Kind
 
 Document = Mapping[str, Any]
 NO_REASON = "no reason given"
-"""The reason of a failed checkpoint for which Flink reports none."""
+"""The reason of a failed checkpoint when Flink reports none."""
 
 
 class CheckpointWatch:
@@ -72,7 +72,7 @@ class CheckpointWatch:
 
 
 def phases(details: Mapping[str, Document]) -> dict[str, Any]:
-    """Where a completed checkpoint spent its time, from the subtasks of each vertex.
+    """The times of a completed checkpoint's phases, from the subtasks of each vertex.
 
     `details` holds `GET …/checkpoints/details/:c/subtasks/:vertex` by vertex. The figures are the
     slowest subtask's, in milliseconds, and bytes summed.
@@ -94,8 +94,8 @@ def phases(details: Mapping[str, Document]) -> dict[str, Any]:
 
 
 def subtasks_of(details: Mapping[str, Document]) -> list[dict[str, Any]]:
-    """What each subtask that acknowledged a checkpoint spent its time on, in milliseconds, and how
-    many in-flight bytes it processed or persisted; from the same answers as `phases`."""
+    """The phases of each subtask that acknowledged a checkpoint, in milliseconds, and the in-flight
+    bytes that it processed or persisted; from the same answers as `phases`."""
     return [
         {
             "vertex": vertex,
@@ -118,7 +118,7 @@ def subtasks_of(details: Mapping[str, Document]) -> list[dict[str, Any]]:
 
 def acknowledged(details: Mapping[str, Document]) -> dict[str, int]:
     """When the first and the last subtask acknowledged a checkpoint that has ended, epoch
-    milliseconds; of the same answers as `phases`. Empty when none did."""
+    milliseconds; from the same answers as `phases`. Empty when none did."""
     stamps = [
         subtask["ack_timestamp"]
         for vertex in details.values()

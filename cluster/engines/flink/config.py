@@ -1,8 +1,8 @@
-"""The configuration of Flink's processes, and what of it must travel with each job.
+"""The configuration of Flink's processes, and the part that must be submitted with each job.
 
-A job submitted by a client brings the client's own configuration: checkpoint, restart, state and
-table options in the cluster's file do not reach it. So whatever of a service's `config` concerns
-jobs is given to every job too (`job_settings`), and the job's own settings win.
+A client submits a job with the client's own configuration: checkpoint, restart, state and table
+options in the cluster's file do not apply to it. So the job options of a service's `config` are
+submitted with every job (`job_settings`); the job's own settings take precedence.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ RPC, TASK_RPC, DATA, BLOB, REST, GATEWAY_REST = 6123, 6122, 6125, 6124, 8081, 80
 MEMORY_MB = {"jobmanager": 896, "taskmanager": 1024, "gateway": 896}
 TASK_RPC_NAME = "task-rpc"
 LOCAL_CHECKPOINTS = "file:///tmp/streamquake/checkpoints"
-"""Without HDFS: on the JobManager's and each TaskManager's own disk. It serves as long as no node
-with state is lost for good."""
+"""Without HDFS: on the JobManager's and each TaskManager's own disk. That is enough as long as no
+node loses its disk."""
 RULES_FILE = "/opt/flink/conf/streamquake.btm"
 INTERVAL = "execution.checkpointing.interval"
 JOB_PREFIXES = ("execution.", "restart-strategy", "state.", "pipeline.", "table.", "parallelism.")
@@ -47,22 +47,23 @@ OWNED = (
 )
 
 _CLUSTER: Mapping[str, Scalar] = {
-    # Polls must be quick: the REST handlers answer from caches of this age.
+    # Polls need recent data: the REST handlers answer from caches that may be this old.
     "web.refresh-interval": "100 ms",
     "rest.cache.checkpoint-statistics.timeout": "20 ms",
     "metrics.fetcher.update-interval": "500 ms",
-    # One round of fetching metrics waits this long for a TaskManager that was killed or frozen;
-    # with the default of ten minutes all metrics stand still after a kill.
+    # A fetch of all metrics waits this long for a TaskManager that was killed or frozen; with the
+    # default of ten minutes no metric is updated after a kill.
     "web.timeout": "10 s",
-    # Long enough to bridge gaps in the polling, short enough to be sent ten times a second.
+    # Enough entries for gaps in the polling, few enough to be sent ten times a second.
     "web.checkpoints.history": 30,
-    # A killed TaskManager is detected after two failed heartbeats, a frozen one after ten seconds;
-    # shorter, and a JVM starved on a small machine would be taken for a frozen one.
+    # A killed TaskManager is detected after two failed heartbeats, a frozen one after ten seconds.
+    # A shorter timeout would declare a JVM dead that a busy small machine slows down.
     "heartbeat.interval": "1 s",
     "heartbeat.timeout": "10 s",
-    # Channels must cross the network, and a killed TaskManager must not run the whole job.
+    # Tasks are spread over all TaskManagers: channels cross the network, and a kill does not end
+    # all tasks.
     "taskmanager.load-balance.mode": "SLOTS",
-    # Sized for a gigabyte: Flink's defaults would leave tasks 26 MB of heap.
+    # For a process of one gigabyte: Flink's defaults would leave 26 MB of heap for tasks.
     "taskmanager.memory.jvm-metaspace.size": "192m",
     "taskmanager.memory.jvm-overhead.min": "128m",
     "taskmanager.memory.framework.heap.size": "64m",
@@ -71,7 +72,7 @@ _CLUSTER: Mapping[str, Scalar] = {
     "jobmanager.memory.jvm-overhead.min": "128m",
 }
 _JOB: Mapping[str, Scalar] = {
-    # Without checkpoints no exactly-once sink ever commits. The word "disabled" switches them off.
+    # Without checkpoints no exactly-once sink commits. The value "disabled" disables them.
     INTERVAL: "2 s",
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": 2_147_483_647,
@@ -82,12 +83,12 @@ _JOB: Mapping[str, Scalar] = {
 def config_file(
     topology: Topology, node: NodeSpec, memory_mb: int, *, manual_jobs: bool = False
 ) -> str:
-    """The text of a node's config.yaml; `manual_jobs` as of `Ports`."""
+    """The text of a node's config.yaml; `manual_jobs` as in `PortAllocator`."""
     service = topology.services[node.service]
-    # Each JobManager has its own address; the others get the address of the first one, and with
-    # high availability query ZooKeeper instead.
-    is_one = node.role == "jobmanager"
-    jobmanager = node.host if is_one else jobmanager_of(topology, node.service).host
+    # A JobManager gets its own address. The other nodes get the address of the first JobManager;
+    # with high availability they query ZooKeeper instead.
+    is_jobmanager = node.role == "jobmanager"
+    jobmanager = node.host if is_jobmanager else jobmanager_of(topology, node.service).host
     of_jobs = job_settings(topology, node.service)
     settings = {
         **_CLUSTER,
@@ -112,31 +113,31 @@ def config_file(
         **(_gateway(node) if node.role == "gateway" else {}),
         **_agent(node, service.config),
     }
-    # In a run the interval comes with each job alone: Flink has no word for "none" that a job could
-    # use against a value in the file.
-    given = {key: as_text(value) for key, value in settings.items() if key != INTERVAL}
+    # In a run the interval is submitted with each job and is not in the file: a job cannot override
+    # a value in the file by "no checkpoints".
+    options = {key: as_text(value) for key, value in settings.items() if key != INTERVAL}
     if manual_jobs and INTERVAL in of_jobs:
-        given[INTERVAL] = of_jobs[INTERVAL]
-    return yaml.safe_dump(given)
+        options[INTERVAL] = of_jobs[INTERVAL]
+    return yaml.safe_dump(options)
 
 
 def _task_rpc(topology: Topology, service: str) -> int:
-    """A new port at each start, unless a link must know it.
+    """The TaskManager's RPC port: another one at each start (0), unless a link needs a fixed one.
 
-    A TaskManager that restarts on its old address can meet the JobManager's own connection attempts
-    to the former one; where both connect at once, Pekko keeps an association that discards incoming
-    messages ("in read-only association"), and the TaskManager never registers.
+    A TaskManager that restarts with its old address and port can collide with the JobManager's
+    attempts to reconnect. When both connect at once, Pekko keeps an association that discards
+    incoming messages ("in read-only association"), and the TaskManager never registers.
     """
     wanted = (link.port for link in topology.links.values() if link.to.startswith(f"{service}/"))
     return TASK_RPC if {TASK_RPC, TASK_RPC_NAME} & set(wanted) else 0
 
 
-def _agent(node: NodeSpec, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """The JVM's flags with the rule agent behind those that were given, for a node with rules."""
+def _agent(node: NodeSpec, options: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The configured JVM flags and the flag of the rule agent, for a node with rules."""
     if node.group.rules is None:
         return {}
     key = f"env.java.opts.{'sql-gateway' if node.role == 'gateway' else node.role}"
-    return {key: f"{given.get(key, '')} {agent_option(RULES_FILE)}".strip()}
+    return {key: f"{options.get(key, '')} {agent_option(RULES_FILE)}".strip()}
 
 
 def job_settings(

@@ -27,8 +27,8 @@ SUBTASK = NodeDuty(
 )
 """Subtasks are counted from 0, as Flink does; NAME is a part of the vertex's name."""
 ANSWER_S = 3.0
-"""How long the request to a JobManager is repeated that answers with an error of its own, such as a
-cancelled access to the execution graph, before the injection is given up."""
+"""How long a request is repeated while the JobManager answers with an error, such as a cancelled
+access to the execution graph. After that the injection fails."""
 
 
 def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
@@ -37,14 +37,14 @@ def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         return (ha.leader(cluster, service).name,)
     if duty == STANDBY.usage:
         return tuple(node.name for node in ha.standbys(cluster, service))
-    if (requested := re.fullmatch(SUBTASK.pattern, duty)) is None:
+    if (subtask := re.fullmatch(SUBTASK.pattern, duty)) is None:
         raise LookupError(f'{service} knows no "{duty}"')
     found: list[str] = []
 
     def pending() -> str | None:
         try:
             with jobmanager(cluster, service) as rest:
-                found.append(_running(cluster, service, rest, int(requested[1]), requested[2]))
+                found.append(_running(cluster, service, rest, int(subtask[1]), subtask[2]))
         except (FlinkUnreachable, FlinkError) as error:
             return str(error)
         return None
@@ -57,17 +57,17 @@ def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
 
 
 def current_job(cluster: LiveCluster, service: str, rest: FlinkRest) -> str:
-    """The job of the run; on a manually started cluster the only one that has not ended."""
+    """The job of the run; on a manually started cluster the only job that has not ended."""
     if cluster.run.job is not None and cluster.run.job.service == service:
         return cluster.run.job.id
     return only_job(service, rest)
 
 
 def only_job(service: str, rest: FlinkRest) -> str:
-    """The one job that has not ended. Raises LookupError when there are none or more."""
+    """The one job that has not ended. Raises LookupError for none or several."""
     live = [job["jid"] for job in rest.get("/jobs/overview")["jobs"] if job["end-time"] < 0]
     if len(live) != 1:
-        raise LookupError(f"{service} has {len(live)} jobs now, expected one")
+        raise LookupError(f"expected one running job of {service}, got {len(live)}")
     return str(live[0])
 
 

@@ -130,11 +130,11 @@ class FlinkEngine:
         )
 
     def pending(self, cluster: LiveCluster, service: str) -> str | None:
-        """None when every TaskManager is registered, and every JobManager that runs and the
-        gateway answer."""
+        """None when every TaskManager is registered, and the gateway and every running JobManager
+        answer."""
         try:
-            if (silent := _silent_jobmanager(cluster, service)) is not None:
-                return silent
+            if (reason := _unreachable_jobmanager(cluster, service)) is not None:
+                return reason
             with jobmanager(cluster, service) as rest:
                 missing = _not_registered(cluster, service, rest)
             with gateway(cluster, service) as rest:
@@ -256,7 +256,7 @@ def _rules(node: NodeSpec) -> Mapping[str, str]:
 
 
 def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
-    """JobManager and gateway answer for themselves, a TaskManager when it is registered."""
+    """JobManager and gateway must answer, a TaskManager must be registered at the JobManager."""
     if node.role == "gateway":
         return health.http_check(node.host, GATEWAY_REST, "/v2/info", "version")
     if node.role == "jobmanager":
@@ -265,8 +265,8 @@ def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
     return health.http_check(jobmanager.host, REST, "/taskmanagers", f"@{node.host}:")
 
 
-def _silent_jobmanager(cluster: LiveCluster, service: str) -> str | None:
-    """A JobManager that has not ended and does not answer, not even through the leader."""
+def _unreachable_jobmanager(cluster: LiveCluster, service: str) -> str | None:
+    """Why a JobManager that has not ended does not answer, or None when all answer."""
     for node in ha.running(cluster, service):
         try:
             with FlinkRest(cluster.address(node, REST)) as rest:
@@ -279,16 +279,16 @@ def _silent_jobmanager(cluster: LiveCluster, service: str) -> str | None:
 def _not_registered(cluster: LiveCluster, service: str, rest: FlinkRest) -> list[str]:
     """TaskManagers that have not sent a heartbeat since their container was started.
 
-    A killed one stays in the JobManager's list for a while, so being listed is not enough.
+    The JobManager lists a killed one for a while, so being listed is not enough.
     """
-    heard = {
-        host_of(there): int(there["timeSinceLastHeartbeat"])
-        for there in sorted(
+    heartbeat_ms = {
+        host_of(listed): int(listed["timeSinceLastHeartbeat"])
+        for listed in sorted(
             rest.get("/taskmanagers")["taskmanagers"], key=lambda t: t["timeSinceLastHeartbeat"]
         )
     }
     return [
         node.name
         for node in cluster.of_role(f"{service}/taskmanager")
-        if heard.get(node.spec.host, -1) < cluster.state(node).started_ms
+        if heartbeat_ms.get(node.spec.host, -1) < cluster.state(node).started_ms
     ]

@@ -1,9 +1,9 @@
-"""The files that a Flink job's checkpoints leave on HDFS: their number and size.
+"""The files that a Flink job's checkpoints store on HDFS: their number and size.
 
-A checkpoint's folder is listed soon after the checkpoint completed, by another thread than the one
-that observed it: if few checkpoints are retained, the folder is removed some checkpoints later. The
-job's folder `shared` is listed with it: incremental checkpoints store files there that several of
-them refer to.
+A checkpoint's folder is listed soon after the checkpoint completed: if few checkpoints are
+retained, the folder is removed some checkpoints later. Another thread lists it than the one that
+polls checkpoints. The job's folder `shared` is listed with it: incremental checkpoints store files
+there that several of them use.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from streamquake.reports.record.event import Action
 
 SHARED = "shared"
 """Flink's name for that folder (`AbstractFsCheckpointStorageAccess`)."""
-KEPT = 16
-"""Pending listings; the oldest are dropped when the NameNode does not answer for long."""
+MAX_PENDING = 16
+"""The most pending listings: the oldest are dropped when the NameNode is unreachable for long."""
 
 
 class CheckpointFiles:
-    """The listings that are due for one job."""
+    """The pending listings of one job."""
 
     def __init__(self, cluster: LiveCluster, job: str) -> None:
         self._cluster = cluster
         self._job = job
         self._store = cluster.topology.service_of("hdfs")
-        self._due: deque[tuple[int, str]] = deque(maxlen=KEPT)
+        self._due: deque[tuple[int, str]] = deque(maxlen=MAX_PENDING)
 
     def await_listing(self, completed: Mapping[str, Any]) -> None:
         """List the folder of a completed checkpoint at the next poll, if it is on HDFS."""
@@ -40,13 +40,13 @@ class CheckpointFiles:
             self._due.append((completed["checkpoint"], path.path))
 
     def poll(self) -> Iterator[Observation]:
-        """The contents of the folders that are due; nothing is recorded of a removed folder."""
+        """The pending listings; a removed folder gives no event."""
         while self._due and self._store is not None:
             checkpoint, path = self._due.popleft()
-            requested = namenode(self._cluster, self._store)
+            name_node = namenode(self._cluster, self._store)
             try:
-                files = dict(requested.files(path))
-                shared = dict(requested.files(f"{path.rpartition('/')[0]}/{SHARED}"))
+                files = dict(name_node.files(path))
+                shared = dict(name_node.files(f"{path.rpartition('/')[0]}/{SHARED}"))
             except NameNodeUnreachable:
                 return
             if files:

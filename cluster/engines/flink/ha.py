@@ -1,7 +1,7 @@
 """High availability: several JobManagers, of which ZooKeeper elects one as leader.
 
-It is on where a service's config has `high-availability.type: zookeeper`. The leader's address is
-stored in ZooKeeper, where Flink's own processes read it; so does the harness.
+It is enabled by `high-availability.type: zookeeper` in a service's config. ZooKeeper stores the
+leader's address; Flink's processes and the harness read it there.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ TYPE, QUORUM, STORE = (
 )
 ROOT, CLUSTER = "high-availability.zookeeper.path.root", "high-availability.cluster-id"
 ADDRESS = re.compile(rb"//flink@([^:/]+):")
-"""The leader's host in what it publishes, such as `pekko.tcp://flink@HOST:6123/user/rpc/…`."""
+"""The leader's host in its published address, such as `pekko.tcp://flink@HOST:6123/user/rpc/…`."""
 
 
 def is_on(topology: Topology, service: str) -> bool:
-    """Whether a Flink service has JobManagers that ZooKeeper elects from."""
+    """Whether ZooKeeper elects the leader of a Flink service's JobManagers."""
     return str(topology.services[service].config.get(TYPE, "")).lower() == "zookeeper"
 
 
 def services(topology: Topology, service: str) -> tuple[str, ...]:
-    """The services of the topology that its JobManagers are elected by and keep their jobs in.
+    """The services that high availability needs: ZooKeeper for the election, HDFS for the jobs.
 
-    A JobManager that is elected before the NameNode answers ends with exit code 239.
+    A JobManager that becomes leader before the NameNode answers ends with exit code 239.
     """
     if not is_on(topology, service):
         return ()
@@ -44,7 +44,7 @@ def services(topology: Topology, service: str) -> tuple[str, ...]:
 
 
 def settings(topology: Topology, service: str, rpc_port: int) -> dict[str, Scalar]:
-    """The settings of the ensemble for Flink's processes; a topology's own settings take
+    """The high-availability settings of Flink's processes; a topology's own settings take
     precedence."""
     if not is_on(topology, service):
         return {}
@@ -52,8 +52,8 @@ def settings(topology: Topology, service: str, rpc_port: int) -> dict[str, Scala
         ROOT: "/flink",
         CLUSTER: f"/{service}",
         "high-availability.jobmanager.port": rpc_port,
-        # A killed leader is detected after this long; shorter, and one that a small machine starves
-        # would lose its leadership.
+        # A killed leader is detected after this time. With a shorter one a leader on a busy small
+        # machine would lose its leadership.
         "high-availability.zookeeper.client.session-timeout": "10 s",
         "high-availability.zookeeper.client.connection-timeout": "5 s",
         "high-availability.zookeeper.client.retry-wait": "1 s",
@@ -106,13 +106,14 @@ def standbys(cluster: LiveCluster, service: str) -> tuple[Node, ...]:
 
 
 def _published(cluster: LiveCluster, service: str) -> str:
-    """The host of the elected dispatcher, which its node in ZooKeeper names."""
+    """The host of the elected dispatcher, as published in ZooKeeper."""
     topology = cluster.topology
     ensemble = topology.service_of("zookeeper")
     if ensemble is None:
-        raise LookupError(f"the ensemble that elects {service}'s leader is not of this topology")
-    given = {**settings(topology, service, 0), **topology.services[service].config}
-    path = f"{given[ROOT]}/{str(given[CLUSTER]).strip('/')}/leader/dispatcher/connection_info"
+        raise LookupError(f"the ensemble that elects {service}'s leader is not in this topology")
+    effective = {**settings(topology, service, 0), **topology.services[service].config}
+    cluster_path = f"{effective[ROOT]}/{str(effective[CLUSTER]).strip('/')}"
+    path = f"{cluster_path}/leader/dispatcher/connection_info"
     try:
         content = zookeeper.read(cluster, ensemble, path)
     except ZooKeeperUnreachable as error:

@@ -18,13 +18,13 @@ from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import wait_until
 
 SETTLE_MS = 4_000
-"""How long after the last record a file may still wait to be closed: the jobs' file sinks roll
-after 2 s without a record and look once a second. A file is committed by a checkpoint that begins
-after it was closed."""
+"""How long after the last record a file may stay open: the jobs' file sinks close a file after 2 s
+without a record, and check that once a second. A checkpoint commits only files that were closed
+before it began."""
 CANCEL_S = 60.0
 IDLE_MS_PER_S = 950.0
-"""A task this idle had no records in the last seconds, only its own upkeep; the gauges take 5 s to
-turn."""
+"""A task with at least this idle time had no records in the last seconds. The gauges follow with a
+delay of 5 s."""
 
 
 def pending(cluster: LiveCluster, service: str, job: str) -> str | None:
@@ -45,8 +45,8 @@ def drain_pending(cluster: LiveCluster, service: str, job: str, since_ms: int) -
 
     Two checkpoints that began after it must have completed without in-flight data, the later one
     after every file had time to close: an unaligned checkpoint that persisted in-flight data may
-    hold records that no sink has seen. A job without checkpoints commits nothing; of it, every task
-    must be idle.
+    hold records that no sink has received. A job without checkpoints commits nothing; every task of
+    it must be idle.
     """
     try:
         with jobmanager(cluster, service) as rest:
@@ -87,8 +87,8 @@ def cancel(cluster: LiveCluster, service: str, job: str) -> None:
 
 
 def cancel_all(cluster: LiveCluster, service: str) -> None:
-    """Cancel every job that has not ended, and wait until all have: a cancelled job counts as ended
-    when its last task has. Raises FlinkUnreachable, FlinkError, NotReadyInTime."""
+    """Cancel every job that has not ended, and wait for the end of all: a job has ended when its
+    last task has. Raises FlinkUnreachable, FlinkError, NotReadyInTime."""
     for job in _live(cluster, service):
         cancel(cluster, service, job)
 
@@ -106,7 +106,7 @@ def _live(cluster: LiveCluster, service: str) -> list[str]:
 
 
 def checkpoints_enabled(rest: FlinkRest, job: str) -> bool:
-    """Whether the job itself has checkpoints enabled, whatever the cluster's file says."""
+    """Whether the job has checkpoints enabled, whatever the cluster's configuration file sets."""
     try:
         return int(rest.get(f"/jobs/{job}/checkpoints/config")["interval"]) < 2**62
     except FlinkError as error:
@@ -122,7 +122,7 @@ def last_cause(rest: FlinkRest, job: str) -> str:
 
 
 def tasks_pending(detail: Mapping[str, Any]) -> str | None:
-    """Why not every task runs, by an answer of `GET /jobs/:job`, or None when all do."""
+    """Why not every task runs, from an answer of `GET /jobs/:job`, or None when all do."""
     for vertex in detail["vertices"]:
         tasks = vertex["tasks"]
         done = tasks["RUNNING"] + tasks["FINISHED"]

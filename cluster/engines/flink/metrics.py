@@ -15,11 +15,12 @@ from streamquake.cluster.engines.flink.rest import FlinkRest
 from streamquake.cluster.runtime.clock import Clock
 
 LOAD = {
-    # Back-pressured softly: no buffer is free for the next record; hard: none for this one. Means
-    # over a minute, of which Flink keeps no counters.
+    # Soft back-pressure: no buffer is free for the next record; hard: none for this one. These are
+    # means over a minute; Flink has no counters for them.
     "softBackPressuredTimeMsPerSecond": "soft_back_pressured_ms_per_s",
     "hardBackPressuredTimeMsPerSecond": "hard_back_pressured_ms_per_s",
-    # Shares of the pools in use, 1 when full; the output's is above 1 with overdraft in use.
+    # The used share of the pools, 1 when full; above 1 for the output when overdraft buffers are
+    # used.
     "Shuffle.Netty.Input.Buffers.inPoolUsage": "input_pool_usage",
     "Shuffle.Netty.Input.Buffers.inputExclusiveBuffersUsage": "input_exclusive_usage",
     "Shuffle.Netty.Input.Buffers.inputFloatingBuffersUsage": "input_floating_usage",
@@ -27,14 +28,14 @@ LOAD = {
     "debloatedBufferSize": "debloated_buffer_bytes",
 }
 OPERATORS = {
-    # Records that the source has not read yet, records dropped as too late, and the slowest sink's
-    # last send.
+    # Records that the source has not read yet, records dropped as late, and the duration of the
+    # slowest sink's last send.
     "pendingRecords": ("pending_records", "sum"),
     "numLateRecordsDropped": ("late_records_dropped", "sum"),
     "currentSendTime": ("sink_latency_ms", "max"),
 }
 RENEW_S = 10.0
-"""How often the names of metrics are looked up: they change when a job is deployed."""
+"""How often the names of metrics are requested: they change when a job is deployed."""
 
 
 class MetricsProbe:
@@ -48,7 +49,7 @@ class MetricsProbe:
         self._load = TaskLoad(measure)
         self._counters: dict[tuple[str, str], tuple[int, int]] = {}
         self._names: dict[str, list[str]] = {}
-        self._named_ns = -math.inf
+        self._names_requested_ns = -math.inf
 
     def poll(self, detail: Mapping[str, Any]) -> None:
         """Take one sample of every series; `detail` is an answer of `GET /jobs/:job`."""
@@ -60,8 +61,8 @@ class MetricsProbe:
 
     def poll_subtasks(self, vertices: Sequence[Mapping[str, Any]]) -> None:
         """Take one sample for each subtask, of the answers of `GET /jobs/:job/vertices/:vertex`:
-        how long its attempt has been running, the records it has read and written, and what it
-        spends its time on."""
+        how long its attempt has been running, the records it has read and written, and its busy,
+        back-pressured and idle time."""
         self._load.poll(vertices)
         for vertex in vertices:
             for subtask in vertex["subtasks"]:
@@ -76,7 +77,7 @@ class MetricsProbe:
         now_ns = self._clock.now_ns()
         before, before_ns = self._counters.get((series, where), (count, now_ns))
         self._counters[series, where] = (count, now_ns)
-        # A counter that fell was set back by a restart: what flowed in between is not known.
+        # A restart resets the counters: the rate across it is unknown.
         if now_ns > before_ns and count >= before:
             self._measure(series, where, (count - before) / ((now_ns - before_ns) / 1e9))
 
@@ -95,14 +96,14 @@ class MetricsProbe:
                 name = metric["id"].rpartition(".")[2]
                 of_operators.setdefault(name, []).append(float(metric[OPERATORS[name][1]]))
         for name, values in of_operators.items():
-            series, way = OPERATORS[name]
-            self._sample(series, vertex["name"], sum(values) if way == "sum" else max(values))
+            series, aggregate = OPERATORS[name]
+            self._sample(series, vertex["name"], sum(values) if aggregate == "sum" else max(values))
 
     def _known(self, vertex: str, path: str) -> Iterable[str]:
-        """Which of the metrics wanted a vertex has, those of its operators included."""
+        """The names of the sampled metrics that a vertex has, including those of its operators."""
         now_ns = self._clock.now_ns()
-        if now_ns - self._named_ns > RENEW_S * 1e9:
-            self._named_ns = now_ns
+        if now_ns - self._names_requested_ns > RENEW_S * 1e9:
+            self._names_requested_ns = now_ns
             self._names.clear()
         if vertex not in self._names:
             listed = (metric["id"] for metric in self._rest.get(path))

@@ -46,13 +46,13 @@ def savepoint_folder(topology: Topology, service: str) -> str:
 def take_savepoint(cluster: LiveCluster, service: str, job: str) -> None:
     """Trigger a savepoint into the service's folder on HDFS."""
     folder = savepoint_folder(cluster.topology, service)
-    with ordered(job), jobmanager(cluster, service) as rest:
+    with job_change(job), jobmanager(cluster, service) as rest:
         rest.post(f"/jobs/{job}/savepoints", {"target-directory": folder, "cancel-job": False})
 
 
 def savepoints(cluster: LiveCluster, service: str, job: str) -> tuple[SavepointResult, ...]:
-    """The savepoints in the JobManager's books: the last completed one stays there for good."""
-    with asked(cluster, service, job) as rest:
+    """The savepoints that the JobManager lists; it always lists the last completed one."""
+    with job_query(cluster, service, job) as rest:
         document = rest.get(f"/jobs/{job}/checkpoints")
     listed = [c for c in document["history"] if c["is_savepoint"]]
     last = document["latest"]["savepoint"]
@@ -73,12 +73,12 @@ def rescale_problem(topology: Topology, service: str) -> str | None:
 
 
 def rescale(cluster: LiveCluster, service: str, job: str, wanted: Mapping[str, int]) -> None:
-    """Set the most parallel subtasks that vertices may have; the scheduler does what slots allow.
+    """Set the upper bound of vertices' parallelism; the scheduler uses as much as slots allow.
 
-    Given by `PUT /jobs/:job/resource-requirements`, which wants every vertex at once.
+    `PUT /jobs/:job/resource-requirements` needs the bounds of all vertices in one request.
     """
     path = f"/jobs/{job}/resource-requirements"
-    with ordered(job), jobmanager(cluster, service) as rest:
+    with job_change(job), jobmanager(cluster, service) as rest:
         required = rest.get(path)
         for vertex, parallelism in wanted.items():
             if vertex in required:
@@ -88,7 +88,7 @@ def rescale(cluster: LiveCluster, service: str, job: str, wanted: Mapping[str, i
 
 def widths(cluster: LiveCluster, service: str, job: str) -> Mapping[str, VertexParallelism]:
     """The present and the requested parallelism of each vertex."""
-    with asked(cluster, service, job) as rest:
+    with job_query(cluster, service, job) as rest:
         detail = rest.get(f"/jobs/{job}")
         required = _required(rest, job)
     return {
@@ -124,8 +124,9 @@ def _savepoint(document: Mapping[str, Any]) -> SavepointResult:
 
 
 @contextmanager
-def asked(cluster: LiveCluster, service: str, job: str) -> Iterator[FlinkRest]:
-    """Queries about a job: an unknown job and an unreachable JobManager are distinguished."""
+def job_query(cluster: LiveCluster, service: str, job: str) -> Iterator[FlinkRest]:
+    """Queries about a job. Raises JobUnknown, or JobUnreachable when the JobManager does not
+    answer."""
     try:
         with jobmanager(cluster, service) as rest:
             yield rest
@@ -138,8 +139,8 @@ def asked(cluster: LiveCluster, service: str, job: str) -> Iterator[FlinkRest]:
 
 
 @contextmanager
-def ordered(job: str) -> Iterator[None]:
-    """A request to change a job: any failure of Flink to accept it is a rejection."""
+def job_change(job: str) -> Iterator[None]:
+    """A request to change a job. Raises JobUnknown, or JobRejected when Flink did not accept it."""
     try:
         yield
     except FlinkError as error:

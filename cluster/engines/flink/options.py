@@ -1,8 +1,8 @@
-"""Which configuration keys a version of Flink reads.
+"""The configuration keys that a version of Flink reads.
 
-Flink ignores keys it does not know, and several that older versions knew: a test that sets one of
-those tests something else than it says. The lists in `options/` hold every option of a release,
-read from its jars; a version between two releases is judged by the nearest older list.
+Flink ignores unknown keys, also keys of older versions: a test that sets one does not test what it
+intends. The lists in `options/` contain every option of a release, read from its jars; a version
+between two releases is checked against the nearest older list.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPEN_PREFIXES = (
     "fs.",
     "s3.",
 )
-"""Below these a user names things himself, or another library reads the keys."""
+"""After these prefixes users choose the names, or another library reads the keys."""
 
 
 def config_problems(declared: Service, version: str) -> Problems:
@@ -52,20 +52,20 @@ def key_problem(key: str, version: str) -> str | None:
 
 @cache
 def options(release: str) -> frozenset[str]:
-    """Every key a release reads, older names of options included."""
+    """Every key that a release reads, including deprecated names of options."""
     return frozenset(
         name for key, (_, older) in _listed(release).items() for name in (key, *older.split())
     )
 
 
 def defaults(version: str) -> Mapping[str, str]:
-    """Each option of a version -> its default, as the release writes it."""
+    """Each option of a version -> its default, as in the release."""
     return {key: default for key, (default, _) in _listed(_nearest(version)).items()}
 
 
 @cache
 def _listed(release: str) -> Mapping[str, tuple[str, str]]:
-    """Each option of a release -> its default, and its older names."""
+    """Each option of a release -> its default, and its deprecated names."""
     lines = (FOLDER / f"flink-{release}.tsv").read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return {key: (default, older) for key, default, older in rows}

@@ -1,7 +1,7 @@
-"""A Flink job's graph, and its pipelined regions: what restarts together.
+"""A Flink job's graph, and its pipelined regions: the tasks that restart together.
 
-Flink restarts the region a failed task belongs to. Two tasks are in one region when records flow
-between them without being kept in between; an exchange of all with all joins whole vertices.
+Flink restarts the region of a failed task. Two tasks are in one region when they exchange records
+without storing them in between; an all-to-all exchange joins all subtasks of both vertices.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 POINTWISE = ("FORWARD", "RESCALE")
 JOINING = ("pipelined", "pipelined_bounded")
-"""Not the approximate exchange: with it every task is a region of its own."""
+"""Without the approximate exchange, which makes every task a separate region."""
 EMPTY_CHANNEL_BYTES = 8
-"""What an unaligned checkpoint persists of a channel whose buffers are begun and hold nothing: a
-version and the length 0, of 4 bytes each (Flink's `ChannelStateSerializerImpl.extractAndMerge`)."""
+"""The bytes that an unaligned checkpoint persists for a channel with empty buffers: a version and
+the length 0, of 4 bytes each (Flink's `ChannelStateSerializerImpl.extractAndMerge`)."""
 Subtask = tuple[str, int]
 
 
@@ -45,7 +45,7 @@ def regions(plan: Mapping[str, Any]) -> list[list[Subtask]]:
 
 
 def channels(parallelism: Mapping[str, int], edges: Sequence[Mapping[str, str]]) -> int:
-    """How many channels the edges have at most; `parallelism` is that of each vertex."""
+    """The greatest number of channels of the edges; `parallelism` is that of each vertex."""
     return sum(
         max(parallelism.get(edge["from"], 0), parallelism.get(edge["to"], 0))
         if edge["ship"] in POINTWISE
@@ -57,17 +57,17 @@ def channels(parallelism: Mapping[str, int], edges: Sequence[Mapping[str, str]])
 def may_hold_records(persisted_bytes: int, channels: int) -> bool:
     """Whether the in-flight data that a checkpoint persisted can hold records.
 
-    A job that is idle persists both ends of some of its channels without a record in them. A record
-    is longer than that by its own bytes, which are no multiple of the same eight for a row of SQL
-    (four for its length, one for its kind, four for the row's length, then words of eight).
+    An idle job persists both ends of some of its channels without a record in them. A record adds
+    its own bytes, which are no multiple of eight for a row of SQL (four for its length, one for its
+    kind, four for the row's length, then words of eight).
     """
     is_empty = persisted_bytes % EMPTY_CHANNEL_BYTES == 0
     return not is_empty or persisted_bytes > 2 * channels * EMPTY_CHANNEL_BYTES
 
 
 def pairs(edge: Mapping[str, str], width: Mapping[str, int]) -> list[tuple[Subtask, Subtask]]:
-    """The sending and receiving subtasks of an edge; of an all-to-all exchange only as many pairs
-    as join all of them. `width` is the parallelism of each vertex."""
+    """The sending and receiving subtasks of an edge; for an all-to-all exchange only enough pairs
+    to connect all of them. `width` is the parallelism of each vertex."""
     source, target = edge["from"], edge["to"]
     senders, receivers = width[source], width[target]
     if edge["ship"] not in POINTWISE:
@@ -75,8 +75,8 @@ def pairs(edge: Mapping[str, str], width: Mapping[str, int]) -> list[tuple[Subta
             *(((source, n), (target, 0)) for n in range(senders)),
             *(((source, 0), (target, n)) for n in range(receivers)),
         ]
-    # The shares Flink deals out (VertexInputInfoComputationUtils): even, contiguous, rounded down
-    # where there are more senders, up where there are more receivers.
+    # Flink's distribution (VertexInputInfoComputationUtils): even, contiguous, rounded down for
+    # more senders, up for more receivers.
     if senders >= receivers:
         first = [n * senders // receivers for n in range(receivers + 1)]
         wide, narrow = source, target

@@ -1,8 +1,8 @@
 """How far a job has read a topic, from the metrics of its Kafka sources.
 
-The consumer group reports the same with certainty, but late: a source commits when a checkpoint
-completes, and the commit leaves with the consumer's next poll, which an empty topic delays by up
-to ten seconds. These figures are half a second old.
+The offsets of the consumer group are exact but late: a source commits when a checkpoint completes,
+and the consumer sends the commit with its next poll, which an empty topic delays by up to ten
+seconds. The metrics are at most half a second old.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 from streamquake.cluster.engines.flink.rest import FlinkRest
 
 FRESH_MS = 3_000
-"""Figures of a task that runs for less may still be those of the attempt before it, which had
-read further than the one that took its place."""
+"""The metrics of an attempt that has run for less may still be those of the attempt before it,
+which may have read further."""
 OFFSET = ".currentOffset"
 
 
 def positions(rest: FlinkRest, job: str, topic: str) -> dict[int, int]:
     """Partition -> the next offset the job will read; a partition it has not read yet is missing.
 
-    Where several sources of the job read the topic, the one that is least far counts.
-    Empty while any task of the job is too young to tell. Raises FlinkUnreachable, FlinkError.
+    If several sources of the job read the topic, the lowest offset counts. Empty while a task of
+    the job has not run for `FRESH_MS`. Raises FlinkUnreachable, FlinkError.
     """
     vertices = rest.get(f"/jobs/{job}")["vertices"]
     if any(_is_young(rest.get(f"/jobs/{job}/vertices/{v['id']}")) for v in vertices):

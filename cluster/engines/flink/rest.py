@@ -52,7 +52,7 @@ class FlinkRest:
         return self._call("GET", path, params=parameters)
 
     def post(self, path: str, document: Mapping[str, Any], within_s: float | None = None) -> Any:
-        """`within_s`, seconds, is for what takes longer than an ordinary answer."""
+        """`within_s` is a longer deadline than the usual one, in seconds."""
         return self._call("POST", path, json=document, timeout=within_s or self._deadline_s)
 
     def patch(self, path: str, **parameters: str) -> Any:
@@ -81,22 +81,22 @@ class FlinkRest:
         self._session.close()
 
     def _call(self, method: str, path: str, **arguments: Any) -> Any:
-        """Use the address of the last answer; a query is retried at the others, a request for a
-        change is sent once, to an address that has just answered a query."""
+        """Use the address that answered last. A query is retried at the other addresses; a change
+        is sent once, to an address that has just answered a query."""
         if method != "GET":
             if len(self._urls) > 1:
                 self.get("/overview")
-            return self._ask(method, path, **arguments)
+            return self._send(method, path, **arguments)
         for others in reversed(range(len(self._urls))):
             try:
-                return self._ask(method, path, **arguments)
+                return self._send(method, path, **arguments)
             except FlinkUnreachable:
                 self._urls.append(self._urls.pop(0))
                 if not others:
                     raise
         raise FlinkUnreachable(f"{method} {path}: no address to send it to")
 
-    def _ask(self, method: str, path: str, **arguments: Any) -> Any:
+    def _send(self, method: str, path: str, **arguments: Any) -> Any:
         arguments.setdefault("timeout", self._deadline_s)
         try:
             response = self._session.request(method, self._urls[0] + path, **arguments)
@@ -113,8 +113,8 @@ class FlinkRest:
 def jobmanager(cluster: LiveCluster, service: str) -> FlinkRest:
     """The JobManagers of a service, through their published ports; frozen ones last."""
     if service in cluster.clients:
-        given: FlinkRest = cluster.clients[service]
-        return given
+        known: FlinkRest = cluster.clients[service]
+        return known
     nodes = cluster.of_role(f"{service}/jobmanager")
     if len(nodes) > 1:
         nodes = tuple(
@@ -126,8 +126,8 @@ def jobmanager(cluster: LiveCluster, service: str) -> FlinkRest:
 def gateway(cluster: LiveCluster, service: str) -> FlinkRest:
     """The SQL gateway of a service, through its published port."""
     if (name := f"{service}/gateway") in cluster.clients:
-        given: FlinkRest = cluster.clients[name]
-        return given
+        known: FlinkRest = cluster.clients[name]
+        return known
     return FlinkRest(cluster.address(cluster.of_role(f"{service}/gateway")[0], GATEWAY_REST))
 
 
@@ -154,6 +154,6 @@ def _document(response: requests.Response) -> Any:
 
 def _cause(document: Any) -> str:
     errors = document.get("errors", []) if isinstance(document, dict) else []
-    recorded = [str(error) for error in errors if str(error) != "Internal server error."]
-    text = recorded[-1] if recorded else "no reason given"
+    messages = [str(error) for error in errors if str(error) != "Internal server error."]
+    text = messages[-1] if messages else "no reason given"
     return root_cause(text.replace("<Exception on server side:", ""))

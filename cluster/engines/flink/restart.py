@@ -9,7 +9,7 @@ from typing import Any
 from streamquake.cluster.engines.engine import JobRejected, JobStart, JobUnreachable, RetainedState
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.flink.job import last_cause, tasks_pending
-from streamquake.cluster.engines.flink.operations import asked, ordered, savepoint_folder
+from streamquake.cluster.engines.flink.operations import job_change, job_query, savepoint_folder
 from streamquake.cluster.engines.flink.rest import jobmanager, root_cause
 from streamquake.cluster.engines.flink.states import ENDED
 from streamquake.cluster.engines.flink.submit import submit
@@ -25,7 +25,8 @@ FORMATS: Mapping[RetainedState, str] = {"savepoint": "NATIVE", "canonical": "CAN
 END_S = 60.0
 """A cancelled task finishes its record first, and is not interrupted for half a minute."""
 STOP_S = 120.0
-"""A savepoint is aligned, whatever checkpoints are: its barriers wait behind all records."""
+"""A savepoint is always aligned, even if checkpoints are not: its barriers wait behind all
+records."""
 
 
 def restart_problem(topology: Topology, service: str) -> str | None:
@@ -63,7 +64,7 @@ def end_and_retain_state(
 
 def resume(cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: bool) -> str:
     """Submit a job from a path. Flink's client waits until the JobManager has mapped the state to
-    the job, and calls a job refused for which it cannot; the JobManager knows that job as failed.
+    the job. It reports a job as rejected when that fails; the JobManager lists that job as failed.
     """
     before = _jobs(cluster, service)
     given = {PATH: path, CLAIM: "CLAIM" if claim else "NO_CLAIM"}
@@ -79,7 +80,7 @@ def resume(cluster: LiveCluster, service: str, job: JobSpec, path: str, claim: b
 
 def start_of(cluster: LiveCluster, service: str, job: str) -> JobStart:
     """The progress of a job, and the state that it reports to be restored from."""
-    with asked(cluster, service, job) as rest:
+    with job_query(cluster, service, job) as rest:
         detail = rest.get(f"/jobs/{job}")
         state = detail["state"]
         width = max((vertex["parallelism"] for vertex in detail["vertices"]), default=0)
@@ -103,7 +104,7 @@ def _cancelled(cluster: LiveCluster, service: str, job: str) -> str:
         raise JobRejected(
             f"the job {job} has completed no checkpoint that it could be restored from"
         )
-    with ordered(job), jobmanager(cluster, service) as rest:
+    with job_change(job), jobmanager(cluster, service) as rest:
         rest.patch(f"/jobs/{job}", mode="cancel")
     _await_end(cluster, service, job)
     newest = _newest(cluster, service, job)
@@ -112,16 +113,16 @@ def _cancelled(cluster: LiveCluster, service: str, job: str) -> str:
     return str(newest["external_path"])
 
 
-def _stopped(cluster: LiveCluster, service: str, job: str, written_as: str) -> str:
+def _stopped(cluster: LiveCluster, service: str, job: str, savepoint_format: str) -> str:
     """Stop with a savepoint; returns its path when the job has ended."""
     folder = savepoint_folder(cluster.topology, service)
-    order = {"targetDirectory": folder, "drain": False, "formatType": written_as}
-    with ordered(job), jobmanager(cluster, service) as rest:
-        number = rest.post(f"/jobs/{job}/stop", order)["request-id"]
+    request = {"targetDirectory": folder, "drain": False, "formatType": savepoint_format}
+    with job_change(job), jobmanager(cluster, service) as rest:
+        number = rest.post(f"/jobs/{job}/stop", request)["request-id"]
     found: dict[str, Any] = {}
 
     def pending() -> str | None:
-        with asked(cluster, service, job) as rest:
+        with job_query(cluster, service, job) as rest:
             answer = rest.get(f"/jobs/{job}/savepoints/{number}")
         found.update(answer.get("operation") or {})
         return None if answer["status"]["id"] == "COMPLETED" else "the savepoint is being taken"
@@ -140,7 +141,7 @@ def _await_end(cluster: LiveCluster, service: str, job: str) -> None:
     """A job has ended when its last task has. Raises NotReadyInTime."""
 
     def pending() -> str | None:
-        with asked(cluster, service, job) as rest:
+        with job_query(cluster, service, job) as rest:
             state = rest.get(f"/jobs/{job}")["state"]
         return None if state in ENDED else f"the job is {state}"
 
@@ -150,25 +151,25 @@ def _await_end(cluster: LiveCluster, service: str, job: str) -> None:
 def _until(
     pending: Callable[[], str | None], cluster: LiveCluster, what: str, limit_s: float
 ) -> None:
-    """Wait, even while a JobManager does not answer."""
+    """Wait, also while the JobManager does not answer."""
 
-    def answered() -> str | None:
+    def pending_or_unreachable() -> str | None:
         try:
             return pending()
         except JobUnreachable as error:
             return str(error)
 
-    wait_until(answered, what=what, limit_s=limit_s, clock=cluster.clock)
+    wait_until(pending_or_unreachable, what=what, limit_s=limit_s, clock=cluster.clock)
 
 
 def _newest(cluster: LiveCluster, service: str, job: str) -> Mapping[str, Any]:
-    """The newest completed checkpoint, savepoints apart; empty when there is none."""
-    with ordered(job), jobmanager(cluster, service) as rest:
+    """The newest completed checkpoint that is no savepoint; empty when there is none."""
+    with job_change(job), jobmanager(cluster, service) as rest:
         document = rest.get(f"/jobs/{job}/checkpoints")
     return document["latest"].get("completed") or {}
 
 
 def _jobs(cluster: LiveCluster, service: str) -> dict[str, str]:
     """Every job that the JobManager remembers -> its state."""
-    with ordered("to be submitted"), jobmanager(cluster, service) as rest:
+    with job_change("to be submitted"), jobmanager(cluster, service) as rest:
         return {job["jid"]: job["state"] for job in rest.get("/jobs/overview")["jobs"]}

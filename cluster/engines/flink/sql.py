@@ -16,7 +16,8 @@ from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 STATEMENT_S = 60.0
-"""Also for requests that are sent only once, since the outcome of an unanswered one is unknown."""
+"""The deadline of a request too: a request without an answer is not repeated, since its effect is
+unknown."""
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?\*/)
       | (?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`)
@@ -29,7 +30,8 @@ _SET = ("EXECUTE", "STATEMENT", "SET", "BEGIN")
 
 
 class StatementFailed(StreamquakeError):
-    """The gateway rejected a statement, or did not finish it; message: statement and cause."""
+    """The gateway rejected a statement, or did not finish it; the message has statement and
+    cause."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -54,7 +56,7 @@ def split_statements(script: str) -> Iterator[str]:
 def run_script(
     gateway: FlinkRest, script: str, properties: Mapping[str, str], clock: Clock
 ) -> list[str]:
-    """Run a script in a session of its own; returns the ids of the jobs it started.
+    """Run a script in a new session; returns the ids of the jobs it started.
 
     Raises StatementFailed with the engine's root cause, FlinkUnreachable.
     """
@@ -82,9 +84,9 @@ def _run(gateway: FlinkRest, session: str, statement: str, clock: Clock) -> str 
     """Run one statement to its first result; returns the id of the job it started, if any."""
     head = " ".join(statement.split())[:80]
     try:
-        order = {"statement": statement}
-        requested = gateway.post(f"{session}/statements", order, within_s=STATEMENT_S)
-        result = f"{session}/operations/{requested['operationHandle']}/result/0"
+        request = {"statement": statement}
+        operation = gateway.post(f"{session}/statements", request, within_s=STATEMENT_S)
+        result = f"{session}/operations/{operation['operationHandle']}/result/0"
         return _first_result(gateway, result, head, clock).get("jobID")
     except FlinkError as error:
         raise StatementFailed(f'"{head}": {error}') from error
@@ -110,5 +112,5 @@ def _close(gateway: FlinkRest, session: str) -> None:
     try:
         gateway.delete(session)
     except (FlinkError, FlinkUnreachable):
-        # An idle session is dropped by the gateway itself; the job does not depend on it.
+        # The gateway closes idle sessions itself; the job does not depend on the session.
         return

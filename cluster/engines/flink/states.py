@@ -1,7 +1,7 @@
 """The observed state of a job: failures with their causes, restarts, the end.
 
-Flink calls a job RESTARTING when even one region of many restarts, and may leave that state between
-two polls: the time stamp of the state, not the state, shows that it was entered again.
+A Flink job is RESTARTING even if only one region of many restarts, and may leave that state between
+two polls. So a restart is detected by the time stamp of the state, not by the state.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ class StateWatch:
             yield from self.end(detail["state"], detail["timestamps"].get(detail["state"], 0))
 
     def _restart_ms(self, timestamps: Mapping[str, int]) -> int:
-        """When the job was last restarted, or taken over by another JobManager, which restarts
-        it."""
+        """When the job was last restarted, or restarted by another JobManager after a takeover."""
         begun_ms = timestamps.get("INITIALIZING", 0)
         self._first_begun_ms = self._first_begun_ms or begun_ms
         taken_over_ms = begun_ms if begun_ms > self._first_begun_ms else 0
@@ -71,7 +70,7 @@ class StateWatch:
                 )
 
     def end(self, state: str, ended_ms: int = 0) -> Iterator[Observation]:
-        """The job ended, at a moment in epoch ms where it is known; recorded once."""
+        """The end of the job, at an epoch ms if known; recorded once."""
         if self.ended:
             return
         self.ended = True

@@ -12,7 +12,6 @@ from streamquake.cluster.engines.flink.sql import StatementFailed, run_script
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 
-# Options whose values a jar's run request names itself.
 PARALLELISM = "parallelism.default"
 
 RUN_S = 60.0
@@ -59,5 +58,5 @@ def _submit_jar(cluster: LiveCluster, service: str, job: JobSpec, settings: dict
     with jobmanager(cluster, service) as rest:
         uploaded = rest.upload("/jars/upload", "jarfile", Path(job.jar))
         name = str(uploaded["filename"]).rsplit("/", 1)[-1]
-        given = {key: value for key, value in run.items() if value is not None}
-        return str(rest.post(f"/jars/{name}/run", given, within_s=RUN_S)["jobid"])
+        request = {key: value for key, value in run.items() if value is not None}
+        return str(rest.post(f"/jars/{name}/run", request, within_s=RUN_S)["jobid"])

@@ -16,17 +16,17 @@ from streamquake.reports.record.event import Action
 Document = Mapping[str, Any]
 Listing = Callable[[], list[Document]]
 """Queries the JobManager's list of TaskManagers."""
-Place = tuple[str, int]
-"""A vertex and the number of one of its subtasks."""
+SubtaskKey = tuple[str, int]
+"""A vertex id and the index of one of its subtasks."""
 
 
 def host_of(taskmanager: Document) -> str:
-    """The host a TaskManager advertises, from its address `pekko.tcp://flink@HOST:PORT/…`."""
+    """The host that a TaskManager advertises in its address `pekko.tcp://flink@HOST:PORT/…`."""
     return urlsplit(taskmanager["path"]).hostname or taskmanager["path"]
 
 
 class NodeNames:
-    """The node behind a TaskManager's id, also after Flink has forgotten it."""
+    """TaskManager id -> node name, also after Flink has removed the TaskManager from its list."""
 
     def __init__(self, node_of_host: Mapping[str, str], listing: Listing) -> None:
         self._node_of_host = node_of_host
@@ -34,48 +34,49 @@ class NodeNames:
         self._nodes: dict[str, str] = {}
 
     def node(self, taskmanager: str) -> str:
-        """The node's name; empty while a task has no place, the id itself where unknown."""
+        """The node's name; empty while a task is unassigned, the id itself if unknown."""
         if not taskmanager or taskmanager == "(unassigned)":
             return ""
         if taskmanager not in self._nodes:
-            for there in self._listing():
-                host = host_of(there)
-                self._nodes[there["id"]] = self._node_of_host.get(host, host)
+            for listed in self._listing():
+                host = host_of(listed)
+                self._nodes[listed["id"]] = self._node_of_host.get(host, host)
         return self._nodes.get(taskmanager, taskmanager)
 
 
 class TaskWatch:
     """Remembers attempt and state of every subtask of one job.
 
-    After a change of the JobManager the numbers of attempts begin anew: the time at which an
-    attempt started tells it from the one before.
+    Another JobManager counts attempts from 0 again: so attempts are also distinguished by their
+    start time.
     """
 
     def __init__(self, job: str, names: NodeNames) -> None:
         self._job = job
         self._names = names
-        self._seen: dict[Place, tuple[int, int, str]] = {}
-        self._ran_whole = False
+        self._last_poll: dict[SubtaskKey, tuple[int, int, str]] = {}
+        self._was_running = False
 
     def poll(self, vertices: list[Document]) -> Iterator[Observation]:
         """The new events in the answers of `GET /jobs/:job/vertices/:vertex`, one per vertex."""
-        before, self._seen = self._seen, {}  # a rescaled vertex has other subtasks than before
+        # The subtasks are replaced, since a rescaled vertex has other ones.
+        before, self._last_poll = self._last_poll, {}
         restarted = False
         for vertex in vertices:
             for subtask in vertex["subtasks"]:
                 place = (vertex["id"], subtask["subtask"])
                 now = (subtask["attempt"], subtask["start-time"], subtask["status"])
-                self._seen[place] = now
+                self._last_poll[place] = now
                 if (last := before.get(place)) != now:
                     restarted = restarted or (last is not None and last[1] != now[1])
                     yield self._changed(vertex, subtask)
-        # A job that waits for slots, as after a takeover, may have no subtasks to show.
-        runs_whole = all(vertex["subtasks"] for vertex in vertices) and all(
-            state == "RUNNING" for _, _, state in self._seen.values()
+        # A job that waits for slots, as after a takeover, may have no subtasks yet.
+        is_running = all(vertex["subtasks"] for vertex in vertices) and all(
+            state == "RUNNING" for _, _, state in self._last_poll.values()
         )
-        if runs_whole and (restarted or not self._ran_whole):
+        if is_running and (restarted or not self._was_running):
             yield Observation(action=Action.JOB_RUNNING, value={"job": self._job})
-        self._ran_whole = runs_whole
+        self._was_running = is_running
 
     def _changed(self, vertex: Document, subtask: Document) -> Observation:
         return Observation(

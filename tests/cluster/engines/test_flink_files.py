@@ -1,4 +1,4 @@
-"""The files of a checkpoint: its own folder, and the one that it shares with others."""
+"""The files of a checkpoint: its own folder, and the folder shared by several checkpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Folders:
         return self.folders.get(folder, {})
 
 
-def asking(folders: Folders) -> CheckpointFiles:
+def checkpoint_files(folders: Folders) -> CheckpointFiles:
     cluster = fake_cluster(WIDE)
     cluster.clients["hdfs"] = folders
     return CheckpointFiles(cluster, "job")
@@ -38,28 +38,27 @@ OWN = {"_metadata": 10}
 
 
 @pytest.mark.parametrize("shared", [{}, {"a": 200, "b": 300}])
-def test_a_listing_contains_a_checkpoints_own_and_its_shared_files(
+def test_a_listing_contains_the_own_and_the_shared_files_of_a_checkpoint(
     shared: Mapping[str, int],
 ) -> None:
-    files = asking(Folders(**{"chk-7": OWN, "shared": shared}))
+    files = checkpoint_files(Folders(**{"chk-7": OWN, "shared": shared}))
     files.await_listing(COMPLETED)
 
-    (seen,) = files.poll()
-
-    assert seen.action == Action.CHECKPOINT_FILES
-    assert seen.value == {
+    (observation,) = files.poll()
+    assert observation.action == Action.CHECKPOINT_FILES
+    assert observation.value == {
         "job": "job",
         "checkpoint": 7,
         "path": f"{FOLDER}/chk-7",
         "files": OWN,
         "shared": shared,
     }
-    assert list(files.poll()) == [], "each is listed once"
+    assert list(files.poll()) == [], "a checkpoint is listed once"
 
 
 def test_no_files_are_reported_for_a_removed_or_unreadable_folder() -> None:
     folders = Folders(shared={"a": 200})
-    files = asking(folders)
+    files = checkpoint_files(folders)
     files.await_listing(COMPLETED)
     assert list(files.poll()) == []
 
@@ -68,11 +67,11 @@ def test_no_files_are_reported_for_a_removed_or_unreadable_folder() -> None:
     assert list(files.poll()) == []
 
 
-def test_checkpoints_that_do_not_lie_on_hdfs_are_not_listed() -> None:
-    files = asking(Folders(**{"chk-7": OWN}))
+def test_checkpoints_outside_hdfs_are_not_listed() -> None:
+    files = checkpoint_files(Folders(**{"chk-7": OWN}))
     files.await_listing({"checkpoint": 7, "path": "file:///tmp/chk-7"})
     files.await_listing({"checkpoint": 8})
     assert list(files.poll()) == []
-    without = CheckpointFiles(fake_cluster(TOPOLOGY), "job")
-    without.await_listing(COMPLETED)
-    assert list(without.poll()) == []
+    without_hdfs = CheckpointFiles(fake_cluster(TOPOLOGY), "job")
+    without_hdfs.await_listing(COMPLETED)
+    assert list(without_hdfs.poll()) == []

@@ -35,23 +35,25 @@ def topology(
     }
     nodes = {"jobmanager": jobmanagers, "taskmanager": 1}
     flink = {"engine": "flink", "nodes": nodes, "config": config}
-    kept = {name: services[name] for name in others}
-    return Topology.model_validate({"name": "t", "services": {**kept, "flink": flink}})
+    present = {name: services[name] for name in others}
+    return Topology.model_validate({"name": "t", "services": {**present, "flink": flink}})
 
 
-def problems(made: Topology) -> dict[str, str]:
-    return {".".join(path): message for path, message in engine("flink").problems(made, "flink")}
+def problems(declared: Topology) -> dict[str, str]:
+    return {
+        ".".join(path): message for path, message in engine("flink").problems(declared, "flink")
+    }
 
 
-def config_of(made: Topology, name: str) -> dict[str, Any]:
+def config_of(declared: Topology, name: str) -> dict[str, Any]:
     flink = engine("flink")
-    nodes = {n.name: n for n in (*made.nodes(), *flink.extra_nodes(made, "flink"))}
-    (text,) = flink.plan(made, nodes[name], PortAllocator(host=lambda n, p: p)).files.values()
+    nodes = {n.name: n for n in (*declared.nodes(), *flink.extra_nodes(declared, "flink"))}
+    (text,) = flink.plan(declared, nodes[name], PortAllocator(host=lambda n, p: p)).files.values()
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
 
 
-def test_several_jobmanagers_are_taken_exactly_with_high_availability() -> None:
+def test_several_jobmanagers_need_high_availability() -> None:
     assert problems(topology()) == {}
     rejected = problems(topology(config={}))
     assert "high-availability.type: zookeeper" in rejected["nodes.jobmanager"]
@@ -62,7 +64,7 @@ def test_several_jobmanagers_are_taken_exactly_with_high_availability() -> None:
     assert problems(topology(others=(), config=given)) == {}
 
 
-def test_jobmanagers_are_started_when_what_elects_and_remembers_is_ready() -> None:
+def test_jobmanagers_are_started_after_zookeeper_and_hdfs() -> None:
     flink = engine("flink")
     assert isinstance(flink, StartsAfter)
     assert flink.after(topology(), "flink") == ("zookeeper", "hdfs")
@@ -71,7 +73,7 @@ def test_jobmanagers_are_started_when_what_elects_and_remembers_is_ready() -> No
     assert flink.after(topology(others=(), config=given), "flink") == ()
 
 
-def test_each_jobmanager_has_its_own_address_and_all_know_the_ensemble() -> None:
+def test_each_jobmanager_has_its_own_address_and_all_nodes_the_ensembles() -> None:
     second = config_of(topology(), "flink/jobmanager-2")
     assert second["jobmanager.rpc.address"] == second["rest.address"] == "flink-jobmanager-2"
     for name in ("flink/jobmanager-2", "flink/taskmanager-1", "flink/gateway-1"):
@@ -85,67 +87,67 @@ def test_each_jobmanager_has_its_own_address_and_all_know_the_ensemble() -> None
 def test_the_leader_is_the_running_jobmanager_that_zookeeper_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cluster, requested = fake_cluster(topology()), []
-    message: bytes | Exception | None = b"\x00pekko.tcp://flink@flink-jobmanager-2:6123/user/rpc/d"
+    cluster, paths = fake_cluster(topology()), []
+    content: bytes | Exception | None = b"\x00pekko.tcp://flink@flink-jobmanager-2:6123/user/rpc/d"
 
     def read(cluster: object, service: str, path: str) -> bytes | None:
-        requested.append(path)
-        if isinstance(message, Exception):
-            raise message
-        return message
+        paths.append(path)
+        if isinstance(content, Exception):
+            raise content
+        return content
 
     monkeypatch.setattr(zookeeper, "read", read)
     assert flink_ha.leader(cluster, "flink").name == "flink/jobmanager-2"
-    assert requested == ["/flink/flink/leader/dispatcher/connection_info"]
+    assert paths == ["/flink/flink/leader/dispatcher/connection_info"]
     assert [n.name for n in flink_ha.standbys(cluster, "flink")] == ["flink/jobmanager-1"]
     cluster.runtime.kill(cluster.node("flink/jobmanager-2").container)
     with pytest.raises(LookupError, match="leads now; the last leader was"):
         flink_ha.leader(cluster, "flink")
-    message = None
+    content = None
     with pytest.raises(LookupError, match="no jobmanager of flink leads now"):
         flink_ha.leader(cluster, "flink")
-    message = ZooKeeperUnreachable("zookeeper/server-1: does not answer")
+    content = ZooKeeperUnreachable("zookeeper/server-1: does not answer")
     with pytest.raises(LookupError, match="is not known: zookeeper/server-1"):
         flink_ha.leader(cluster, "flink")
 
 
-class Asked(FlinkRest):
-    """Two addresses, some of which do not answer; remembers what was asked where."""
+class RecordedRequests(FlinkRest):
+    """Two addresses, some of which do not answer; records the requests and their addresses."""
 
     def __init__(self) -> None:
         super().__init__("one", "two")
-        self.silent: set[str] = set()
-        self.asked: list[tuple[str, str, str]] = []
+        self.unreachable: set[str] = set()
+        self.requests: list[tuple[str, str, str]] = []
 
-    def _ask(self, method: str, path: str, **arguments: Any) -> Any:
-        place = self._urls[0].removeprefix("http://")
-        self.asked.append((method, path, place))
-        if place in self.silent:
+    def _send(self, method: str, path: str, **arguments: Any) -> Any:
+        address = self._urls[0].removeprefix("http://")
+        self.requests.append((method, path, address))
+        if address in self.unreachable:
             raise FlinkUnreachable(path)
-        return place
+        return address
 
 
-def test_a_query_goes_to_the_next_address_and_stays_there() -> None:
-    rest = Asked()
+def test_a_query_is_retried_at_the_next_address_which_is_then_kept() -> None:
+    rest = RecordedRequests()
     assert rest.get("/jobs") == "one"
-    rest.silent = {"one"}
+    rest.unreachable = {"one"}
     assert rest.get("/jobs") == "two"
-    rest.silent = set()
+    rest.unreachable = set()
     assert rest.get("/jobs") == "two"
-    rest.silent = {"one", "two"}
+    rest.unreachable = {"one", "two"}
     with pytest.raises(FlinkUnreachable):
         rest.get("/jobs")
 
 
-def test_an_order_is_given_once_where_a_question_was_just_answered() -> None:
-    rest = Asked()
-    rest.silent = {"one"}
+def test_a_change_is_sent_once_to_an_address_that_answered_a_query() -> None:
+    rest = RecordedRequests()
+    rest.unreachable = {"one"}
     assert rest.post("/jobs/x/savepoints", {}) == "two"
-    orders = [place for method, _, place in rest.asked if method == "POST"]
-    assert orders == ["two"]
+    changes = [address for method, _, address in rest.requests if method == "POST"]
+    assert changes == ["two"]
 
 
-def test_a_job_that_another_jobmanager_took_over_was_restarted() -> None:
+def test_a_takeover_by_another_jobmanager_is_recorded_as_a_restart() -> None:
     detail = {"state": "RUNNING", "timestamps": {"INITIALIZING": 1_000, "RESTARTING": 0}}
     watch = StateWatch(JOB)
     assert list(watch.poll(detail)) == []
@@ -168,7 +170,7 @@ def test_attempts_with_restarted_numbers_are_distinguished_by_their_start() -> N
     assert again == [Action.TASK_CHANGED] * len(tasks) + [Action.JOB_RUNNING]
 
 
-def test_a_vertex_that_got_narrower_does_not_keep_the_job_from_running_whole() -> None:
+def test_a_removed_subtask_of_a_rescaled_vertex_is_ignored() -> None:
     vertices = [copy.deepcopy(answer(f"vertex-{n}")) for n in range(3)]
     for vertex in vertices:
         for task in vertex["subtasks"]:
@@ -180,7 +182,7 @@ def test_a_vertex_that_got_narrower_does_not_keep_the_job_from_running_whole() -
     assert [observation.action for observation in watch.poll(vertices)] == [Action.JOB_RUNNING]
 
 
-def test_a_job_that_has_no_subtasks_yet_does_not_run_whole() -> None:
+def test_a_job_without_subtasks_does_not_run_completely() -> None:
     vertices = [copy.deepcopy(answer(f"vertex-{n}")) for n in range(3)]
     for vertex in vertices:
         for task in vertex["subtasks"]:

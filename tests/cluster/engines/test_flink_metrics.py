@@ -1,4 +1,4 @@
-"""Samples of a job: what a vertex has is asked for, and nothing else."""
+"""Samples of a job: only metrics that a vertex has are requested."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ PENDING = "Source__input[1].KafkaSourceReader.pendingRecords"
 
 
 class Rest:
-    """A JobManager that, as Flink's does, answers with nothing when asked for one name too many."""
+    """A JobManager that, like Flink's, returns no metric when one requested name is unknown."""
 
-    def __init__(self, **has: tuple[str, ...]) -> None:
-        self.has = has
+    def __init__(self, **metrics: tuple[str, ...]) -> None:
+        self.metrics = metrics
 
     def get(self, path: str, **parameters: str) -> Any:
-        has = self.has[path.split("/")[4]]
+        existing = self.metrics[path.split("/")[4]]
         if "get" not in parameters:
-            return [{"id": name} for name in (*has, "numBytesOut", "elsewhere.numRecordsIn")]
+            return [{"id": name} for name in (*existing, "numBytesOut", "elsewhere.numRecordsIn")]
         requested = parameters["get"].split(",")
-        known = all(name in has for name in requested)
+        known = all(name in existing for name in requested)
         return [{"id": n, "avg": 1.0, "max": 2.0, "sum": 3.0} for n in requested] if known else []
 
 
@@ -37,12 +37,12 @@ def samples(rest: Rest) -> dict[tuple[str, str], float]:
 
     probe = MetricsProbe(cast("FlinkRest", rest), JOB, measure, FakeClock())
     counters = {"read-records": 0, "write-records": 0}
-    vertices = [{"id": v, "name": v.upper(), "metrics": counters} for v in rest.has]
+    vertices = [{"id": v, "name": v.upper(), "metrics": counters} for v in rest.metrics]
     probe.poll({"vertices": vertices})
     return found
 
 
-def test_a_vertex_without_an_input_is_sampled_like_one_with() -> None:
+def test_a_vertex_without_an_input_is_sampled_too() -> None:
     found = samples(Rest(source=(*LOADS, PENDING), sink=(*LOADS, INPUT)))
     assert found["output_pool_usage", "SOURCE"] == found["output_pool_usage", "SINK"] == 1.0
     assert found["soft_back_pressured_ms_per_s_max", "SOURCE"] == 2.0
@@ -51,7 +51,7 @@ def test_a_vertex_without_an_input_is_sampled_like_one_with() -> None:
     assert found["pending_records", "SOURCE"] == 3.0
 
 
-def test_operators_of_one_vertex_are_one_figure() -> None:
+def test_operators_of_one_vertex_are_aggregated() -> None:
     window, other = "Window[3].numLateRecordsDropped", "Window[5].numLateRecordsDropped"
     sends = ("Sink__a.currentSendTime", "Sink__b.currentSendTime")
 
@@ -61,11 +61,11 @@ def test_operators_of_one_vertex_are_one_figure() -> None:
     assert found["sink_latency_ms", "WINDOWS"] == 2.0
 
 
-def test_a_vertex_without_values_gives_no_sample() -> None:
+def test_a_vertex_without_metrics_has_no_samples() -> None:
     assert not [series for series, _ in samples(Rest(source=())) if "usage" in series]
 
 
-def test_subtasks_are_sampled_by_how_long_they_run_and_what_they_read_and_wrote() -> None:
+def test_running_time_and_records_of_subtasks_are_sampled() -> None:
     found: dict[tuple[str, str], float] = {}
     probe = MetricsProbe(
         cast("FlinkRest", Rest()), JOB, lambda s, w, v: found.__setitem__((s, w), v), FakeClock()

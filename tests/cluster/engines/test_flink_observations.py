@@ -1,4 +1,4 @@
-"""The watches on recorded answers: what is new is told once, and told in the history's words."""
+"""The watches on recorded answers: every change becomes one event of the history."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def running(vertices: list[Any], attempt: int) -> list[Any]:
     return changed
 
 
-def test_a_checkpoint_that_began_and_ended_between_two_polls_gives_all_its_events() -> None:
+def test_a_checkpoint_that_ran_between_two_polls_has_all_its_events() -> None:
     watch = CheckpointWatch(JOB)
-    seen = [
+    events = [
         (s.action, s.value.get("checkpoint"), s.kind) for s in watch.poll(answer("checkpoints"))
     ]
-    assert seen == [
+    assert events == [
         (Action.CHECKPOINT_TRIGGERED, 1, Kind.INVOKE),
         (Action.CHECKPOINT_ACKNOWLEDGED, 1, Kind.INFO),
         (Action.CHECKPOINT_ALL_ACKNOWLEDGED, 1, Kind.INFO),
@@ -70,7 +70,7 @@ def test_a_second_restore_from_the_same_checkpoint_is_recorded_again() -> None:
     assert observation.value["path"].endswith("/chk-1")
 
 
-def test_the_phases_of_a_checkpoint_are_those_of_its_slowest_task() -> None:
+def test_the_phases_of_a_checkpoint_are_those_of_its_slowest_subtask() -> None:
     found = phases({str(n): answer(f"checkpoint-vertex-{n}") for n in range(3)})
     assert found["alignment_ms"] == 252  # the one task behind the file sink
     assert found["unaligned_subtasks"] == 0
@@ -79,11 +79,11 @@ def test_the_phases_of_a_checkpoint_are_those_of_its_slowest_task() -> None:
 def test_the_node_of_a_task_is_remembered_after_its_taskmanager_is_forgotten() -> None:
     listed = answer("taskmanagers")["taskmanagers"]
     known = NodeNames(NODES, lambda: listed)
-    gone = listed[0]["id"]
-    assert known.node(gone) == NODES[host_of(listed[0])]
+    removed = listed[0]["id"]
+    assert known.node(removed) == NODES[host_of(listed[0])]
     listed.clear()
-    assert known.node(gone).startswith("flink/taskmanager-")
-    assert known.node("never-seen:6122-0") == "never-seen:6122-0"
+    assert known.node(removed).startswith("flink/taskmanager-")
+    assert known.node("unknown:6122-0") == "unknown:6122-0"
     assert known.node("(unassigned)") == ""
 
 
@@ -98,7 +98,7 @@ def test_a_task_is_recorded_once_for_each_attempt_and_state() -> None:
     assert (moved.value["subtask"], moved.value["attempt"]) == (2, 1)
 
 
-def test_a_job_runs_again_only_when_every_task_does() -> None:
+def test_a_job_runs_again_when_every_task_does() -> None:
     watch = TaskWatch(JOB, names())
     list(watch.poll(running(VERTICES, attempt=0)))
     failed = running(VERTICES, attempt=0)
@@ -108,7 +108,7 @@ def test_a_job_runs_again_only_when_every_task_does() -> None:
     assert [s.action for s in watch.poll(again)][-1] == Action.JOB_RUNNING
 
 
-def test_a_restart_between_two_polls_is_found_by_its_time_stamp() -> None:
+def test_a_restart_between_two_polls_is_detected_by_its_time_stamp() -> None:
     watch, detail = StateWatch(JOB), answer("job")
     detail["state"] = "RUNNING"
     (observation,) = watch.poll(detail)
@@ -119,7 +119,7 @@ def test_a_restart_between_two_polls_is_found_by_its_time_stamp() -> None:
     assert observation.value["restart"] == 2
 
 
-def test_failures_come_oldest_first_with_their_root_cause_and_once() -> None:
+def test_failures_are_recorded_once_with_their_root_cause_oldest_first() -> None:
     watch = StateWatch(JOB)
     older, newer = watch.failures(answer("exceptions"))
     assert "Connection unexpectedly closed by remote task manager" in older.value["cause"]
@@ -128,7 +128,7 @@ def test_failures_come_oldest_first_with_their_root_cause_and_once() -> None:
     assert list(watch.failures(answer("exceptions"))) == []
 
 
-def test_a_job_that_failed_for_good_ends_once_with_its_cause() -> None:
+def test_the_end_of_a_failed_job_is_recorded_once_with_its_cause() -> None:
     watch, detail = StateWatch(JOB), answer("job")
     list(watch.poll(detail))
     list(watch.failures(answer("exceptions")))

@@ -20,13 +20,13 @@ def test_options_that_a_version_reads_are_accepted(key: str, version: str) -> No
     assert key_problem(key, version) is None
 
 
-def test_a_key_that_only_an_older_version_reads_is_named_as_ignored() -> None:
+def test_a_key_of_an_older_version_is_rejected_as_ignored() -> None:
     key = "taskmanager.network.memory.max-overdraft-buffers-per-gate"
     assert key_problem(key, "1.20") is None
     assert key_problem(key, "2.2") == f"Flink 2.2 ignores {key}; it is an option of 1.20.5"
 
 
-def test_a_misspelt_key_gets_the_nearest_one() -> None:
+def test_the_nearest_key_is_suggested_for_a_misspelt_one() -> None:
     problem = key_problem("execution.checkpointing.intervall", "2.2")
     assert problem is not None
     assert 'did you mean "execution.checkpointing.interval"?' in problem

@@ -31,9 +31,9 @@ def test_a_keyed_job_is_one_region() -> None:
     assert {edge["ship"] for edge in edges(recorded)} == {"HASH", "REBALANCE"}
 
 
-def test_forward_edges_leave_one_region_per_slice() -> None:
-    sliced = plan({"a": 3, "b": 3}, ("a", "b", "FORWARD", "pipelined_bounded"))
-    assert regions(sliced) == [[("a", n), ("b", n)] for n in range(3)]
+def test_forward_edges_form_one_region_per_subtask_index() -> None:
+    forward = plan({"a": 3, "b": 3}, ("a", "b", "FORWARD", "pipelined_bounded"))
+    assert regions(forward) == [[("a", n), ("b", n)] for n in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ def test_forward_edges_leave_one_region_per_slice() -> None:
         (2, 3, [["a0", "b0", "b1"], ["a1", "b2"]]),
     ],
 )
-def test_rescaling_joins_the_shares_that_flink_deals_out(
+def test_a_rescale_edge_joins_the_subtasks_that_flink_connects(
     senders: int, receivers: int, expected: list[list[str]]
 ) -> None:
-    dealt = plan({"a": senders, "b": receivers}, ("a", "b", "RESCALE", "pipelined"))
-    assert [[f"{v}{n}" for v, n in region] for region in regions(dealt)] == expected
+    rescaled = plan({"a": senders, "b": receivers}, ("a", "b", "RESCALE", "pipelined"))
+    assert [[f"{v}{n}" for v, n in region] for region in regions(rescaled)] == expected
 
 
 @pytest.mark.parametrize("exchange", ["blocking", "pipelined_approximate"])
-def test_an_exchange_that_keeps_or_drops_its_records_parts_regions(exchange: str) -> None:
-    parted = plan({"a": 2, "b": 2}, ("a", "b", "HASH", exchange))
-    assert len(regions(parted)) == 4
+def test_blocking_and_approximate_exchanges_separate_regions(exchange: str) -> None:
+    separated = plan({"a": 2, "b": 2}, ("a", "b", "HASH", exchange))
+    assert len(regions(separated)) == 4

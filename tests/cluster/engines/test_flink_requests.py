@@ -1,4 +1,4 @@
-"""The follower and the questions to a job, on a JobManager that answers from recordings."""
+"""The follower and the queries about a job, on recorded answers of a JobManager."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.event_drafts import undeclared_fields
 from tests.fakes import fake_cluster
 
 
-class Recorded:
-    """Stands in for FlinkRest; `answers` may be changed, None means no answer."""
+class RecordedRest:
+    """A fake of FlinkRest; tests change `answers`, and None makes it unreachable."""
 
     def __init__(self) -> None:
         vertices = [vertex["id"] for vertex in answer("job")["vertices"]]
@@ -47,7 +47,7 @@ class Recorded:
             raise FlinkError(404, f"{path} not found")
         return self.answers[path]
 
-    def __enter__(self) -> Recorded:
+    def __enter__(self) -> RecordedRest:
         return self
 
     def __exit__(self, *what: object) -> None:
@@ -55,14 +55,14 @@ class Recorded:
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
-    rest = Recorded()
+def recorded(monkeypatch: pytest.MonkeyPatch) -> RecordedRest:
+    rest = RecordedRest()
     monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: rest)
     return rest
 
 
 def follower(
-    rest: Recorded,
+    rest: RecordedRest,
     notes: list[EventDraft],
     samples: list[tuple[str, str, float]],
     cluster: Cluster | None = None,
@@ -78,14 +78,14 @@ def follower(
     return JobFollower(cluster, "flink", JOB, rest, emit, measure)  # type: ignore[arg-type]
 
 
-def test_the_first_look_tells_the_job_and_everything_it_finds(recorded: Recorded) -> None:
+def test_the_first_poll_records_the_job_and_all_its_events(recorded: RecordedRest) -> None:
     notes: list[EventDraft] = []
     samples: list[tuple[str, str, float]] = []
     follower(recorded, notes, samples).poll()
-    reported = {note.action for note in notes}
+    actions = {note.action for note in notes}
     assert notes[0].action == Action.JOB_SUBMITTED
     assert [len(region) for region in notes[0].value["regions"]] == [9]
-    assert reported >= {
+    assert actions >= {
         Action.CHECKPOINT_COMPLETED,
         Action.JOB_RESTORED,
         Action.JOB_RESTARTING,
@@ -97,32 +97,34 @@ def test_the_first_look_tells_the_job_and_everything_it_finds(recorded: Recorded
     assert ("checkpoint_duration_ms", JOB) in [sample[:2] for sample in samples]
 
 
-def test_an_unreachable_jobmanager_gives_no_events(recorded: Recorded) -> None:
+def test_no_event_is_recorded_while_the_jobmanager_is_unreachable(recorded: RecordedRest) -> None:
     notes: list[EventDraft] = []
-    watching = follower(recorded, notes, [])
-    watching.poll()
-    reported, answers, recorded.answers = len(notes), recorded.answers, None
+    job_follower = follower(recorded, notes, [])
+    job_follower.poll()
+    count, answers, recorded.answers = len(notes), recorded.answers, None
     with pytest.raises(FlinkUnreachable):
-        watching.poll()
+        job_follower.poll()
     recorded.answers = answers
-    watching.poll()
-    assert len(notes) == reported
-    assert not watching.ended
+    job_follower.poll()
+    assert len(notes) == count
+    assert not job_follower.ended
 
 
-def test_a_job_that_the_jobmanager_forgot_is_recorded_as_lost(recorded: Recorded) -> None:
+def test_a_job_that_the_jobmanager_no_longer_knows_is_recorded_as_lost(
+    recorded: RecordedRest,
+) -> None:
     notes: list[EventDraft] = []
     cluster = fake_cluster()
-    watching = follower(recorded, notes, [], cluster)
-    watching.poll()
+    job_follower = follower(recorded, notes, [], cluster)
+    job_follower.poll()
     recorded.answers = {"/jobs": {"jobs": []}}
     cluster.clock.sleep(1)
-    watching.poll()
+    job_follower.poll()
     assert (notes[-1].action, notes[-1].value["state"]) == (Action.JOB_ENDED, "LOST")
-    assert watching.ended
+    assert job_follower.ended
 
 
-def test_a_job_that_failed_during_setup_is_recorded_without_a_graph(recorded: Recorded) -> None:
+def test_a_job_that_failed_during_setup_is_recorded_without_a_graph(recorded: RecordedRest) -> None:
     assert recorded.answers is not None
     detail = recorded.answers[f"/jobs/{JOB}"]
     detail.update({"state": "FAILED", "vertices": []})
@@ -138,35 +140,35 @@ def test_a_job_that_failed_during_setup_is_recorded_without_a_graph(recorded: Re
     assert ended.value["cause"]
 
 
-def test_a_job_is_recorded_once_its_graph_exists(recorded: Recorded) -> None:
+def test_a_job_is_recorded_after_its_graph_was_built(recorded: RecordedRest) -> None:
     assert recorded.answers is not None
     detail = recorded.answers[f"/jobs/{JOB}"]
     vertices, notes = detail["vertices"], []  # type: tuple[Any, list[EventDraft]]
     detail.update({"state": "INITIALIZING", "vertices": []})
-    watching = follower(recorded, notes, [])
-    watching.poll()
+    job_follower = follower(recorded, notes, [])
+    job_follower.poll()
     assert notes == []
     detail.update({"state": "RUNNING", "vertices": vertices})
-    watching.poll()
+    job_follower.poll()
     assert len(notes[0].value["vertices"]) == 3
 
 
-def test_what_completed_with_the_jobs_end_is_still_told(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+def test_a_checkpoint_that_completed_with_the_jobs_end_is_recorded(
+    recorded: RecordedRest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job that is stopped with a savepoint may have ended before the savepoint was seen."""
+    """A job that is stopped with a savepoint may have ended before the savepoint was polled."""
     assert recorded.answers is not None
     recorded.answers[f"/jobs/{JOB}"]["state"] = "FINISHED"
     monkeypatch.setattr(flink_follow, "jobmanager", lambda cluster, service: recorded)
-    monkeypatch.setattr(JobFollower, "poll_checkpoints", only_once_ended(JobFollower))
+    monkeypatch.setattr(JobFollower, "poll_checkpoints", only_after_the_end(JobFollower))
     notes: list[EventDraft] = []
     follow(fake_cluster(), "flink", JOB, notes.append, lambda *_: None, threading.Event())
     assert Action.CHECKPOINT_COMPLETED in [note.action for note in notes]
 
 
-def only_once_ended(made: type[JobFollower]) -> Callable[[JobFollower], None]:
-    """A look that is too slow to see anything before the job's end."""
-    poll = made.poll_checkpoints
+def only_after_the_end(follower_class: type[JobFollower]) -> Callable[[JobFollower], None]:
+    """A poll that observes nothing before the job's end."""
+    poll = follower_class.poll_checkpoints
 
     def late(self: JobFollower) -> None:
         if self.ended:
@@ -175,7 +177,7 @@ def only_once_ended(made: type[JobFollower]) -> Callable[[JobFollower], None]:
     return late
 
 
-def test_a_checkpoint_without_details_is_still_recorded(recorded: Recorded) -> None:
+def test_a_checkpoint_without_details_is_still_recorded(recorded: RecordedRest) -> None:
     assert recorded.answers is not None
     for path in [p for p in recorded.answers if "details" in p]:
         del recorded.answers[path]
@@ -186,7 +188,7 @@ def test_a_checkpoint_without_details_is_still_recorded(recorded: Recorded) -> N
     assert completed.value["duration_ms"] > 0
 
 
-def test_why_a_job_does_not_run_is_said_with_its_cause(recorded: Recorded) -> None:
+def test_a_job_that_does_not_run_has_a_reason_with_its_cause(recorded: RecordedRest) -> None:
     reason = flink_job.pending(fake_cluster(), "flink", JOB)
     assert reason is not None
     assert reason.startswith("the job is RESTARTING: org.apache.flink")
@@ -195,8 +197,8 @@ def test_why_a_job_does_not_run_is_said_with_its_cause(recorded: Recorded) -> No
     assert "0 of 4 tasks of Source" in str(flink_job.pending(fake_cluster(), "flink", JOB))
 
 
-def test_drained_takes_two_checkpoints_begun_later_the_last_after_files_closed(
-    recorded: Recorded,
+def test_a_drain_needs_two_later_checkpoints_the_last_after_files_were_closed(
+    recorded: RecordedRest,
 ) -> None:
     assert recorded.answers is not None
     history = recorded.answers[f"/jobs/{JOB}/checkpoints"]["history"]
@@ -215,8 +217,8 @@ def test_drained_takes_two_checkpoints_begun_later_the_last_after_files_closed(
 
 
 @pytest.mark.parametrize(("persisted", "drained"), [(8, True), (9, False), (80_000, False)])
-def test_drained_is_what_holds_no_record_in_flight(
-    recorded: Recorded, persisted: int, drained: bool
+def test_a_checkpoint_with_records_in_flight_does_not_complete_the_drain(
+    recorded: RecordedRest, persisted: int, drained: bool
 ) -> None:
     assert recorded.answers is not None
     history = recorded.answers[f"/jobs/{JOB}/checkpoints"]["history"]
@@ -229,8 +231,8 @@ def test_drained_is_what_holds_no_record_in_flight(
 
 
 @pytest.mark.parametrize(("running_ms", "observed"), [(2_999, {}), (3_000, {0: 42})])
-def test_positions_of_a_young_attempt_are_not_trusted(
-    recorded: Recorded, running_ms: int, observed: dict[int, int]
+def test_positions_of_a_recently_started_attempt_are_unknown(
+    recorded: RecordedRest, running_ms: int, observed: dict[int, int]
 ) -> None:
     assert recorded.answers is not None
     for number in range(3):
@@ -247,8 +249,8 @@ def test_positions_of_a_young_attempt_are_not_trusted(
 
 
 @pytest.mark.parametrize(("behind", "observed"), [(11.0, {0: 12}), (-1.0, {})])
-def test_of_two_sources_of_one_topic_the_one_that_is_least_far_counts(
-    recorded: Recorded, behind: float, observed: dict[int, int]
+def test_the_position_is_the_lowest_of_several_sources_of_a_topic(
+    recorded: RecordedRest, behind: float, observed: dict[int, int]
 ) -> None:
     assert recorded.answers is not None
     vertices = [answer(f"vertex-{number}")["id"] for number in range(3)]
@@ -271,25 +273,25 @@ def test_the_root_cause_is_the_innermost_one_without_frames() -> None:
     assert root_cause("") == ""
 
 
-def test_the_job_is_told_before_its_checkpoints(recorded: Recorded) -> None:
+def test_the_job_is_recorded_before_its_checkpoints(recorded: RecordedRest) -> None:
     notes: list[EventDraft] = []
-    watching = follower(recorded, notes, [])
-    watching.poll_checkpoints()
+    job_follower = follower(recorded, notes, [])
+    job_follower.poll_checkpoints()
     assert notes == []
-    watching.poll_job()
-    watching.poll_checkpoints()
+    job_follower.poll_job()
+    job_follower.poll_checkpoints()
     actions = [note.action for note in notes]
     assert actions.index(Action.JOB_SUBMITTED) < actions.index(Action.CHECKPOINT_TRIGGERED)
 
 
-def test_a_failed_watcher_ends_the_following_and_is_reported(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+def test_an_error_in_the_checkpoint_thread_ends_the_follower(
+    recorded: RecordedRest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks(self: JobFollower) -> None:
+    def fail(self: JobFollower) -> None:
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(flink_follow, "jobmanager", lambda cluster, service: recorded)
-    monkeypatch.setattr(JobFollower, "poll_checkpoints", breaks)
+    monkeypatch.setattr(JobFollower, "poll_checkpoints", fail)
     with pytest.raises(ZeroDivisionError):
         flink_follow.follow(
             fake_cluster(),

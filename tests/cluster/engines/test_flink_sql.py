@@ -39,7 +39,7 @@ def test_a_script_is_split_at_the_semicolons_that_end_statements(
 
 
 @pytest.mark.parametrize("job", sorted(JOBS.glob("*.sql")), ids=lambda path: path.stem)
-def test_each_shipped_job_starts_with_one_statement_of_inserts(job: Path) -> None:
+def test_only_the_last_statement_of_a_shipped_job_inserts(job: Path) -> None:
     statements = list(split_statements(job.read_text(encoding="utf-8")))
     starting = [s for s in statements if s.split()[0] in ("INSERT", "EXECUTE")]
     assert starting == statements[-1:]
@@ -47,10 +47,10 @@ def test_each_shipped_job_starts_with_one_statement_of_inserts(job: Path) -> Non
 
 
 class Gateway:
-    """Has the result of a statement ready when it is asked for the third time."""
+    """Has the result of a statement at the third request."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.requests = 0
 
     def post(
         self, path: str, document: Mapping[str, Any], within_s: float | None = None
@@ -58,11 +58,13 @@ class Gateway:
         return {"sessionHandle": "s", "operationHandle": "o"}
 
     def get(self, path: str, **parameters: str) -> dict[str, str]:
-        self.asked += 1
-        if self.asked == 1:
+        self.requests += 1
+        if self.requests == 1:
             raise FlinkUnreachable(f"GET {path}: ReadTimeout")
         return (
-            {"resultType": "NOT_READY"} if self.asked == 2 else {"resultType": "EOS", "jobID": "j"}
+            {"resultType": "NOT_READY"}
+            if self.requests == 2
+            else {"resultType": "EOS", "jobID": "j"}
         )
 
     def delete(self, path: str) -> None:
@@ -72,13 +74,13 @@ class Gateway:
 def test_a_busy_gateway_is_polled_again_for_a_result() -> None:
     gateway = Gateway()
     assert run_script(cast(FlinkRest, gateway), "INSERT INTO a", {}, FakeClock()) == ["j"]
-    assert gateway.asked == 3
+    assert gateway.requests == 3
 
 
 def test_a_gateway_that_never_answers_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent(self: Gateway, path: str, **parameters: str) -> None:
+    def unreachable(self: Gateway, path: str, **parameters: str) -> None:
         raise FlinkUnreachable("GET: ReadTimeout")
 
-    monkeypatch.setattr(Gateway, "get", silent)
+    monkeypatch.setattr(Gateway, "get", unreachable)
     with pytest.raises(StatementFailed, match="not within 60 s: GET: ReadTimeout"):
         run_script(cast(FlinkRest, Gateway()), "INSERT INTO a", {}, FakeClock())

@@ -19,14 +19,14 @@ HOST = "127.0.0.1"
 
 @contextmanager
 def answering(request: bytes, answer: bytes) -> Iterator[int]:
-    """A server, by its port, that answers one connection when it has been sent the request."""
-    requested: list[bytes] = []
+    """The port of a server that answers one connection after it has received the request."""
+    received: list[bytes] = []
 
     def serve() -> None:
         connection, _ = listener.accept()
         connection.settimeout(LIMIT_S)
         with connection, connection.makefile("rb") as incoming:
-            requested.append(incoming.read(len(request)))
+            received.append(incoming.read(len(request)))
             connection.sendall(answer)
 
     with socket.create_server((HOST, 0)) as listener:
@@ -35,7 +35,7 @@ def answering(request: bytes, answer: bytes) -> Iterator[int]:
         server.start()
         yield listener.getsockname()[1]
         server.join(LIMIT_S)
-    assert requested == [request]
+    assert received == [request]
 
 
 def status(command: tuple[str, ...]) -> int:
@@ -51,7 +51,7 @@ def status(command: tuple[str, ...]) -> int:
         (b"", False),
     ],
 )
-def test_a_page_is_asked_for_and_its_text_looked_at(answer: bytes, expected: bool) -> None:
+def test_a_page_is_requested_and_its_text_is_checked(answer: bytes, expected: bool) -> None:
     with answering(b"GET /jmx?qry=a:b=c HTTP/1.0\r\n\r\n", answer) as port:
         found = status(health.http_check(HOST, port, "/jmx?qry=a:b=c", '"FSState"'))
 
@@ -62,7 +62,7 @@ def test_a_page_is_asked_for_and_its_text_looked_at(answer: bytes, expected: boo
     ("answer", "expected"),
     [(b"Mode: follower\n", True), (b"not currently serving: Mode: none\n", False), (b"", False)],
 )
-def test_a_text_must_match_at_its_place(answer: bytes, expected: bool) -> None:
+def test_a_line_must_match_the_expression(answer: bytes, expected: bool) -> None:
     with answering(b"srvr", answer) as port:
         found = status(health.line_check(HOST, port, "srvr", "^Mode: "))
 
@@ -72,14 +72,14 @@ def test_a_text_must_match_at_its_place(answer: bytes, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("answer", "expected"), [(bytes([0, 0, 1, 2, 3]), True), (b"HTTP/1.1 400", False), (b"", False)]
 )
-def test_a_message_begins_with_its_length(answer: bytes, expected: bool) -> None:
+def test_a_message_must_begin_with_its_length(answer: bytes, expected: bool) -> None:
     with answering(b"\0\0\0\x0a\0\x12\0\0\0\0\0\0\xff\xff", answer) as port:
         found = status(health.message_check(HOST, port, API_VERSIONS))
 
     assert (found == 0) is expected
 
 
-def test_where_nothing_listens_every_command_fails() -> None:
+def test_every_command_fails_without_a_listener() -> None:
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]
 

@@ -1,4 +1,4 @@
-"""What the engines plan for a topology, and what they refuse in one. No container is asked."""
+"""The engines' plans for a topology, and the problems that they report. No container is used."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def topology(**services: Any) -> Topology:
     return Topology.model_validate({"name": "t", "services": services})
 
 
-def plans(made: Topology, service: str, *, manual_jobs: bool = False) -> dict[str, NodePlan]:
+def plans(declared: Topology, service: str, *, manual_jobs: bool = False) -> dict[str, NodePlan]:
     ports = PortAllocator(
         host=lambda node, port: 20_000 + port + node.ordinal, manual_jobs=manual_jobs
     )
-    runs = engine(made.services[service].engine)
-    nodes = [n for n in made.nodes() if n.service == service]
-    nodes += runs.extra_nodes(made, service)
-    return {node.name: runs.plan(made, node, ports) for node in nodes}
+    runs = engine(declared.services[service].engine)
+    nodes = [n for n in declared.nodes() if n.service == service]
+    nodes += runs.extra_nodes(declared, service)
+    return {node.name: runs.plan(declared, node, ports) for node in nodes}
 
 
-def problems(made: Topology, service: str) -> dict[str, str]:
-    found = engine(made.services[service].engine).problems(made, service)
+def problems(declared: Topology, service: str) -> dict[str, str]:
+    found = engine(declared.services[service].engine).problems(declared, service)
     return {".".join(path): message for path, message in found}
 
 
@@ -39,7 +39,7 @@ def properties(plan: NodePlan) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines())
 
 
-def whole(**flink: Any) -> Topology:
+def full_topology(**flink: Any) -> Topology:
     return topology(
         kafka={"engine": "kafka", "nodes": {"broker": 1}},
         hdfs={"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 2}},
@@ -47,19 +47,19 @@ def whole(**flink: Any) -> Topology:
     )
 
 
-def test_a_broker_is_reached_from_the_host_by_its_published_port() -> None:
-    made = topology(k={"engine": "kafka", "nodes": {"broker": 1}})
-    plan = plans(made, "k")["k/broker-1"]
+def test_a_broker_advertises_its_published_port_to_the_host() -> None:
+    declared = topology(k={"engine": "kafka", "nodes": {"broker": 1}})
+    plan = plans(declared, "k")["k/broker-1"]
     settings = properties(plan)
     assert "HOST://127.0.0.1:29097" in settings["advertised.listeners"]
     assert "INPUT://k-broker-1:9093,OUTPUT://k-broker-1:9094" in settings["advertised.listeners"]
     assert plan.publish == (9096,)
-    assert kafka.addresses(made, "k", "output") == "k-broker-1:9094"
+    assert kafka.addresses(declared, "k", "output") == "k-broker-1:9094"
 
 
 def test_three_of_four_brokers_are_controllers_and_topics_have_three_copies() -> None:
-    made = topology(k={"engine": "kafka", "nodes": {"broker": 4}})
-    found = [properties(plan) for plan in plans(made, "k").values()]
+    declared = topology(k={"engine": "kafka", "nodes": {"broker": 4}})
+    found = [properties(plan) for plan in plans(declared, "k").values()]
     roles = [settings["process.roles"] for settings in found]
     assert roles == ["broker,controller"] * 3 + ["broker"]
     assert {s["controller.quorum.voters"].count("@") for s in found} == {3}
@@ -67,51 +67,55 @@ def test_three_of_four_brokers_are_controllers_and_topics_have_three_copies() ->
     assert "CONTROLLER://" not in found[3]["listeners"]
 
 
-def test_a_users_settings_win_but_not_over_the_addresses() -> None:
+def test_settings_of_the_topology_override_defaults_but_not_addresses() -> None:
     broker = {"engine": "kafka", "nodes": {"broker": 1}}
-    made = topology(k={**broker, "config": {"auto.create.topics.enable": True}})
-    assert properties(plans(made, "k")["k/broker-1"])["auto.create.topics.enable"] == "true"
+    declared = topology(k={**broker, "config": {"auto.create.topics.enable": True}})
+    assert properties(plans(declared, "k")["k/broker-1"])["auto.create.topics.enable"] == "true"
     rejected = topology(k={**broker, "config": {"listeners": "X://:1"}})
     assert "set by the engine" in problems(rejected, "k")["config.listeners"]
 
 
-def test_hdfs_keeps_as_many_copies_as_it_has_datanodes() -> None:
-    plan = plans(whole(), "hdfs")["hdfs/datanode-2"]
+def test_hdfs_has_one_replica_per_datanode() -> None:
+    plan = plans(full_topology(), "hdfs")["hdfs/datanode-2"]
     site = next(text for path, text in plan.files.items() if path.endswith("hdfs-site.xml"))
     assert "<name>dfs.replication</name><value>2</value>" in site
     assert "<name>dfs.datanode.hostname</name><value>hdfs-datanode-2</value>" in site
-    assert hdfs.uri(whole(), "hdfs") == "hdfs://hdfs-namenode-1:8020"
+    assert hdfs.uri(full_topology(), "hdfs") == "hdfs://hdfs-namenode-1:8020"
 
 
 def test_flink_gets_a_gateway_unless_one_is_declared() -> None:
-    assert "flink/gateway-1" in plans(whole(), "flink")
-    made = whole(nodes={"jobmanager": 1, "taskmanager": 1, "gateway": {"memory_mb": 640}})
-    found = plans(made, "flink")
+    assert "flink/gateway-1" in plans(full_topology(), "flink")
+    declared = full_topology(
+        nodes={"jobmanager": 1, "taskmanager": 1, "gateway": {"memory_mb": 640}}
+    )
+    found = plans(declared, "flink")
     assert len(found) == 3
     assert found["flink/gateway-1"].memory_mb == 640
 
 
-def test_what_concerns_jobs_travels_with_each_job() -> None:
-    made = whole(config={"execution.checkpointing.interval": "5s", "heartbeat.interval": "2 s"})
-    settings = job_settings(made, "flink", {"execution.checkpointing.timeout": "9s"})
+def test_job_options_are_submitted_with_each_job() -> None:
+    declared = full_topology(
+        config={"execution.checkpointing.interval": "5s", "heartbeat.interval": "2 s"}
+    )
+    settings = job_settings(declared, "flink", {"execution.checkpointing.timeout": "9s"})
     assert settings["execution.checkpointing.interval"] == "5s"
     assert settings["execution.checkpointing.timeout"] == "9s"
     assert settings["execution.checkpointing.dir"].startswith("hdfs://hdfs-namenode-1:8020/")
     assert "heartbeat.interval" not in settings
 
 
-def test_a_job_can_switch_checkpoints_off_although_the_service_has_them_on() -> None:
-    made = whole(config={"execution.checkpointing.interval": "5s"})
-    settings = job_settings(made, "flink", {"execution.checkpointing.interval": "disabled"})
+def test_a_job_can_disable_the_checkpoints_of_its_service() -> None:
+    declared = full_topology(config={"execution.checkpointing.interval": "5s"})
+    settings = job_settings(declared, "flink", {"execution.checkpointing.interval": "disabled"})
     assert "execution.checkpointing.interval" not in settings
-    for plan in plans(made, "flink").values():
+    for plan in plans(declared, "flink").values():
         (text,) = plan.files.values()
         assert "execution.checkpointing.interval" not in yaml.safe_load(text)
 
 
 def test_a_taskmanager_advertises_its_host_and_a_fixed_data_port() -> None:
-    made = whole(nodes={"jobmanager": 1, "taskmanager": {"count": 2, "slots": 4}})
-    (text,) = plans(made, "flink")["flink/taskmanager-2"].files.values()
+    declared = full_topology(nodes={"jobmanager": 1, "taskmanager": {"count": 2, "slots": 4}})
+    (text,) = plans(declared, "flink")["flink/taskmanager-2"].files.values()
     config = yaml.safe_load(text)
     assert config["taskmanager.host"] == "flink-taskmanager-2"
     assert int(config["taskmanager.data.port"]) == engine("flink").ports()["data"]
@@ -122,15 +126,13 @@ def test_a_taskmanager_advertises_its_host_and_a_fixed_data_port() -> None:
 @pytest.mark.parametrize(
     ("port", "expected"), [("data", "0"), ("task-rpc", "6122"), (6122, "6122"), (6121, "0")]
 )
-def test_a_taskmanager_takes_calls_on_a_new_port_unless_a_link_must_know_it(
-    port: str | int, expected: str
-) -> None:
-    made = whole()
-    calls = Link.model_validate(
+def test_a_taskmanager_has_a_fixed_rpc_port_only_for_a_link(port: str | int, expected: str) -> None:
+    declared = full_topology()
+    link = Link.model_validate(
         {"from": "flink/jobmanager", "to": "flink/taskmanager", "port": port}
     )
-    made = made.model_copy(update={"links": {"calls": calls}})
-    (text,) = plans(made, "flink")["flink/taskmanager-1"].files.values()
+    declared = declared.model_copy(update={"links": {"calls": link}})
+    (text,) = plans(declared, "flink")["flink/taskmanager-1"].files.values()
     assert yaml.safe_load(text)["taskmanager.rpc.port"] == expected
 
 
@@ -145,25 +147,23 @@ def test_a_taskmanager_takes_calls_on_a_new_port_unless_a_link_must_know_it(
         ({"config": {"heartbeat.intervall": 1}}, "config.heartbeat.intervall", "did you mean"),
     ],
 )
-def test_what_cannot_work_is_refused_before_anything_starts(
-    declared: dict[str, Any], path: str, words: str
-) -> None:
-    found = problems(whole(**declared), "flink")
+def test_invalid_declarations_are_problems(declared: dict[str, Any], path: str, words: str) -> None:
+    found = problems(full_topology(**declared), "flink")
     assert words in found[path]
 
 
 def test_the_shipped_topology_has_no_problems() -> None:
-    made = whole(version="1.20", config={"execution.checkpointing.interval": "2s"})
-    assert [problems(made, service) for service in made.services] == [{}, {}, {}]
+    declared = full_topology(version="1.20", config={"execution.checkpointing.interval": "2s"})
+    assert [problems(declared, service) for service in declared.services] == [{}, {}, {}]
 
 
-def test_foreign_images_need_no_recipe_and_no_build() -> None:
-    made = topology(
+def test_images_named_by_the_topology_need_no_recipe_and_no_build() -> None:
+    declared = topology(
         k={"engine": "kafka", "image": "mine:1", "version": "7", "nodes": {"broker": 1}}
     )
-    assert problems(made, "k") == {}
-    assert engine("kafka").images(made, "k") == ()
-    assert plans(made, "k")["k/broker-1"].image == "mine:1"
+    assert problems(declared, "k") == {}
+    assert engine("kafka").images(declared, "k") == ()
+    assert plans(declared, "k")["k/broker-1"].image == "mine:1"
 
 
 RULES = "RULE r\nCLASS a.B\nMETHOD c\nIF TRUE\nDO RETURN\nENDRULE\n"
@@ -183,10 +183,10 @@ def test_a_node_with_rules_starts_with_the_agent_that_applies_them(role: str, ke
     nodes[role] = {"rules": RULES}
     option = f"env.java.opts.{key}"
     given = {option: "-Xlog:gc", "env.java.opts.all": "-Xss1m"}
-    made = whole(nodes=nodes, config=given)
+    declared = full_topology(nodes=nodes, config=given)
 
-    assert problems(made, "flink") == {}
-    for name, plan in plans(made, "flink").items():
+    assert problems(declared, "flink") == {}
+    for name, plan in plans(declared, "flink").items():
         config = config_of(plan)
         assert config["env.java.opts.all"] == "-Xss1m"
         if not name.startswith(f"flink/{role}"):
@@ -201,34 +201,34 @@ def test_a_node_with_rules_starts_with_the_agent_that_applies_them(role: str, ke
 
 
 def test_a_node_without_rules_starts_without_the_agent() -> None:
-    for plan in plans(whole(), "flink").values():
+    for plan in plans(full_topology(), "flink").values():
         assert "javaagent" not in "".join(plan.files.values())
 
 
-def test_a_job_submitted_by_hand_takes_checkpoints_unless_the_service_has_none() -> None:
+def test_a_manually_submitted_job_takes_checkpoints_unless_disabled() -> None:
     interval = "execution.checkpointing.interval"
     for service, expected in ({}, "2 s"), ({interval: "9s"}, "9s"), ({interval: "disabled"}, None):
-        made = whole(config=service)
-        manual_jobs = plans(made, "flink", manual_jobs=True)["flink/gateway-1"]
-        assert config_of(manual_jobs).get(interval) == expected
-        assert interval not in config_of(plans(made, "flink")["flink/gateway-1"])
+        declared = full_topology(config=service)
+        plan = plans(declared, "flink", manual_jobs=True)["flink/gateway-1"]
+        assert config_of(plan).get(interval) == expected
+        assert interval not in config_of(plans(declared, "flink")["flink/gateway-1"])
 
 
-def test_rules_are_refused_where_no_agent_would_apply_them() -> None:
+def test_rules_need_an_image_with_the_rule_agent() -> None:
     with_rules = {"rules": RULES}
     kafka_only = topology(k={"engine": "kafka", "nodes": {"broker": with_rules}})
     assert "started without a rule agent" in problems(kafka_only, "k")["nodes.broker.rules"]
 
     nodes = {"jobmanager": with_rules, "taskmanager": 1}
-    foreign = problems(whole(image="example/flink:9", nodes=nodes), "flink")
+    foreign = problems(full_topology(image="example/flink:9", nodes=nodes), "flink")
     assert "which the image example/flink:9 does not contain" in foreign["nodes.jobmanager.rules"]
 
     nodes["jobmanager"] = {**with_rules, "image": "example/jm:9"}
-    foreign = problems(whole(nodes=nodes), "flink")
+    foreign = problems(full_topology(nodes=nodes), "flink")
     assert "which the image example/jm:9 does not contain" in foreign["nodes.jobmanager.rules"]
 
 
-def test_the_agent_listens_where_faults_look_for_it() -> None:
+def test_the_agent_listens_on_the_port_that_faults_use() -> None:
     assert (
         jvm_agent.agent_option("/s.btm")
         == f"-javaagent:{jvm_agent.JAR}=script:/s.btm,{jvm_agent.LISTENER}"
