@@ -1,4 +1,4 @@
-"""An interface to time: the run's clock, real or fake."""
+"""The clock of a run: its interface, the system clock, and a fake for tests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Clock(Protocol):
     def now_ns(self) -> int: ...
 
     def restart(self) -> None:
-        """Another run begins: count from zero again. Wall-clock time continues."""
+        """Count from zero again, for another run. Wall-clock time continues."""
         ...
 
     def epoch_ns(self) -> int:
-        """Wall-clock nanoseconds since 1970, the scale engines stamp their own events on."""
+        """Wall-clock nanoseconds since 1970, as in the time stamps of engines' events."""
         ...
 
     def epoch_ms(self) -> int: ...
@@ -60,8 +60,8 @@ class SystemClock:
         signal.wait(max(seconds, 0.0))
 
 
-TURN_S = 0.001
-"""How long other threads really run while the fake time passes."""
+OTHER_THREADS_S = 0.001
+"""The real time for which other threads may run before fake time passes."""
 
 
 class FakeClock:
@@ -90,8 +90,8 @@ class FakeClock:
     def wait(self, signal: threading.Event, seconds: float) -> None:
         """Let all of the time pass, unless another thread signals first.
 
-        Fake time passes faster than threads can work, so they get a turn: without one a busy
-        machine's fault was "not in effect within its limit".
+        Fake time passes faster than threads work, so they get real time first: otherwise a fault
+        was "not in effect within its limit" on a busy machine.
         """
-        if not signal.wait(TURN_S):
+        if not signal.wait(OTHER_THREADS_S):
             self.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Commands in containers whose answers may be lost, as on a busy machine."""
+"""Commands in containers, repeated when the engine loses their output, as on a busy machine."""
 
 from __future__ import annotations
 

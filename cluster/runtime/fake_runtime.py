@@ -35,18 +35,18 @@ from streamquake.cluster.runtime.runtime import (
 )
 
 OnExec = Callable[[ContainerSpec, Sequence[str]], ExecResult | None]
-"""Answers a command in a container, or None to leave it to the next handler."""
+"""Returns the result of a command in a container, or None to pass it to the next handler."""
 
 CALL_S = 0.001
-"""Every disturbance takes a millisecond of the clock, so that brackets have a width."""
+"""Every injection takes a millisecond of the clock, so that its times differ."""
 KILLED = 137
 ENDINGS = {"KILL": KILLED, "TERM": 143, "INT": 130, "HUP": 129}
-"""Signals that end a process, if it does nothing against it -> its exit code."""
+"""Signals that end a process by default -> its exit code."""
 
 
 @dataclass
 class FakeContainer:
-    """One container in memory. `rules` are the network commands of its present namespace."""
+    """One container in memory. `rules` are the commands that ran in its network namespace."""
 
     id: str
     spec: ContainerSpec
@@ -57,7 +57,7 @@ class FakeContainer:
     stopped: bool = False
     """Whether a signal has stopped the main process."""
     may_restart: int = 0
-    """How often the engine starts it again by itself."""
+    """How often the engine may restart it by itself."""
     usage: Usage = field(default_factory=Usage)
 
 
@@ -112,7 +112,7 @@ class FakeRuntime:
         self._existing(container).log.append(line)
 
     def write(self, container: str, path: str, text: str) -> None:
-        """Put a file into a container, as the program in it would."""
+        """Write a file in a container, as the program in it would."""
         self._existing(container).files[path] = text
 
     def die(self, container: str, exit_code: int, oom_killed: bool = False) -> None:
@@ -262,16 +262,16 @@ class FakeRuntime:
             copy.write_text(files[name], encoding="utf-8")
 
     def events(self, labels: Mapping[str, str]) -> Iterator[ContainerEvent]:
-        recorded: queue.Queue[ContainerEvent | None] = queue.Queue()
+        events: queue.Queue[ContainerEvent | None] = queue.Queue()
         with self._lock:
-            self._followers.append((dict(labels), recorded))
-        return iter(recorded.get, None)
+            self._followers.append((dict(labels), events))
+        return iter(events.get, None)
 
     def close_events(self) -> None:
         with self._lock:
             followers, self._followers = self._followers, []
-        for _, recorded in followers:
-            recorded.put(None)
+        for _, events in followers:
+            events.put(None)
 
     def find(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
         with self._lock:
@@ -396,9 +396,9 @@ class FakeRuntime:
             epoch_ms=self.clock.epoch_ms(),
             exit_code=exit_code,
         )
-        for wanted, recorded in self._followers:
+        for wanted, events in self._followers:
             if _carries(container.spec.labels, wanted):
-                recorded.put(event)
+                events.put(event)
 
 
 def _limits_of(spec: ContainerSpec) -> Usage:

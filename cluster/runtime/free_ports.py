@@ -8,7 +8,7 @@ import socket
 from streamquake.cluster.runtime.runtime import PortTaken
 
 FIRST, LAST = 20_000, 32_000
-"""Below the kernel's usual ephemeral range, since an outgoing connection could take one of those
+"""Below the kernel's usual ephemeral range: an outgoing connection could take a port of that range
 before the container does."""
 
 

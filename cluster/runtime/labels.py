@@ -15,9 +15,11 @@ PORTS = "streamquake.ports"
 """Published ports as inside:outside, comma-separated."""
 ADDRESS = "streamquake.address"
 SETTINGS = "streamquake.settings"
-"""On a node that was replaced: the engine settings it has beside the topology's, as JSON."""
+"""On a replaced node: its engine settings in addition to the topology's, as JSON."""
 REAPER = "streamquake.reaper"
-"""On a run's reaper instead of RUN, which would make it remove itself half-way."""
+"""On a run's reaper instead of RUN: with RUN it would remove itself before it has finished."""
+ENDED = "ended"
+"""Instead of the start time of a process that has ended."""
 
 
 def owner_of_this_process() -> str:
@@ -26,7 +28,7 @@ def owner_of_this_process() -> str:
 
 
 def owner_is_alive(labels: Mapping[str, str]) -> bool:
-    """Whether the labelled thing still has an owner; kept clusters (`up`) always do."""
+    """Whether the owner of a labelled resource still runs; True for clusters kept by `up`."""
     owner = labels.get(OWNER, "")
     if not owner:
         return True
@@ -44,17 +46,17 @@ def _start_of(pid: int) -> str:
             fields = stat.read().rsplit(")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):
         return _start_without_proc(pid)
-    return "gone" if fields[0] in "ZX" else fields[19]
+    return ENDED if fields[0] in "ZX" else fields[19]
 
 
 def _start_without_proc(pid: int) -> str:
-    """macOS has no /proc: only whether the process exists is known there."""
+    """As `_start_of` on macOS, which has no /proc: it shows only whether the process exists."""
     if os.path.isdir("/proc/self"):
-        return "gone"
+        return ENDED
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return "gone"
+        return ENDED
     except PermissionError:
         return "0"
     return "0"

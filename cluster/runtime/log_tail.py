@@ -6,12 +6,13 @@ from streamquake.cluster.runtime.runtime import ContainerRuntime
 from streamquake.topologies.errors import without_frames
 
 LINES = 15
-LOOKED_AT = 400
-"""Lines of the log that are read: a JVM's log often ends with a trace of fifty frames below the one
-line that states the reason."""
+READ_LINES = 400
+"""The lines of the log that are read: a JVM's log often ends with fifty frames of a stack trace
+after the line that states the reason."""
 
 
 def log_tail(runtime: ContainerRuntime, container: str) -> str:
-    """The last lines of its log without the frames of Java traces, which would be all of it."""
-    message = without_frames(runtime.logs(container, tail=LOOKED_AT))
-    return "".join(message.splitlines(keepends=True)[-LINES:])
+    """The last lines of a container's log without the frames of Java stack traces, which would fill
+    them."""
+    text = without_frames(runtime.logs(container, tail=READ_LINES))
+    return "".join(text.splitlines(keepends=True)[-LINES:])

@@ -31,7 +31,7 @@ class ContainerError(StreamquakeError):
 
 
 class ResponseLost(ContainerError):
-    """The engine closed a command's output before all of it was read; the command has run."""
+    """The engine closed a command's output before all of it was read. The command itself ran."""
 
 
 class PortTaken(ContainerError):
@@ -43,7 +43,7 @@ class ContainerStatus(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     RESTARTING = "restarting"
-    """It has ended, and the engine will restart it by itself."""
+    """It has ended, and the engine will restart it."""
     EXITED = "exited"
     GONE = "gone"
 
@@ -69,26 +69,27 @@ class ContainerSpec:
     tmpfs: Mapping[str, str] = field(default_factory=dict)
     """Memory file systems: absolute path -> mount options. Lost when the container stops."""
     volumes: tuple[str, ...] = ()
-    """Absolute paths kept on anonymous volumes, off the overlay; they survive a restart."""
+    """Absolute paths on anonymous volumes, outside the overlay; they survive a restart."""
     disks: Mapping[str, str] = field(default_factory=dict)
-    """The same, each on a block device of the engine's machine that holds ext4: path -> device."""
+    """The same, on block devices of the engine's machine with an ext4 file system: path ->
+    device."""
     volumes_from: str | None = None
-    """A container, running or not, whose volumes this one shares, instead of new ones at the same
-    paths. They are removed with the last container that has them."""
+    """A container, running or not, whose volumes this one uses instead of new ones. They are
+    removed with the last container that uses them."""
     keeps_disks: bool = False
-    """With the right to make and mount loop devices, and the engine's control groups at
-    CONTROL_GROUPS: for the one helper that provides disks to the others."""
+    """For the keeper of disks: the capabilities to create and mount loop devices, and the engine's
+    control groups at CONTROL_GROUPS."""
     socket: bool = False
     """Mount the engine's own control socket (the reaper needs it)."""
     beside: str | None = None
-    """A container whose network namespace this one shares, with the right to change it."""
+    """A container whose network namespace this one shares, with the capability to change it."""
     auto_remove: bool = False
     """Removed by the engine itself as soon as it has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerState:
-    """A container as it is now. `pid` is the host's, 0 where unknown or not running."""
+    """The present state of a container. `pid` is the host's, 0 if unknown or not running."""
 
     status: ContainerStatus
     exit_code: int | None = None
@@ -99,8 +100,9 @@ class ContainerState:
     restarts: int = 0
     """How often the engine has restarted it by itself since its last explicit start."""
     image: str = ""
-    """The reference it was created with, and below the id of the image that this meant then."""
+    """The image reference it was created with."""
     image_id: str = ""
+    """The id of the image that the reference named then."""
 
     @property
     def started_ms(self) -> int:
@@ -117,17 +119,17 @@ CONTROL_GROUPS = "/host-cgroup"
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """The limits of a container, its use of resources, and how often it met its limits since its
-    start. A limit is None where there is none. Of a stopped container only the limits are known."""
+    """The limits of a container, its use of resources, and how often it reached its limits since
+    its start. None is no limit. Only the limits are known of a stopped container."""
 
     cpus: float | None = None
     throttled: int = 0
-    """Scheduling periods (0.1 s each) in which its processes had to wait for the next one."""
+    """Scheduling periods (0.1 s each) in which the processor limit stopped its processes."""
     throttled_ms: float = 0.0
     memory_limit_bytes: int | None = None
     memory_bytes: int = 0
     working_bytes: int = 0
-    """Memory without the page cache that can be dropped at once."""
+    """Memory without the page cache that the kernel can drop at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +163,8 @@ class ContainerEvent:
 class InjectionTimes:
     """When an injection was called and when its effect was observed, epoch nanoseconds.
 
-    The effect began between the two. `how` names what was observed: `pidfd`, `api`.
+    The effect began between the two. `how` names the source of the observation: `pidfd`, `api`, and
+    so on.
     """
 
     called_ns: int
@@ -198,14 +201,14 @@ class ContainerRuntime(Protocol):
         ...
 
     def create(self, spec: ContainerSpec) -> str:
-        """The same without starting it: that is left to `start_again`. Its address and ports are
-        not taken before."""
+        """Create a container that `start_again` starts. Its address and ports are not used before
+        its start."""
         ...
 
     def start_again(self, container: str) -> InjectionTimes:
         """Start a stopped container with its old name, address, ports and volumes.
 
-        One that runs already is left as it is.
+        Does nothing to a running container.
         """
         ...
 
@@ -216,41 +219,41 @@ class ContainerRuntime(Protocol):
     def kill(self, container: str, signal: str = "KILL") -> InjectionTimes:
         """Send a signal to the main process; for KILL, return when the process has ended.
 
-        A container that has ended already is left as it is.
+        Does nothing to a container that has ended.
         """
         ...
 
     def pause(self, container: str) -> InjectionTimes:
-        """Freeze every process; a frozen container is left as it is."""
+        """Freeze every process; does nothing to a frozen container."""
         ...
 
     def unpause(self, container: str) -> InjectionTimes:
-        """Thaw every process; a container that is not frozen is left as it is."""
+        """Thaw every process; does nothing to a container that is not frozen."""
         ...
 
     def usage(self, container: str) -> Usage:
-        """The present limits and how often they were met; empty for a removed container."""
+        """The present limits and use; empty for a removed container."""
         ...
 
     def limit_cpus(self, container: str, cpus: float | None) -> InjectionTimes:
-        """Set the limit of processors, None for all; kept over a restart."""
+        """Set the processor limit, None for no limit; it survives a restart."""
         ...
 
     def limit_memory(self, container: str, limit_bytes: int) -> InjectionTimes:
-        """Set the limit of memory, bytes; kept over a restart.
+        """Set the memory limit, bytes; it survives a restart.
 
-        Raises ContainerError when it uses more that cannot be reclaimed (control groups v1).
+        Raises ContainerError when more memory is in use and cannot be reclaimed (cgroups v1).
         """
         ...
 
     def restart_on_failure(self, container: str, times: int) -> None:
-        """Let the engine restart it when its main process fails, this often at most; 0, the initial
-        value, is never."""
+        """Let the engine restart it when its main process fails, at most this often; 0, the
+        default, is never."""
         ...
 
     def put(self, container: str, contents: Mapping[str, str]) -> None:
-        """Put text files into a container, running or stopped: absolute path -> content. What
-        begins with `#!` is executable."""
+        """Put text files into a container, running or stopped: absolute path -> content. A file
+        that begins with `#!` is executable."""
         ...
 
     def inspect(self, container: str) -> ContainerState:
@@ -279,7 +282,7 @@ class ContainerRuntime(Protocol):
     def close_events(self) -> None: ...
 
     def find(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
-        """Containers, running or not, that carry all these labels.
+        """Containers, running or not, that have all these labels.
 
         An empty value matches any value of the label.
         """

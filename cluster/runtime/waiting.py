@@ -1,4 +1,4 @@
-"""Waiting for a state, never for a time; the reason it is not there yet is always known."""
+"""Wait for a state, not for a time; the reason for the wait is always known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamquake.cluster.runtime.clock import Clock
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 Pending = Callable[[], str | None]
-"""The reason something is not done yet, or None when it is (TigerBeetle's `pending`)."""
+"""The reason why a state is not reached yet, or None when it is (TigerBeetle's `pending`)."""
 
 
 class NotReadyInTime(StreamquakeError):
@@ -26,7 +26,7 @@ def wait_until(
 ) -> None:
     """Poll until `pending` returns None. Raises NotReadyInTime with the last reason.
 
-    An exception from `pending` ends the wait at once: that is how a dead container fails fast.
+    An exception from `pending` ends the wait at once, such as that of a dead container.
     """
     deadline_ns = clock.now_ns() + int(limit_s * 1e9)
     while (reason := pending()) is not None:

@@ -1,8 +1,8 @@
-"""Control groups: what a container may use and how it met its limits, v1 and v2.
+"""Control groups, v1 and v2: a container's limits, its use of resources, and its throttling.
 
-Where containers are processes of this host, the group's files are read and written directly, in a
-fraction of a millisecond; elsewhere they are read inside the container, which sees its own group,
-and the engine writes them.
+If containers are processes of this host, the group's files are read and written directly, in a
+fraction of a millisecond. Elsewhere they are read inside the container, where its own group is
+mounted, and the engine writes them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PERIOD_US = 100_000
 """The kernel's usual scheduling period, over which a processor limit is counted."""
 NO_LIMIT_US = -1
 HUGE_BYTES = 1 << 60
-"""v1 writes a limit that is none as a number near 2**63."""
+"""v1 reports a missing limit as a number near 2**63; a limit above this one is none."""
 READ = {
     "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat", "cpu.max"),
     "memory": (
@@ -28,22 +28,22 @@ READ = {
         "memory.current",
     ),
 }
-"""Controller -> its files in either version; the other version's are not there."""
+"""Controller -> its files in both versions; the files of the other version do not exist."""
 READ_INSIDE = (
     "cd /sys/fs/cgroup && for file in "
     + " ".join(f"{group}/{file} {file}" for group, files in READ.items() for file in files)
     + '; do if [ -r "$file" ]; then echo "== ${file##*/}"; cat "$file"; fi; done'
 )
-"""For a shell in the container, which sees its own group at the usual place."""
+"""For a shell in the container, where the container's group is mounted at the usual path."""
 
 
 def quota_us(cpus: float | None) -> int:
-    """A processor limit as microseconds of each period."""
+    """A processor limit as microseconds per period."""
     return NO_LIMIT_US if cpus is None else int(cpus * PERIOD_US)
 
 
 def usage_on_host(container: str, pid: int) -> Usage | None:
-    """The contents of the container's group files; None where they are out of reach."""
+    """The usage from the container's group files; None if they are not accessible."""
     found: dict[str, str] = {}
     for controller, files in READ.items():
         folder = _folder(controller, container, pid)
@@ -54,13 +54,13 @@ def usage_on_host(container: str, pid: int) -> Usage | None:
 
 
 def usage_inside(output: str) -> Usage:
-    """The contents of the files, as printed by `READ_INSIDE`."""
+    """The usage from the output of `READ_INSIDE`."""
     parts = (part.partition("\n") for part in output.split("== ")[1:])
     return usage_of({name: text for name, _, text in parts})
 
 
 def limit_cpus_on_host(container: str, pid: int, cpus: float | None) -> bool:
-    """Write a processor limit; False where the files are out of reach."""
+    """Write a processor limit; False if the files are not accessible."""
     folder = _folder("cpu", container, pid)
     quota = quota_us(cpus)
     in_v2 = f"{'max' if cpus is None else quota} {PERIOD_US}"
@@ -70,10 +70,10 @@ def limit_cpus_on_host(container: str, pid: int, cpus: float | None) -> bool:
 
 
 def limit_memory_on_host(container: str, pid: int, limit_bytes: int) -> bool:
-    """Write a memory limit; False where the files are out of reach.
+    """Write a memory limit; False if the files are not accessible.
 
-    v1 also limits memory and swap together, which must never be below the limit on memory. Raises
-    ContainerError when more is in use than can be reclaimed.
+    In v1 the limit of memory and swap together must not be below the limit of memory. Raises
+    ContainerError when more memory is in use than can be reclaimed.
     """
     folder = _folder("memory", container, pid)
     if folder is None:
@@ -94,7 +94,7 @@ def limit_memory_on_host(container: str, pid: int, limit_bytes: int) -> bool:
 
 
 def usage_of(files: Mapping[str, str]) -> Usage:
-    """Read the files of a group, of either version: name -> text."""
+    """The usage from the files of a group, of either version: name -> text."""
     stat = {**_numbers(files.get("cpu.stat", "")), **_numbers(files.get("memory.stat", ""))}
     used = int(files.get("memory.usage_in_bytes") or files.get("memory.current") or 0)
     droppable = stat.get("total_inactive_file", stat.get("inactive_file", 0))
@@ -120,8 +120,8 @@ def _cpus(files: Mapping[str, str]) -> float | None:
 
 
 def _memory_limit(files: Mapping[str, str]) -> int | None:
-    message = (files.get("memory.limit_in_bytes") or files.get("memory.max") or "max").strip()
-    return None if message == "max" or int(message) > HUGE_BYTES else int(message)
+    text = (files.get("memory.limit_in_bytes") or files.get("memory.max") or "max").strip()
+    return None if text == "max" or int(text) > HUGE_BYTES else int(text)
 
 
 def _numbers(text: str) -> dict[str, int]:
@@ -151,7 +151,7 @@ def _text(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> bool:
-    """Write a file of a group; False when there is none of this name, or it is not ours to."""
+    """Write a file of a group; False if it does not exist or may not be written."""
     try:
         path.write_text(text, encoding="utf-8")
     except (FileNotFoundError, PermissionError):

@@ -1,4 +1,5 @@
-"""The way to the engine: which one is meant, whether it may be used, and its errors as ours."""
+"""The connection to the engine: its choice, its version check, and the translation of its
+errors."""
 
 from __future__ import annotations
 
@@ -14,20 +15,21 @@ from docker.errors import APIError, DockerException, InvalidVersion
 from streamquake.cluster.runtime.runtime import ContainerError, PortTaken, RuntimeUnavailable
 
 API_NEEDED = (1, 41)
-"""Docker 20.10, the oldest engine this was run on."""
+"""Docker 20.10, the oldest tested engine."""
 
 CALL_LIMIT_S = 120
-"""A loaded engine needs tens of seconds to remove a container; longer than this it hangs."""
+"""An engine on a busy machine needs tens of seconds to remove a container; after this limit it
+counts as hanging."""
 
 PORT_TAKEN = ("port is already allocated", "bind: address already in use", "ports are not avail")
-"""The engine's words for a taken host port. A taken *container* address has another message
+"""The engine's messages for a taken host port. A taken *container* address has another message
 ("Address already in use" with nothing before it), and another port would not help."""
 
 
 def connect(limit_s: int | None = CALL_LIMIT_S) -> docker.APIClient:
-    """The engine of DOCKER_HOST, or of the current context of the Docker command line.
+    """A client of the engine of DOCKER_HOST, or of the current Docker context.
 
-    `limit_s` is the longest silence of a call; None for streams. Raises RuntimeUnavailable.
+    `limit_s` is the longest time without an answer; None for streams. Raises RuntimeUnavailable.
     """
     try:
         client = docker.from_env(timeout=limit_s, max_pool_size=32).api  # type: ignore[arg-type]
@@ -39,7 +41,7 @@ def connect(limit_s: int | None = CALL_LIMIT_S) -> docker.APIClient:
 
 def check(client: docker.APIClient) -> None:
     """Raise RuntimeUnavailable when this engine cannot run the harness's containers."""
-    with translated("asking the engine for its version"):
+    with translate_errors("the engine's version"):
         version = client.version()
     api = tuple(int(part) for part in version["ApiVersion"].split("."))
     if api < API_NEEDED:
@@ -56,8 +58,8 @@ def check(client: docker.APIClient) -> None:
 
 
 @contextmanager
-def translated(what: str) -> Iterator[None]:
-    """Turn whatever the SDK or its connection raises into ContainerError or PortTaken."""
+def translate_errors(what: str) -> Iterator[None]:
+    """Raise errors of the SDK and its connection as ContainerError or PortTaken."""
     try:
         yield
     except (
@@ -66,15 +68,15 @@ def translated(what: str) -> Iterator[None]:
         urllib3.exceptions.HTTPError,
         OSError,
     ) as error:
-        message = f"{what}: {_words(error)}"
-        if any(words in message for words in PORT_TAKEN):
+        message = f"{what}: {_message(error)}"
+        if any(text in message for text in PORT_TAKEN):
             raise PortTaken(message) from error
         raise ContainerError(message) from error
 
 
-def _words(error: Exception) -> str:
-    words = error.explanation if isinstance(error, APIError) else None
-    text = str(words or error)
+def _message(error: Exception) -> str:
+    explanation = error.explanation if isinstance(error, APIError) else None
+    text = str(explanation or error)
     if "No such image" in text:
         text += "; build the images with `streamquake images build`"
     return text
@@ -84,7 +86,7 @@ def _unavailable(error: Exception) -> RuntimeUnavailable:
     text = str(error)
     if "PermissionError" in text or "Permission denied" in text:
         return RuntimeUnavailable(
-            "the container engine's socket may not be opened by this user; add the user to the "
+            "this user may not open the container engine's socket; add the user to the "
             "group of the socket (`sudo usermod -aG docker $USER`, then log in again) or run as "
             f"root ({text})"
         )

@@ -1,4 +1,4 @@
-"""A container spec in the engine's own words."""
+"""Create a container from a spec, as a request to the engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamquake.cluster.runtime.runtime import CONTROL_GROUPS, ContainerSpec
 SOCKET = "/var/run/docker.sock"
 MEMORY_UNIT = 1024 * 1024
 LOG = {"type": "json-file", "config": {"max-size": "64m", "max-file": "2"}}
-"""A driver whose logs can be read back, whatever the engine's default is, and bounded."""
+"""A log driver with readable and bounded logs, whatever the engine's default is."""
 DISK_KEEPER = {
     "cap_add": ["SYS_ADMIN"],
     "security_opt": ["apparmor=unconfined", "seccomp=unconfined", "label=disable"],
@@ -22,7 +22,7 @@ DISK_KEEPER = {
     "device_cgroup_rules": ["b 7:* rwm"],
     "binds": [f"/sys/fs/cgroup:{CONTROL_GROUPS}"],
 }
-"""What it takes to make loop devices (block major 7) and mount them, short of `privileged`."""
+"""The settings to create loop devices (block major 7) and mount them, without `privileged`."""
 
 
 def create(client: docker.APIClient, spec: ContainerSpec) -> str:
@@ -52,7 +52,8 @@ def _host_config(client: docker.APIClient, spec: ContainerSpec) -> dict[str, Any
     }
     if spec.memory_mb is not None:
         limit = spec.memory_mb * MEMORY_UNIT
-        settings |= {"mem_limit": limit, "memswap_limit": limit}  # no swap: slow is not full
+        # Without swap a node runs out of memory instead of becoming slow.
+        settings |= {"mem_limit": limit, "memswap_limit": limit}
     if spec.cpus is not None:
         settings |= {"cpu_period": PERIOD_US, "cpu_quota": quota_us(spec.cpus)}
     if spec.socket:
@@ -74,7 +75,7 @@ def _host_config(client: docker.APIClient, spec: ContainerSpec) -> dict[str, Any
 
 
 def _disk(path: str, device: str) -> Mount:
-    """An anonymous volume on a block device: the engine mounts it, and removes it as any other."""
+    """An anonymous volume on a block device, which the engine mounts and removes."""
     options = {"type": "ext4", "device": device}
     return Mount(path, None, type="volume", driver_config=DriverConfig("local", options))
 
@@ -89,8 +90,8 @@ def _networking(client: docker.APIClient, spec: ContainerSpec) -> Any:
 
 
 def _socket_path(client: docker.APIClient) -> str:
-    """The path of the engine's socket as the engine itself has it: on a Linux host the path this
-    client uses (a rootless engine has an unusual one); inside Docker Desktop's machine always the
+    """The path of the engine's socket on the engine's machine. On a Linux host it is the path that
+    this client uses (a rootless engine has an unusual one), in Docker Desktop's machine always the
     usual one."""
     adapter = client.get_adapter(client.base_url)
     path = getattr(adapter, "socket_path", None)

@@ -1,4 +1,4 @@
-"""The engine's stream of events, on connections of its own."""
+"""The engine's event stream, on separate connections."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Any
 
 from docker.types.daemon import CancellableStream
 
-from streamquake.cluster.runtime.docker.connection import connect, translated
+from streamquake.cluster.runtime.docker.connection import connect, translate_errors
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerEvent
 
 WATCHED = ("die", "oom", "start")
 NOT_LABELS = frozenset({"image", "name", "exitCode", "execDuration", "signal"})
-"""What the engine mixes among a container's labels."""
+"""Attributes that the engine adds to a container's labels."""
 
 
 class Events:
-    """Streams that can be followed by one thread and closed by another."""
+    """Event streams that one thread follows and another closes."""
 
     def __init__(self) -> None:
         self._open: list[CancellableStream[Any]] = []
         self._lock = threading.Lock()
 
     def follow(self, filters: list[str]) -> Iterator[ContainerEvent]:
-        """Events from now on: the stream is open when this returns, not when first read."""
-        with translated("the engine's events"):
+        """The events from now on: the stream is opened before this returns, not at the first
+        read."""
+        with translate_errors("the engine's events"):
             stream = connect(limit_s=None).events(
                 decode=True,
                 filters={"type": "container", "label": filters, "event": list(WATCHED)},
@@ -38,11 +39,11 @@ class Events:
         with self._lock:
             streams, self._open = self._open, []
         for stream in streams:
-            with translated("closing the engine's events"):
+            with translate_errors("closing the engine's events"):
                 stream.close()
 
     def _read(self, stream: CancellableStream[Any]) -> Iterator[ContainerEvent]:
-        with translated("the engine's events"):
+        with translate_errors("the engine's events"):
             for event in stream:
                 yield _event(event)
         with self._lock:

@@ -1,4 +1,4 @@
-"""Commands in a container, and beside it in its network namespace."""
+"""Commands in a container, and in its network namespace from another container."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ GRACE_S = 10.0
 KILLED_BY_SIGNAL = 128
 KILLED = KILLED_BY_SIGNAL + 9
 REPORTS_ITS_END = '"$@"; code=$?; printf %s "$0"; printf %s "$0" >&2; exit $code'
-"""Runs its arguments, then prints its own name on both streams: a reader who gets it twice has all
-of the output."""
+"""Run the arguments, then print $0 on both streams: output that contains it twice is complete."""
 
 SAME_IPTABLES = """
 if iptables-legacy -t nat -S DOCKER_OUTPUT >/dev/null 2>&1; then
@@ -45,35 +44,35 @@ exec "$@"
 def run(
     client: docker.APIClient, container: str, argv: Sequence[str], timeout_s: float
 ) -> ExecResult:
-    """Run a command to its end. A command that exceeds its limit is killed, and ContainerError
-    raised.
+    """Run a command to its end. A command that exceeds its limit is killed and raises
+    ContainerError.
 
-    The engine cannot end a command it began, so `timeout` (coreutils or busybox, in every usual
-    image) does it inside; the deadline here is only for an engine or container that hangs. Two
-    seconds after a command's end the engine closes its streams, read or not (`EventExit` in moby's
-    `daemon/monitor.go`): on a busy machine the output may be incomplete, or empty, which must not
-    be taken for the command's output: ResponseLost.
+    The engine cannot end a command that it started, so `timeout` (coreutils or busybox, in every
+    usual image) does it in the container; the deadline here is only for an engine or container that
+    hangs. Two seconds after a command's end the engine closes its streams, read or not (`EventExit`
+    in moby's `daemon/monitor.go`). So on a busy machine the output may be incomplete or empty:
+    ResponseLost.
     """
     limit_s = max(1, math.ceil(timeout_s))
-    end = uuid.uuid4().hex
-    wrapped = ["sh", "-c", REPORTS_ITS_END, end, "timeout", "-s", "KILL", str(limit_s), *argv]
+    mark = uuid.uuid4().hex
+    wrapped = ["sh", "-c", REPORTS_ITS_END, mark, "timeout", "-s", "KILL", str(limit_s), *argv]
     began = time.monotonic()
     command = client.exec_create(container, wrapped)["Id"]
-    output = _answer(client, command, limit_s + GRACE_S)
+    output = _output(client, command, limit_s + GRACE_S)
     if output is None:
         raise ContainerError(
             f"{container}: `{' '.join(argv)}` hangs and could not be ended within "
             f"{limit_s + GRACE_S:g} s; is the container frozen?"
         )
     exit_code = client.exec_inspect(command)["ExitCode"]
-    message = output.decode(errors="replace")
-    text = message.replace(end, "")
+    marked = output.decode(errors="replace")
+    text = marked.replace(mark, "")
     if exit_code == KILLED and time.monotonic() - began >= limit_s:
         raise ContainerError(
             f"{container}: `{' '.join(argv)}` did not end within {limit_s} s and was killed; "
             f"its output: {text[-500:]}"
         )
-    if exit_code < KILLED_BY_SIGNAL and message.count(end) < 2:
+    if exit_code < KILLED_BY_SIGNAL and marked.count(mark) < 2:
         raise ResponseLost(
             f"{container}: `{' '.join(argv)}` ended with status {exit_code}, but the engine closed "
             f"its output before all of it was read (is the machine overloaded?): {text[-500:]!r}"
@@ -81,9 +80,9 @@ def run(
     return ExecResult(exit_code=exit_code, output=text)
 
 
-def _answer(client: docker.APIClient, command: str, limit_s: float) -> bytes | None:
-    """A command's output; None when it did not come in time. Reading has no deadline of its own
-    in the SDK, hence the thread."""
+def _output(client: docker.APIClient, command: str, limit_s: float) -> bytes | None:
+    """A command's output; None when it did not arrive in time. It is read in a thread, since the
+    SDK has no deadline for reading."""
     answers: queue.Queue[bytes | BaseException] = queue.Queue()
 
     def read() -> None:
@@ -105,7 +104,8 @@ def _answer(client: docker.APIClient, command: str, limit_s: float) -> bytes | N
 def run_beside(
     runtime: ContainerRuntime, client: docker.APIClient, container: str, argv: Sequence[str]
 ) -> ExecResult:
-    """Run a network tool of the toolbox image in another container's network namespace."""
+    """Run a network tool of the toolbox image in a helper container that shares the container's
+    network namespace."""
     helper = runtime.start(
         ContainerSpec(
             name=f"streamquake-net-{uuid.uuid4().hex[:12]}",
@@ -122,6 +122,6 @@ def run_beside(
 
 
 def _labels_of(client: docker.APIClient, container: str) -> dict[str, str]:
-    """The helper goes with the run, but it is not the node: without the node's own labels."""
-    carried: dict[str, str] = client.inspect_container(container)["Config"]["Labels"] or {}
-    return {key: carried[key] for key in (labels.RUN, labels.OWNER) if key in carried}
+    """The labels of the run, so that the helper is removed with it, without those of the node."""
+    present: dict[str, str] = client.inspect_container(container)["Config"]["Labels"] or {}
+    return {key: present[key] for key in (labels.RUN, labels.OWNER) if key in present}

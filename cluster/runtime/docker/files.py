@@ -1,4 +1,4 @@
-"""Files into and out of containers, as the tar archives the engine takes and gives."""
+"""Files into and out of containers, as the tar archives of the engine's API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ IN_MEMORY_BYTES = 8 * 1024 * 1024
 
 
 def packed(files: Mapping[str, str], now_s: float) -> bytes:
-    """An archive to be unpacked at `/`: absolute path -> text. Scripts (`#!`) are executable."""
+    """The archive of some files, to be unpacked at `/`: absolute path -> text. Scripts (`#!`) are
+    executable."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, text in files.items():
@@ -27,7 +28,7 @@ def packed(files: Mapping[str, str], now_s: float) -> bytes:
 
 
 def unpack(chunks: Iterable[bytes], target: Path) -> None:
-    """Unpack an archive into a folder; members that would leave it are left out."""
+    """Unpack an archive into a folder, without members that point outside it."""
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES) as spool:
         for chunk in chunks:
@@ -38,11 +39,11 @@ def unpack(chunks: Iterable[bytes], target: Path) -> None:
 
 def _extract(spool: IO[bytes], target: Path) -> None:
     with tarfile.open(fileobj=spool) as archive:
-        archive.extractall(target, filter=_harmless)
+        archive.extractall(target, filter=_safe_member)
 
 
-def _harmless(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo | None:
-    """Log folders hold links to /dev/stdout and the like: such a member is no reason to fail."""
+def _safe_member(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo | None:
+    """The member, or None to skip it: log folders contain links to paths such as /dev/stdout."""
     try:
         return tarfile.data_filter(member, target)
     except tarfile.FilterError:

@@ -16,7 +16,7 @@ BUILD_TIMEOUT_S = 1800
 
 
 class DockerImages:
-    """Asks the engine through the docker SDK."""
+    """An ImageStore on the docker SDK."""
 
     def __init__(self, client: docker.DockerClient | None = None) -> None:
         self._client = client or docker.from_env(timeout=BUILD_TIMEOUT_S)
@@ -31,10 +31,10 @@ class DockerImages:
 
     def pull(self, ref: str, timeout_s: float) -> bool:
         """Query the registry; an engine that cannot reach it can take minutes to report that."""
-        asking = threading.Thread(target=self._try_pull, args=(ref,), daemon=True)
-        asking.start()
-        asking.join(timeout_s)
-        return not asking.is_alive() and self.exists(ref)
+        pulling = threading.Thread(target=self._try_pull, args=(ref,), daemon=True)
+        pulling.start()
+        pulling.join(timeout_s)
+        return not pulling.is_alive() and self.exists(ref)
 
     def _try_pull(self, ref: str) -> None:
         try:
@@ -43,7 +43,7 @@ class DockerImages:
             return
 
     def import_tar(self, path: Path, tag: str) -> None:
-        """Make an image out of a root file system."""
+        """Create an image from a root file system."""
         repository, _, name = tag.rpartition(":")
         changes = [f"LABEL {IMAGE_LABEL}=1"]
         try:
@@ -54,7 +54,7 @@ class DockerImages:
             raise StepFailed("importing the root file system", str(failed)) from failed
 
     def build(self, build: ImageBuild, log: Callable[[str], None]) -> None:
-        """Build and tag an image, keeping none of the steps' containers."""
+        """Build and tag an image; the containers of its steps are removed."""
         answer = self._client.api.build(
             path=str(build.context),
             tag=build.tag,
@@ -71,7 +71,7 @@ class DockerImages:
                 raise StepFailed("the engine's build", str(error))
 
     def run(self, call: ToolCall) -> str:
-        """Run a command to its end as this user, in a container that goes with it."""
+        """Run a command to its end as this user, in a container that is removed after it."""
         folders = {str(path): {"bind": str(path), "mode": "rw"} for path in _mounts(call)}
         try:
             output: bytes = self._client.containers.run(

@@ -1,9 +1,9 @@
-"""The short way to a container's process: through this host's kernel, where it is the same one.
+"""Access to a container's process through this host's kernel, if the container runs on this host.
 
-The engine needs 12-16 ms to reach the kernel for a kill and answers some 100 ms after the effect;
-a pidfd shows the end of a process within a millisecond, and a pid cannot be reused while one is
-held. With Docker Desktop, a remote engine, or without root all this is out of reach, and the
-functions say so by answering None.
+The engine needs 12-16 ms to send a signal and answers some 100 ms after the effect. A pidfd shows
+the end of a process within a millisecond, and its pid is not reused while the pidfd is open. With
+Docker Desktop, with a remote engine and without root the processes are not accessible, and the
+functions return None.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.runtime import ContainerError, ExecResult, InjectionTimes
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 
-GONE_WITHIN_S = 10.0
+ENDED_WITHIN_S = 10.0
 TOOLS_LIMIT_S = 30.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Network tools stand in sbin folders that an ordinary PATH may lack."""
+"""Network tools are in sbin folders that an ordinary PATH may lack."""
 
 
 def kill(container: str, pid: int, signal_name: str, clock: Clock) -> InjectionTimes | None:
-    """Signal a container's main process; None where out of reach.
+    """Send a signal to a container's main process; None if it is not accessible.
 
-    Returns when a process that was killed is gone, and when one that was stopped, or let go on,
-    is so.
+    Returns after the effect: a killed process has ended, a stopped process is stopped, a continued
+    process is not.
     """
     with _process_of(container, pid) as pidfd:
         if pidfd is None:
@@ -41,9 +41,9 @@ def kill(container: str, pid: int, signal_name: str, clock: Clock) -> InjectionT
             signal.pidfd_send_signal(pidfd, _number(signal_name))
         except (PermissionError, ProcessLookupError):
             return None
-        if signal_name == "KILL" and not _ended(pidfd, GONE_WITHIN_S):
+        if signal_name == "KILL" and not _ended(pidfd, ENDED_WITHIN_S):
             raise ContainerError(
-                f"{container}: process {pid} was still there {GONE_WITHIN_S:g} s after SIGKILL"
+                f"{container}: process {pid} has not ended {ENDED_WITHIN_S:g} s after SIGKILL"
             )
         if signal_name in ("STOP", "CONT"):
             _await_stopped(container, pid, signal_name == "STOP", clock)
@@ -51,10 +51,11 @@ def kill(container: str, pid: int, signal_name: str, clock: Clock) -> InjectionT
 
 
 def in_network_namespace(container: str, pid: int, argv: Sequence[str]) -> ExecResult | None:
-    """Run one of the host's network tools in the container's namespace; None where out of reach.
+    """Run one of the host's network tools in the container's network namespace; None if it is not
+    accessible.
 
-    The host's own iptables is the one the engine lays its rules with, so the two kinds of rules
-    (legacy and nf_tables) are not mixed within one namespace.
+    The engine adds its rules with the host's iptables too, so the two kinds of rules (legacy and
+    nf_tables) are not mixed in one namespace.
     """
     tools = ("nsenter", "iptables", "perl", argv[0])
     if os.geteuid() != 0 or not all(shutil.which(tool, path=PATH) for tool in tools):
@@ -80,10 +81,10 @@ def in_network_namespace(container: str, pid: int, argv: Sequence[str]) -> ExecR
 
 @contextmanager
 def _process_of(container: str, pid: int) -> Iterator[int | None]:
-    """A pidfd of the container's main process, or None when it cannot be had on this host.
+    """A pidfd of the container's main process, or None if the process is not accessible.
 
-    The pid may mean a process of another machine; only one whose control group carries the
-    container's id is the container's. Held as a pidfd it stays the same process.
+    The pid may be one of another machine; so the process's control group must contain the
+    container's id. A pidfd always refers to the same process.
     """
     if sys.platform != "linux" or pid <= 0:
         yield None
@@ -108,7 +109,7 @@ def _in_control_group(pid: int, container: str) -> bool:
 
 
 def _await_stopped(container: str, pid: int, stopped: bool, clock: Clock) -> None:
-    """Wait until the process is in state T (stopped by a signal; proc(5)), or no longer."""
+    """Wait until the process is in state T (stopped by a signal; proc(5)), or in another state."""
 
     def pending() -> str | None:
         state = _state_of(pid)
@@ -117,8 +118,8 @@ def _await_stopped(container: str, pid: int, stopped: bool, clock: Clock) -> Non
     try:
         wait_until(
             pending,
-            what=f"{container} {'stopped' if stopped else 'going on'}",
-            limit_s=GONE_WITHIN_S,
+            what=f"{container} {'stopped' if stopped else 'continued'}",
+            limit_s=ENDED_WITHIN_S,
             clock=clock,
             every_s=0.0002,
         )
@@ -136,7 +137,7 @@ def _state_of(pid: int) -> str:
 
 
 def _ended(pidfd: int, within_s: float) -> bool:
-    """A pidfd is readable from the moment its process has ended."""
+    """Whether a process has ended: its pidfd is readable from then on."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(within_s * 1000))

@@ -1,4 +1,4 @@
-"""Limits on what a container may use: written in the kernel at once, and kept by the engine."""
+"""The processor and memory limits of containers: written in the kernel and stored by the engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from docker.errors import NotFound
 
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.docker import cgroups, execute
-from streamquake.cluster.runtime.docker.connection import translated
+from streamquake.cluster.runtime.docker.connection import translate_errors
 from streamquake.cluster.runtime.docker.updates import update
 from streamquake.cluster.runtime.runtime import ContainerError, InjectionTimes, Usage
 
@@ -26,21 +26,21 @@ class ContainerLimits:
 
     def usage(self, container: str) -> Usage:
         """The limits that a stopped container will have; empty for a removed one."""
-        with translated(f"limits of {container}"):
+        with translate_errors(f"limits of {container}"):
             try:
                 about: dict[str, Any] = self._client.inspect_container(container)
             except NotFound:
                 return Usage()
             if (pid := about["State"]["Pid"]) == 0:
-                return _kept(about["HostConfig"])
+                return _stored_limits(about["HostConfig"])
             found = cgroups.usage_on_host(container, pid)
             if found is not None:
                 return found
-            if about["State"]["Paused"]:  # nothing can be asked inside a frozen container
-                return _kept(about["HostConfig"])
+            if about["State"]["Paused"]:  # no command runs in a frozen container
+                return _stored_limits(about["HostConfig"])
             script = ["sh", "-c", cgroups.READ_INSIDE]
-            message = execute.run(self._client, container, script, READ_LIMIT_S)
-        return cgroups.usage_inside(message.output)
+            files = execute.run(self._client, container, script, READ_LIMIT_S)
+        return cgroups.usage_inside(files.output)
 
     def limit_cpus(self, container: str, cpus: float | None) -> InjectionTimes:
         return self._limit(
@@ -61,9 +61,9 @@ class ContainerLimits:
     def _limit(
         self, container: str, in_kernel: Callable[[int], bool], **settings: Any
     ) -> InjectionTimes:
-        """The kernel's interface is fast, with narrow injection times; the engine is updated in any
-        case, or the old limit would be back after a restart."""
-        with translated(f"limiting {container}"):
+        """Set a limit in the kernel, which is fast and gives narrow injection times, and in the
+        engine, so that it survives a restart."""
+        with translate_errors(f"limiting {container}"):
             try:
                 pid: int = self._client.inspect_container(container)["State"]["Pid"]
             except NotFound as error:
@@ -71,15 +71,15 @@ class ContainerLimits:
             called_ns = self._clock.epoch_ns()
             bracket = None
             if pid and in_kernel(pid):
-                seen_ns = self._clock.epoch_ns()
-                bracket = InjectionTimes(called_ns=called_ns, seen_ns=seen_ns, how="cgroup")
+                effect_ns = self._clock.epoch_ns()
+                bracket = InjectionTimes(called_ns=called_ns, seen_ns=effect_ns, how="cgroup")
             update(self._client, container, self._clock, **settings)
         return bracket or InjectionTimes(
             called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api"
         )
 
 
-def _kept(host_config: dict[str, Any]) -> Usage:
+def _stored_limits(host_config: dict[str, Any]) -> Usage:
     """The limits that the engine will set when it starts the container again."""
     quota, period = host_config["CpuQuota"], host_config["CpuPeriod"] or cgroups.PERIOD_US
     return Usage(

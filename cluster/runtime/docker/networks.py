@@ -1,9 +1,9 @@
 """Networks whose addresses the harness may assign.
 
-The engine gives containers fixed addresses only in a network with an explicit subnet, and chooses
-free subnets only by itself. So the engine chooses first (it knows the host's routes and its other
-networks), and the network is created again with just that subnet. Between the two another run may
-take the subnet; then the engine chooses again.
+The engine assigns fixed addresses only in a network with an explicit subnet, and only the engine
+knows the free subnets (from the host's routes and its other networks). So it creates a network with
+a subnet of its choice, and the network is created again with that subnet. If another run takes the
+subnet in between, the engine chooses again.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from docker.errors import APIError, NotFound
 from docker.types import IPAMConfig, IPAMPool
 
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.cluster.runtime.docker.connection import translated
+from streamquake.cluster.runtime.docker.connection import translate_errors
 from streamquake.cluster.runtime.runtime import ContainerError
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 
 TRIES = 20
-ENDPOINTS_GONE_WITHIN_S = 20.0
+REMOVED_WITHIN_S = 20.0
 
 
 class Networks:
@@ -33,12 +33,13 @@ class Networks:
 
     def create(self, name: str, labels: Mapping[str, str]) -> str:
         """Create a labelled bridge network; returns its subnet in CIDR form."""
-        with translated(f"network {name}"):
+        with translate_errors(f"network {name}"):
             for _ in range(TRIES):
                 subnet = self._free_subnet(name, labels)
                 if self._create_with(name, labels, subnet):
                     return subnet
-                self._clock.sleep(random.uniform(0.05, 0.5))  # two runs must not stay in step
+                # A random time, so that two runs do not collide again.
+                self._clock.sleep(random.uniform(0.05, 0.5))
         raise ContainerError(
             f"network {name}: other networks took its subnet {TRIES} times; "
             "start fewer runs at once, or remove old networks with `streamquake sweep`"
@@ -50,7 +51,7 @@ class Networks:
 
         def pending() -> str | None:
             try:
-                self._cut_off(network)
+                self._disconnect_all(network)
                 self._client.remove_network(network)
             except NotFound:
                 return None
@@ -58,12 +59,12 @@ class Networks:
                 return str(error.explanation)
             return None
 
-        with translated(f"network {network}"):
+        with translate_errors(f"network {network}"):
             try:
                 wait_until(
                     pending,
                     what=f"network {network} removed",
-                    limit_s=ENDPOINTS_GONE_WITHIN_S,
+                    limit_s=REMOVED_WITHIN_S,
                     clock=self._clock,
                 )
             except NotReadyInTime as error:
@@ -81,7 +82,7 @@ class Networks:
             self._client.remove_network(created["Id"])
 
     def _create_with(self, name: str, labels: Mapping[str, str], subnet: str) -> bool:
-        """Whether the network could be made; False when its subnet was taken meanwhile."""
+        """Whether the network was created; False when its subnet was taken meanwhile."""
         ipam = IPAMConfig(driver="default", pool_configs=[IPAMPool(subnet=subnet)])
         try:
             self._client.create_network(
@@ -93,6 +94,6 @@ class Networks:
             raise
         return True
 
-    def _cut_off(self, network: str) -> None:
+    def _disconnect_all(self, network: str) -> None:
         for container in self._client.inspect_network(network)["Containers"] or ():
             self._client.disconnect_container_from_network(container, network, force=True)

@@ -1,7 +1,7 @@
-"""What is done to a container's processes: ended, signalled, frozen, thawed.
+"""Operations on a container's processes: kill, signal, freeze, thaw.
 
-Through the kernel where the container is of this host (`kernel.py`, `freezer.py`), through the
-engine elsewhere. Either way the engine is informed, so that its state stays correct.
+They use the kernel if the container runs on this host (`kernel.py`, `freezer.py`), and the engine's
+API otherwise. They return when the engine reports the new state.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from docker.errors import APIError
 
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.docker import kernel
-from streamquake.cluster.runtime.docker.connection import translated
+from streamquake.cluster.runtime.docker.connection import translate_errors
 from streamquake.cluster.runtime.docker.freezer import Freezer, freeze, freezer_of
 from streamquake.cluster.runtime.runtime import (
     ContainerError,
@@ -24,34 +24,34 @@ from streamquake.cluster.runtime.runtime import (
 from streamquake.cluster.runtime.waiting import NotReadyInTime, Pending, wait_until
 
 NOTICED_WITHIN_S = 30.0
-"""How long the engine may take to see what the kernel, or a call, has already done."""
+"""How long the engine may take to report a state that the kernel or a call has already set."""
 ENDED = (ContainerStatus.EXITED, ContainerStatus.CREATED)
 
 
 class Processes:
     """The processes of all containers of one engine.
 
-    The main process of each is remembered from its last inspection, because a query to the engine
-    takes longer than a signal; the sender of a signal verifies that the process is still the
+    A query to the engine takes longer than a signal, so the main process of a container is known
+    from its last inspection. The sender of a signal verifies that the process is still the
     container's.
     """
 
     def __init__(
         self,
         client: Callable[[], docker.APIClient],
-        poll: Callable[[str], ContainerState],
+        inspect: Callable[[str], ContainerState],
         clock: Clock,
     ) -> None:
         self._client = client
-        self._inspect = poll
+        self._inspect = inspect
         self._clock = clock
         self._pids: dict[str, int] = {}
 
-    def saw(self, container: str, pid: int) -> None:
+    def remember(self, container: str, pid: int) -> None:
         """Remember the main process; 0 when there is none."""
         self._pids[container] = pid
 
-    def seen(self, container: str) -> int:
+    def last_pid(self, container: str) -> int:
         """The main process at the last inspection; 0 when there was none."""
         return self._pids.get(container, 0)
 
@@ -70,30 +70,30 @@ class Processes:
         freezer = self._freezer(container)
         paused = freezer is None or freezer.is_frozen()
         if paused and self._existing(container).status == ContainerStatus.PAUSED:
-            seen_ns = self._clock.epoch_ns()
+            paused_ns = self._clock.epoch_ns()
         elif freezer is None:
             self._pause_by_api(container)
             self.await_status(container, {ContainerStatus.PAUSED})
-            seen_ns = self._clock.epoch_ns()
+            paused_ns = self._clock.epoch_ns()
         else:
-            seen_ns = freeze(freezer, lambda: self._pause_by_api(container), self._clock)
+            paused_ns = freeze(freezer, lambda: self._pause_by_api(container), self._clock)
             self.await_status(container, {ContainerStatus.PAUSED})
         how = "api" if freezer is None else "freezer"
-        return InjectionTimes(called_ns=called_ns, seen_ns=seen_ns, how=how)
+        return InjectionTimes(called_ns=called_ns, seen_ns=paused_ns, how=how)
 
     def unpause(self, container: str) -> InjectionTimes:
         called_ns = self._clock.epoch_ns()
         paused = self._existing(container).status == ContainerStatus.PAUSED
         if (freezer := self._freezer(container)) is not None:
-            # The engine thaws only what it paused and finds frozen; the rest is done here.
+            # The engine thaws only a container that it paused and that is frozen.
             freezer.set(paused, self._clock)
         if paused:
-            with translated(container):
+            with translate_errors(container):
                 self._client().unpause(container)
         return InjectionTimes(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
 
     def await_status(self, container: str, awaited: set[ContainerStatus]) -> None:
-        """Wait until the engine reports it. Raises ContainerError."""
+        """Wait until the engine reports one of these states. Raises ContainerError."""
 
         def pending() -> str | None:
             status = self._inspect(container).status
@@ -102,7 +102,7 @@ class Processes:
         self._wait(pending, f"{container} {' or '.join(sorted(awaited))}")
 
     def _kill_in_kernel(self, container: str, signal: str) -> InjectionTimes | None:
-        """None where out of reach, and for what is frozen: only the engine thaws it to die."""
+        """None if the process is not accessible, or frozen: the engine thaws it before the kill."""
         pid = self._pids.get(container, 0)
         freezer = freezer_of(container, pid)
         if freezer is not None and freezer.is_frozen():
@@ -115,7 +115,7 @@ class Processes:
     def _kill_by_api(self, container: str, signal: str) -> InjectionTimes:
         pid = self._inspect(container).pid
         called_ns = self._clock.epoch_ns()
-        with translated(container):
+        with translate_errors(container):
             try:
                 self._client().kill(container, signal)
             except APIError as error:
@@ -126,26 +126,26 @@ class Processes:
         return InjectionTimes(called_ns=called_ns, seen_ns=self._clock.epoch_ns(), how="api")
 
     def _await_end_of(self, container: str, pid: int) -> None:
-        """Wait until the engine knows that this process is no more; another may run already,
-        where the engine itself starts the container again."""
+        """Wait until the engine reports the end of this process. Another one may run already, if
+        the engine restarted the container."""
 
         def pending() -> str | None:
             state = self._inspect(container)
-            there = state.pid == pid and state.status not in (*ENDED, ContainerStatus.GONE)
-            return f"it is {state.status}" if there else None
+            runs = state.pid == pid and state.status not in (*ENDED, ContainerStatus.GONE)
+            return f"it is {state.status}" if runs else None
 
         self._wait(pending, f"{container} ended")
 
     def _pause_by_api(self, container: str) -> None:
-        with translated(container):
+        with translate_errors(container):
             self._client().pause(container)
 
     def _freezer(self, container: str) -> Freezer | None:
-        """The kernel's freezer of a container that runs; None where it cannot be written."""
+        """The kernel's freezer of a running container; None if it cannot be written."""
         freezer = freezer_of(container, self._pids.get(container, 0)) or freezer_of(
             container, self._existing(container).pid
         )
-        return freezer if freezer is not None and freezer.may_be_set() else None
+        return freezer if freezer is not None and freezer.is_writable() else None
 
     def _existing(self, container: str) -> ContainerState:
         state = self._inspect(container)

@@ -1,12 +1,12 @@
-"""The reaper: removes what a run left when its process was killed without cleanup.
+"""The reaper: removes the resources of a run whose process was killed without cleanup.
 
-A small server in a container is told the run's label over a TCP connection, in the protocol of
-testcontainers' Ryuk (https://github.com/testcontainers/moby-ryuk). It holds the engine's socket,
-and its port is open to every user of this machine: so it hears only a client that begins with the
-secret that was drawn for it, and removes only what has the label of a run. The connection is the
-sign of life: when it breaks and none comes back, everything with the label is removed, and the
-reaper ends. Its own container carries another label, so that it does not remove itself half-way;
-`sweep` knows that one too.
+It is a small server in a container. The harness sends it the run's label over a TCP connection, in
+the protocol of testcontainers' Ryuk (https://github.com/testcontainers/moby-ryuk). When the
+connection breaks and is not opened again, the reaper removes everything with the label and ends. It
+has access to the engine's socket, and every user of this machine can connect to its port. So it
+accepts only a client that sends its random secret first, and removes only resources with the label
+of a run. Its own container has another label, so that it does not remove itself too early; `sweep`
+finds that label too.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ ENV: Mapping[str, str] = {
     "RYUK_CONNECTION_TIMEOUT": "60s",
     "RYUK_RECONNECTION_TIMEOUT": "2s",
 }
-"""The connection is local and never opened a second time, so no reconnection is awaited; the two
-seconds let the engine finish the last requests of the dead process."""
+"""The harness never reconnects, so the reaper need not wait for that. In the two seconds the engine
+finishes the last requests of the dead process."""
 
 
 class Reaper:
-    """Watches over one run, from `start` to `stop`.
+    """The reaper of one run, from `start` to `stop`.
 
-    `stop` ends the reaper first and the connection after it, so that nothing is reaped on the
-    ordinary way out: what is still there then is there on purpose (`--keep`).
+    `stop` ends the reaper before the connection, so that a normal end of the run removes nothing:
+    the remaining resources are kept on purpose (`--keep`).
     """
 
     def __init__(self, runtime: ContainerRuntime, run_id: str) -> None:
@@ -73,7 +73,7 @@ class Reaper:
         port = self._start_container()
         try:
             wait_until(
-                lambda: self._introduce(port),
+                lambda: self._register(port),
                 what="the reaper",
                 limit_s=ANSWERS_WITHIN_S,
                 clock=SystemClock(),
@@ -86,7 +86,7 @@ class Reaper:
             raise
 
     def stop(self) -> None:
-        """End the watch without reaping anything; may be called twice."""
+        """End the reaper without removing anything; may be called twice."""
         if self._container is not None:
             self._runtime.remove(self._container)
             self._container = None
@@ -116,9 +116,9 @@ class Reaper:
             auto_remove=True,
         )
 
-    def _introduce(self, port: int) -> str | None:
-        """Send secret and label, and read the answers; published ports accept before anyone
-        listens."""
+    def _register(self, port: int) -> str | None:
+        """Send secret and label, and read the answers. A published port accepts connections before
+        the reaper listens."""
         try:
             connection = socket.create_connection(("127.0.0.1", port), timeout=5)
         except OSError as error:

@@ -1,9 +1,8 @@
 """The container runtime on a Docker engine, through the docker SDK.
 
-Every error leaves as ContainerError, PortTaken or RuntimeUnavailable. Where the engine's
-containers are processes of this host, kills, freezing and network rules take the short way
-through the kernel (`processes.py`, `kernel.py`); everywhere else the engine's API does the same,
-only slower.
+Every error is raised as ContainerError, PortTaken or RuntimeUnavailable. If the engine's containers
+are processes of this host, kills, freezes and network rules go directly to the kernel
+(`processes.py`, `kernel.py`); otherwise they use the engine's API, which is slower.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from docker.errors import APIError, NotFound
 
 from streamquake.cluster.runtime.clock import Clock, SystemClock
 from streamquake.cluster.runtime.docker import create, execute, files, kernel
-from streamquake.cluster.runtime.docker.connection import check, connect, translated
+from streamquake.cluster.runtime.docker.connection import check, connect, translate_errors
 from streamquake.cluster.runtime.docker.events import Events
 from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.limits import ContainerLimits
@@ -55,7 +54,7 @@ STATUSES = {
 class DockerRuntime:
     """A ContainerRuntime on the engine of DOCKER_HOST or the current Docker context.
 
-    Nothing is opened before the first call. May be used by several threads at once.
+    It connects at the first call. Several threads may use it at once.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -90,12 +89,12 @@ class DockerRuntime:
 
     def start(self, spec: ContainerSpec) -> str:
         container = self.create(spec)
-        with translated(spec.name), self._removed_on_failure(container):
+        with translate_errors(spec.name), self._removed_on_failure(container):
             self._client.start(container)
         return container
 
     def create(self, spec: ContainerSpec) -> str:
-        with translated(spec.name):
+        with translate_errors(spec.name):
             container = create.create(self._client, spec)
             with self._removed_on_failure(container):
                 if spec.files:
@@ -103,14 +102,14 @@ class DockerRuntime:
         return container
 
     def rename(self, container: str, name: str) -> None:
-        with translated(f"{container}: its new name {name}"):
+        with translate_errors(f"{container}: its new name {name}"):
             self._client.rename(container, name)
 
     def start_again(self, container: str) -> InjectionTimes:
         called_ns = self._clock.epoch_ns()
-        with translated(container):
+        with translate_errors(container):
             self._client.start(container)
-        return self._seen(container, {ContainerStatus.RUNNING}, called_ns)
+        return self._times_after(container, {ContainerStatus.RUNNING}, called_ns)
 
     def kill(self, container: str, signal: str = "KILL") -> InjectionTimes:
         return self._processes.kill(container, signal)
@@ -131,24 +130,24 @@ class DockerRuntime:
         return ContainerLimits(self._client, self._clock).limit_memory(container, limit_bytes)
 
     def restart_on_failure(self, container: str, times: int) -> None:
-        with translated(container):
+        with translate_errors(container):
             policy = {"Name": "on-failure" if times else "no", "MaximumRetryCount": times}
             update(self._client, container, self._clock, restart_policy=policy)
 
     def put(self, container: str, contents: Mapping[str, str]) -> None:
-        with translated(container):
+        with translate_errors(container):
             packed = files.packed(contents, self._clock.epoch_ns() / 1e9)
             self._client.put_archive(container, "/", packed)
 
     def inspect(self, container: str) -> ContainerState:
-        with translated(container):
+        with translate_errors(container):
             try:
                 found: Mapping[str, Any] = self._client.inspect_container(container)
             except NotFound:
                 return GONE
         state = found["State"]
         status = STATUSES.get(state["Status"], ContainerStatus.RUNNING)
-        self._processes.saw(container, state["Pid"])
+        self._processes.remember(container, state["Pid"])
         return ContainerState(
             status=status,
             exit_code=state["ExitCode"] if status == ContainerStatus.EXITED else None,
@@ -161,28 +160,26 @@ class DockerRuntime:
         )
 
     def exec(self, container: str, argv: Sequence[str], timeout_s: float = 60) -> ExecResult:
-        with translated(f"{container}: {argv[0]}"):
+        with translate_errors(f"{container}: {argv[0]}"):
             return execute.run(self._client, container, argv, timeout_s)
 
     def in_network_namespace(self, container: str, argv: Sequence[str]) -> ExecResult:
-        done = kernel.in_network_namespace(container, self._processes.seen(container), argv)
+        done = kernel.in_network_namespace(container, self._processes.last_pid(container), argv)
         if done is not None:
             return done
         state = self._existing(container)
         if state.status not in (ContainerStatus.RUNNING, ContainerStatus.PAUSED):
-            raise ContainerError(
-                f"{container}: is {state.status}, so it has no network namespace to work in"
-            )
+            raise ContainerError(f"{container}: is {state.status}, so it has no network namespace")
         done = kernel.in_network_namespace(container, state.pid, argv)
         return done or execute.run_beside(self, self._client, container, argv)
 
     def logs(self, container: str, tail: int | None = None) -> str:
-        with translated(f"logs of {container}"):
+        with translate_errors(f"logs of {container}"):
             log: bytes = self._client.logs(container, tail="all" if tail is None else tail)
         return log.decode(errors="replace")
 
     def copy_out(self, container: str, path: str, target: Path) -> None:
-        with translated(f"{container}:{path}"):
+        with translate_errors(f"{container}:{path}"):
             chunks, _ = self._client.get_archive(container, path)
             files.unpack(chunks, target)
 
@@ -193,17 +190,17 @@ class DockerRuntime:
         self._events.close()
 
     def find(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
-        with translated("finding containers"):
+        with translate_errors("finding containers"):
             listed = self._client.containers(all=True, filters={"label": _filters(labels)})
         return tuple(_found(container["Names"], container) for container in listed)
 
     def find_networks(self, labels: Mapping[str, str]) -> tuple[FoundResource, ...]:
-        with translated("finding networks"):
+        with translate_errors("finding networks"):
             listed = self._client.networks(filters={"label": _filters(labels)})
         return tuple(_found([network["Name"]], network) for network in listed)
 
     def remove(self, container: str) -> None:
-        with translated(f"removing {container}"):
+        with translate_errors(f"removing {container}"):
             try:
                 self._client.remove_container(container, v=True, force=True)
             except NotFound:
@@ -227,7 +224,7 @@ class DockerRuntime:
             raise ContainerError(f"{container}: there is no such container any more")
         return state
 
-    def _seen(
+    def _times_after(
         self, container: str, awaited: set[ContainerStatus], called_ns: int
     ) -> InjectionTimes:
         self._processes.await_status(container, awaited)
@@ -235,11 +232,11 @@ class DockerRuntime:
 
 
 def _found(names: Sequence[str] | None, listed: Mapping[str, Any]) -> FoundResource:
-    """What is being removed just now may be listed without name and labels."""
+    """A resource that is being removed may be listed without name and labels."""
     name = names[0].lstrip("/") if names else listed["Id"]
     return FoundResource(id=listed["Id"], name=name, labels=listed["Labels"] or {})
 
 
 def _filters(labels: Mapping[str, str]) -> list[str]:
-    """An empty value asks only that the label is there."""
+    """The engine's filters; an empty value matches any value of the label."""
     return [f"{key}={value}" if value else key for key, value in labels.items()]

@@ -1,4 +1,4 @@
-"""Changes of a container's settings, also while its main process comes and goes."""
+"""Changes of a container's settings, also while its main process ends and is restarted."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NOTICED_WITHIN_S = 10.0
 
 
 def update(client: docker.APIClient, container: str, clock: Clock, **settings: Any) -> None:
-    """Change settings that the engine keeps and, of a running container, hands on.
+    """Change settings that the engine stores and applies to a running container.
 
-    The runtime below the engine refuses them (`JUST_ENDED`) between the end of the process and the
-    engine's notice of it, as a container that crashes again and again often is; it is asked again
-    then. Raises ContainerError when the engine never notices.
+    Between the end of the process and the engine's notice of it, the low-level runtime rejects them
+    (`JUST_ENDED`). That is frequent for a container that crashes repeatedly, so the change is
+    repeated then. Raises ContainerError when the engine does not notice the end in time.
     """
 
     def pending_update() -> str | None:

@@ -1,4 +1,4 @@
-"""What the files of a control group say, in both versions."""
+"""The usage in the files of a control group, in both versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ V2 = {
     "memory.current": "5000\n",
     "memory.stat": "anon 1\ninactive_file 1000\n",
 }
-SAID = Usage(
+USAGE = Usage(
     cpus=0.2,
     throttled=7,
     throttled_ms=1500.0,
@@ -34,8 +34,8 @@ SAID = Usage(
 
 @pytest.mark.parametrize("files", [V1, V2])
 def test_both_versions_report_the_same(files: dict[str, str]) -> None:
-    assert usage_of(files) == SAID
-    assert usage_inside("".join(f"== {name}\n{text}" for name, text in files.items())) == SAID
+    assert usage_of(files) == USAGE
+    assert usage_inside("".join(f"== {name}\n{text}" for name, text in files.items())) == USAGE
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Commands in a container: an answer that the engine cut short is not what the command said."""
+"""Commands in a container: truncated output is not returned as the command's output."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from streamquake.cluster.runtime.runtime import ExecResult, ResponseLost
 
 @dataclass
 class Engine:
-    """An engine whose command ends with `code`, and whose streams hold what `said` makes of the
-    mark that tells their end."""
+    """An engine whose command ends with `code`; `output` returns the streams' content, given the
+    mark of their end."""
 
-    message: Callable[[str], str]
+    output: Callable[[str], str]
     code: int = 0
 
     def exec_create(self, container: str, argv: Sequence[str]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ class Engine:
         return {"Id": container}
 
     def exec_start(self, command: str) -> bytes:
-        return self.message(self._mark).encode()
+        return self.output(self._mark).encode()
 
     def exec_inspect(self, command: str) -> dict[str, Any]:
         return {"ExitCode": self.code}
@@ -35,17 +35,17 @@ class Engine:
         return execute.run(cast(docker.APIClient, self), "flink-1", ["echo", "yes"], timeout_s=5)
 
 
-def test_the_marks_are_no_part_of_the_answer() -> None:
+def test_the_marks_are_removed_from_the_output() -> None:
     found = Engine(lambda mark: f"yes\n{mark}warned{mark}", code=3).run()
     assert found == ExecResult(exit_code=3, output="yes\nwarned")
 
 
 @pytest.mark.parametrize(
-    "message", [lambda mark: "", lambda mark: f"y{mark}", lambda mark: f"yes{mark}{mark[:9]}"]
+    "output", [lambda mark: "", lambda mark: f"y{mark}", lambda mark: f"yes{mark}{mark[:9]}"]
 )
-def test_an_answer_cut_short_is_an_error_and_not_an_answer(message: Callable[[str], str]) -> None:
+def test_truncated_output_is_an_error(output: Callable[[str], str]) -> None:
     with pytest.raises(ResponseLost, match="`echo yes` ended with status 0, but the engine"):
-        Engine(message).run()
+        Engine(output).run()
 
 
 def test_a_killed_command_reports_its_output_so_far() -> None:

@@ -1,4 +1,4 @@
-"""Files into and out of containers: what is packed, and what an archive may not do."""
+"""Files into and out of containers: packing, and unpacking of harmful archives."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _member(name: str, size: int = 3, **settings: object) -> tarfile.TarInfo:
     ],
     ids=lambda member: member.name,
 )
-def test_members_that_would_do_harm_are_left_out(tmp_path: Path, harmful: tarfile.TarInfo) -> None:
+def test_harmful_members_are_not_unpacked(tmp_path: Path, harmful: tarfile.TarInfo) -> None:
     unpack(_archive(harmful, _member("log/a.txt")), tmp_path / "in")
 
     found = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if not p.is_dir()}

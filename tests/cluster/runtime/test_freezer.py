@@ -14,7 +14,7 @@ VERSION_1 = ["4:memory:/docker/abc", "6:freezer:/docker/abc", "0::/docker/abc"]
 VERSION_2 = ["0::/system.slice/docker-abc.scope"]
 
 
-def test_version_1_is_written_and_read_in_one_file(tmp_path: Path) -> None:
+def test_version_1_has_one_file_for_request_and_state(tmp_path: Path) -> None:
     state = tmp_path / "freezer" / "docker" / "abc" / "freezer.state"
     state.parent.mkdir(parents=True)
     state.write_text("THAWED\n")
@@ -28,7 +28,7 @@ def test_version_1_is_written_and_read_in_one_file(tmp_path: Path) -> None:
     assert freezer.is_frozen()
 
 
-def test_version_2_is_written_in_one_file_and_told_in_another(tmp_path: Path) -> None:
+def test_version_2_has_one_file_for_the_request_and_one_for_the_state(tmp_path: Path) -> None:
     group = tmp_path / "system.slice" / "docker-abc.scope"
     group.mkdir(parents=True)
     (group / "cgroup.freeze").write_text("0\n")
@@ -57,7 +57,7 @@ def test_a_freeze_that_the_kernel_does_not_complete_is_an_error(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("groups", [VERSION_1, VERSION_2, []])
-def test_a_freezer_that_is_not_there_is_none(groups: list[str], tmp_path: Path) -> None:
+def test_a_missing_freezer_is_none(groups: list[str], tmp_path: Path) -> None:
     assert freezer_in(groups, tmp_path) is None
 
 

@@ -1,4 +1,4 @@
-"""Whether an owner lives: this process does, an ended one does not, a foreign one is not judged."""
+"""Whether the owner of a resource runs: this process, an ended one, one of another host."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_an_ended_process_is_dead_even_before_its_parent_has_waited_for_it() -> 
     assert not owner_is_alive(owner)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells when a process began")
+@pytest.mark.skipif(sys.platform != "linux", reason="only /proc has the start time of a process")
 def test_a_reused_pid_is_not_the_owner() -> None:
     host, pid, start = owner_of_this_process().rsplit(":", 2)
 
@@ -35,9 +35,9 @@ def test_a_reused_pid_is_not_the_owner() -> None:
 
 
 @pytest.mark.parametrize("owner", ["", "another-host:1:1"])
-def test_a_container_of_another_owner_is_left_alone(owner: str) -> None:
+def test_an_owner_on_another_host_counts_as_alive(owner: str) -> None:
     assert owner_is_alive({OWNER: owner})
 
 
-def test_nothing_is_known_of_a_thing_without_an_owner() -> None:
+def test_a_resource_without_an_owner_label_counts_as_owned() -> None:
     assert owner_is_alive({})

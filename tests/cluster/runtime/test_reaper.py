@@ -1,4 +1,4 @@
-"""The reaper hears only who knows its secret, and removes only what belongs to the run."""
+"""The reaper accepts only clients with its secret, and removes only resources of the run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="the reaper i
 
 
 class Engine(ThreadingUnixStreamServer):
-    """An engine with one container of each label that is asked for, until it is removed."""
+    """An engine with one container for every requested label, until it is removed."""
 
     daemon_threads = True
 
@@ -52,8 +52,8 @@ class _Answers(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         filters = json.loads(parse_qs(urlsplit(self.path).query)["filters"][0])
         (label,) = filters["label"]
-        there = self.path.startswith("/containers") and label not in self.server.removed
-        listed = [{"Id": label}] if there else []
+        exists = self.path.startswith("/containers") and label not in self.server.removed
+        listed = [{"Id": label}] if exists else []
         self._answer({"Volumes": []} if self.path.startswith("/volumes") else listed)
 
     def do_DELETE(self) -> None:
@@ -113,8 +113,8 @@ def start(binary: Path, engine: Engine) -> Iterator[Start]:
         process.communicate()
 
 
-def _message(port: int, *lines: str) -> tuple[socket.socket, list[str]]:
-    """A connection that was told these lines, and what came back for each until it was cut off."""
+def _send(port: int, *lines: str) -> tuple[socket.socket, list[str]]:
+    """Send lines to the reaper; returns the connection, and the answers until it was closed."""
     found: list[socket.socket] = []
 
     def pending() -> str | None:
@@ -142,11 +142,11 @@ def _message(port: int, *lines: str) -> tuple[socket.socket, list[str]]:
 HELLO = f"{PROTOCOL} {SECRET}"
 
 
-def test_who_knows_the_secret_has_its_run_removed_when_it_goes(
+def test_the_run_of_a_client_with_the_secret_is_removed_after_its_disconnect(
     start: Start, engine: Engine
 ) -> None:
     port, process = start()
-    connection, answers = _message(port, HELLO, "label=streamquake.run=mine")
+    connection, answers = _send(port, HELLO, "label=streamquake.run=mine")
 
     assert answers == ["ACK\n", "ACK\n"]
     assert process.poll() is None
@@ -167,27 +167,27 @@ def test_who_knows_the_secret_has_its_run_removed_when_it_goes(
         ("x" * 100_000, "label=streamquake.run=theirs"),
     ],
 )
-def test_who_does_not_know_it_is_cut_off_and_changes_nothing(
+def test_a_client_without_the_secret_is_disconnected_and_changes_nothing(
     start: Start, engine: Engine, lines: tuple[str, ...]
 ) -> None:
     port, process = start()
-    mine, _ = _message(port, HELLO, "label=streamquake.run=mine")
+    mine, _ = _send(port, HELLO, "label=streamquake.run=mine")
 
-    stranger, answers = _message(port, *lines)
+    foreign_client, answers = _send(port, *lines)
 
     assert answers == []
     mine.close()
     assert process.wait(LIMIT_S) == 0
-    stranger.close()
+    foreign_client.close()
     assert engine.removed == ["streamquake.run=mine"]
 
 
-def test_a_stranger_that_stays_does_not_keep_the_reaper(start: Start, engine: Engine) -> None:
+def test_a_silent_client_does_not_keep_the_reaper_running(start: Start, engine: Engine) -> None:
     port, process = start(first="1s")
-    stranger, _ = _message(port)
+    foreign_client, _ = _send(port)
 
     assert process.wait(LIMIT_S) == 0
-    stranger.close()
+    foreign_client.close()
     assert engine.removed == []
 
 
@@ -204,9 +204,9 @@ def test_a_stranger_that_stays_does_not_keep_the_reaper(start: Start, engine: En
         "label=streamquake.run=a&label=b",
     ],
 )
-def test_only_a_run_can_be_named(start: Start, engine: Engine, label: str) -> None:
+def test_only_the_label_of_a_run_is_accepted(start: Start, engine: Engine, label: str) -> None:
     port, process = start()
-    connection, answers = _message(port, HELLO, label)
+    connection, answers = _send(port, HELLO, label)
 
     assert answers == ["ACK\n"]
     assert process.wait(LIMIT_S) == 0
@@ -215,7 +215,7 @@ def test_only_a_run_can_be_named(start: Start, engine: Engine, label: str) -> No
 
 
 @pytest.mark.parametrize("secret", ["", "short"])
-def test_it_does_not_begin_without_a_secret(start: Start, secret: str) -> None:
+def test_the_reaper_does_not_start_without_a_secret(start: Start, secret: str) -> None:
     _, process = start(secret=secret)
 
     assert process.wait(LIMIT_S) == 1
@@ -223,7 +223,7 @@ def test_it_does_not_begin_without_a_secret(start: Start, secret: str) -> None:
     assert "REAPER_SECRET: expected at least 32 characters" in process.stderr.read()
 
 
-def test_each_reaper_is_given_a_secret_of_its_own() -> None:
+def test_every_reaper_has_another_secret() -> None:
     runtime = FakeRuntime(SystemClock())
 
     secrets = [Reaper(runtime, "run")._spec(1).env["REAPER_SECRET"] for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Sweep on the fake: dead owners' things go, those of the living and the kept stay."""
+"""Sweep on the fake runtime: it removes the resources of dead owners only."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def dead() -> str:
 
 
 def _run(runtime: FakeRuntime, run_id: str, owner: str, reaper: bool = False) -> None:
-    marks = {labels.RUN: run_id, labels.OWNER: owner}
-    runtime.create_network(run_id, marks)
-    runtime.start(ContainerSpec(name=f"{run_id}-a", image="none", labels=marks))
+    run_labels = {labels.RUN: run_id, labels.OWNER: owner}
+    runtime.create_network(run_id, run_labels)
+    runtime.start(ContainerSpec(name=f"{run_id}-a", image="none", labels=run_labels))
     if reaper:
         own = {labels.REAPER: run_id, labels.OWNER: owner}
         runtime.start(ContainerSpec(name=f"{run_id}-reaper", image="none", labels=own))
@@ -34,7 +34,7 @@ def _run(runtime: FakeRuntime, run_id: str, owner: str, reaper: bool = False) ->
 
 @pytest.fixture
 def runtime(dead: str) -> FakeRuntime:
-    """Three runs, one dead with its reaper, one alive, one kept; and something of another's."""
+    """Three runs, one dead with its reaper, one alive, one kept; and a foreign container."""
     runtime = FakeRuntime(FakeClock())
     _run(runtime, "dead", dead, reaper=True)
     _run(runtime, "alive", labels.owner_of_this_process())
@@ -47,7 +47,7 @@ def _names(runtime: FakeRuntime) -> set[str]:
     return {found.name for found in (*runtime.find({}), *runtime.find_networks({}))}
 
 
-def test_only_dead_owners_leave_leftovers(runtime: FakeRuntime) -> None:
+def test_only_runs_of_dead_owners_are_leftovers(runtime: FakeRuntime) -> None:
     (leftover,) = leftovers(runtime)
 
     assert (leftover.run_id, leftover.kept) == ("dead", False)
@@ -55,18 +55,20 @@ def test_only_dead_owners_leave_leftovers(runtime: FakeRuntime) -> None:
     assert [found.name for found in leftover.networks] == ["dead"]
 
 
-def test_sweep_removes_the_dead_and_nothing_else(runtime: FakeRuntime) -> None:
-    swept = sweep(runtime)
+def test_sweep_removes_only_dead_runs(runtime: FakeRuntime) -> None:
+    result = sweep(runtime)
 
-    assert ([left.run_id for left in swept.removed], swept.failures) == (["dead"], ())
+    assert ([leftover.run_id for leftover in result.removed], result.failures) == (["dead"], ())
     assert _names(runtime) == {"alive", "alive-a", "kept", "kept-a", "foreign"}
     assert sweep(runtime).removed == ()
 
 
-def test_everything_is_everything_of_ours(runtime: FakeRuntime) -> None:
-    swept = sweep(runtime, everything=True)
+def test_everything_removes_kept_and_live_runs_but_no_foreign_container(
+    runtime: FakeRuntime,
+) -> None:
+    result = sweep(runtime, everything=True)
 
-    assert [(left.run_id, left.kept) for left in swept.removed] == [
+    assert [(leftover.run_id, leftover.kept) for leftover in result.removed] == [
         ("alive", False),
         ("dead", False),
         ("kept", True),
@@ -74,20 +76,20 @@ def test_everything_is_everything_of_ours(runtime: FakeRuntime) -> None:
     assert _names(runtime) == {"foreign"}
 
 
-def test_the_reaper_goes_first_and_a_failure_stops_nothing(
+def test_the_reaper_is_removed_first_and_a_failure_does_not_stop_the_rest(
     runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     removed = []
     remove = runtime.remove
 
-    def refuses(container: str) -> None:
+    def fail_for_the_reaper(container: str) -> None:
         name = runtime.containers[container].spec.name
         removed.append(name)
         if name == "dead-reaper":
             raise ContainerError("removal failed")
         remove(container)
 
-    monkeypatch.setattr(runtime, "remove", refuses)
+    monkeypatch.setattr(runtime, "remove", fail_for_the_reaper)
 
     assert sweep(runtime).failures == ("dead-reaper: removal failed",)
     assert removed == ["dead-reaper", "dead-a"]
