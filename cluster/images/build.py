@@ -1,4 +1,4 @@
-"""Building the images that are missing, in the order of their parents."""
+"""Build the missing images, parents first."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from streamquake.cluster.images.store import ImageBuild, ImageBuildFailed, Image
 
 ShowMessage = Callable[[str], None]
 REGISTRY_PATIENCE_S = 20.0
-"""Long enough for a small base image on a slow line, short where no registry answers."""
+"""Long enough to pull a small base image on a slow connection, short if no registry answers."""
 
 
 def ensure(recipes: Iterable[ImageRecipe], images: ImageStore, show_message: ShowMessage) -> None:
-    """Build the recipes' images and their parents where missing; raises `ImageBuildFailed`."""
+    """Build the missing images of the recipes and of their parents; raises `ImageBuildFailed`."""
     missing = [recipe for recipe in with_parents(recipes) if not images.exists(recipe.tag)]
     if not missing:
         return
@@ -34,25 +34,26 @@ def ensure(recipes: Iterable[ImageRecipe], images: ImageStore, show_message: Sho
 
 
 def with_parents(recipes: Iterable[ImageRecipe]) -> list[ImageRecipe]:
-    """The recipes and all they build on, each once, parents first."""
+    """The recipes and all their parents, each once, parents first."""
     ordered: dict[str, ImageRecipe] = {}
     for recipe in recipes:
         chain = [recipe]
         while (parent := chain[-1].parent) is not None:
             chain.append(parent)
-        ordered.update((each.tag, each) for each in reversed(chain))
+        ordered.update((link.tag, link) for link in reversed(chain))
     return list(ordered.values())
 
 
 def spark_jars(show_message: ShowMessage = lambda line: None) -> list[Path]:
-    """The jars that PySpark needs beside its own to read Kafka, fetched on first use."""
+    """The jars that PySpark needs in addition to its own to read Kafka, fetched at the first
+    use."""
     return host_jars("spark-jars", show_message)
 
 
 def host_jars(kind: str, show_message: ShowMessage = lambda line: None) -> list[Path]:
-    """The jars of a set for the host, fetched on first use."""
+    """The jars of a set for the host, fetched at the first use."""
     recipe = jar_set(kind)
-    with _one_builder(show_message), _failing_as(recipe.tag):
+    with _one_builder(show_message), _failed_step_as(recipe.tag):
         return sorted(contexts.jars(recipe, Clients(show_message)).glob("*.jar"))
 
 
@@ -60,7 +61,7 @@ def _build(recipe: ImageRecipe, images: ImageStore, show_message: ShowMessage) -
     start = time.monotonic()
     show_message(f"{recipe.tag}: building")
     lines: list[str] = []
-    with _failing_as(recipe.tag, lines), _context() as context:
+    with _failed_step_as(recipe.tag, lines), _context() as context:
         contexts.lay_out(recipe, context, _arch(), Clients(show_message, images))
         images.build(_plan(recipe, context, images, show_message), lines.append)
     show_message(f"{recipe.tag}: built in {time.monotonic() - start:.0f} s")
@@ -74,7 +75,7 @@ def _plan(
     pulled, packages = recipe.pins["debian.image"], recipe.pins["packages"]
     if images.exists(pulled) or images.pull(pulled, REGISTRY_PATIENCE_S):
         return ImageBuild(context, recipe.tag, {"ROOTFS": pulled, "PACKAGES": packages})
-    show_message("no container registry answers: starting from Debian's packages")
+    show_message("no container registry answers: building the base image from Debian's packages")
     return ImageBuild(context, recipe.tag, {"ROOTFS": _own_rootfs(recipe, images)})
 
 
@@ -91,7 +92,7 @@ def _own_rootfs(recipe: ImageRecipe, images: ImageStore) -> str:
 
 @contextmanager
 def _one_builder(show_message: ShowMessage) -> Iterator[None]:
-    """Two builds at once would fetch and build the same things twice."""
+    """Only one process at a time builds: two would fetch and build the same things twice."""
     folder = fetch.cache_root()
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / "build.lock")
@@ -116,8 +117,8 @@ def _context() -> Iterator[Path]:
 
 
 @contextmanager
-def _failing_as(tag: str, lines: list[str] | None = None) -> Iterator[None]:
-    """Write the log of a failed step and say where it is."""
+def _failed_step_as(tag: str, lines: list[str] | None = None) -> Iterator[None]:
+    """Write the log of a failed step, and raise ImageBuildFailed with its path."""
     try:
         yield
     except StepFailed as failed:
@@ -129,6 +130,7 @@ def _failing_as(tag: str, lines: list[str] | None = None) -> Iterator[None]:
 
 
 def _arch() -> str:
-    """The processor of this machine as Go names it; Docker Desktop's engine has the same."""
+    """The processor architecture of this machine in Go's notation; Docker Desktop's engine has the
+    same."""
     machine = platform.machine().lower()
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)

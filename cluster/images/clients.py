@@ -1,4 +1,4 @@
-"""Running the package clients: on this machine, or in their own image where one is missing."""
+"""Run the package clients: on this machine, or in their own image if one is not installed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ INSTALL_HINTS = {
     "mmdebstrap": "use an engine that reaches a container registry, or install mmdebstrap",
 }
 GO_NEEDED = (1, 21)
-"""From here on Go fetches the release that a module asks for by itself."""
+"""From this version Go fetches the release that a module needs."""
 PULL_PATIENCE_S = 600.0
 HOME = "/tmp/home"
-"""A home inside a client's image that any user can write."""
+"""A home folder in a client's image that any user can write."""
 
 
 class Clients:
-    """Runs commands, falling back to a container for clients that this machine has not."""
+    """Runs commands on this machine, or in a container if the client is not installed here."""
 
     def __init__(
         self, show_message: Callable[[str], None], images: ImageStore | None = None
@@ -42,7 +42,7 @@ class Clients:
         env: Mapping[str, str] | None = None,
         mounts: Sequence[Path] = (),
     ) -> str:
-        """The command's output; `StepFailed` with all of it when it exits badly or is missing.
+        """The command's output; raises `StepFailed` with it when the command fails or is missing.
 
         `mounts` are the folders besides its own that the command reads and writes.
         """
@@ -58,7 +58,7 @@ class Clients:
 def run_here(
     step: str, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None
 ) -> str:
-    """As `Clients.run`, with what is installed on this machine."""
+    """As `Clients.run`, only on this machine."""
     try:
         done = subprocess.run(
             command,
@@ -87,8 +87,8 @@ def _usable(program: str) -> bool:
 
 
 def _go_version() -> tuple[int, int]:
-    message = run_here("asking Go for its version", ["go", "version"], Path.cwd())
-    found = re.search(r"go(\d+)\.(\d+)", message)
+    output = run_here("reading Go's version", ["go", "version"], Path.cwd())
+    found = re.search(r"go(\d+)\.(\d+)", output)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 

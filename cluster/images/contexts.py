@@ -1,4 +1,4 @@
-"""Laying out build contexts, one function per kind: the recipe's folder and what it fetches."""
+"""Fill build contexts, one function per kind: with the recipe's folder and the fetched files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NOT_IN_IMAGE = (
     "requirements.txt",
 )
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
-"""A processor as Go names it -> as wheels do."""
+"""A processor architecture in Go's notation -> in that of Python wheels."""
 WEB_APPS = ("hdfs", "datanode", "secondary", "journal", "static")
-"""Hadoop's HTTP servers start only where these folders exist on the class path."""
+"""Hadoop's HTTP servers start only if these folders exist on the class path."""
 
 
 def lay_out(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
-    """Fill an empty folder with all that the recipe's Dockerfile copies."""
+    """Fill an empty folder with all files that the recipe's Dockerfile copies."""
     for path in recipe.folder.iterdir():
         if path.name in NOT_IN_IMAGE or path.suffix == ".sha256":
             continue
@@ -112,14 +112,14 @@ def _flink(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> N
 
 
 def _flink_distribution(recipe: ImageRecipe, show_message: Callable[[str], None]) -> Path:
-    """Flink's own binary distribution, as it is published for Python."""
+    """Flink's binary distribution, from its Python package."""
     return _distribution(recipe, "apache-flink-libraries", ("/deps/lib", "/deps/bin"), show_message)
 
 
 def _distribution(
     recipe: ImageRecipe, package: str, parts: tuple[str, ...], show_message: Callable[[str], None]
 ) -> Path:
-    """Parts of a system's own distribution, taken out of the Python package that carries it."""
+    """Parts of a system's binary distribution, from the Python package that contains it."""
     sha256, release = recipe.pins["sha256"], recipe.release
     key = f"{recipe.kind}-dist-{release}-{sha256[:12] or 'unpinned'}"
     if not (fetch.cache_root() / "sets" / key).is_dir():
@@ -143,7 +143,7 @@ def _spark(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> N
 
 
 def _spark_distribution(recipe: ImageRecipe, show_message: Callable[[str], None]) -> Path:
-    """Spark itself, as it is published for Python."""
+    """Spark's binary distribution, from its Python package."""
     return _distribution(recipe, "pyspark", ("/deps/jars", "/lib"), show_message)
 
 

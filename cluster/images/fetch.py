@@ -1,6 +1,6 @@
-"""Fetching what goes into images with the ordinary clients, into a cache keyed by content.
+"""Fetch the files of images with the usual package clients, into a cache with keys by content.
 
-Every client uses its own configuration for where it fetches from; no host is named here.
+Every client's own configuration sets the registry; no host is named here.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from streamquake.cluster.images.clients import Clients, run_here
 from streamquake.cluster.images.store import StepFailed
 
 WHEEL_PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
-"""The Linux that wheels are made for (PEP 600); each runs on all that are at least as new."""
+"""The Linux platforms of wheels (PEP 600); a wheel runs on its platform and on newer ones."""
 
 
 def cache_root() -> Path:
-    """Where fetched artefacts and logs are kept."""
+    """The folder of fetched artefacts and logs."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "streamquake"
 
 
 def cached(key: str, fill: Callable[[Path], None]) -> Path:
-    """The folder for `key`, filled once; a fill that fails or is killed leaves nothing behind."""
+    """The folder for `key`, filled once; after a failed or killed fill it does not exist."""
     folder = cache_root() / "sets" / key
     if folder.is_dir():
         return folder
@@ -51,7 +51,7 @@ def maven_jars(
     key: str,
     check: Callable[[Path], None],
 ) -> Path:
-    """The jars that a pom's dependencies come to, kept only if the check passes."""
+    """The jars of a pom's dependencies, stored only if the check passes."""
     defines = [f"-D{name}={value}" for name, value in sorted(properties.items())]
 
     def fill(folder: Path) -> None:
@@ -64,7 +64,7 @@ def maven_jars(
 
 
 def python_archive(requirement: str, sha256: str, wanted: Iterable[str], key: str) -> Path:
-    """Files out of a source package of Python's registry, found by the ends of their folders."""
+    """Files from a source package of Python's registry, selected by the ends of their folders."""
     folders = tuple(wanted)
 
     def fill(folder: Path) -> None:
@@ -99,9 +99,9 @@ def _unpack(archive: Path, folders: tuple[str, ...], into: Path) -> None:
 
 
 def python_packages(requirements: Path, python: str, machine: str, key: str) -> Path:
-    """Packages of Python's registry, unpacked, for a Linux of another Python than this one's.
+    """Packages of Python's registry, unpacked, for Linux and a given Python version.
 
-    `requirements` names each with its checksums; nothing else comes with them.
+    `requirements` names every package with its checksums; dependencies are not added.
     """
     tags = (f"{tag}_{machine}" for tag in WHEEL_PLATFORMS)
 
@@ -118,7 +118,7 @@ def python_packages(requirements: Path, python: str, machine: str, key: str) -> 
 def go_binaries(
     clients: Clients, module: Path, packages: Mapping[str, str], arch: str, key: str
 ) -> Path:
-    """Static Linux binaries, by name, of packages of a Go module; go.sum pins what they pull in."""
+    """Static Linux binaries, by name, of packages of a Go module; go.sum pins the dependencies."""
 
     def fill(folder: Path) -> None:
         for name, package in packages.items():
@@ -132,7 +132,7 @@ def go_binaries(
 
 
 def debian_rootfs(suite: str, packages: str, key: str) -> Path:
-    """A root file system made from Debian's packages, as a tar file."""
+    """A root file system of Debian's packages, as a tar file."""
 
     def fill(folder: Path) -> None:
         command = [
@@ -145,13 +145,14 @@ def debian_rootfs(suite: str, packages: str, key: str) -> Path:
             "rootfs.tar",
         ]
         sources = _own_sources(suite)
-        run_here("making a root file system from Debian's packages", [*command, *sources], folder)
+        run_here("creating a root file system from Debian's packages", [*command, *sources], folder)
 
     return cached(key, fill) / "rootfs.tar"
 
 
 def _own_sources(suite: str) -> list[str]:
-    """The host's own package sources where it runs the same suite; else mmdebstrap's choice."""
+    """The host's package sources if it runs the same suite; otherwise none, for mmdebstrap's
+    default."""
     release = Path("/etc/os-release")
     if not release.exists() or f"VERSION_CODENAME={suite}" not in release.read_text():
         return []
@@ -160,9 +161,10 @@ def _own_sources(suite: str) -> list[str]:
 
 
 def verify(folder: Path, checksums: Path, show_message: Callable[[str], None]) -> None:
-    """Compare a folder of jars with its pinned checksums; says so where none are pinned."""
+    """Compare a folder of jars with its pinned checksums; show a message if none are pinned. Raises
+    StepFailed."""
     if not checksums.exists():
-        show_message(f"no pinned checksums ({checksums.name}): taking what the client verified")
+        show_message(f"no pinned checksums ({checksums.name}): only the client verified the files")
         return
     pinned = dict(line.split()[::-1] for line in checksums.read_text().splitlines() if line)
     actual = {path.name: sha256_of(path) for path in sorted(folder.iterdir())}
@@ -170,11 +172,11 @@ def verify(folder: Path, checksums: Path, show_message: Callable[[str], None]) -
         name for name in pinned.keys() | actual.keys() if pinned.get(name) != actual.get(name)
     )
     if wrong:
-        message = [
+        lines = [
             f"{name}: pinned {pinned.get(name, 'nothing')}, got {actual.get(name, 'nothing')}"
             for name in wrong
         ]
-        raise StepFailed(f"checking jars against {checksums.name}", "\n".join(message))
+        raise StepFailed(f"checking jars against {checksums.name}", "\n".join(lines))
 
 
 def sha256_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Compiling the small Java mains of the images, with a compiler that needs no JDK."""
+"""Compile the small Java programs of the images, with a compiler that needs no JDK."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from streamquake.cluster.images.clients import run_here
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""One time for every entry, so that equal sources give an equal jar."""
+"""The time stamp of every entry, so that equal sources give an equal jar."""
 
 
 def compile_jar(compiler: Path, sources: Path, class_path: Iterable[Path], jar: Path) -> None:
@@ -26,7 +26,7 @@ def compile_jar(compiler: Path, sources: Path, class_path: Iterable[Path], jar: 
 
 
 def zip_folder(folder: Path, jar: Path) -> None:
-    """Pack a folder, with entries for its folders: class loaders look some up by name."""
+    """Pack a folder, with entries for its folders: class loaders find some of them by name."""
     with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder).as_posix() + ("/" if path.is_dir() else "")

@@ -1,4 +1,4 @@
-"""Which images there are, and the tag of each: kind, release and a hash of all that goes in."""
+"""The image recipes, and the tag of an image: kind, release and a hash of all its inputs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 HERE = Path(__file__).parent
 VERSIONS = HERE / "versions.yaml"
 BUILT = "streamquake/"
-"""Names of images that are built here begin so; no registry has them."""
+"""The prefix of images that are built here; no registry has them."""
 IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark")
 ROOTFS_KINDS = ("base", "toolbox")
 """These start from Debian itself, the others from `base`."""
 SPARK_SETS = ("spark-jars", "spark-avro")
-"""Sets of jars that the Spark on this machine is given beside its own."""
+"""Sets of jars for the Spark on this machine, in addition to its own."""
 
 
 class UnknownImage(StreamquakeError, ValueError):
@@ -33,7 +33,7 @@ class UnknownImage(StreamquakeError, ValueError):
 
 @dataclass(frozen=True)
 class ImageRecipe:
-    """One image: `pins` holds every version and checksum it is made from."""
+    """The recipe of an image; `pins` contains every version and checksum that it uses."""
 
     kind: str
     version: str
@@ -43,7 +43,7 @@ class ImageRecipe:
 
     @property
     def release(self) -> str:
-        """The exact release inside."""
+        """The exact release in the image."""
         return self.pins.get("release", self.version)
 
     @property
@@ -53,7 +53,7 @@ class ImageRecipe:
 
     @property
     def verified(self) -> bool:
-        """Whether what is fetched for it is compared with checksums that were pinned here."""
+        """Whether its fetched files are compared with pinned checksums."""
         return self.checksums.exists() or not (self.folder / "pom.xml").exists()
 
     @cached_property
@@ -73,7 +73,8 @@ class ImageRecipe:
         return f"{BUILT}{self.kind}:{self.release}-{self.digest[:12]}"
 
     def key(self, *names: str) -> str:
-        """A cache key of the named files and the pins alone, which other edits leave as it is."""
+        """A cache key of the named files and the pins only; edits of other files do not change
+        it."""
         total = hashlib.sha256(repr(sorted(self.pins.items())).encode())
         for path in self._files():
             if path.relative_to(self.folder).parts[0] in names:
@@ -88,7 +89,8 @@ class ImageRecipe:
 
 
 def recipe(kind: str, version: str | None = None) -> ImageRecipe:
-    """The recipe of a kind; a version is a line ("2.2") or an exact release of one ("2.2.0")."""
+    """The recipe of a kind; a version is a release line ("2.2") or an exact release ("2.2.0").
+    Raises UnknownImage."""
     if kind not in IMAGE_KINDS:
         raise UnknownImage(f"no image kind {kind!r}{_hint(kind, IMAGE_KINDS)}")
     return _recipe(kind, version)
@@ -105,7 +107,7 @@ def all_recipes() -> list[ImageRecipe]:
 
 
 def debian() -> Mapping[str, str]:
-    """The Debian suite, and the image of it that registries offer."""
+    """The Debian suite, and its image in registries."""
     return dict(_versions()["debian"])
 
 

@@ -1,4 +1,4 @@
-"""What building needs of a container engine, and how it fails."""
+"""The interface of image building to a container engine, and the errors of a build."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Protocol
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 IMAGE_LABEL = "streamquake.image"
-"""On every image that is built here, so that pruning finds them."""
+"""The label of every image that is built here, by which `docker image prune` can find them."""
 
 
 class StepFailed(StreamquakeError):
-    """One step of a build failed; `log` is everything the tool said."""
+    """One step of a build failed; `log` is the tool's whole output."""
 
     kind = ErrorKind.IMAGE_FAILED
 
@@ -25,7 +25,8 @@ class StepFailed(StreamquakeError):
 
 
 class ImageBuildFailed(StreamquakeError):
-    """An image could not be made: which, in which step, the last lines, and where the rest is."""
+    """An image could not be built; the message has its tag, the failed step, the last lines of the
+    log, and the log's path."""
 
     kind = ErrorKind.IMAGE_FAILED
     SHOWN_LINES = 15
@@ -49,7 +50,7 @@ class ImageBuild:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """One command in a container, with folders of this machine at the paths they have here."""
+    """A command in a container, with folders of this machine mounted at the same paths."""
 
     step: str
     image: str
@@ -67,11 +68,11 @@ class ImageStore(Protocol):
         ...
 
     def pull(self, ref: str, timeout_s: float) -> bool:
-        """Whether the image is there after asking its registry, within the time."""
+        """Pull the image; returns whether the engine has it within the time."""
         ...
 
     def import_tar(self, path: Path, tag: str) -> None:
-        """Make an image out of a root file system; raises `StepFailed`."""
+        """Create an image from a root file system; raises `StepFailed`."""
         ...
 
     def build(self, build: ImageBuild, log: Callable[[str], None]) -> None:
@@ -79,5 +80,5 @@ class ImageStore(Protocol):
         ...
 
     def run(self, call: ToolCall) -> str:
-        """Run a command to its end as this user and give its output; raises `StepFailed`."""
+        """Run a command to its end as this user; returns its output, raises `StepFailed`."""
         ...

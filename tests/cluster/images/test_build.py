@@ -1,4 +1,4 @@
-"""Only what is missing is built, parents first, and a failure says where it happened."""
+"""Missing images are built, parents first; the error of a failure has image, step and log."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streamquake.cluster.images.store import ImageBuild, ImageBuildFailed, StepF
 
 
 class FakeStore:
-    """Images as a set of tags."""
+    """An image store with a set of tags."""
 
     def __init__(self, *, registry: bool = True) -> None:
         self.tags: set[str] = set()
         self.builds: list[ImageBuild] = []
         self.calls: list[ToolCall] = []
         self.registry = registry
-        self.fails = ""
+        self.error = ""
 
     def exists(self, tag: str) -> bool:
         return tag in self.tags
@@ -37,8 +37,8 @@ class FakeStore:
 
     def build(self, build: ImageBuild, log: Callable[[str], None]) -> None:
         log("Step 1/1")
-        if self.fails:
-            raise StepFailed("the engine's build", self.fails)
+        if self.error:
+            raise StepFailed("the engine's build", self.error)
         self.builds.append(build)
         self.tags.add(build.tag)
 
@@ -49,19 +49,19 @@ class FakeStore:
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing is fetched, and the cache is the test's own."""
+    """Nothing is fetched, and the cache is a temporary folder."""
 
-    def nothing(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
+    def fill(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
         (context / "Dockerfile").write_text("FROM scratch\n")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(contexts, "lay_out", nothing)
+    monkeypatch.setattr(contexts, "lay_out", fill)
 
 
 def test_parents_are_built_first_and_once() -> None:
     store = FakeStore()
     build.ensure([recipe("kafka"), recipe("hdfs")], store, lambda line: None)
-    kinds = [each.tag.split("/")[1].split(":")[0] for each in store.builds]
+    kinds = [image.tag.split("/")[1].split(":")[0] for image in store.builds]
     assert kinds == ["base", "kafka", "hdfs"]
     assert store.builds[1].args == {"PARENT": recipe("base").tag}
 
@@ -70,19 +70,19 @@ def test_a_second_call_builds_and_prints_nothing() -> None:
     store = FakeStore()
     build.ensure([recipe("kafka")], store, lambda line: None)
     store.builds.clear()
-    message: list[str] = []
-    build.ensure([recipe("kafka")], store, message.append)
-    assert (store.builds, message) == ([], [])
+    messages: list[str] = []
+    build.ensure([recipe("kafka")], store, messages.append)
+    assert (store.builds, messages) == ([], [])
 
 
-def test_the_usual_base_image_is_used_where_a_registry_answers() -> None:
+def test_debians_image_is_the_base_when_a_registry_answers() -> None:
     store = FakeStore(registry=True)
     build.ensure([recipe("base")], store, lambda line: None)
     assert store.builds[0].args["ROOTFS"] == recipe("base").pins["debian.image"]
     assert "openjdk" in store.builds[0].args["PACKAGES"]
 
 
-def test_without_a_registry_the_base_is_made_from_packages(
+def test_without_a_registry_the_base_is_built_from_packages(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def rootfs(suite: str, packages: str, key: str) -> Path:
@@ -98,7 +98,7 @@ def test_without_a_registry_the_base_is_made_from_packages(
 
 def test_a_failure_names_image_step_and_log() -> None:
     store = FakeStore()
-    store.fails = "no space left on device"
+    store.error = "no space left on device"
     with pytest.raises(ImageBuildFailed) as failed:
         build.ensure([recipe("base")], store, lambda line: None)
     message = str(failed.value)
@@ -108,7 +108,7 @@ def test_a_failure_names_image_step_and_log() -> None:
     assert "Step 1/1" in failed.value.log_path.read_text()
 
 
-def test_a_checksum_that_differs_is_refused(tmp_path: Path) -> None:
+def test_a_wrong_checksum_is_an_error(tmp_path: Path) -> None:
     jars = tmp_path / "jars"
     jars.mkdir()
     (jars / "a.jar").write_bytes(b"changed")
@@ -120,24 +120,24 @@ def test_a_checksum_that_differs_is_refused(tmp_path: Path) -> None:
     assert "b.jar: pinned 1111" in failed.value.log
 
 
-def test_checksums_that_agree_are_silent(tmp_path: Path) -> None:
+def test_correct_checksums_give_no_message(tmp_path: Path) -> None:
     jars = tmp_path / "jars"
     jars.mkdir()
     (jars / "a.jar").write_bytes(b"as pinned")
     pinned = tmp_path / "1.0.sha256"
     pinned.write_text(f"{fetch.sha256_of(jars / 'a.jar')}  a.jar\n")
-    message: list[str] = []
-    fetch.verify(jars, pinned, message.append)
-    assert message == []
+    messages: list[str] = []
+    fetch.verify(jars, pinned, messages.append)
+    assert messages == []
 
 
-def test_a_fill_that_fails_leaves_nothing_cached() -> None:
-    def broken(folder: Path) -> None:
+def test_a_failed_fill_is_not_cached() -> None:
+    def fail(folder: Path) -> None:
         (folder / "half").touch()
         raise StepFailed("filling", "")
 
     with pytest.raises(StepFailed):
-        fetch.cached("key", broken)
+        fetch.cached("key", fail)
     assert list((fetch.cache_root() / "sets").iterdir()) == []
     assert fetch.cached("key", lambda folder: (folder / "whole").touch()).name == "key"
 
@@ -157,20 +157,20 @@ def test_only_the_wanted_folders_of_an_archive_are_unpacked(tmp_path: Path) -> N
 
 
 class TestClients:
-    """Maven and Go where they are not installed."""
+    """Maven and Go on a machine where they are not installed."""
 
     @pytest.fixture(autouse=True)
     def bare_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
 
-    def test_they_run_in_their_own_image_where_a_registry_answers(self, tmp_path: Path) -> None:
+    def test_a_missing_client_runs_in_its_image(self, tmp_path: Path) -> None:
         store = FakeStore(registry=True)
         Clients(lambda line: None, store).run("fetching", ["mvn", "-v"], tmp_path)
         (call,) = store.calls
         assert call.image.startswith("maven:")
         assert call.folder == tmp_path
 
-    def test_without_a_registry_the_message_says_how_to_get_them(self, tmp_path: Path) -> None:
+    def test_without_a_registry_the_error_has_an_install_hint(self, tmp_path: Path) -> None:
         with pytest.raises(StepFailed) as failed:
             Clients(lambda line: None, FakeStore(registry=False)).run("f", ["mvn"], tmp_path)
         assert "mvn is not installed: install Maven" in failed.value.log

@@ -1,4 +1,4 @@
-"""Jars of our own are the same whenever they are packed."""
+"""Jars that are packed here are reproducible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_equal_folders_give_equal_jars(tmp_path: Path) -> None:
     assert (tmp_path / "one.jar").read_bytes() == (tmp_path / "two.jar").read_bytes()
 
 
-def test_folders_have_entries_of_their_own(tmp_path: Path) -> None:
+def test_folders_have_entries_in_the_jar(tmp_path: Path) -> None:
     (tmp_path / "in" / "webapps" / "hdfs").mkdir(parents=True)
     zip_folder(tmp_path / "in", tmp_path / "out.jar")
     with zipfile.ZipFile(tmp_path / "out.jar") as jar:

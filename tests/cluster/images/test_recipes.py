@@ -1,4 +1,4 @@
-"""Tags follow what goes in, and an image without a pin is rejected with the reason."""
+"""Tags depend on all inputs of an image, and an unknown version is rejected with the reason."""
 
 from __future__ import annotations
 
@@ -27,42 +27,42 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def made_from(folder: Path) -> ImageRecipe:
+def recipe_of(folder: Path) -> ImageRecipe:
     return ImageRecipe("acme", "1", {"release": "1.0"}, folder)
 
 
 def test_the_tag_names_kind_release_and_content(folder: Path) -> None:
-    assert re.fullmatch(r"streamquake/acme:1\.0-[0-9a-f]{12}", made_from(folder).tag)
-    assert made_from(folder).tag == made_from(folder).tag
+    assert re.fullmatch(r"streamquake/acme:1\.0-[0-9a-f]{12}", recipe_of(folder).tag)
+    assert recipe_of(folder).tag == recipe_of(folder).tag
 
 
 def test_a_changed_file_changes_the_tag(folder: Path) -> None:
-    before = made_from(folder).tag
+    before = recipe_of(folder).tag
     (folder / "Dockerfile").write_text("FROM other\n")
-    assert made_from(folder).tag != before
+    assert recipe_of(folder).tag != before
 
 
 def test_a_changed_pin_or_parent_changes_the_tag(folder: Path) -> None:
-    plain = made_from(folder)
+    plain = recipe_of(folder)
     assert replace(plain, pins={"release": "1.0", "x": "1"}).tag != plain.tag
     assert replace(plain, parent=replace(plain, kind="base")).tag != plain.tag
 
 
-def test_checksums_of_another_release_do_not_matter(folder: Path) -> None:
-    before = made_from(folder).tag
+def test_checksums_of_another_release_do_not_change_the_tag(folder: Path) -> None:
+    before = recipe_of(folder).tag
     (folder / "2.0.sha256").write_text("changed")
-    assert made_from(folder).tag == before
+    assert recipe_of(folder).tag == before
 
 
-def test_the_cache_key_of_fetched_jars_outlives_edits_of_scripts(folder: Path) -> None:
-    before = made_from(folder).key("pom.xml")
+def test_edits_of_scripts_do_not_change_the_cache_key_of_jars(folder: Path) -> None:
+    before = recipe_of(folder).key("pom.xml")
     (folder / "Dockerfile").write_text("FROM other\n")
-    assert made_from(folder).key("pom.xml") == before
+    assert recipe_of(folder).key("pom.xml") == before
     (folder / "pom.xml").write_text("<project><other/></project>")
-    assert made_from(folder).key("pom.xml") != before
+    assert recipe_of(folder).key("pom.xml") != before
 
 
-def test_a_line_an_exact_release_and_the_default() -> None:
+def test_a_version_is_a_release_line_or_an_exact_release() -> None:
     assert recipe("flink").release == recipe("flink", "2.2").release
     other = recipe("flink", "2.2.0")
     assert other.release == "2.2.0"
@@ -70,12 +70,12 @@ def test_a_line_an_exact_release_and_the_default() -> None:
     assert other.pins["sha256"] == "", "the checksum of another release must not be expected"
 
 
-def test_the_exact_pinned_release_is_the_line() -> None:
+def test_the_pinned_release_has_the_tag_of_its_line() -> None:
     line = recipe("flink", "1.20")
     assert recipe("flink", line.release).tag == line.tag
 
 
-def test_an_unknown_version_lists_the_known_ones_and_says_where_to_add_one() -> None:
+def test_an_unknown_version_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(UnknownImage, match=r"no flink version '9\.9'.*2\.2, 1\.20.*versions\.yaml"):
         recipe("flink", "9.9")
 
@@ -87,17 +87,18 @@ def test_an_unknown_kind_gets_a_suggestion() -> None:
 
 def test_parents_come_before_children() -> None:
     recipes = all_recipes()
-    for each in recipes:
-        assert each.parent is None or recipes.index(each.parent) < recipes.index(each)
+    for child in recipes:
+        assert child.parent is None or recipes.index(child.parent) < recipes.index(child)
 
 
 def test_every_jar_of_every_pinned_release_has_its_checksum() -> None:
-    with_jars = [each for each in all_recipes() if (each.folder / "pom.xml").exists()]
-    for each in [*with_jars, *map(jar_set, HOST_SETS)]:
-        assert each.checksums.exists(), f"run: python -m streamquake.cluster.images.pin {each.kind}"
+    with_jars = [found for found in all_recipes() if (found.folder / "pom.xml").exists()]
+    for pinned in [*with_jars, *map(jar_set, HOST_SETS)]:
+        command = f"python -m streamquake.cluster.images.pin {pinned.kind}"
+        assert pinned.checksums.exists(), f"run: {command}"
 
 
-def test_toxiproxy_has_one_version_in_both_places() -> None:
+def test_toxiproxy_has_the_same_version_in_recipe_and_go_module() -> None:
     pinned = recipe("toolbox").release
     assert f"toxiproxy/v2 v{pinned}" in (HERE / "toolbox" / "go.mod").read_text()
 

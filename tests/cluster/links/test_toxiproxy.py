@@ -1,4 +1,4 @@
-"""The admin calls against a server that answers, refuses, or hangs."""
+"""The admin calls to a server that answers, rejects, or hangs."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ toxiproxy_proxy_sent_bytes_total{direction="upstream",proxy="a",upstream="x"} 20
 toxiproxy_proxy_sent_bytes_total{direction="upstream",proxy="ab",upstream="x"} 7
 toxiproxy_proxy_received_bytes_total{direction="upstream",proxy="a",upstream="x"} 999
 """
-REFUSED = {"error": "bad request body", "status": 400}
+REJECTION = {"error": "bad request body", "status": 400}
 
 
 class Admin(BaseHTTPRequestHandler):
-    """Answers as Toxiproxy does; a path with `hangs` waits until the test is over."""
+    """Answers as Toxiproxy does; a path with `hangs` waits until the end of the test."""
 
-    over = threading.Event()
-    asked: list[tuple[str, str, object]] = []  # noqa: RUF012 - emptied by the fixture
+    test_ended = threading.Event()
+    requests: list[tuple[str, str, object]] = []  # noqa: RUF012 - emptied by the fixture
 
     def _answer(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(length)) if length else None
-        self.asked.append((self.command, self.path, body))
+        self.requests.append((self.command, self.path, body))
         if "hangs" in self.path:
-            self.over.wait(60)
+            self.test_ended.wait(60)
         known = {
             "/metrics": (200, METRICS),
             "/version": (200, '{"version": "2.12.0"}'),
             "/proxies/a/toxics": (200, '[{"name": "late", "type": "latency"}]'),
             "/proxies/a/toxics/late": (204, ""),
-            "/proxies": (400, json.dumps(REFUSED)),
+            "/proxies": (400, json.dumps(REJECTION)),
         }
         status, text = known.get(self.path, (404, '{"error": "not found"}'))
         self.send_response(status)
@@ -48,19 +48,19 @@ class Admin(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_DELETE = _answer
 
-    def log_message(self, *words: object) -> None:
-        """Quiet."""
+    def log_message(self, *arguments: object) -> None:
+        """Log nothing."""
 
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    Admin.asked.clear()
-    Admin.over.clear()
+    Admin.requests.clear()
+    Admin.test_ended.clear()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Admin)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
-    Admin.over.set()
+    Admin.test_ended.set()
     server.shutdown()
     server.server_close()
 
@@ -70,7 +70,7 @@ def proxy(url: str) -> Toxiproxy:
     return Toxiproxy(url, deadline_s=60)
 
 
-def test_bytes_are_counted_of_the_named_proxies_in_both_directions(proxy: Toxiproxy) -> None:
+def test_bytes_of_the_named_proxies_are_counted_in_both_directions(proxy: Toxiproxy) -> None:
     assert proxy.bytes_passed(["a"]) == 1520
     assert proxy.bytes_passed(["a", "ab"]) == 1527
     assert proxy.bytes_passed(["none"]) == 0
@@ -84,7 +84,7 @@ def test_a_missing_toxic_counts_as_removed(proxy: Toxiproxy) -> None:
     proxy.remove_toxic("a", "late")
     proxy.remove_toxic("a", "never-was")
 
-    assert [path for _, path, _ in Admin.asked] == [
+    assert [path for _, path, _ in Admin.requests] == [
         "/proxies/a/toxics/late",
         "/proxies/a/toxics/never-was",
     ]
@@ -97,11 +97,11 @@ def test_a_rejection_has_the_servers_message(proxy: Toxiproxy) -> None:
         proxy.add_toxic("none", "late", "latency", "upstream", {"latency": 1})
 
 
-def test_a_server_that_hangs_is_waited_for_no_longer_than_the_deadline(url: str) -> None:
+def test_a_call_to_a_server_that_hangs_fails_at_the_deadline(url: str) -> None:
     with pytest.raises(ToxiproxyError, match="timed out"):
         Toxiproxy(url, deadline_s=0.3).remove_toxic("a", "hangs")
 
 
-def test_pending_tells_why_or_nothing(proxy: Toxiproxy) -> None:
+def test_pending_returns_the_error_or_none(proxy: Toxiproxy) -> None:
     assert proxy.pending() is None
     assert "refused" in (Toxiproxy("http://127.0.0.1:9").pending() or "")
