@@ -101,12 +101,12 @@ def _truncate(cluster: Cluster, node: Node) -> None:
         return _file(cluster, node, f"{LOG}/{path}")
 
     found = kafka_log.segments(listing)
-    cuts = kafka_log.cuts(found, kafka_log.recovery_points(checkpoint), read)
+    cuts = kafka_log.truncations(found, kafka_log.recovery_points(checkpoint), read)
     mark = {
         "started_at": cluster.state(node).started_at,
         "before": {cut.path: cut.size for cut in cuts},
     }
-    steps = [w for c in cuts for w in ("delete" if c.keeps is None else str(c.keeps), c.path)]
+    steps = [w for c in cuts for w in ("delete" if c.new_size is None else str(c.new_size), c.path)]
     _in_node(cluster, node, TRUNCATE, LOG, MARK, json.dumps(mark), *steps)
 
 

@@ -1,8 +1,8 @@
 """Queries to a Kafka service from outside: whether it is complete, and the end offsets of its
 topics.
 
-Every call goes through the published HOST listeners and has a deadline. An unanswered query raises
-KafkaUnreachable: silence must not be taken for an empty topic.
+Every call goes through the published HOST listeners and has a deadline. A query without an answer
+raises KafkaUnreachable: a missing answer must not be taken for an empty topic.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ HOST_PORT = 9096
 """The container port of the listener that is published on loopback."""
 DEADLINE_S = 10.0
 POLL_S = 1.0
-"""How long one readiness check may take; the next follows at once."""
+"""How long one readiness check may take; the next one begins at once."""
 
 STAMPED_ON_APPEND = {"message.timestamp.type": "LogAppendTime"}
-"""With this setting each record has the time at which the broker appended it, whatever its producer
-sets."""
+"""With this setting a record's timestamp is the time at which the broker appended it, not the one
+that its producer sets."""
 
 _LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -55,7 +55,7 @@ class TopicMismatch(StreamquakeError):
 
 
 def bootstrap(cluster: LiveCluster, service: str) -> str:
-    """The brokers' addresses as the host reaches them, comma-separated."""
+    """The brokers' addresses on the host, comma-separated."""
     if (endpoint := cluster.topology.services[service].endpoint) is not None:
         return endpoint
     brokers = cluster.of_role(f"{service}/broker")
@@ -68,10 +68,10 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
     declared = {node.spec.ordinal for node in cluster.of_role(f"{service}/broker")}
     client = _client(cluster, service)
     try:
-        seen = client.list_topics(timeout=POLL_S)
-        if missing := sorted(declared - set(seen.brokers)):
+        metadata = client.list_topics(timeout=POLL_S)
+        if missing := sorted(declared - set(metadata.brokers)):
             return f"not registered yet: {', '.join(f'broker-{number}' for number in missing)}"
-        # Any broker answers the question above; only an active controller answers this one.
+        # Any broker answers the query above; only an active controller answers this one.
         probe = NewTopic("streamquake-readiness", num_partitions=1, replication_factor=1)
         for answer in client.create_topics(
             [probe], validate_only=True, operation_timeout=POLL_S, request_timeout=POLL_S
@@ -79,12 +79,12 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
             answer.result(timeout=2 * POLL_S)
     except (KafkaException, TimeoutError) as error:
         return f"no answer from {bootstrap(cluster, service)}: {_reason(error)}"
-    return _not_in_sync(seen.topics)
+    return _not_in_sync(metadata.topics)
 
 
-def unanswered(cluster: LiveCluster, service: str) -> str | None:
-    """Why external brokers cannot be queried, or None when they can; whether they are complete is
-    not checked."""
+def external_pending(cluster: LiveCluster, service: str) -> str | None:
+    """Why external brokers cannot be queried, or None when they can. Does not check whether they
+    are complete."""
     try:
         _client(cluster, service).list_topics(timeout=POLL_S)
     except KafkaException as error:
@@ -99,14 +99,14 @@ def _not_in_sync(topics: Mapping[str, TopicMetadata]) -> str | None:
         for name, topic in topics.items()
         for number, partition in topic.partitions.items()
     }
-    leaderless = [name for name, found in partitions.items() if found.leader < 0]
+    leaderless = [name for name, partition in partitions.items() if partition.leader < 0]
     if leaderless:
-        return f"without a leader: {_some(leaderless)}"
-    behind = [name for name, found in partitions.items() if set(found.replicas) - set(found.isrs)]
-    return f"under-replicated: {_some(behind)}" if behind else None
+        return f"without a leader: {_first_names(leaderless)}"
+    behind = [name for name, p in partitions.items() if set(p.replicas) - set(p.isrs)]
+    return f"under-replicated: {_first_names(behind)}" if behind else None
 
 
-def _some(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(sorted(names)[:3]) + more
 
@@ -119,8 +119,8 @@ def create_topics(
 ) -> None:
     """Create topics (name -> partitions) and wait until each has a leader for every partition.
 
-    `config` holds settings of these topics, such as `STAMPED_ON_APPEND`. A topic that is there
-    already is fine, and keeps its settings. Raises KafkaUnreachable.
+    `config` holds settings of these topics, such as `STAMPED_ON_APPEND`. An existing topic keeps
+    its settings. Raises KafkaUnreachable.
     """
     if not partitions:
         return
@@ -134,7 +134,7 @@ def create_topics(
     answers = client.create_topics(wanted, operation_timeout=DEADLINE_S, request_timeout=DEADLINE_S)
     for name, answer in answers.items():
         try:
-            _answer(answer, f"create topic {name}")
+            _result(answer, f"create topic {name}")
         except KafkaUnreachable as error:
             if not _is(error, KafkaError.TOPIC_ALREADY_EXISTS):
                 raise
@@ -143,14 +143,14 @@ def create_topics(
 def ends_of_existing(
     cluster: LiveCluster, service: str, wanted: Mapping[str, int | None]
 ) -> dict[str, dict[int, int]]:
-    """Topic -> the end offsets of its partitions now, of topics that the harness did not create;
-    `wanted` has the required number of partitions, where that matters. Raises TopicMismatch,
+    """Topic -> the end offsets of its partitions now, for topics that the harness did not create.
+    `wanted` has the required number of partitions, or None for any. Raises TopicMismatch,
     KafkaUnreachable."""
-    there = topics(cluster, service)
-    if missing := [name for name in wanted if name not in there]:
+    existing = topics(cluster, service)
+    if missing := [name for name in wanted if name not in existing]:
         raise TopicMismatch(
-            f"there is no topic {' or '.join(missing)} at {bootstrap(cluster, service)}; where "
-            "Streamquake did not deploy Kafka it creates none, so create them"
+            f"there is no topic {' or '.join(missing)} at {bootstrap(cluster, service)}; create "
+            "them: Streamquake creates no topics in a Kafka that it did not deploy"
         )
     found = {name: end_offsets(cluster, service, name, committed=False) for name in wanted}
     for name, partitions in wanted.items():
@@ -163,12 +163,12 @@ def ends_of_existing(
 
 
 def topics(cluster: LiveCluster, service: str) -> tuple[str, ...]:
-    """All topics but Kafka's own, by name. Raises KafkaUnreachable."""
+    """All topics except Kafka's internal ones, by name. Raises KafkaUnreachable."""
     return topics_at(bootstrap(cluster, service))
 
 
 def topics_at(brokers: str) -> tuple[str, ...]:
-    """As `topics`, of any brokers, by their addresses."""
+    """As `topics`, for any brokers, by their addresses."""
     try:
         found = _client_of(brokers).list_topics(timeout=DEADLINE_S).topics
     except KafkaException as error:
@@ -177,14 +177,14 @@ def topics_at(brokers: str) -> tuple[str, ...]:
 
 
 def delete_topics(cluster: LiveCluster, service: str, names: Sequence[str]) -> None:
-    """Delete topics; brokers apply it soon after this returns. Raises KafkaUnreachable."""
+    """Delete topics; brokers may apply the deletion after this returns. Raises KafkaUnreachable."""
     if not names:
         return
     answers = _client(cluster, service).delete_topics(
         list(names), operation_timeout=DEADLINE_S, request_timeout=DEADLINE_S
     )
     for name, answer in answers.items():
-        _answer(answer, f"delete topic {name}")
+        _result(answer, f"delete topic {name}")
 
 
 def end_offsets(
@@ -192,31 +192,31 @@ def end_offsets(
 ) -> dict[int, int]:
     """Partition -> the offset a reader may read up to.
 
-    With `committed`, as far as a reader of committed records may: the last stable offset, which
-    an open transaction holds back. Raises KafkaUnreachable.
+    With `committed` it is the last stable offset, the limit for a reader of committed records: an
+    open transaction holds it back. Raises KafkaUnreachable.
     """
     return ends_at(bootstrap(cluster, service), topic, committed=committed)
 
 
 def ends_at(brokers: str, topic: str, *, committed: bool) -> dict[int, int]:
-    """As `end_offsets`, of any brokers, by their addresses."""
+    """As `end_offsets`, for any brokers, by their addresses."""
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     client = _client_of(brokers)
     wanted = dict.fromkeys(_partitions(client, topic), _LATEST)
     answers = client.list_offsets(wanted, isolation_level=level, request_timeout=DEADLINE_S)
     return {
-        place.partition: _answer(answer, f"end of {topic}/{place.partition}").offset
+        place.partition: _result(answer, f"end of {topic}/{place.partition}").offset
         for place, answer in answers.items()
     }
 
 
 def group_offsets(cluster: LiveCluster, service: str, topic: str, group: str) -> dict[int, int]:
-    """Partition -> the offset a consumer group has committed, 0 where none yet.
+    """Partition -> the offset that a consumer group has committed, 0 where it has committed none.
 
     A Flink source commits when a checkpoint completes. Raises KafkaUnreachable.
 
-    Asked as a member would ask, not by the admin call, which ends the whole process when the
-    group's coordinator is not known yet (confluentinc/librdkafka#5040).
+    It uses a member's request. The admin request crashes the whole process when the group's
+    coordinator is not known yet (confluentinc/librdkafka#5040).
     """
     places = _partitions(_client(cluster, service), topic)
     try:
@@ -236,7 +236,7 @@ def _partitions(client: AdminClient, topic: str) -> list[TopicPartition]:
     return [TopicPartition(topic, number) for number in found.partitions]
 
 
-def _answer(future: Future[Any], what: str) -> Any:
+def _result(future: Future[Any], what: str) -> Any:
     try:
         return future.result(timeout=2 * DEADLINE_S)
     except (KafkaException, TimeoutError) as error:
@@ -260,10 +260,10 @@ def _client(cluster: LiveCluster, service: str) -> AdminClient:
 
 @lru_cache(maxsize=16)
 def _client_of(bootstrap: str) -> AdminClient:
-    # A client is a handful of threads and connections: too much to make five times a second. And
-    # to drop one while an answer is under way has crashed the whole process in the library.
-    # The library writes every failed connection to stderr unless told to keep quiet; here a
-    # failing connection while brokers start is no news, and its reason is returned anyway.
+    # A client has several threads and connections: too many to create five times a second. And
+    # destroying one before its answer arrived crashed the whole process in the library.
+    # By default the library writes every failed connection to stderr. Connections fail while
+    # brokers start, and the reason is returned anyway.
     return AdminClient(
         {"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 500}
     )
@@ -271,6 +271,6 @@ def _client_of(bootstrap: str) -> AdminClient:
 
 @lru_cache(maxsize=4)
 def _member(bootstrap: str, group: str) -> Consumer:
-    """A consumer that may query its group's offsets; it never joins, so it disturbs no other
-    consumer."""
+    """A consumer that queries its group's offsets; it never joins the group, so it causes no
+    rebalance."""
     return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})

@@ -1,8 +1,8 @@
 """Queries to running brokers.
 
-The client library of everything else (librdkafka) has no calls for the quorum and for transactions,
-so kafka-python is used. Each running broker is queried by itself, with a deadline of its own: one
-that hangs or is isolated neither blocks the answer nor is the only source of it.
+The client library that is used elsewhere (librdkafka) has no calls for the quorum and for
+transactions, so kafka-python is used. Every running broker is queried separately, with its own
+deadline, so that one that hangs or is isolated does not block the others.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus
 
-LOOK_MS = 1_500
+POLL_MS = 1_500
 PATIENT_MS = 5_000
-"""For queries that must not miss a slow broker, as on a busy machine."""
+"""For queries that must not miss a slow broker, such as one on a busy machine."""
 
 T = TypeVar("T")
 
@@ -38,14 +38,15 @@ class LiveBrokers:
 
     def answering(self) -> tuple[int, ...]:
         try:
-            return tuple(sorted(self._ask_each(lambda client, number: number)))
+            return tuple(sorted(self._query_each(lambda client, number: number)))
         except KafkaUnreachable:
             return ()
 
     def partitions(self) -> tuple[PartitionState, ...]:
-        """Of two answers on a partition the later leadership counts, then the fewer copies."""
+        """Of two answers on a partition the one with the higher leader epoch counts, then the one
+        with fewer in-sync replicas."""
         found: dict[str, PartitionState] = {}
-        for answer in self._ask_each(_partitions):
+        for answer in self._query_each(_partitions):
             for partition in answer:
                 other = found.setdefault(partition.name, partition)
                 if _rank(partition) > _rank(other):
@@ -53,11 +54,11 @@ class LiveBrokers:
         return tuple(found[name] for name in sorted(found))
 
     def controller(self) -> int:
-        leaders = self._ask_each(_quorum_leader)
+        leaders = self._query_each(_quorum_leader)
         return max(leaders)[1]
 
     def transactions(self) -> tuple[Transaction, ...]:
-        return _by_id(self._ask_each(_transactions))
+        return _by_id(self._query_each(_transactions))
 
     def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
         answers, failed = self._answers(_transactions, PATIENT_MS)
@@ -68,7 +69,7 @@ class LiveBrokers:
         address = self._cluster.address(self._cluster.node(name), HOST_PORT)
         try:
             with _client(address) as client:
-                _take_over(client, transaction)
+                _init_producer_id(client, transaction)
         except (KafkaError, OSError) as error:
             message = f"{transaction.id} could not be expired"
             raise KafkaUnreachable(f"{message}: {type(error).__name__} {error}") from error
@@ -77,34 +78,34 @@ class LiveBrokers:
         nodes = self._cluster.of_role(f"{self._service}/broker")
         return [n for n in nodes if self._cluster.state(n).status == ContainerStatus.RUNNING]
 
-    def _ask_each(self, question: Callable[[KafkaAdminClient, int], T]) -> list[T]:
+    def _query_each(self, query: Callable[[KafkaAdminClient, int], T]) -> list[T]:
         """The answers of all brokers that respond. Raises KafkaUnreachable when none does."""
-        return self._answers(question, LOOK_MS)[0]
+        return self._answers(query, POLL_MS)[0]
 
     def _answers(
-        self, question: Callable[[KafkaAdminClient, int], T], within_ms: int
+        self, query: Callable[[KafkaAdminClient, int], T], within_ms: int
     ) -> tuple[list[T], list[str]]:
-        """The answers, and why other brokers gave none. Raises KafkaUnreachable where there is
-        none."""
+        """The answers, and the errors of the brokers that gave none. Raises KafkaUnreachable when
+        there is no answer."""
         answers: list[T] = []
         failed: list[str] = []
 
-        def ask(node: Node) -> None:
+        def query_one(node: Node) -> None:
             try:
                 with _client(self._cluster.address(node, HOST_PORT), within_ms) as client:
-                    answers.append(question(client, node.spec.ordinal))
+                    answers.append(query(client, node.spec.ordinal))
             except (KafkaError, OSError) as error:
                 failed.append(f"{node.name}: {type(error).__name__} {error}".strip())
 
         with ThreadPoolExecutor(max_workers=8) as pool:
-            list(pool.map(ask, self._running()))
+            list(pool.map(query_one, self._running()))
         if not answers:
             raise KafkaUnreachable("; ".join(failed) or f"no broker of {self._service} runs")
         return answers, failed
 
 
 @contextmanager
-def _client(address: str, within_ms: int = LOOK_MS) -> Iterator[KafkaAdminClient]:
+def _client(address: str, within_ms: int = POLL_MS) -> Iterator[KafkaAdminClient]:
     client = KafkaAdminClient(
         bootstrap_servers=address, request_timeout_ms=within_ms, bootstrap_timeout_ms=within_ms
     )
@@ -146,13 +147,13 @@ def _transactions(client: KafkaAdminClient, broker: int) -> tuple[Transaction, .
         Transaction(
             id=name,
             coordinator=broker,
-            state=recorded.state.value,
-            epoch=recorded.producer_epoch,
-            timeout_ms=recorded.transaction_timeout_ms,
-            # Kafka says -1 where no transaction was begun (TransactionMetadata).
-            started_ms=began if (began := recorded.transaction_start_time_ms) >= 0 else None,
+            state=description.state.value,
+            epoch=description.producer_epoch,
+            timeout_ms=description.transaction_timeout_ms,
+            # Kafka's TransactionMetadata has -1 where no transaction was begun.
+            started_ms=start if (start := description.transaction_start_time_ms) >= 0 else None,
         )
-        for name, recorded in described.items()
+        for name, description in described.items()
     )
 
 
@@ -160,13 +161,13 @@ def _by_id(answers: Iterable[tuple[Transaction, ...]]) -> tuple[Transaction, ...
     return tuple(sorted((t for answer in answers for t in answer), key=lambda t: t.id))
 
 
-def _take_over(client: KafkaAdminClient, transaction: Transaction) -> None:
-    """Request the id as a new producer would, once. The coordinator then ends the open transaction
-    exactly as after a timeout, and answers that the id is busy. A client that repeated the request
-    would get the id, and erase the trace."""
-    manager = client._manager  # the library has no public way to send a request of one's own
+def _init_producer_id(client: KafkaAdminClient, transaction: Transaction) -> None:
+    """Send InitProducerId for the id once, as a new producer would. The coordinator then aborts the
+    open transaction as after a timeout, and answers that transactions are concurrent. A repeated
+    request would get the id and change its recorded state."""
+    manager = client._manager  # the library has no public way to send an own request
 
-    async def ask() -> int:
+    async def send() -> int:
         request = InitProducerIdRequest(
             transactional_id=transaction.id,
             transaction_timeout_ms=transaction.timeout_ms,
@@ -176,6 +177,6 @@ def _take_over(client: KafkaAdminClient, transaction: Transaction) -> None:
         code: int = (await manager.send(request, node_id=transaction.coordinator)).error_code
         return code
 
-    error = for_code(manager.run(ask))
+    error = for_code(manager.run(send))
     if error not in (NoError, ConcurrentTransactionsError):
         raise error(transaction.id)

@@ -10,13 +10,13 @@ from streamquake.cluster.live_cluster import LiveCluster
 
 OPEN = "Ongoing"
 ABORTING = ("PrepareEpochFence", "PrepareAbort")
-"""States of a transaction whose abortion is decided and not yet written everywhere."""
+"""States of a transaction whose abort is decided and not yet written to all partitions."""
 ABORTED = "CompleteAbort"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionState:
-    """A partition as its brokers report it, nodes by number; leader -1 while there is none."""
+    """A partition as its brokers report it; nodes by number, leader -1 while there is none."""
 
     topic: str
     number: int
@@ -32,7 +32,7 @@ class PartitionState:
 
 @dataclass(frozen=True, kw_only=True)
 class Transaction:
-    """A transactional id as its coordinator, a broker's number, has it."""
+    """A transactional id as its coordinator reports it; `coordinator` is a broker's number."""
 
     id: str
     coordinator: int
@@ -40,11 +40,11 @@ class Transaction:
     epoch: int
     timeout_ms: int
     started_ms: int | None = None
-    """When its present transaction began, epoch ms; None while it has none."""
+    """When its open transaction began, epoch ms; None while it has none."""
 
     @property
     def name(self) -> str:
-        """One transaction's name: the epoch grows when its producer is fenced."""
+        """The name of one transaction: fencing its producer increases the epoch."""
         return f"{self.id} of epoch {self.epoch}"
 
 
@@ -52,7 +52,7 @@ class Brokers(Protocol):
     """The queries to the brokers. Every call may raise KafkaUnreachable."""
 
     def answering(self) -> tuple[int, ...]:
-        """The numbers of the brokers that answer by themselves; may be empty."""
+        """The numbers of the brokers that answer; may be empty."""
         ...
 
     def partitions(self) -> tuple[PartitionState, ...]: ...
@@ -60,24 +60,24 @@ class Brokers(Protocol):
     def controller(self) -> int: ...
 
     def transactions(self) -> tuple[Transaction, ...]:
-        """Every transactional id that a coordinator knows, whether a transaction is open or not."""
+        """Every transactional id that a coordinator knows, with or without an open transaction."""
         ...
 
     def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
-        """As `transactions`, with more time for each broker that runs; and of each that did not
-        answer even so its name and why. What it coordinates is then not among the found."""
+        """As `transactions`, with more time for every running broker; and the name and error of
+        every broker that did not answer. Their transactions are missing from the result."""
         ...
 
     def expire(self, transaction: Transaction) -> None:
-        """Let its coordinator abort an open transaction and fence its producer, as it does by
-        itself when the transaction's time is over. Without an open one only the fence is left."""
+        """Let the coordinator abort an open transaction and fence its producer, as after the
+        transaction's timeout. Without an open transaction it only fences the producer."""
         ...
 
 
 def brokers(cluster: LiveCluster, service: str) -> Brokers:
     """The brokers of a service, for queries."""
     if service not in cluster.clients:
-        # The library behind it takes a second to import: too long for a command that asks nothing.
+        # Its library takes a second to import: too long for a command that needs no broker.
         from streamquake.cluster.engines.kafka.broker_requests import LiveBrokers
 
         cluster.clients[service] = LiveBrokers(cluster, service)

@@ -28,18 +28,18 @@ COORDINATOR = NodeDuty(
     usage="transaction coordinator of ID",
     pattern=r"transaction coordinator(?: of (?P<id>\S+))?",
 )
-"""The id may be left out, or be the beginning of one; what the run's id adds in front of it need
-not be written: the job's `${run}-totals-0-7` is one of `totals`."""
+"""ID is optional. It may be a prefix of the transactional id, without the run's id in front:
+`totals` matches the job's `${run}-totals-0-7`."""
 
 
 def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
     """The broker that has the duty now. Raises LookupError, with the reason, when none has."""
-    requested = brokers(cluster, service)
+    queries = brokers(cluster, service)
     answers: Mapping[NodeDuty, Callable[[Mapping[str, str | None]], int]] = {
-        LEADER: lambda words: _leader(requested, words),
-        FOLLOWER: lambda words: _follower(requested, words),
-        CONTROLLER: lambda _: requested.controller(),
-        COORDINATOR: lambda words: _coordinator(requested, cluster.run.run_id, words["id"] or ""),
+        LEADER: lambda fields: _leader(queries, fields),
+        FOLLOWER: lambda fields: _follower(queries, fields),
+        CONTROLLER: lambda _: queries.controller(),
+        COORDINATOR: lambda fields: _coordinator(queries, cluster.run.run_id, fields["id"] or ""),
     }
     for known, answer in answers.items():
         if (match := re.fullmatch(known.pattern, duty)) is not None:
@@ -51,40 +51,40 @@ def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
 
 
 def of_prefix(transactional_id: str, prefix: str, run_id: str) -> bool:
-    """Whether an id begins so, with or without the run's id in front."""
+    """Whether an id has this prefix, with or without the run's id in front."""
     return transactional_id.startswith((prefix, f"{run_id}-{prefix}"))
 
 
-def _leader(requested: Brokers, words: Mapping[str, str | None]) -> int:
-    partition = _partition(requested, words)
+def _leader(queries: Brokers, fields: Mapping[str, str | None]) -> int:
+    partition = _partition(queries, fields)
     if partition.leader < 0:
         raise LookupError(f"partition {partition.name} has no leader now")
     return partition.leader
 
 
-def _follower(requested: Brokers, words: Mapping[str, str | None]) -> int:
-    """The first in-sync follower, by number: one that lags already is not worth a disturbance."""
-    partition = _partition(requested, words)
+def _follower(queries: Brokers, fields: Mapping[str, str | None]) -> int:
+    """The first in-sync follower, by number: a fault on one that already lags proves nothing."""
+    partition = _partition(queries, fields)
     followers = sorted(set(partition.in_sync) - {partition.leader})
     if not followers:
         raise LookupError(f"partition {partition.name} has no follower in sync now")
     return followers[0]
 
 
-def _partition(requested: Brokers, words: Mapping[str, str | None]) -> PartitionState:
-    known = {partition.name: partition for partition in requested.partitions()}
-    name = f"{words['topic']}/{words['number']}"
+def _partition(queries: Brokers, fields: Mapping[str, str | None]) -> PartitionState:
+    known = {partition.name: partition for partition in queries.partitions()}
+    name = f"{fields['topic']}/{fields['number']}"
     if name not in known:
-        there = ", ".join(known) or "none"
-        raise LookupError(f"there is no partition {name}; there are: {there}")
+        existing = ", ".join(known) or "none"
+        raise LookupError(f"there is no partition {name}; there are: {existing}")
     return known[name]
 
 
-def _coordinator(requested: Brokers, run_id: str, prefix: str) -> int:
-    """The coordinator of most of the ids; those with an open transaction count above all."""
-    found = [t for t in requested.transactions() if of_prefix(t.id, prefix, run_id)]
+def _coordinator(queries: Brokers, run_id: str, prefix: str) -> int:
+    """The coordinator of most of the ids with an open transaction, or else of most of all ids."""
+    found = [t for t in queries.transactions() if of_prefix(t.id, prefix, run_id)]
     if not found:
-        what = f"with {prefix} in front" if prefix else "at all"
+        what = f"that begins with {prefix}" if prefix else "at all"
         raise LookupError(f"the brokers know no transactional id {what}")
     counted = Counter(t.coordinator for t in [t for t in found if t.state == OPEN] or found)
     return min(counted, key=lambda number: (-counted[number], number))

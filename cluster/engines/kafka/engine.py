@@ -1,9 +1,9 @@
 """The engine "kafka": brokers in KRaft mode, without ZooKeeper.
 
 Each broker has several listeners, so that a link can distinguish a job's source from its sink
-although both end at the same process: INPUT and OUTPUT are for jobs, INTERNAL is for brokers and
-other clients in the network, HOST for the harness, on a port published on loopback. The first three
-of three or more brokers are controllers too; of fewer brokers, the first one.
+although both connect to the same process: INPUT and OUTPUT are for jobs, INTERNAL is for brokers
+and other clients in the network, HOST for the harness, on a port published on loopback. The first
+three of three or more brokers are controllers too; of fewer brokers, the first one.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ CONFIG_FILE = "/opt/kafka/config/server.properties"
 DATA = "/var/lib/kafka"
 MEMORY_MB = 768
 API_VERSIONS = r"\0\0\0\012\0\022\0\0\0\0\0\0\377\377"
-"""The request that every client begins with: its length (10), ApiVersions (18) in version 0, a
-correlation id, no client id."""
+"""The first request of every client: its length (10), ApiVersions (18) in version 0, a correlation
+id, no client id."""
 BOOTSTRAP = re.compile(r"[^\s,:]+:\d+(,[^\s,:]+:\d+)*")
 OWNED = (
     "process.roles",
@@ -79,7 +79,7 @@ class KafkaEngine:
     def endpoint_problem(self, endpoint: str) -> str | None:
         if BOOTSTRAP.fullmatch(endpoint):
             return None
-        return f'expected bootstrap servers, HOST:PORT with commas between, got "{endpoint}"'
+        return f'expected bootstrap servers, comma-separated HOST:PORT, got "{endpoint}"'
 
     def images(self, topology: Topology, service: str) -> tuple[str, ...]:
         return images_to_build(topology.services[service], "kafka")
@@ -109,11 +109,11 @@ class KafkaEngine:
 
     def pending(self, cluster: LiveCluster, service: str) -> str | None:
         if cluster.topology.services[service].endpoint is not None:
-            return admin.unanswered(cluster, service)
+            return admin.external_pending(cluster, service)
         if len(cluster.of_role(f"{service}/broker")) == 1:
             return admin.pending(cluster, service)
-        # The brokers' common answer may be older than the detection of a failure; when each has
-        # answered by itself, they are queried once more.
+        # The brokers' common answer may be older than the detection of a failure. So they are
+        # queried again after each has answered separately.
         return (
             admin.pending(cluster, service)
             or _silent(cluster, service)
@@ -121,10 +121,12 @@ class KafkaEngine:
         )
 
     def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """End open transactions, fence their producers, delete all topics but Kafka's own. Raises
-        PermissionError for brokers that Streamquake did not start."""
+        """End open transactions, fence their producers, delete all topics except Kafka's internal
+        ones. Raises PermissionError for brokers that Streamquake did not start."""
         if (endpoint := cluster.topology.services[service].endpoint) is not None:
-            raise PermissionError(f"the topics at {endpoint} are not Streamquake's to delete")
+            raise PermissionError(
+                f"Streamquake deletes no topics at {endpoint}: it did not create them"
+            )
         topic_cleanup.forget(cluster, service)
 
     def duties(self) -> tuple[NodeDuty, ...]:
@@ -140,8 +142,8 @@ class KafkaEngine:
 
 
 def addresses(topology: Topology, service: str, port: str) -> str:
-    """The brokers' addresses inside the network, on a listener by its port name; of brokers that
-    Streamquake did not start, where these are."""
+    """The brokers' addresses inside the network, on the listener with this port name; for brokers
+    that Streamquake did not start, their endpoint."""
     if (endpoint := topology.services[service].endpoint) is not None:
         return endpoint
     number = KafkaEngine().ports()[port]
@@ -150,7 +152,7 @@ def addresses(topology: Topology, service: str, port: str) -> str:
 
 
 def _silent(cluster: LiveCluster, service: str) -> str | None:
-    """Brokers that do not answer, though the others still count on them: a killed broker is
+    """The brokers that do not answer although the others still list them: a killed broker is
     detected only seconds later. None when each answers."""
     nodes = cluster.of_role(f"{service}/broker")
     answering = kafka_brokers.brokers(cluster, service).answering()
@@ -159,7 +161,7 @@ def _silent(cluster: LiveCluster, service: str) -> str | None:
 
 
 def _identity(topology: Topology, node: NodeSpec, host_port: int) -> dict[str, str]:
-    """Who this broker is, where it listens, and who the controllers are."""
+    """The settings for the broker's id, its listeners and the controllers."""
     brokers = [other for other in topology.nodes() if other.role_name == node.role_name]
     controllers = brokers[: 3 if len(brokers) >= 3 else 1]
     voters = (f"{other.ordinal}@{other.host}:{CONTROLLER}" for other in controllers)
@@ -176,7 +178,7 @@ def _identity(topology: Topology, node: NodeSpec, host_port: int) -> dict[str, s
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "INTERNAL",
         "listeners": ",".join(f"{name}://0.0.0.0:{port}" for name, port in listening.items()),
-        "advertised.listeners": ",".join(f"{name}://{at}" for name, at in advertised.items()),
+        "advertised.listeners": ",".join(f"{name}://{host}" for name, host in advertised.items()),
         "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
         "log.dirs": f"{DATA}/data",
     }
@@ -194,17 +196,17 @@ def _defaults(brokers: int) -> dict[str, str | int]:
         "transaction.state.log.replication.factor": copies,
         "transaction.state.log.min.isr": max(1, copies - 1),
         "transaction.state.log.num.partitions": partitions,
-        # Flink asks for an hour unless told otherwise; the broker's own limit is 15 minutes.
+        # By default Flink requests an hour; the broker's default limit is 15 minutes.
         "transaction.max.timeout.ms": 3_600_000,
         "group.initial.rebalance.delay.ms": 0,
         "auto.create.topics.enable": "false",
         # A run writes little data, and retains all of it until the verdict.
         "log.retention.hours": -1,
-        # A killed broker is detected, and a restarted one is used, within seconds.
+        # A killed broker is detected, and a restarted one is registered, within seconds.
         "broker.session.timeout.ms": 6_000,
         "broker.heartbeat.interval.ms": 1_000,
         # A follower that no longer reads leaves the ISR within seconds, not after half a minute.
         "replica.lag.time.max.ms": 5_000,
-        # How far each log was flushed is on disk a second later, not up to a minute.
+        # The recovery points are written to disk every second, not every minute.
         "log.flush.offset.checkpoint.interval.ms": 1_000,
     }

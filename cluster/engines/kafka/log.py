@@ -1,9 +1,9 @@
-"""A broker's log on disk: its flushed part, and where a truncation to the flushed end falls.
+"""A broker's log on disk: its flushed part, and the truncations that leave only that part.
 
 A broker writes to the page cache and leaves the flushing to the operating system; its recovery
 points, one offset per partition, record what it has flushed itself. All later records may be lost
-when the machine loses power. The metadata log of the quorum is flushed with every write and left
-alone. The layout of a batch of records: https://kafka.apache.org/documentation/#recordbatch
+when the machine loses power. The metadata log of the quorum is flushed with every write and is not
+truncated. The layout of a batch of records: https://kafka.apache.org/documentation/#recordbatch
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import groupby
 CHECKPOINT = "recovery-point-offset-checkpoint"
 METADATA = "__cluster_metadata-0"
 BATCH_HEAD = struct.Struct(">qi")
-"""First offset of a batch, and how many bytes follow these twelve."""
+"""First offset of a batch, and the number of bytes after these twelve."""
 
 ReadFile = Callable[[str], bytes]
 
@@ -39,11 +39,11 @@ class LogSegment:
 
 @dataclass(frozen=True, kw_only=True)
 class LogTruncation:
-    """A segment and its size after truncation; None when the whole file is removed."""
+    """A segment, its size, and its size after the truncation; None to remove the whole file."""
 
     path: str
     size: int
-    keeps: int | None
+    new_size: int | None
 
 
 def recovery_points(text: str) -> dict[str, int]:
@@ -65,20 +65,20 @@ def segments(listing: str) -> Iterator[LogSegment]:
         yield LogSegment(path=path, size=int(size))
 
 
-def cuts(
+def truncations(
     found: Iterable[LogSegment], flushed: Mapping[str, int], read: ReadFile
 ) -> list[LogTruncation]:
     """The truncations after which only flushed records are left. A file is read only if a flushed
     end falls inside it; a partition without a recovery point was never flushed."""
-    made: list[LogTruncation] = []
+    needed: list[LogTruncation] = []
     by_place = sorted(found, key=lambda s: (s.partition, s.first_offset))
     for partition, of_partition in groupby(by_place, key=lambda segment: segment.partition):
         if partition == METADATA:
             continue
         first, *later = of_partition
         end = max(flushed.get(partition, 0), first.first_offset)
-        made += filter(None, (_cut(segment, end, read) for segment in (first, *later)))
-    return made
+        needed += filter(None, (_truncation(segment, end, read) for segment in (first, *later)))
+    return needed
 
 
 def position_of(offset: int, log: bytes) -> int:
@@ -92,14 +92,14 @@ def position_of(offset: int, log: bytes) -> int:
     return min(at, len(log))
 
 
-def _cut(segment: LogSegment, end: int, read: ReadFile) -> LogTruncation | None:
+def _truncation(segment: LogSegment, end: int, read: ReadFile) -> LogTruncation | None:
     """The truncation of a segment from an offset on; None when the segment stays complete."""
     if segment.first_offset > end:
-        return LogTruncation(path=segment.path, size=segment.size, keeps=None)
+        return LogTruncation(path=segment.path, size=segment.size, new_size=None)
     inside = segment.size > 0 and segment.first_offset < end
-    keeps = position_of(end, read(segment.path)) if inside else 0
+    new_size = position_of(end, read(segment.path)) if inside else 0
     return (
-        LogTruncation(path=segment.path, size=segment.size, keeps=keeps)
-        if keeps < segment.size
+        LogTruncation(path=segment.path, size=segment.size, new_size=new_size)
+        if new_size < segment.size
         else None
     )

@@ -2,9 +2,9 @@
 creates.
 
 A cancelled job leaves transactions open. When they time out, minutes later, the coordinator writes
-an end marker into every partition *of that name*, even a new one: so they are ended first, which
-fences their producers too, and only then the topics are deleted. Consumer groups stay: their names
-are the run's own.
+an end marker into every partition *of that name*, even of a new topic. So the transactions are
+ended first, which also fences their producers, and the topics are deleted after that. Consumer
+groups remain: their names contain the run's id.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ UNDER_WAY = (OPEN, "PrepareCommit", *ABORTING)
 
 
 def forget(cluster: LiveCluster, service: str) -> None:
-    """End what is open and delete all topics but Kafka's own; returns when both is seen to be done.
-
-    Raises KafkaUnreachable, NotReadyInTime.
+    """End open transactions and delete all topics except Kafka's internal ones; returns when the
+    brokers report both as done. Raises KafkaUnreachable, NotReadyInTime.
     """
-    requested = brokers(cluster, service)
-    for transaction in requested.transactions():
+    queries = brokers(cluster, service)
+    for transaction in queries.transactions():
         if transaction.state == OPEN:
-            requested.expire(transaction)
+            queries.expire(transaction)
 
-    def open_still() -> str | None:
-        under_way = [t.name for t in requested.transactions() if t.state in UNDER_WAY]
+    def pending_transactions() -> str | None:
+        under_way = [t.name for t in queries.transactions() if t.state in UNDER_WAY]
         return f"{', '.join(under_way[:3])} not ended" if under_way else None
 
-    def there_still() -> str | None:
+    def pending_topics() -> str | None:
         left = admin.topics(cluster, service)
         return f"topics not deleted: {', '.join(left)}" if left else None
 
-    wait_until(open_still, what="transactions ended", limit_s=LIMIT_S, clock=cluster.clock)
+    wait_until(
+        pending_transactions, what="transactions ended", limit_s=LIMIT_S, clock=cluster.clock
+    )
     admin.delete_topics(cluster, service, admin.topics(cluster, service))
-    wait_until(there_still, what="topics deleted", limit_s=LIMIT_S, clock=cluster.clock)
+    wait_until(pending_topics, what="topics deleted", limit_s=LIMIT_S, clock=cluster.clock)

@@ -1,4 +1,4 @@
-"""Who does what now, in the words of the engines."""
+"""The nodes that have a duty now, in the notations of the engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cluster() -> Cluster:
 
 
 def found(cluster: Cluster, target: str) -> list[str]:
-    return [each.name for each in resolve(parse_target(target), cluster, random.Random(0))]
+    return [node.name for node in resolve(parse_target(target), cluster, random.Random(0))]
 
 
 def known_brokers(cluster: Cluster) -> FakeBrokers:
@@ -53,7 +53,7 @@ def test_a_duty_moves_when_its_node_has_ended(cluster: Cluster) -> None:
     assert found(cluster, "the leader of partition 0 of input") == ["kafka/broker-2"]
 
 
-def test_the_coordinator_is_that_of_most_open_transactions(cluster: Cluster) -> None:
+def test_the_coordinator_is_that_of_the_most_open_transactions(cluster: Cluster) -> None:
     known = known_brokers(cluster)
     first, second, third = known.transaction_states
     known.transaction_states[:] = [replace(first, state=ABORTED), second, third]
@@ -66,7 +66,7 @@ def test_the_coordinator_is_that_of_most_open_transactions(cluster: Cluster) -> 
     ("target", "words"),
     [
         ("the leader of partition 9 of input", "no partition input/9; there are: input/0"),
-        ("the transaction coordinator of unknown", "no transactional id with unknown in front"),
+        ("the transaction coordinator of unknown", "no transactional id that begins with unknown"),
         ("the datanode holding /lost", "no DataNode of hdfs holds /lost"),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_duty_without_a_node_is_rejected_with_the_reason(
         found(cluster, target)
 
 
-def test_an_unreachable_service_is_no_answer(cluster: Cluster) -> None:
+def test_a_duty_of_an_unreachable_service_is_an_error(cluster: Cluster) -> None:
     for node in cluster.of_role("kafka/broker"):
         cluster.runtime.kill(node.container)
     cluster.runtime.kill(cluster.node("hdfs/namenode-1").container)
@@ -89,17 +89,17 @@ def test_an_unreachable_service_is_no_answer(cluster: Cluster) -> None:
 def test_a_partition_without_leader_or_follower_is_an_error() -> None:
     cluster = fake_cluster(WIDE)
     known = known_brokers(cluster)
-    leads = FakeBrokers(cluster, "kafka").partitions()[0]
-    alone = replace(leads, in_sync=(leads.leader,))
-    known.partitions = lambda: (alone,)  # type: ignore[method-assign]
+    partition = FakeBrokers(cluster, "kafka").partitions()[0]
+    without_followers = replace(partition, in_sync=(partition.leader,))
+    known.partitions = lambda: (without_followers,)  # type: ignore[method-assign]
     with pytest.raises(LookupError, match="has no follower in sync"):
         found(cluster, "the follower of partition 0 of input")
-    known.partitions = lambda: (replace(leads, leader=-1),)  # type: ignore[method-assign]
+    known.partitions = lambda: (replace(partition, leader=-1),)  # type: ignore[method-assign]
     with pytest.raises(LookupError, match="has no leader"):
         found(cluster, "the leader of partition 0 of input")
 
 
-def test_unknown_words_show_what_is_known() -> None:
+def test_an_unknown_duty_is_rejected_with_the_known_ones() -> None:
     problem = target_problem(parse_target("the boss"), WIDE)
     assert problem is not None
     assert '"the leader of partition N of TOPIC"' in problem
@@ -107,7 +107,7 @@ def test_unknown_words_show_what_is_known() -> None:
         engine("kafka").on_duty(fake_cluster(WIDE), "kafka", "boss")  # type: ignore[attr-defined]
 
 
-def test_a_broker_that_is_silent_is_a_reason_to_wait(
+def test_kafka_is_pending_while_a_broker_does_not_answer(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streamquake.cluster.engines.kafka.admin.pending", lambda *_: None)

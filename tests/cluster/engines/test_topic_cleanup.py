@@ -1,4 +1,4 @@
-"""Forgetting a run: what each engine removes, and that it is seen to be gone."""
+"""The clean-up after a run: each engine removes the residue and verifies the removal."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ def forget(cluster: Cluster, name: str, left: RunResidue = LEFT) -> None:
 
 
 class Topics:
-    """Topics of a service; `lag` answers still name those that were deleted."""
+    """Topics of a service; the next `lag` listings still contain the deleted ones."""
 
     def __init__(self, cluster: Cluster, lag: int) -> None:
         self.names = ["input", "totals"]
-        self._shown = ["input", "totals"]
+        self._before = ["input", "totals"]
         self._lag = lag
         self._cluster = cluster
 
     def topics(self, cluster: Cluster, service: str) -> tuple[str, ...]:
         if not self.names and self._lag:
             self._lag -= 1
-            return tuple(self._shown)
+            return tuple(self._before)
         return tuple(self.names)
 
     def delete(self, cluster: Cluster, service: str, names: Sequence[str]) -> None:
         states = {t.state for t in cluster.clients["kafka"].transactions()}
-        assert OPEN not in states, "topics go only after what was written to them is settled"
+        assert OPEN not in states, "topics are deleted only after their transactions have ended"
         self.names = [name for name in self.names if name not in names]
 
 
 @pytest.fixture
 def topics(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Topics:
-    made = Topics(cluster, lag=3)
-    monkeypatch.setattr(kafka_admin, "topics", made.topics)
-    monkeypatch.setattr(kafka_admin, "delete_topics", made.delete)
-    return made
+    topics = Topics(cluster, lag=3)
+    monkeypatch.setattr(kafka_admin, "topics", topics.topics)
+    monkeypatch.setattr(kafka_admin, "delete_topics", topics.delete)
+    return topics
 
 
-def test_kafka_ends_transactions_first_and_waits_until_the_topics_are_gone(
+def test_kafka_ends_transactions_before_it_deletes_the_topics(
     cluster: Cluster, topics: Topics
 ) -> None:
     forget(cluster, "kafka")
@@ -71,13 +71,13 @@ def test_kafka_ends_transactions_first_and_waits_until_the_topics_are_gone(
     assert kafka_admin.topics(cluster, "kafka") == ()
 
 
-def test_topics_that_are_not_deleted_are_named(cluster: Cluster, topics: Topics) -> None:
+def test_topics_that_remain_are_named(cluster: Cluster, topics: Topics) -> None:
     topics._lag = 10**6
     with pytest.raises(NotReadyInTime, match="topics not deleted: input, totals"):
         forget(cluster, "kafka")
 
 
-def test_kafka_says_which_transaction_does_not_end(
+def test_a_transaction_that_does_not_end_is_named(
     cluster: Cluster, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster.clients["kafka"], "expire", lambda transaction: None)
@@ -87,17 +87,17 @@ def test_kafka_says_which_transaction_does_not_end(
 
 
 class Jobs:
-    """A JobManager with one job that ends some looks after it was cancelled."""
+    """A JobManager with one job that ends some polls after its cancellation."""
 
-    def __init__(self, looks: int) -> None:
-        self.looks = looks
+    def __init__(self, polls: int) -> None:
+        self.polls = polls
         self.cancelled: list[str] = []
 
     def get(self, path: str, **parameters: str) -> Any:
         assert path == "/jobs/overview"
         if self.cancelled:
-            self.looks -= 1
-        live = {"jid": "live", "end-time": 5 if self.looks < 0 else -1}
+            self.polls -= 1
+        live = {"jid": "live", "end-time": 5 if self.polls < 0 else -1}
         return {"jobs": [{"jid": "old", "end-time": 1}, live]}
 
     def patch(self, path: str, **parameters: str) -> None:
@@ -110,15 +110,15 @@ class Jobs:
         return
 
 
-@pytest.mark.parametrize("looks", [0, 4])
-def test_flink_cancels_what_has_not_ended_and_waits_for_its_end(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, looks: int
+@pytest.mark.parametrize("polls", [0, 4])
+def test_flink_cancels_running_jobs_and_waits_for_their_end(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, polls: int
 ) -> None:
-    rest = Jobs(looks)
+    rest = Jobs(polls)
     monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: rest)
     forget(cluster, "flink")
     assert rest.cancelled == ["/jobs/live"]
-    assert rest.looks < 0
+    assert rest.polls < 0
 
 
 def test_a_job_that_does_not_end_is_named(
@@ -130,7 +130,7 @@ def test_a_job_that_does_not_end_is_named(
 
 
 def hdfs_shell(cluster: Cluster, exit_code: int = 0) -> list[list[str]]:
-    """The calls of the file-system shell from now on."""
+    """Answers the file-system shell; returns its calls."""
     assert isinstance(cluster.runtime, FakeRuntime)
     calls: list[list[str]] = []
 
@@ -152,24 +152,24 @@ def test_hdfs_deletes_the_folders_of_the_run(cluster: Cluster) -> None:
     assert "-rm -r -f -skipTrash" in calls[0][2]
 
 
-def test_hdfs_is_not_asked_where_nothing_was_written(cluster: Cluster) -> None:
+def test_hdfs_deletes_nothing_for_a_run_that_wrote_nothing(cluster: Cluster) -> None:
     calls = hdfs_shell(cluster)
     forget(cluster, "hdfs", RunResidue(run="run-1", folders=()))
     assert calls == []
 
 
-def test_hdfs_says_why_it_does_not_delete(cluster: Cluster) -> None:
+def test_a_failed_deletion_has_the_message_of_hdfs(cluster: Cluster) -> None:
     hdfs_shell(cluster, exit_code=1)
     with pytest.raises(HdfsShellError, match="safe mode"):
         forget(cluster, "hdfs")
 
 
 @pytest.mark.parametrize("name", ["flink", "hdfs", "kafka", "zookeeper"])
-def test_the_engines_of_the_shipped_topologies_can_forget(name: str) -> None:
+def test_the_engines_of_the_shipped_topologies_clean_up_runs(name: str) -> None:
     assert isinstance(engine(name), CleansUpRuns)
 
 
-def test_the_ids_of_a_run_are_those_of_the_current_owner_of_the_cluster(cluster: Cluster) -> None:
+def test_a_transactional_id_is_matched_with_the_id_of_the_current_run(cluster: Cluster) -> None:
     runner = engine("kafka")
     assert isinstance(runner, KnowsDuties)
     duty = "transaction coordinator of totals-3"

@@ -94,7 +94,7 @@ def test_a_fault_on_an_existing_kafka_is_rejected_with_the_next_step(
         (
             "topology: existing",
             "topology:\n  name: t\n  services:\n    kafka: {engine: kafka, endpoint: nowhere}",
-            "HOST:PORT with commas between, got",
+            "comma-separated HOST:PORT, got",
         ),
         (
             "topology: existing",
@@ -124,7 +124,7 @@ def test_an_existing_kafka_is_not_started_and_its_readiness_is_awaited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers = iter(["no answer", None])
-    monkeypatch.setattr(kafka_admin, "unanswered", lambda *_: next(answers))
+    monkeypatch.setattr(kafka_admin, "external_pending", lambda *_: next(answers))
     existing = cluster()
     messages: list[str] = []
     start_cluster(existing, tags={}, limit_s=10, show_message=messages.append)
@@ -140,7 +140,7 @@ def test_an_existing_kafka_cannot_be_deployed_and_needs_no_container_engine() ->
 
 
 def test_topics_of_an_existing_kafka_are_never_deleted() -> None:
-    with pytest.raises(PermissionError, match="not Streamquake's to delete"):
+    with pytest.raises(PermissionError, match="Streamquake deletes no topics at"):
         KafkaEngine().forget(cluster(), "kafka", RunResidue(run="r", folders=()))
 
 
