@@ -83,7 +83,7 @@ class RollingUpgrade(NodeFault):
         """In effect when the node runs in another container, of the requested image and with the
         requested settings; healed when it has the old image again, without settings of the fault,
         and no second container."""
-        node = found_again(cluster, target)
+        node = current_node(cluster, target)
         containers = containers_of(cluster, node)
         settings = settings_of(containers[0]) if containers else {}
         state = cluster.state(node)
