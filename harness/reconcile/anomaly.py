@@ -34,8 +34,8 @@ class Anomaly(ABC):
     """The base class of all classes of anomaly that are judged on request, by `name`."""
 
     name: ClassVar[str]
-    means: ClassVar[str]
-    needs: ClassVar[str]
+    meaning: ClassVar[str]
+    requirement: ClassVar[str]
     """What the class needs to be judged, for a message."""
 
     @abstractmethod

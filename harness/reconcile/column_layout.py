@@ -21,7 +21,7 @@ from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
 from streamquake.harness.reconcile.row_hashes import ACKNOWLEDGED, FAILED, UNKNOWN
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.upserts import deletes_without_key
-from streamquake.harness.reconcile.values.operand import SEVERAL, Operand, operand
+from streamquake.harness.reconcile.values.operand import SEVERAL_KINDS, Operand, operand
 from streamquake.harness.reconcile.values.pairing import Pair, pair_operands
 from streamquake.harness.reconcile.values.scalars import numeral_of, parse_timestamp
 from streamquake.topologies.problems import bad_input
@@ -35,7 +35,7 @@ ACKS = {
     FAILED: ("fail", "false", FAILED),
     UNKNOWN: ("unknown",),
 }
-"""Status -> the values of `--ack` that stand for it."""
+"""Status -> the values of `--ack` that mean it."""
 NUMBER_PATTERN = r"^(-?)([0-9]+)(?:[.]([0-9]+))?(?:[eE]([+-]?[0-9]{1,9}))?\z"
 MAX_DIGITS = 38
 """Digits of Spark's largest decimal."""
@@ -71,7 +71,7 @@ class Layout:
     shape: Shape
     titles: Mapping[str, str]
     """Column -> the expression as it was written."""
-    tagged: frozenset[str]
+    canonical_columns: frozenset[str]
     """Columns whose values are canonical texts."""
     notes: tuple[str, ...]
 
@@ -88,7 +88,7 @@ def lay_out(parsed: ParsedExpressions, expected: Table, actual: Table) -> Layout
         for name in operands
     }
     ranked = _rank(operands["s"][1]) if parsed.sequence else F.lit(None)
-    ordering = [_rank(operand(each, actual, "actual")) for each in parsed.order]
+    ordering = [_rank(operand(expression, actual, "actual")) for expression in parsed.order]
     deletes = F.col(actual.deletes) if parsed.upsert and actual.deletes else F.lit(False)
     keys = (pair.actual for name, pair in pairs.items() if name.startswith("k"))
     malformed = F.col(MALFORMED) | deletes_without_key(deletes, keys)
@@ -111,19 +111,19 @@ def lay_out(parsed: ParsedExpressions, expected: Table, actual: Table) -> Layout
         ),
         shape=_shape(parsed, pairs, expected, actual),
         titles=texts,
-        tagged=frozenset(name for name, pair in pairs.items() if pair.tagged),
-        notes=tuple(dict.fromkeys(pair.never for pair in pairs.values() if pair.never)),
+        canonical_columns=frozenset(name for name, pair in pairs.items() if pair.is_canonical),
+        notes=tuple(dict.fromkeys(pair.mismatch for pair in pairs.values() if pair.mismatch)),
     )
 
 
 def _value_columns(pairs: Mapping[str, Pair], side: int) -> list[Column]:
     """The columns of one side: 0 is the expected side, 1 the actual one."""
-    found = []
+    columns = []
     for name, pair in pairs.items():
-        found.append((pair.expected, pair.actual)[side].alias(name))
+        columns.append((pair.expected, pair.actual)[side].alias(name))
         if pair.missing is not None:
-            found.append(pair.missing[side].alias(name + MISSING))
-    return found
+            columns.append(pair.missing[side].alias(name + MISSING))
+    return columns
 
 
 def _order_columns(ordering: Sequence[Column], ranked: Column) -> list[Column]:
@@ -137,26 +137,27 @@ def _order_columns(ordering: Sequence[Column], ranked: Column) -> list[Column]:
 def _ack_columns(parsed: ParsedExpressions, expected: Table) -> list[Column]:
     if parsed.ack is None:
         return [F.lit(ACKNOWLEDGED).alias(STATUS), F.lit(None).cast("string").alias(STATUS_TEXT)]
-    given = operand(parsed.ack, expected, "expected")
-    if given.family not in ("text", "boolean", "nothing", SEVERAL):
-        message = f"expected text or a boolean, got {given.type.simpleString()}"
+    ack = operand(parsed.ack, expected, "expected")
+    if ack.family not in ("text", "boolean", "nothing", SEVERAL_KINDS):
+        message = f"expected text or a boolean, got {ack.type.simpleString()}"
         raise bad_input(parsed.ack.option, message)
-    wording = given.value.cast("string")
-    words = [F.when(wording.isin(*known), F.lit(status)) for status, known in ACKS.items()]
-    return [F.coalesce(*words).alias(STATUS), wording.alias(STATUS_TEXT)]
+    ack_text = ack.value.cast("string")
+    statuses = [F.when(ack_text.isin(*known), F.lit(status)) for status, known in ACKS.items()]
+    return [F.coalesce(*statuses).alias(STATUS), ack_text.alias(STATUS_TEXT)]
 
 
 def _retraction_column(parsed: ParsedExpressions, actual: Table) -> Column:
     """Whether a record is a retraction."""
     if parsed.retracts is None:
         return F.lit(False).alias(RETRACTS)
-    given = operand(parsed.retracts, actual, "actual")
-    if given.family not in ("boolean", "nothing"):
+    condition = operand(parsed.retracts, actual, "actual")
+    if condition.family not in ("boolean", "nothing"):
         message = (
-            f"expected a condition, got {given.type.simpleString()}; write one, such as op = 'd'"
+            f"expected a condition, got {condition.type.simpleString()}; write one, such as "
+            "op = 'd'"
         )
         raise bad_input(parsed.retracts.option, message)
-    return given.value.cast("boolean").alias(RETRACTS)
+    return condition.value.cast("boolean").alias(RETRACTS)
 
 
 def _rank(side: Operand) -> Column:
@@ -164,7 +165,7 @@ def _rank(side: Operand) -> Column:
     that is a timestamp by its moment, then other text by its code points. A JSON value sorts by its
     own text, since a common type of all values may be less exact."""
     variant = side.variant if side.family == "floating-point" else None
-    if side.family == SEVERAL:
+    if side.family == SEVERAL_KINDS:
         variant = side.value if side.variant is None else side.variant
     plain = ("number", "floating-point", "boolean", "date", "timestamp", "nothing")
     if variant is None and side.family in plain:
@@ -211,7 +212,7 @@ def _number_parts(text: Column) -> dict[str, Column]:
 def _shape(
     parsed: ParsedExpressions, pairs: Mapping[str, Pair], expected: Table, actual: Table
 ) -> Shape:
-    def named(first: str) -> tuple[str, ...]:
+    def columns_of(first: str) -> tuple[str, ...]:
         return tuple(
             column
             for name, pair in pairs.items()
@@ -220,15 +221,15 @@ def _shape(
         )
 
     return Shape(
-        identity=(*named("k"), *named("s")),
-        key=named("k"),
-        compare=named("c"),
+        identity=(*columns_of("k"), *columns_of("s")),
+        key=columns_of("k"),
+        compare=columns_of("c"),
         sequence=RANK if parsed.sequence else None,
         status=STATUS,
         lane=() if parsed.order else actual.lane,
         position=ORDER if parsed.order else actual.position,
-        where=actual.place,
-        unread=MALFORMED,
+        display_columns=actual.place,
+        unreadable=MALFORMED,
         unplaced=UNPLACED,
         partition=actual.partition,
         expected_partition=expected.partition,

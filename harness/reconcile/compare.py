@@ -61,7 +61,7 @@ DATA_EXCEPTION = "SQLSTATE: 22"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SideFacts:
+class _SideCounts:
     """Counts of a side. `records` includes those that could not be read."""
 
     records: int
@@ -84,14 +84,14 @@ def compare(
     with _translated_errors():
         parsed = _parse_expressions(session, request)
         _reject_unkeyed_upserts(parsed, request.actual, actual)
-        sides = (
+        tables = (
             _read(session, request.expected, expected, _requested_fields(parsed, 0), show_message),
             _read(session, request.actual, actual, _requested_fields(parsed, 1), show_message),
         )
-        layout = lay_out(parsed, *sides)
-        with _persisted_layout(layout, *sides) as laid_out:
-            notes = (*sides[0].notes, *sides[1].notes)
-            return _compare_layout(laid_out, parsed, sides[0].about, notes, show_message)
+        layout = lay_out(parsed, *tables)
+        with _persisted_layout(layout, *tables) as laid_out:
+            notes = (*tables[0].notes, *tables[1].notes)
+            return _compare_layout(laid_out, parsed, tables[0].record_estimate, notes, show_message)
 
 
 def _parse_expressions(spark: SparkSession, request: ComparisonRequest) -> ParsedExpressions:
@@ -112,7 +112,7 @@ def _reject_unkeyed_upserts(parsed: ParsedExpressions, side: Side, source: Sourc
     does not use the key of the record."""
     if not parsed.upsert:
         return
-    if not source.keyed:
+    if not source.has_keys:
         message = "it is for topics: files have no key, and no last record"
         raise bad_input(side.place("upsert"), message)
     for _, key in parsed.key:
@@ -133,29 +133,29 @@ def _expression_pairs(
     if texts[0] is None:
         return ()
     places = (request.expected.place(name), request.actual.place(name))
-    wanted = expressions(spark, texts[0], places[0])
-    actual = wanted if texts[1] == texts[0] else expressions(spark, texts[1], places[1])
+    expected = expressions(spark, texts[0], places[0])
+    actual = expected if texts[1] == texts[0] else expressions(spark, texts[1], places[1])
     if name == "sequence":
-        _only_or_none(wanted), _only_or_none(actual)
-    if len(wanted) != len(actual):
-        message = f"expected as many expressions as {places[0]}, {len(wanted)}, got {len(actual)}"
+        _only_or_none(expected), _only_or_none(actual)
+    if len(expected) != len(actual):
+        message = f"expected as many expressions as {places[0]}, {len(expected)}, got {len(actual)}"
         raise bad_input(places[1], message)
-    return tuple(zip(wanted, actual, strict=True))
+    return tuple(zip(expected, actual, strict=True))
 
 
 def _parse(spark: SparkSession, text: str | None, place: str) -> tuple[Expression, ...]:
     return expressions(spark, text, place) if text else ()
 
 
-def _only_or_none(found: tuple[Expression, ...]) -> Expression | None:
-    return only_expression(found) if found else None
+def _only_or_none(parsed: tuple[Expression, ...]) -> Expression | None:
+    return only_expression(parsed) if parsed else None
 
 
 def _requested_fields(parsed: ParsedExpressions, side: int) -> frozenset[str]:
     """The fields that the expressions read of a side: 0 is the expected side, 1 the actual one."""
-    own = [pair[side] for pair in parsed.columns.values()]
+    parsed_pairs = [pair[side] for pair in parsed.columns.values()]
     others = (*parsed.order, parsed.retracts) if side else (parsed.ack,)
-    return field_names([*own, *(each for each in others if each is not None)])
+    return field_names([*parsed_pairs, *(other for other in others if other is not None)])
 
 
 def _read(
@@ -175,7 +175,7 @@ def _read(
 def _persisted_layout(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
     """Persist the rows of each side that is costly to read again; release all frames at the end."""
     with ExitStack() as stack:
-        for frame in (*expected.persisted, *actual.persisted):
+        for frame in (*expected.persisted_frames, *actual.persisted_frames):
             stack.callback(frame.unpersist)
         for frame, table in ((layout.expected, expected), (layout.actual, actual)):
             if table.costly:
@@ -186,7 +186,7 @@ def _persisted_layout(layout: Layout, expected: Table, actual: Table) -> Iterato
 def _compare_layout(
     layout: Layout,
     parsed: ParsedExpressions,
-    about: int,
+    record_estimate: int,
     notes: tuple[str, ...],
     show_message: ShowMessage,
 ) -> DataComparison:
@@ -194,38 +194,38 @@ def _compare_layout(
         sides = ReconciliationInput(
             expected=layout.expected,
             actual=final,
-            arrived=layout.actual,
+            all_actual=layout.actual,
             shape=layout.shape,
-            buckets=buckets_for(about),
+            buckets=buckets_for(record_estimate),
         )
         digest = digest_of(sides.rows())
-        of_expected, of_actual = _side_facts(digest)
+        expected_counts, actual_counts = _side_counts(digest)
         show_message(
-            f"expected side: {of_expected.records:,} records; "
-            f"actual side: {of_actual.records:,}; comparing"
+            f"expected side: {expected_counts.records:,} records; "
+            f"actual side: {actual_counts.records:,}; comparing"
         )
         _reject_unknown_acks(digest, layout, parsed)
         return _to_comparison(
-            judge(sides, digest), layout, of_expected, of_actual, (*notes, *layout.notes)
+            judge(sides, digest), layout, expected_counts, actual_counts, (*notes, *layout.notes)
         )
 
 
-def _side_facts(digest: Digest) -> tuple[_SideFacts, _SideFacts]:
+def _side_counts(digest: Digest) -> tuple[_SideCounts, _SideCounts]:
     """Counts of the expected and of the actual side."""
     return (
-        _SideFacts(
+        _SideCounts(
             records=digest.count(
                 RowKind.OK,
                 RowKind.UNKNOWN,
                 RowKind.FAILED,
                 RowKind.UNKNOWN_STATUS,
-                RowKind.UNREAD_EXPECTED,
+                RowKind.UNREADABLE_EXPECTED,
             ),
-            malformed=digest.count(RowKind.UNREAD_EXPECTED),
+            malformed=digest.count(RowKind.UNREADABLE_EXPECTED),
         ),
-        _SideFacts(
-            records=digest.count(*ACTUAL_KINDS, RowKind.UNREAD_ACTUAL),
-            malformed=digest.count(RowKind.UNREAD_ACTUAL),
+        _SideCounts(
+            records=digest.count(*ACTUAL_KINDS, RowKind.UNREADABLE_ACTUAL),
+            malformed=digest.count(RowKind.UNREADABLE_ACTUAL),
             unplaced=digest.count(RowKind.UNPLACED),
         ),
     )
@@ -234,8 +234,13 @@ def _side_facts(digest: Digest) -> tuple[_SideFacts, _SideFacts]:
 def _reject_unknown_acks(digest: Digest, layout: Layout, parsed: ParsedExpressions) -> None:
     if parsed.ack is None or not digest.count(RowKind.UNKNOWN_STATUS):
         return
-    odd = layout.expected.where(F.col(STATUS).isNull() & ~F.col(MALFORMED))
-    rows = odd.groupBy(STATUS_TEXT).count().orderBy(F.desc("count"), STATUS_TEXT).take(MAX_EXAMPLES)
+    unknown_rows = layout.expected.where(F.col(STATUS).isNull() & ~F.col(MALFORMED))
+    rows = (
+        unknown_rows.groupBy(STATUS_TEXT)
+        .count()
+        .orderBy(F.desc("count"), STATUS_TEXT)
+        .take(MAX_EXAMPLES)
+    )
     values = ", ".join(
         f"{'null' if row[STATUS_TEXT] is None else repr(row[STATUS_TEXT])} "
         f"({row['count']:,} records)"
@@ -246,35 +251,42 @@ def _reject_unknown_acks(digest: Digest, layout: Layout, parsed: ParsedExpressio
 
 
 def _to_comparison(
-    found: ReconciliationResult,
+    result: ReconciliationResult,
     layout: Layout,
-    of_expected: _SideFacts,
-    of_actual: _SideFacts,
+    expected_counts: _SideCounts,
+    actual_counts: _SideCounts,
     notes: tuple[str, ...],
 ) -> DataComparison:
-    counts = dict(found.counts)
-    counts["actual"] = of_actual.records
-    counts["malformed"] = of_expected.malformed + of_actual.malformed
-    counts["phantom"] = (counts["phantom"] or 0) + of_actual.malformed
-    findings = [readable_finding(each, layout) for each in found.findings]
+    counts = dict(result.counts)
+    counts["actual"] = actual_counts.records
+    counts["malformed"] = expected_counts.malformed + actual_counts.malformed
+    counts["phantom"] = (counts["phantom"] or 0) + actual_counts.malformed
+    findings = [readable_finding(finding, layout) for finding in result.findings]
     if not layout.shape.compare:
         counts["changed"] = None
-    if of_actual.unplaced:
-        notes = (*notes, f"--order is null for {of_actual.unplaced:,} records: no order was judged")
-    for name, facts in (("expected", of_expected), ("actual", of_actual)):
-        if facts.malformed == facts.records > 0:
+    if actual_counts.unplaced:
+        notes = (
+            *notes,
+            f"--order is null for {actual_counts.unplaced:,} records: no order was judged",
+        )
+    for name, counted in (("expected", expected_counts), ("actual", actual_counts)):
+        if counted.malformed == counted.records > 0:
             advice = f"is its format right? --{name}-format names another, such as text"
             notes = (*notes, f"no record of the {name} side could be read: {advice}")
-    if of_expected.malformed:
+    if expected_counts.malformed:
         # A phantom may be one of the expected records that could not be read.
         counts["phantom"] = None
-    unread = [
-        *_malformed_examples(layout.actual, layout, "actual", of_actual.malformed),
-        *_malformed_examples(layout.expected, layout, "expected", of_expected.malformed),
+    malformed_findings = [
+        *_malformed_examples(layout.actual, layout, "actual", actual_counts.malformed),
+        *_malformed_examples(layout.expected, layout, "expected", expected_counts.malformed),
     ]
-    outcome, reasons = _outcome(counts, of_expected)
+    outcome, reasons = _outcome(counts, expected_counts)
     return DataComparison(
-        outcome=outcome, counts=counts, findings=(*findings, *unread), reasons=reasons, notes=notes
+        outcome=outcome,
+        counts=counts,
+        findings=(*findings, *malformed_findings),
+        reasons=reasons,
+        notes=notes,
     )
 
 
@@ -282,12 +294,12 @@ def _malformed_examples(side: DataFrame, layout: Layout, name: str, count: int) 
     """Examples of records that could not be read, with their raw text and their place."""
     if not count:
         return []
-    place = [each for each in side.columns if each.startswith("_") and each not in (MALFORMED, RAW)]
+    place = [c for c in side.columns if c.startswith("_") and c not in (MALFORMED, RAW)]
     rows = side.where(MALFORMED).orderBy(*place).select(*place, RAW).take(MAX_EXAMPLES)
     return [
         Finding(
             what="malformed",
-            where=", ".join(f"{each.removeprefix('_')} {row[each]}" for each in place),
+            where=", ".join(f"{column.removeprefix('_')} {row[column]}" for column in place),
             detail={
                 "side": name,
                 "record": clip(row[RAW]),
@@ -298,12 +310,12 @@ def _malformed_examples(side: DataFrame, layout: Layout, name: str, count: int) 
 
 
 def _outcome(
-    counts: dict[str, int | None], of_expected: _SideFacts
+    counts: dict[str, int | None], expected_counts: _SideCounts
 ) -> tuple[Outcome, tuple[str, ...]]:
-    if found := violated_classes(counts):
-        return Outcome.VIOLATED, tuple(f"{counts[name]:,} {name}" for name in found)
-    if of_expected.malformed:
-        why = f"{of_expected.malformed:,} records of the expected side could not be read"
+    if violated := violated_classes(counts):
+        return Outcome.VIOLATED, tuple(f"{counts[name]:,} {name}" for name in violated)
+    if expected_counts.malformed:
+        why = f"{expected_counts.malformed:,} records of the expected side could not be read"
         return Outcome.UNDECIDED, (f"{why}, so it is unknown what else was expected",)
     if missing := unjudged_reasons(counts):
         return Outcome.UNDECIDED, missing
@@ -317,12 +329,12 @@ def _outcome(
 def _other_header(text: str) -> Problem:
     """The problem of a CSV header, from the lines of Spark's message: Header, Schema, CSV file."""
     parts = (line.partition(": ") for line in text.splitlines())
-    facts = {name.strip(): value.strip() for name, _, value in parts}
+    fields = {name.strip(): value.strip() for name, _, value in parts}
     message = (
         "the CSV files of one side must name the same fields in the same order: expected "
-        f"{facts.get('Schema', 'those of the first file')}, got {facts.get('Header', 'others')}"
+        f"{fields.get('Schema', 'those of the first file')}, got {fields.get('Header', 'others')}"
     )
-    return Problem(file=facts.get("CSV file", "input"), message=message)
+    return Problem(file=fields.get("CSV file", "input"), message=message)
 
 
 @contextmanager
@@ -336,22 +348,22 @@ def _translated_errors() -> Iterator[None]:
         raise OSError(f"Spark could not read or compare: {message_line(error)}") from error
 
 
-def _input_problem(whole: str, error: Exception) -> Problem | None:
+def _input_problem(text: str, error: Exception) -> Problem | None:
     """The problem of the input that caused an error; None where the input did not cause it."""
-    if DATA_EXCEPTION in whole:
+    if DATA_EXCEPTION in text:
         message = f"an expression failed on a record ({message_line(error)}); TRY_CAST gives null"
         return Problem(file="expressions", message=message)
-    if OTHER_HEADER in whole:
-        return _other_header(whole)
-    if truncated := NOT_PARQUET.search(whole):
+    if OTHER_HEADER in text:
+        return _other_header(text)
+    if truncated := NOT_PARQUET.search(text):
         message = "it is not a complete Parquet file; is it truncated, or still being written?"
         return Problem(file=truncated[1], message=message)
-    if unsupported := UNSUPPORTED_TYPE.search(whole):
+    if unsupported := UNSUPPORTED_TYPE.search(text):
         message = (
             f"Spark cannot read a column of this type: {unsupported[1].strip()}; write another type"
         )
         return Problem(file="input", message=message)
-    if duplicate := DUPLICATE_COLUMN.search(whole):
+    if duplicate := DUPLICATE_COLUMN.search(text):
         message = (
             f"expected columns of different names, got {duplicate[1]} twice; rename one of them"
         )

@@ -71,9 +71,9 @@ class ComparisonRequest:
             "order": self.order,
             "sequence": self.actual.sequence,
         }
-        also = next((name for name, text in requested.items() if self.upsert and text), None)
-        if also is not None:
-            message = f"it leaves one record of a key, so {self.actual.place(also)} has no meaning"
+        extra = next((name for name, text in requested.items() if self.upsert and text), None)
+        if extra is not None:
+            message = f"it leaves one record of a key, so {self.actual.place(extra)} has no meaning"
             raise bad_input(self.actual.place("upsert"), f"{message}; leave one of the two out")
 
 
@@ -95,8 +95,8 @@ class DataComparison:
             "outcome": str(self.outcome),
             "counts": {name: self.counts.get(name) for name in (*COUNTS, *anomalies)},
             "findings": [
-                {"what": each.what, "where": each.where, "detail": dict(each.detail)}
-                for each in self.findings
+                {"what": finding.what, "where": finding.where, "detail": dict(finding.detail)}
+                for finding in self.findings
             ],
             "reasons": list(self.reasons),
             "notes": list(self.notes),

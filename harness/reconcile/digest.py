@@ -62,12 +62,14 @@ def digest_of(rows: DataFrame) -> Digest:
     # its bucket dirty.
     differs = f"count != 0 OR high != 0 OR low != 0 OR xor != 0 OR {RowKind.MALFORMED.name} > 0"
     dirty = F.when(F.expr(differs), F.col("bucket"))
-    whole = by_bucket.agg(
+    totals = by_bucket.agg(
         F.collect_list(dirty).alias("dirty"),
         *(F.sum(kind.name).alias(kind.name) for kind in RowKind),
     ).first()
-    assert whole is not None
-    return Digest(dirty=tuple(whole.dirty), rows={kind: whole[kind.name] or 0 for kind in RowKind})
+    assert totals is not None
+    return Digest(
+        dirty=tuple(totals.dirty), rows={kind: totals[kind.name] or 0 for kind in RowKind}
+    )
 
 
 def _is(kinds: Iterable[RowKind]) -> Column:

@@ -40,58 +40,64 @@ MAX_TEXT = 500
 
 
 def examples_of(
-    found: DataFrame, expected: DataFrame, actual: DataFrame, shape: Shape
+    anomalies: DataFrame, expected: DataFrame, actual: DataFrame, shape: Shape
 ) -> tuple[Finding, ...]:
     """Up to `MAX_EXAMPLES` findings for each class of the row diff, lowest identities first."""
-    chosen = _choose_examples(found, shape)
-    if not chosen:
+    examples = _choose_examples(anomalies, shape)
+    if not examples:
         return ()
-    expecting = replace(shape, lane=(), position=None, where=())
-    hashes = [row.hash for _, row in chosen]
-    sent = _rows_of(expected, hashes, (*shape.identity, *shape.compare), expecting)
+    expected_shape = replace(shape, lane=(), position=None, display_columns=())
+    hashes = [row.hash for _, row in examples]
+    sent = _rows_of(expected, hashes, (*shape.identity, *shape.compare), expected_shape)
     raw = (shape.raw,) if shape.raw else ()
-    seen = _rows_of(actual, hashes, (*shape.identity, *shape.compare, *shape.shown, *raw), shape)
+    received = _rows_of(
+        actual, hashes, (*shape.identity, *shape.compare, *shape.displayed_place, *raw), shape
+    )
     return tuple(
         Finding(
             what="phantom, though the send was refused"
             if name == "phantom" and row.refused
             else name,
-            where=_places(seen.get(_identity(row, shape), ()), shape),
-            detail=_detail(row, name, sent, seen, shape),
+            where=_places(received.get(_identity(row, shape), ()), shape),
+            detail=_detail(row, name, sent, received, shape),
         )
-        for name, row in chosen
+        for name, row in examples
     )
 
 
 def reordered_examples(
-    back: DataFrame, actual: DataFrame, shape: Shape, *, what: str = "reordered"
+    out_of_order: DataFrame, actual: DataFrame, shape: Shape, *, what: str = "reordered"
 ) -> tuple[Finding, ...]:
     """Up to `MAX_EXAMPLES` records that arrived after a later one, in the order of their places.
 
     The shown columns are looked up for these few records: carrying them through the sort of all
     records would cost more than the sort.
     """
-    hashed = back.withColumn("hash", hash_of(shape.identity))
-    rows = for_python(hashed.orderBy(*shape.place)).take(MAX_EXAMPLES)
-    columns = (*shape.identity, *shape.place, *shape.shown)
-    seen = _rows_of(actual, [row.hash for row in rows], columns, shape) if shape.where else {}
+    hashed = out_of_order.withColumn("hash", hash_of(shape.identity))
+    rows = with_python_types(hashed.orderBy(*shape.place)).take(MAX_EXAMPLES)
+    columns = (*shape.identity, *shape.place, *shape.displayed_place)
+    received = (
+        _rows_of(actual, [row.hash for row in rows], columns, shape)
+        if shape.display_columns
+        else {}
+    )
     return tuple(
         Finding(
             what=what,
-            where=_place_of_copy(row, seen.get(_identity(row, shape), [row]), shape),
+            where=_place_of_copy(row, received.get(_identity(row, shape), [row]), shape),
             detail=_values(row, (*shape.identity, "before")),
         )
         for row in rows
     )
 
 
-def for_python(frame: DataFrame) -> DataFrame:
+def with_python_types(frame: DataFrame) -> DataFrame:
     """A frame that Python can collect: times and bytes become text. Python has no year beyond 9999
     and no months without a day, and cannot use bytearrays as keys."""
     texts = {
         field.name: _text_of(field.name, field.dataType)
         for field in frame.schema
-        if _is_not_for_python(field.dataType)
+        if _becomes_text(field.dataType)
     }
     return frame.withColumns(texts) if texts else frame
 
@@ -103,13 +109,13 @@ def _text_of(name: str, kind: DataType) -> Column:
     return value.cast("string") if isinstance(kind, TIMES) else json_text(F.struct(value))
 
 
-def _is_not_for_python(kind: DataType) -> bool:
+def _becomes_text(kind: DataType) -> bool:
     if isinstance(kind, StructType):
-        return any(_is_not_for_python(field.dataType) for field in kind)
+        return any(_becomes_text(field.dataType) for field in kind)
     if isinstance(kind, ArrayType):
-        return _is_not_for_python(kind.elementType)
+        return _becomes_text(kind.elementType)
     if isinstance(kind, MapType):
-        return _is_not_for_python(kind.keyType) or _is_not_for_python(kind.valueType)
+        return _becomes_text(kind.keyType) or _becomes_text(kind.valueType)
     return isinstance(kind, (BinaryType, *TIMES))
 
 
@@ -122,22 +128,24 @@ def finding_at(what: str, row: Row, shape: Shape, reported: Iterable[str]) -> Fi
 
 def _place_of_copy(row: Row, copies: Iterable[Row], shape: Shape) -> str:
     """The place of that copy of a record which is at the place of `row`."""
-    same = (copy for copy in copies if all(copy[name] == row[name] for name in shape.place))
-    return next((_place(copy, shape) for copy in same), "")
+    copies_at_place = (
+        copy for copy in copies if all(copy[name] == row[name] for name in shape.place)
+    )
+    return next((_place(copy, shape) for copy in copies_at_place), "")
 
 
-def _choose_examples(found: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
+def _choose_examples(anomalies: DataFrame, shape: Shape) -> list[tuple[str, Row]]:
     """The examples as pairs (class, row of the anomaly), class by class."""
-    classes = [name for name in VIOLATIONS if name in found.columns]
-    found_classes = F.array(*(F.when(F.col(name) > 0, F.lit(name)) for name in classes))
+    classes = [name for name in VIOLATIONS if name in anomalies.columns]
+    row_classes = F.array(*(F.when(F.col(name) > 0, F.lit(name)) for name in classes))
     first = Window.partitionBy("class").orderBy(*shape.identity)
-    chosen = (
-        found.withColumn("class", F.explode(F.array_compact(found_classes)))
+    examples = (
+        anomalies.withColumn("class", F.explode(F.array_compact(row_classes)))
         .withColumn("_rank", F.row_number().over(first))
         .where(F.col("_rank") <= MAX_EXAMPLES)
         .withColumn("hash", hash_of(shape.identity))
     )
-    rows = for_python(chosen).collect()
+    rows = with_python_types(examples).collect()
     rows.sort(key=lambda row: (classes.index(row["class"]), row["_rank"]))
     return [(row["class"], row) for row in rows]
 
@@ -148,11 +156,11 @@ def _rows_of(
     """The rows of a side whose identities have these hashes, a few of each."""
     matching = side.where(hash_of(shape.identity).isin(list(hashes)))
     rows: dict[tuple[Any, ...], list[Row]] = {}
-    few = matching.select(*map(quote_name, dict.fromkeys(columns))).limit(MAX_ROWS)
-    for row in for_python(few).collect():
+    limited = matching.select(*map(quote_name, dict.fromkeys(columns))).limit(MAX_ROWS)
+    for row in with_python_types(limited).collect():
         rows.setdefault(_identity(row, shape), []).append(row)
     for copies in rows.values():
-        copies.sort(key=lambda row: [(row[n] is not None, row[n]) for n in shape.shown])
+        copies.sort(key=lambda row: [(row[n] is not None, row[n]) for n in shape.displayed_place])
         del copies[MAX_COPIES:]
     return rows
 
@@ -162,17 +170,21 @@ def _identity(row: Row, shape: Shape) -> tuple[Any, ...]:
 
 
 def _detail(
-    row: Row, name: str, sent: Mapping[Any, list[Row]], seen: Mapping[Any, list[Row]], shape: Shape
+    row: Row,
+    name: str,
+    sent: Mapping[Any, list[Row]],
+    received: Mapping[Any, list[Row]],
+    shape: Shape,
 ) -> dict[str, Any]:
     identity = _identity(row, shape)
     detail: dict[str, Any] = dict(zip(shape.identity, identity, strict=True))
     if name == "duplicated":
         detail["extra_copies"] = row.duplicated
-    detail["sent"] = [_values(each, shape.compare) for each in sent.get(identity, ())]
+    detail["sent"] = [_values(copy, shape.compare) for copy in sent.get(identity, ())]
     # An unreadable record has only nulls; its raw text explains more.
-    unread = shape.raw is not None and all(part is None for part in identity)
-    shown = (str(shape.raw),) if unread else shape.compare
-    detail["seen"] = [_values(each, shown) for each in seen.get(identity, ())]
+    unreadable = shape.raw is not None and all(part is None for part in identity)
+    columns = (str(shape.raw),) if unreadable else shape.compare
+    detail["seen"] = [_values(copy, columns) for copy in received.get(identity, ())]
     return detail
 
 
@@ -200,4 +212,4 @@ def _places(rows: Iterable[Row], shape: Shape) -> str:
 
 
 def _place(row: Row, shape: Shape) -> str:
-    return ", ".join(f"{name.removeprefix('_')} {row[name]}" for name in shape.shown)
+    return ", ".join(f"{name.removeprefix('_')} {row[name]}" for name in shape.displayed_place)

@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType
 from streamquake.harness.reconcile.reading.table import Table
 from streamquake.harness.reconcile.sql.present_times import present_time_message, present_within
 from streamquake.harness.reconcile.sql.safe_sql import safe_expression
+from streamquake.harness.reconcile.sql.sql_tree import elements
 from streamquake.topologies.problems import BadInput, bad_input, did_you_mean
 
 UNRESOLVED = "UNRESOLVED_COLUMN"
@@ -51,7 +52,7 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
     if text.count(",") > MAX_COMMAS:
         message = f"expected expressions with at most {MAX_COMMAS} commas, got {text.count(','):,}"
         raise bad_input(option, message)
-    found: list[Expression] = []
+    parsed: list[Expression] = []
     pending: list[str] = []
     for piece in text.split(","):
         pending.append(piece)
@@ -61,26 +62,26 @@ def expressions(spark: SparkSession, text: str, option: str) -> tuple[Expression
         except ParseException as error:
             rejected = error
             continue
-        found.append(_expression(tree, whole.strip(), option))
+        parsed.append(_expression(tree, whole.strip(), option))
         pending = []
     if pending:
         raise bad_input(
             option, f"`{','.join(pending).strip()}` is no expression: {message_line(rejected)}"
         )
-    return tuple(found)
+    return tuple(parsed)
 
 
-def only_expression(found: Sequence[Expression]) -> Expression:
+def only_expression(parsed: Sequence[Expression]) -> Expression:
     """The only expression of a list. Raises BadInput where there are more."""
-    if len(found) > 1:
-        raise bad_input(found[0].option, f"expected one expression, got {len(found)}")
-    return found[0]
+    if len(parsed) > 1:
+        raise bad_input(parsed[0].option, f"expected one expression, got {len(parsed)}")
+    return parsed[0]
 
 
 def _expression(tree: Any, text: str, option: str) -> Expression:
-    leaves = _elements(tree.collectLeaves())
+    leaves = elements(tree.collectLeaves())
     attributes = [leaf for leaf in leaves if _kind(leaf) == "UnresolvedAttribute"]
-    paths = tuple(tuple(map(str, _elements(leaf.nameParts()))) for leaf in attributes)
+    paths = tuple(tuple(map(str, elements(leaf.nameParts()))) for leaf in attributes)
     direct = paths[0] if _kind(tree) == "UnresolvedAttribute" else None
     return Expression(text=text, option=option, path=direct, paths=paths)
 
@@ -92,7 +93,7 @@ def type_of(expression: Expression, table: Table, side: str) -> DataType:
     """
     missing = sorted(expression.names - {*table.columns, *table.place})
     if missing:
-        raise _unknown(expression, missing[0], table, side)
+        raise _unknown_column(expression, missing[0], table, side)
     value = F.expr(expression.text)
     try:
         selected = table.frame.select(value)
@@ -101,27 +102,27 @@ def type_of(expression: Expression, table: Table, side: str) -> DataType:
     except (AnalysisException, Py4JJavaError) as error:
         condition = error.getCondition() if isinstance(error, AnalysisException) else None
         if (condition or "").startswith(UNRESOLVED):
-            raise _unknown(expression, expression.text, table, side) from error
+            raise _unknown_column(expression, expression.text, table, side) from error
         raise bad_input(
             expression.option,
             f"`{expression.text}` cannot be used on the {side} side: {message_line(error)}",
         ) from error
-    reject_changing(expression, selected)
+    reject_nondeterministic(expression, selected)
     return selected.schema[0].dataType
 
 
-def reject_changing(expression: Expression, selected: DataFrame) -> None:
+def reject_nondeterministic(expression: Expression, selected: DataFrame) -> None:
     """Raises BadInput for an expression that is no function of the record alone, such as one that
     uses a random number, a row count, the time or the user. It is the only column of `selected`."""
     # Only the expression is checked: the columns below it number rows, which Spark calls random.
-    found = selected._jdf.queryExecution().analyzed().expressions().apply(0)
+    catalyst_expression = selected._jdf.queryExecution().analyzed().expressions().apply(0)
     patterns: Any = selected.sparkSession._jvm
     current = patterns.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
-    if not found.deterministic() or found.containsPattern(current):
+    if not catalyst_expression.deterministic() or catalyst_expression.containsPattern(current):
         message = f"`{expression.text}` gives another value each time it is evaluated"
         raise bad_input(expression.option, message)
     plan = selected._jdf.queryExecution().analyzed()
-    if (present := present_within(selected.sparkSession, plan, top=True)) is not None:
+    if (present := present_within(selected.sparkSession, plan, last_step_only=True)) is not None:
         raise bad_input(expression.option, present_time_message(present))
 
 
@@ -136,7 +137,7 @@ def message_line(error: Exception) -> str:
     return next((line for line in lines if "[" in line or "Exception" in line), lines[0])
 
 
-def _unknown(expression: Expression, name: str, table: Table, side: str) -> BadInput:
+def _unknown_column(expression: Expression, name: str, table: Table, side: str) -> BadInput:
     known = did_you_mean(name, (*table.columns, *table.place))
     header = " (as the first line of a CSV file names them)" if table.origin == "csv" else ""
     return bad_input(
@@ -146,7 +147,3 @@ def _unknown(expression: Expression, name: str, table: Table, side: str) -> BadI
 
 def _kind(node: Any) -> str:
     return str(node.getClass().getSimpleName())
-
-
-def _elements(sequence: Any) -> list[Any]:
-    return [sequence.apply(index) for index in range(sequence.size())]

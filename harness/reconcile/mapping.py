@@ -42,7 +42,7 @@ EXPRESSIONS = ("key", "sequence", "value", "order", "retracts", "ack")
 
 def _joined_list(value: Any) -> Any:
     """A list of expressions joined into one text with commas."""
-    texts = isinstance(value, tuple) and value and all(isinstance(each, str) for each in value)
+    texts = isinstance(value, tuple) and value and all(isinstance(text, str) for text in value)
     return ", ".join(value) if texts else value
 
 
@@ -81,30 +81,30 @@ class MappingDocument:
 def read_mapping(path: Path, side: SideName) -> MappingDocument:
     """Read the mapping file of a side. Raises BadInput with every problem of the file."""
     document = read_document(path)
-    found, problems = parse(SideMapping, document)
-    if found is not None:
-        problems += _wrong_side_problems(found, side, document)
-        found, schema_problems = with_schemas(found, path.parent, document)
+    mapping, problems = parse(SideMapping, document)
+    if mapping is not None:
+        problems += _wrong_side_problems(mapping, side, document)
+        mapping, schema_problems = with_schemas(mapping, path.parent, document)
         problems += schema_problems
-    if problems or found is None:
+    if problems or mapping is None:
         raise BadInput(problems)
-    given = found.model_dump(exclude_none=True, include={"format", *EXPRESSIONS})
-    given |= {"upsert": UPSERT} if found.upsert else {}
+    texts = mapping.model_dump(exclude_none=True, include={"format", *EXPRESSIONS})
+    texts |= {"upsert": UPSERT} if mapping.upsert else {}
     return MappingDocument(
         texts={
-            name: GivenText(text=text, place=_place(document, name)) for name, text in given.items()
+            name: GivenText(text=text, place=_place(document, name)) for name, text in texts.items()
         },
-        schema=found.schema_given(_place(document, "schema")),
+        schema=mapping.schema_given(_place(document, "schema")),
     )
 
 
-def _wrong_side_problems(found: SideMapping, side: SideName, document: Document) -> list[Problem]:
+def _wrong_side_problems(mapping: SideMapping, side: SideName, document: Document) -> list[Problem]:
     return [
         document.problem(
             (name,), f"only the {other} side can have this, and the file is for the {side} side"
         )
         for name, other in ONE_SIDE.items()
-        if other != side and getattr(found, name) is not None
+        if other != side and getattr(mapping, name) is not None
     ]
 
 

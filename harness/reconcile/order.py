@@ -1,7 +1,7 @@
 """Order: records that arrive after one with a higher sequence, per key and lane.
 
 Phantoms have no place in any order: they are removed first (`without_phantoms`). Only dirty buckets
-can have phantoms. Only the first record of each identity counts: a later copy would look out of
+can have phantoms. Only the first record of each identity counts: a later copy would count as out of
 order, also where a record was sent twice. So where some records are out of order they are counted
 again among the `first_copies`. Where none are, removing records cannot produce any.
 """
@@ -51,5 +51,5 @@ def _ordering_columns(records: DataFrame, shape: Shape) -> DataFrame:
     """The columns that the order needs. A record without a sequence has no place in any order."""
     assert shape.sequence is not None
     names = (*shape.identity, *shape.key, shape.sequence, *shape.place)
-    whole = records.select(*dict.fromkeys(names))
-    return whole.where(F.col(shape.sequence).isNotNull())
+    ordering = records.select(*dict.fromkeys(names))
+    return ordering.where(F.col(shape.sequence).isNotNull())

@@ -24,23 +24,23 @@ def readable_finding(finding: Finding, layout: Layout) -> Finding:
 
 
 def _values(detail: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    readable_values: dict[str, Any] = {}
     for name, value in detail.items():
         if name in ("sent", "seen"):
             rows = [_values(row, layout) for row in value]
             # Where no value is compared, only the number of copies can be shown.
-            found[name] = rows if any(rows) else len(rows)
+            readable_values[name] = rows if any(rows) else len(rows)
         elif name.endswith(MISSING):
             continue
         elif detail.get(name + MISSING):
-            found[layout.titles[name]] = ABSENT
+            readable_values[layout.titles[name]] = ABSENT
         else:
-            found[layout.titles.get(name, name)] = _value(name, value, layout)
-    return found
+            readable_values[layout.titles.get(name, name)] = _value(name, value, layout)
+    return readable_values
 
 
 def _value(name: str, value: Any, layout: Layout) -> Any:
-    if name in layout.tagged:
+    if name in layout.canonical_columns:
         return display_value(value)
     if isinstance(value, float) and not isfinite(value):
         return str(value)  # JSON has no such number

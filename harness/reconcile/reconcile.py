@@ -3,7 +3,7 @@
 The digest comes first, the row diff second. The digest is a pass without a shuffle that finds the
 buckets that differ. Only their records are grouped by identity (measured on ten million records:
 nine times less work than four joins). When more than a fifth of the buckets differ, all records are
-grouped. This file knows nothing of runs: it takes two frames and a shape, and returns counts and
+grouped. This file does not depend on runs: it takes two frames and a shape, and returns counts and
 examples.
 """
 
@@ -50,7 +50,7 @@ class ReconciliationInput:
     expected: DataFrame
     actual: DataFrame
     """The final records: those that were not retracted, replaced or deleted."""
-    arrived: DataFrame
+    all_actual: DataFrame
     """All actual records."""
     shape: Shape
     buckets: int
@@ -63,9 +63,9 @@ class ReconciliationInput:
 
 
 def reconcile(
-    expected: DataFrame, actual: DataFrame, shape: Shape, *, about: int = 1_000_000
+    expected: DataFrame, actual: DataFrame, shape: Shape, *, record_estimate: int = 1_000_000
 ) -> ReconciliationResult:
-    """Compare two sides. `about` is roughly how many records are expected.
+    """Compare two sides. `record_estimate` is roughly how many records are expected.
 
     Raises pyspark's AnalysisException when a side lacks a column that the shape names.
     """
@@ -73,30 +73,35 @@ def reconcile(
         sides = ReconciliationInput(
             expected=expected,
             actual=final,
-            arrived=actual,
+            all_actual=actual,
             shape=shape,
-            buckets=buckets_for(about),
+            buckets=buckets_for(record_estimate),
         )
         return judge(sides, digest_of(sides.rows()))
 
 
-def buckets_for(about: int) -> int:
+def buckets_for(record_estimate: int) -> int:
     """The number of buckets for roughly this many expected records."""
-    return MANY_BUCKETS if about > MANY_RECORDS else BUCKETS
+    return MANY_BUCKETS if record_estimate > MANY_RECORDS else BUCKETS
 
 
 def judge(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
     """The counts and examples of two sides whose digest is known."""
     sides = _drop_unreadable(sides)
-    found = _judge_base_classes(sides, digest)
-    also = {
-        name: anomaly_classes[name]().judge(sides.expected, sides.arrived, sides.shape)
+    base_result = _judge_base_classes(sides, digest)
+    further_counts = {
+        name: anomaly_classes[name]().judge(sides.expected, sides.all_actual, sides.shape)
         for name in sides.shape.extra_classes
     }
-    more = {name: None if counted is None else counted.count for name, counted in also.items()}
-    examples = (finding for counted in also.values() if counted for finding in counted.findings)
+    further_class_counts = {
+        name: None if counted is None else counted.count for name, counted in further_counts.items()
+    }
+    examples = (
+        finding for counted in further_counts.values() if counted for finding in counted.findings
+    )
     return ReconciliationResult(
-        counts={**found.counts, **more}, findings=(*found.findings, *examples)
+        counts={**base_result.counts, **further_class_counts},
+        findings=(*base_result.findings, *examples),
     )
 
 
@@ -116,30 +121,36 @@ def _judge_dirty_buckets(
     shape = sides.shape
     with (
         _dirty_records(sides, digest) as (dirty, clean),
-        persisted(all_anomalies(dirty.expected, dirty.actual, shape)) as found,
+        persisted(all_anomalies(dirty.expected, dirty.actual, shape)) as anomalies,
     ):
-        sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
+        sums = anomalies.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
         assert sums is not None
         arrived = digest.count(RowKind.UNKNOWN) - sums.unknown_absent
         counts = {**counts, **sums.asDict(), "unknown_arrived": arrived, "reordered": None}
-        findings = examples_of(found, dirty.expected, dirty.actual, shape)
+        findings = examples_of(anomalies, dirty.expected, dirty.actual, shape)
         if not ordered:
             return ReconciliationResult(counts=counts, findings=findings)
-        real = dirty.actual
+        sent_records = dirty.actual
         if sums.phantom:
-            real = without_phantoms(real, found.where("phantom > 0"), shape)
-        ordered_records = real if clean is None else clean.select(*real.columns).unionByName(real)
+            sent_records = without_phantoms(sent_records, anomalies.where("phantom > 0"), shape)
+        ordered_records = (
+            sent_records
+            if clean is None
+            else clean.select(*sent_records.columns).unionByName(sent_records)
+        )
         reordered, order_findings = _judge_order(ordered_records, sides)
         return ReconciliationResult(
             counts={**counts, "reordered": reordered}, findings=(*findings, *order_findings)
         )
 
 
-def missing_or_repeated(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
+def missing_or_repeated_records(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
     """All lost and all duplicated records, not only examples: one row per identity, with the number
     of `lost` records and of extra copies, `duplicated`."""
-    found = all_anomalies(expected, actual, shape)
-    return found.where("lost > 0 OR duplicated > 0").select(*shape.identity, "lost", "duplicated")
+    anomalies = all_anomalies(expected, actual, shape)
+    return anomalies.where("lost > 0 OR duplicated > 0").select(
+        *shape.identity, "lost", "duplicated"
+    )
 
 
 def all_anomalies(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
@@ -149,14 +160,14 @@ def all_anomalies(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataF
 
 def _drop_unreadable(sides: ReconciliationInput) -> ReconciliationInput:
     """Both sides without the unreadable records, which are only counted."""
-    if sides.shape.unread is None:
+    if sides.shape.unreadable is None:
         return sides
-    readable = ~F.col(sides.shape.unread)
+    readable = ~F.col(sides.shape.unreadable)
     return replace(
         sides,
         expected=sides.expected.where(readable),
         actual=sides.actual.where(readable),
-        arrived=sides.arrived.where(readable),
+        all_actual=sides.all_actual.where(readable),
     )
 
 
@@ -205,6 +216,8 @@ def _judge_order(
     with persisted(records_out_of_order(actual, sides.shape)) as suspected:
         if suspected.isEmpty():
             return 0, ()
-    with persisted(records_out_of_order(first_copies(actual, sides.shape), sides.shape)) as back:
-        count = back.count()
-        return count, reordered_examples(back, sides.actual, sides.shape) if count else ()
+    with persisted(
+        records_out_of_order(first_copies(actual, sides.shape), sides.shape)
+    ) as out_of_order:
+        count = out_of_order.count()
+        return count, reordered_examples(out_of_order, sides.actual, sides.shape) if count else ()

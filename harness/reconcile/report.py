@@ -38,25 +38,27 @@ NOT_JUDGED = {
 }
 
 
-def print_comparison(found: DataComparison, json_file: Path | None, again: str) -> None:
+def print_comparison(comparison: DataComparison, json_file: Path | None, command: str) -> None:
     """Print the outcome, the counts, some examples, and what to do next."""
-    parts: list[RenderableType] = [_headline(found), Text(""), _counts(found), Text("")]
-    parts += [Text(line) for line in _examples(found.findings)]
-    parts += [Text(f"note: {note}", style="yellow") for note in found.notes]
-    parts.append(Text(_next_step(found, json_file, again)))
+    parts: list[RenderableType] = [_headline(comparison), Text(""), _counts(comparison), Text("")]
+    parts += [Text(line) for line in _examples(comparison.findings)]
+    parts += [Text(f"note: {note}", style="yellow") for note in comparison.notes]
+    parts.append(Text(_next_step(comparison, json_file, command)))
     make_console().print(Group(*parts), soft_wrap=True)
 
 
-def _headline(found: DataComparison) -> Text:
-    style = f"bold {STYLES[found.outcome]}"
-    return Text.assemble((str(found.outcome).upper(), style), f"  {'; '.join(found.reasons)}")
+def _headline(comparison: DataComparison) -> Text:
+    style = f"bold {STYLES[comparison.outcome]}"
+    return Text.assemble(
+        (str(comparison.outcome).upper(), style), f"  {'; '.join(comparison.reasons)}"
+    )
 
 
-def _counts(found: DataComparison) -> Table:
+def _counts(comparison: DataComparison) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    also = [name for name in anomalies if name in found.counts]
-    for name in (*COUNTS, *also):
-        count = found.counts[name]
+    further_classes = [name for name in anomalies if name in comparison.counts]
+    for name in (*COUNTS, *further_classes):
+        count = comparison.counts[name]
         shown = "–" if count is None else f"{count:,}"
         meaning = _not_judged(name) if count is None else _meaning(name)
         table.add_row(name, Text(shown, justify="right"), meaning)
@@ -64,12 +66,12 @@ def _counts(found: DataComparison) -> Table:
 
 
 def _meaning(name: str) -> str:
-    return anomalies[name].means if name in anomalies else MEANINGS[name]
+    return anomalies[name].meaning if name in anomalies else MEANINGS[name]
 
 
 def _not_judged(name: str) -> str:
     if name in anomalies:
-        return f"not judged: it needs {anomalies[name].needs}"
+        return f"not judged: it needs {anomalies[name].requirement}"
     return NOT_JUDGED.get(name, MEANINGS[name])
 
 
@@ -77,7 +79,7 @@ def _examples(findings: Iterable[Finding]) -> list[str]:
     by_class: dict[str, list[Finding]] = {}
     for finding in findings:
         by_class.setdefault(finding.what, []).append(finding)
-    lines = [_example_line(each) for of_class in by_class.values() for each in of_class[:MAX_SHOWN]]
+    lines = [_example_line(item) for of_class in by_class.values() for item in of_class[:MAX_SHOWN]]
     return [*lines, ""] if lines else []
 
 
@@ -89,7 +91,7 @@ def _example_line(finding: Finding) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_value(each)}" for name, each in value.items())
+        return ", ".join(f"{name} {_value(item)}" for name, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "; ".join(map(_value, value))
     if isinstance(value, str):
@@ -97,9 +99,9 @@ def _value(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def _next_step(found: DataComparison, json_file: Path | None, again: str) -> str:
+def _next_step(comparison: DataComparison, json_file: Path | None, command: str) -> str:
     if json_file is not None:
         return f"all examples: {json_file}"
-    if found.outcome == Outcome.HELD:
-        return f"again: {again}"
-    return f"next: {again} --json FILE stores all examples; inspect the first places named above"
+    if comparison.outcome == Outcome.HELD:
+        return f"again: {command}"
+    return f"next: {command} --json FILE stores all examples; inspect the first places named above"

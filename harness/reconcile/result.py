@@ -16,7 +16,7 @@ VIOLATIONS = ("lost", "duplicated", "phantom", "changed", "reordered")
 - **phantom**: present but never sent, or its send certainly failed
 - **changed**: sent records with at least one copy that differs in a compared column
 - **reordered**: records whose sequence is lower than that of the record just before them in the
-  same key and lane, after extra copies and phantoms are taken out
+  same key and lane, after extra copies and phantoms are removed
 """
 
 
@@ -44,7 +44,7 @@ def violated_classes(counts: Mapping[str, int | None]) -> tuple[str, ...]:
 def unjudged_reasons(counts: Mapping[str, int | None]) -> tuple[str, ...]:
     """A message for each requested class that could not be judged."""
     return tuple(
-        f"{name} was requested and could not be judged: it needs {anomalies[name].needs}"
+        f"{name} was requested and could not be judged: it needs {anomalies[name].requirement}"
         for name in anomalies
         if name in counts and counts[name] is None
     )
@@ -63,11 +63,6 @@ class ReconciliationResult:
 
     counts: Mapping[str, int | None]
     findings: tuple[Finding, ...] = field(default=())
-
-    @property
-    def violated(self) -> tuple[str, ...]:
-        """The violated classes, in their fixed order."""
-        return violated_classes(self.counts)
 
     @property
     def empty(self) -> bool:

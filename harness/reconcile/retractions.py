@@ -26,7 +26,9 @@ def unmatched_records(actual: DataFrame, shape: Shape) -> DataFrame:
     same_kind = Window.partitionBy(
         *shape.identity, *map(quote_name, shape.compare), malformed, retracts
     )
-    last_first = same_kind.orderBy(*(F.desc(name) for name in (*shape.place, *shape.shown)))
+    last_first = same_kind.orderBy(
+        *(F.desc(name) for name in (*shape.place, *shape.displayed_place))
+    )
     balance = F.sum(F.when(retracts, -1).otherwise(1)).over(equal)
     surplus = F.when(retracts, -balance).otherwise(balance)
     marked = actual.withColumns({"_copy": F.row_number().over(last_first), "_surplus": surplus})
@@ -41,5 +43,5 @@ def is_retraction(shape: Shape) -> Column:
 
 def is_malformed(shape: Shape) -> Column:
     """Whether a record could not be read."""
-    marks = (F.col(name) for name in (shape.unread, shape.malformed) if name is not None)
+    marks = (F.col(name) for name in (shape.unreadable, shape.malformed) if name is not None)
     return reduce(or_, marks, F.lit(False))

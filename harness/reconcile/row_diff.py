@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.row_hashes import ACTUAL_KINDS, VALUE, RowKind
 from streamquake.harness.reconcile.shape import Shape
 
-_UNREAD = "_unread"
+_UNREADABLE = "_unread"
 CLASSES = ("lost", "duplicated", "phantom", "changed", "unknown_absent")
 
 
@@ -23,7 +23,7 @@ def count_anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
     Several sends of one identity are several records; each may have one copy.
     """
     # An unreadable record is no record of nulls, although its columns are null.
-    groups = [*shape.identity, _UNREAD]
+    groups = [*shape.identity, _UNREADABLE]
     values = [f"{VALUE}{number}" for number in range(len(shape.compare))]
     counters = {
         "ok": _count(RowKind.OK),
@@ -32,18 +32,18 @@ def count_anomalies(rows: DataFrame, shape: Shape) -> DataFrame:
         "present": _count(*ACTUAL_KINDS),
     }
     by_value = (
-        rows.withColumn(_UNREAD, F.col("what") == RowKind.MALFORMED.value)
+        rows.withColumn(_UNREADABLE, F.col("what") == RowKind.MALFORMED.value)
         .repartition(*groups)
         .groupBy(*groups, *values)
         .agg(*(count.alias(name) for name, count in counters.items()))
         .withColumn("surplus", F.expr("greatest(0, present - ok - unknown)"))
-        .withColumn("alien", F.expr("IF(ok + unknown = 0, present, 0)"))
-        .withColumn("short", F.expr("greatest(0, ok - present)"))
+        .withColumn("never_sent", F.expr("IF(ok + unknown = 0, present, 0)"))
+        .withColumn("shortfall", F.expr("greatest(0, ok - present)"))
     )
-    account = by_value.groupBy(*groups).agg(
-        *(F.sum(name).alias(name) for name in (*counters, "surplus", "alien", "short"))
+    by_identity = by_value.groupBy(*groups).agg(
+        *(F.sum(name).alias(name) for name in (*counters, "surplus", "never_sent", "shortfall"))
     )
-    return account.select(
+    return by_identity.select(
         *shape.identity,
         F.expr("greatest(0, ok - present)").alias("lost"),
         F.expr("IF(ok + unknown > 0, greatest(0, present - ok - unknown), 0)").alias("duplicated"),
@@ -60,9 +60,9 @@ def _count(*kinds: RowKind) -> Column:
 
 _CHANGED = """
     CASE WHEN ok + unknown = 0 THEN 0
-         WHEN alien > 0 THEN 1
+         WHEN never_sent > 0 THEN 1
          WHEN surplus > greatest(0, present - ok - unknown) THEN 1
-         WHEN short > greatest(0, ok - present) THEN 1
+         WHEN shortfall > greatest(0, ok - present) THEN 1
          ELSE 0 END
 """
 """1 where a copy has a value that was never sent, or where several sends have one identity and the

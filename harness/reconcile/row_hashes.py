@@ -45,7 +45,7 @@ class RowKind(IntEnum):
     """Expected side: the result of the send is unknown."""
     FAILED = 2
     """Expected side: the send failed."""
-    UNREAD_EXPECTED = 3
+    UNREADABLE_EXPECTED = 3
     """Expected side: unreadable; it is counted, and compared with nothing."""
     UNKNOWN_STATUS = 4
     """Expected side: the status is not one of the known ones."""
@@ -55,7 +55,7 @@ class RowKind(IntEnum):
     """Actual side: unreadable; it counts as a phantom."""
     UNPLACED = 7
     """Actual side: it has no place in the order."""
-    UNREAD_ACTUAL = 8
+    UNREADABLE_ACTUAL = 8
     """Actual side: unreadable; it is counted, and compared with nothing."""
 
 
@@ -138,7 +138,7 @@ def _with_lengths(texts: Sequence[Column]) -> Iterator[Column]:
 def _expected_kind(shape: Shape) -> Column:
     status = F.col(shape.status) if shape.status else F.lit(ACKNOWLEDGED)
     return (
-        F.when(_flag(shape.unread), RowKind.UNREAD_EXPECTED.value)
+        F.when(_flag(shape.unreadable), RowKind.UNREADABLE_EXPECTED.value)
         .when(status == ACKNOWLEDGED, RowKind.OK.value)
         .when(status == UNKNOWN, RowKind.UNKNOWN.value)
         .when(status == FAILED, RowKind.FAILED.value)
@@ -148,7 +148,7 @@ def _expected_kind(shape: Shape) -> Column:
 
 def _actual_kind(shape: Shape) -> Column:
     return (
-        F.when(_flag(shape.unread), RowKind.UNREAD_ACTUAL.value)
+        F.when(_flag(shape.unreadable), RowKind.UNREADABLE_ACTUAL.value)
         .when(_flag(shape.malformed), RowKind.MALFORMED.value)
         .when(_flag(shape.unplaced), RowKind.UNPLACED.value)
         .otherwise(RowKind.PRESENT.value)

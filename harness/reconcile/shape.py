@@ -28,7 +28,7 @@ class Shape:
     """Actual side: the place of a record within its lane, in ascending order."""
     malformed: str | None = None
     """Actual side: true for a record that could not be read; it counts as phantom."""
-    unread: str | None = None
+    unreadable: str | None = None
     """Either side: true for a record that could not be read; it is counted, and not compared."""
     unplaced: str | None = None
     """Actual side: true for a record that has no place in the order."""
@@ -47,7 +47,7 @@ class Shape:
     """Actual side: true for a record that deletes its identity. Where this column is given, the
     last record of an identity replaces the earlier ones (`upserts.py`)."""
 
-    where: tuple[str, ...] = ()
+    display_columns: tuple[str, ...] = ()
     """Actual side: the columns shown as the place of a record, if not lane and position."""
 
     @property
@@ -62,9 +62,9 @@ class Shape:
         return tuple(dict.fromkeys((*self.also, *((UNMATCHED,) if self.retracts else ()))))
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def displayed_place(self) -> tuple[str, ...]:
         """The columns that show the place of an actual record."""
-        return self.where or self.place
+        return self.display_columns or self.place
 
     @property
     def place(self) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class SparkMasterError(StreamquakeError, ConnectionError):
         super().__init__(
             f"{master}: {message}; inspect its log. It needs the same release of Spark as here, "
             f"{importlib.metadata.version('pyspark')}, a worker with enough memory (`--conf "
-            "spark.executor.memory=512m`), and a way back to this machine (`--conf "
+            "spark.executor.memory=512m`), and a route to this machine (`--conf "
             "spark.driver.host=ADDRESS`)"
         )
 
@@ -151,9 +151,9 @@ def _start_on_master(master: str, start: Callable[[], SparkSession]) -> SparkSes
     try:
         session = start()
         await_executor(session, SystemClock())
-    except NotReadyInTime as missing:
+    except NotReadyInTime as error:
         stop_spark(session)
-        raise SparkMasterError(master, str(missing)) from missing
+        raise SparkMasterError(master, str(error)) from error
     except Py4JError as error:
         raise SparkMasterError(master, "it did not accept the application") from error
     return session
@@ -172,7 +172,8 @@ def await_executor(session: SparkSession, clock: Clock) -> None:
 
 def _start(conf: SparkConf, folder: Path) -> SparkSession:
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        # They also write each raised error to the standard error, as JSON with its stack trace.
+        # These loggers also write each raised error to the standard error, as JSON with its stack
+        # trace.
         PySparkLogger.getLogger(name).disabled = True
     log = folder / "jvm.log"
     before = signal.getsignal(signal.SIGINT)
@@ -214,7 +215,7 @@ class SparkInBackground:
         jars: Callable[[], Sequence[Path]] = spark_jars,
         start: Callable[[str, Sequence[Path]], SparkSession] = spark_session,
     ) -> None:
-        self._open: Callable[[], SparkSession] = lambda: start(master, jars())
+        self._start_session: Callable[[], SparkSession] = lambda: start(master, jars())
         self._session: SparkSession | None = None
         self._error: Exception | None = None
         self._thread: threading.Thread | None = None
@@ -244,6 +245,6 @@ class SparkInBackground:
 
     def _run(self) -> None:
         try:
-            self._session = self._open()
+            self._session = self._start_session()
         except Exception as error:  # noqa: BLE001 - raised again by get()
             self._error = error

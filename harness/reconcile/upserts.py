@@ -18,7 +18,7 @@ from streamquake.harness.reconcile.shape import Shape
 
 def deletes_without_key(deletes: Column, identity: Iterable[Column]) -> Column:
     """Whether a record deletes but has no key, so that it cannot be judged."""
-    return deletes & F.isnull(F.coalesce(*(each.cast("string") for each in identity)))
+    return deletes & F.isnull(F.coalesce(*(key.cast("string") for key in identity)))
 
 
 def last_versions(actual: DataFrame, shape: Shape) -> DataFrame:
@@ -30,5 +30,5 @@ def last_versions(actual: DataFrame, shape: Shape) -> DataFrame:
         F.desc(shape.position)
     )
     marked = actual.withColumn("_rank", F.row_number().over(last_first))
-    remains = (F.col("_rank") == 1) & ~F.col(shape.deletes)
-    return marked.where(malformed | remains).drop("_rank")
+    is_last = (F.col("_rank") == 1) & ~F.col(shape.deletes)
+    return marked.where(malformed | is_last).drop("_rank")

@@ -32,11 +32,11 @@ def collect_outputs(
     """
     for name, output in experiment.promise.outputs.items():
         into = StoredOutput(path=folder.data / name)
-        recorded_format = output.reported(f"outputs.{name}.schema")
+        declared_format = output.to_format(f"outputs.{name}.schema")
         if output.kafka is not None:
-            _read_topic(cluster, experiment, spark, output.kafka, into, recorded_format)
+            _read_topic(cluster, experiment, spark, output.kafka, into, declared_format)
         else:
-            _read_folder(cluster, experiment, spark, str(output.hdfs), into, recorded_format)
+            _read_folder(cluster, experiment, spark, str(output.hdfs), into, declared_format)
     if experiment.job is not None and _has_unknown_sends(folder):
         (topic,) = experiment.workload.topics()
         into = StoredOutput(path=folder.data / INPUT_FOLDER)
@@ -49,7 +49,7 @@ def _read_topic(
     spark: SparkSession,
     topic: str,
     into: StoredOutput,
-    recorded_format: Format | None = None,
+    declared_format: Format | None = None,
 ) -> None:
     service = _service(experiment, "kafka")
     read_topic(
@@ -61,7 +61,7 @@ def _read_topic(
         into=into,
         starts=cluster.run.begins.get(topic, {}),
         began_ms=cluster.clock.epoch_ms() - cluster.clock.now_ns() // 1_000_000,
-        reported=recorded_format,
+        declared_format=declared_format,
     )
 
 
@@ -71,7 +71,7 @@ def _read_folder(
     spark: SparkSession,
     path: str,
     into: StoredOutput,
-    recorded_format: Format | None,
+    declared_format: Format | None,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="streamquake-") as folder:
         fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(folder))

@@ -79,7 +79,7 @@ def run_selftest(
 
 def _reconciliation_judge(plan: Plan) -> Judge:
     def judge(expected: DataFrame, actual: DataFrame, shape: Shape) -> ReconciliationResult:
-        return reconcile(expected, actual, shape, about=plan.records)
+        return reconcile(expected, actual, shape, record_estimate=plan.records)
 
     return judge
 

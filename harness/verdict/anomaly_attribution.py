@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import INPUT_FOLDER
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.reconcile.examples import for_python
+from streamquake.harness.reconcile.examples import with_python_types
 from streamquake.harness.reconcile.identity_join import same_values
 from streamquake.harness.reconcile.order import first_copies, records_out_of_order, without_phantoms
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -177,7 +177,7 @@ def _explained(
     def key(what: str, values: Any) -> tuple[str, ...]:
         return (what.partition(",")[0], *(str(values[name]) for name in shape.identity))
 
-    rows = for_python(rows)
+    rows = with_python_types(rows)
     names = sorted({"\0".join(key(f.what, f.detail)) for f in findings})
     message = F.concat_ws(
         "\0",

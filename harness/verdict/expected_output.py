@@ -31,7 +31,7 @@ from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sql.safe_sql import safe_query
 from streamquake.harness.reconcile.upserts import deletes_without_key
-from streamquake.harness.reconcile.values.promised import comparable
+from streamquake.harness.reconcile.values.promised import with_canonical_texts
 from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 
 STATUS = "status"
@@ -139,7 +139,12 @@ def reconciled(
     actual, shape = actual_of(case, name, output, expected)
     # Reading a record costs more than comparing it, and it is looked at three times at least.
     with persisted(actual):
-        return reconcile(comparable(expected), actual, shape, about=sends(case, "acknowledged"))
+        return reconcile(
+            with_canonical_texts(expected),
+            actual,
+            shape,
+            record_estimate=sends(case, "acknowledged"),
+        )
 
 
 @contextmanager
@@ -152,7 +157,7 @@ def anomalous(
     with (
         persisted(actual),
         final_records(actual, shape) as stands,
-        persisted(all_anomalies(comparable(expected), stands, shape)) as found,
+        persisted(all_anomalies(with_canonical_texts(expected), stands, shape)) as found,
     ):
         yield OutputAnomalies(found=found, actual=stands, shape=shape)
 

@@ -25,7 +25,7 @@ def counts_without_evidence(anomaly: Anomaly) -> Iterator[str]:
     records: Any = UnreadableRecords()
     counted = anomaly.judge(records, records, Shape(identity=("key",)))
     if counted is not None:
-        yield f"it counts {counted.count} without {anomaly.needs}"
+        yield f"it counts {counted.count} without {anomaly.requirement}"
 
 
 def violations(kind: type[Anomaly]) -> list[str]:
@@ -44,8 +44,8 @@ def test_an_anomaly_fulfils_the_contract(name: str) -> None:
 
 class IncompleteAnomaly(Anomaly):
     name: ClassVar[str] = "lost"
-    means: ClassVar[str] = ""
-    needs: ClassVar[str] = "nothing"
+    meaning: ClassVar[str] = ""
+    requirement: ClassVar[str] = "nothing"
 
     def judge(self, expected: Any, actual: Any, shape: Shape) -> AnomalyCount:
         return AnomalyCount(count=0)
@@ -55,6 +55,6 @@ def test_every_violation_of_the_contract_is_detected() -> None:
     assert violations(IncompleteAnomaly) == [
         "IncompleteAnomaly has no docstring of its own, so `list` shows nothing",
         "it counts 0 without nothing",
-        "`means` or `needs` is empty",
+        "`meaning` or `requirement` is empty",
         "lost is always judged",
     ]

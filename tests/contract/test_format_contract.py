@@ -38,7 +38,7 @@ def contradictory_claims(kind: type[Format]) -> Iterator[str]:
         yield "`in_topics` and `values` disagree"
     if kind.takes_schema != (kind.check_schema is not Format.check_schema):
         yield "`takes_schema` and `check_schema` disagree"
-    if (kind.numbers_schemas or kind.takes_message) and not kind.takes_schema:
+    if (kind.has_schema_ids or kind.takes_message) and not kind.takes_schema:
         yield "it takes no schema to number, or to name a message of"
 
 

@@ -118,7 +118,9 @@ def _counted(
         final_records(*actual_of(other, name, of_other, expected)) as second,
     ):
         readable = first.where(~F.col(MALFORMED))
-        counts = reconcile(readable, second, shape, about=sends(one, "acknowledged")).counts
+        counts = reconcile(
+            readable, second, shape, record_estimate=sends(one, "acknowledged")
+        ).counts
         malformed = first.where(MALFORMED).count()
     return OutputDifference(
         output=name,

@@ -1,4 +1,4 @@
-"""`gap`: numbers that no record of a key has, between two that records have."""
+"""`gap`: sequence numbers that are missing between two records of a key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, DecimalType, IntegralType, StructType
 
 from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
+from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, with_python_types
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.reports.record.outcome import Finding
 
@@ -21,8 +21,8 @@ class Gap(Anomaly):
     """Numbers that are missing in the sequence of a key, on the actual side alone."""
 
     name: ClassVar[str] = "gap"
-    means: ClassVar[str] = "numbers missing between two of a key"
-    needs: ClassVar[str] = "a sequence of whole numbers"
+    meaning: ClassVar[str] = "sequence numbers missing between two records of a key"
+    requirement: ClassVar[str] = "a sequence of whole numbers"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         if shape.sequence is None:
@@ -38,9 +38,9 @@ class Gap(Anomaly):
         with persisted(jumps.where("absent > 0")) as jumps:
             row = jumps.agg(F.coalesce(F.sum("absent"), F.lit(0)).alias("numbers")).first()
             assert row is not None
-            lowest = for_python(jumps.orderBy(*shape.key, "after"))
+            lowest = with_python_types(jumps.orderBy(*shape.key, "after"))
             first = lowest.take(MAX_EXAMPLES) if row.numbers else []
-            findings = (finding_at(self.name, each, shape, ()) for each in first)
+            findings = (finding_at(self.name, row, shape, ()) for row in first)
             return AnomalyCount(
                 count=int(row.numbers), findings=tuple(map(_with_jump, findings, first))
             )

@@ -1,4 +1,4 @@
-"""`regression`: the sequence of a key goes back, for any reason."""
+"""`regression`: the sequence of a key decreases, for any reason."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ class Regression(Anomaly):
     the actual side alone. Unlike for `reordered`, copies and phantoms count too."""
 
     name: ClassVar[str] = "regression"
-    means: ClassVar[str] = "the sequence of a key goes back, counting copies and phantoms too"
-    needs: ClassVar[str] = "a sequence, and an order of all records (--order, or a topic)"
+    meaning: ClassVar[str] = "the sequence of a key decreases; copies and phantoms count too"
+    requirement: ClassVar[str] = "a sequence, and an order of all records (--order, or a topic)"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         if not shape.judges_order:
             return None
         if shape.unplaced is not None and not actual.where(shape.unplaced).isEmpty():
             return None
-        with persisted(records_out_of_order(actual, shape)) as back:
-            count = back.count()
-            findings = reordered_examples(back, actual, shape, what=self.name) if count else ()
+        with persisted(records_out_of_order(actual, shape)) as out_of_order:
+            count = out_of_order.count()
+            findings = (
+                reordered_examples(out_of_order, actual, shape, what=self.name) if count else ()
+            )
             return AnomalyCount(count=count, findings=findings)

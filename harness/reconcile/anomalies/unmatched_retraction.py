@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
+from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, with_python_types
 from streamquake.harness.reconcile.retractions import is_retraction, unmatched_records
 from streamquake.harness.reconcile.shape import UNMATCHED, Shape
 
@@ -21,15 +21,15 @@ class UnmatchedRetraction(Anomaly):
     """
 
     name: ClassVar[str] = UNMATCHED
-    means: ClassVar[str] = "retracts a row that was not inserted, or not so often"
-    needs: ClassVar[str] = "a condition for retractions (--retracts)"
+    meaning: ClassVar[str] = "retracts a row more often than it was inserted"
+    requirement: ClassVar[str] = "a condition for retractions (--retracts)"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         if shape.retracts is None:
             return None
         with persisted(unmatched_records(actual, shape).where(is_retraction(shape))) as rows:
-            lowest = rows.orderBy(*shape.identity, *shape.shown)
-            first = for_python(lowest).take(MAX_EXAMPLES)
+            lowest = rows.orderBy(*shape.identity, *shape.displayed_place)
+            first = with_python_types(lowest).take(MAX_EXAMPLES)
             return AnomalyCount(
                 count=rows.count(),
                 findings=tuple(finding_at(self.name, row, shape, shape.compare) for row in first),

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, for_python
+from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, with_python_types
 from streamquake.harness.reconcile.identity_join import same_values
 from streamquake.harness.reconcile.shape import Shape
 
@@ -23,17 +23,17 @@ class WrongPartition(Anomaly):
     the expected side if that is a topic, else on the actual side (the lowest number of several)."""
 
     name: ClassVar[str] = "wrong_partition"
-    means: ClassVar[str] = "in another partition than the key's home"
-    needs: ClassVar[str] = "a topic as the actual side"
+    meaning: ClassVar[str] = "in another partition than the key's home"
+    requirement: ClassVar[str] = "a topic as the actual side"
 
     def judge(self, expected: DataFrame, actual: DataFrame, shape: Shape) -> AnomalyCount | None:
         if shape.partition is None or not shape.key:
             return None
-        of_expected = shape.expected_partition
+        expected_partition = shape.expected_partition
         homes = (
             _homes(actual, shape.key, shape.partition)
-            if of_expected is None
-            else _homes(expected, shape.key, of_expected)
+            if expected_partition is None
+            else _homes(expected, shape.key, expected_partition)
         )
         readable = actual if shape.malformed is None else actual.where(f"NOT {shape.malformed}")
         with_home = (
@@ -43,11 +43,11 @@ class WrongPartition(Anomaly):
         )
         with persisted(with_home.where(F.col(shape.partition) != F.col(HOME))) as misplaced:
             count = misplaced.count()
-            lowest = misplaced.orderBy(*shape.identity, *shape.shown)
-            first = for_python(lowest).take(MAX_EXAMPLES)
+            lowest = misplaced.orderBy(*shape.identity, *shape.displayed_place)
+            first = with_python_types(lowest).take(MAX_EXAMPLES)
             return AnomalyCount(
                 count=count,
-                findings=tuple(finding_at(self.name, each, shape, (HOME,)) for each in first),
+                findings=tuple(finding_at(self.name, row, shape, (HOME,)) for row in first),
             )
 
 

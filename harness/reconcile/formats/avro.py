@@ -1,8 +1,8 @@
 """Avro: files that contain their schema, and values of a topic with a given schema.
 
-Values may have the header of Confluent's wire format: a zero, then the number of the schema in four
-bytes. One schema reads all values of a topic, or each number has its own. All values become records
-of the schema with the highest number, by the schema resolution of Avro.
+Values may have the header of Confluent's wire format: a zero, then the schema ID in four bytes. One
+schema reads all values of a topic, or each ID has its own. All values become records of the schema
+with the highest ID, by the schema resolution of Avro.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from streamquake.cluster.images.build import host_jars
 from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
 from streamquake.harness.reconcile.reading.format import Format, formats
 from streamquake.harness.reconcile.reading.partitions import Partitions
-from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table, all_readable
+from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table, mark_all_readable
 from streamquake.topologies.problems import BadInput, bad_input
 
 HEADER_BYTES = 5
 DECODED_MARK = "__read"
 """A field with a default that is added to every schema. A decoded value has it; a value that Spark
 could not decode is a record of nulls without it."""
-_BODY, _NUMBER, _HAS_HEADER = "__body", "__number", "__framed"
-MAX_NUMBERS = 8
+_BODY, _SCHEMA_ID, _HAS_HEADER = "__body", "__number", "__framed"
+MAX_IDS = 8
 
 
 @formats.register
@@ -37,7 +37,7 @@ class Avro(Format):
     extensions: ClassVar[tuple[str, ...]] = (".avro",)
     in_topics: ClassVar[bool] = True
     takes_schema: ClassVar[bool] = True
-    numbers_schemas: ClassVar[bool] = True
+    has_schema_ids: ClassVar[bool] = True
 
     def check_schema(self) -> None:
         self._records()
@@ -62,7 +62,7 @@ class Avro(Format):
         else:
             reader = reader.option("avroSchema", json.dumps(_newest(self._records())))
         rows = reader.load(list(paths))
-        frame = all_readable(with_place(rows))
+        frame = mark_all_readable(with_place(rows))
         return Table(frame=frame, columns=tuple(rows.columns), place=FILE_PLACE, costly=True)
 
     def values(
@@ -74,17 +74,17 @@ class Avro(Format):
         lane: tuple[str, ...],
         position: str,
     ) -> Table:
-        header = self.needed_schema().header
+        header = self.required_schema().header
         records = self._records()
         _add_jars(raw.sparkSession)
-        framed = raw.select("value", *place, *_frame_columns(bool(header)))
+        framed = raw.select("value", *place, *_header_columns(bool(header)))
         if header:
-            self._reject_other_numbers(framed, records)
-        read = framed.withColumn("it", _decoded(records))
+            self._reject_unknown_ids(framed, records)
+        decoded_rows = framed.withColumn("it", _decoded_record(records))
         # A value that is null is a tombstone: a record without fields.
         malformed = F.isnotnull("value") & ~(F.col(_HAS_HEADER) & F.isnotnull(f"it.{DECODED_MARK}"))
         fields = tuple(field["name"] for field in _newest(records)["fields"])
-        marked = read.withColumn(MALFORMED, malformed)
+        marked = decoded_rows.withColumn(MALFORMED, malformed)
         frame = marked.select(
             *(F.when(~F.col(MALFORMED), F.col("it").getField(name)).alias(name) for name in fields),
             *place,
@@ -96,27 +96,32 @@ class Avro(Format):
         )
 
     def _records(self) -> dict[str, Any]:
-        """The schemas by their numbers. Raises BadInput for a schema that is not of a record."""
+        """The schemas by their IDs. Raises BadInput for a schema that is not of a record."""
         assert self.schema is not None
         return {
-            number: _record(text, self.schema.place) for number, text in self.schema.texts.items()
+            schema_id: _record(text, self.schema.place)
+            for schema_id, text in self.schema.texts.items()
         }
 
-    def _reject_other_numbers(self, framed: DataFrame, records: Mapping[str, Any]) -> None:
-        """Raises BadInput for values whose header has an unknown number of a schema."""
+    def _reject_unknown_ids(self, framed: DataFrame, records: Mapping[str, Any]) -> None:
+        """Raises BadInput for values whose header has an unknown schema ID."""
         assert self.schema is not None
-        numbers = framed.where(_HAS_HEADER).groupBy(_NUMBER).agg(F.count(F.lit(1)).alias("values"))
-        found = {str(row[_NUMBER]): row["values"] for row in numbers.orderBy(_NUMBER).collect()}
-        unknown = [number for number in found if number not in records]
-        if not unknown or (len(found) == 1 and set(records) == {""}):
+        id_counts = (
+            framed.where(_HAS_HEADER).groupBy(_SCHEMA_ID).agg(F.count(F.lit(1)).alias("values"))
+        )
+        values_by_id = {
+            str(row[_SCHEMA_ID]): row["values"] for row in id_counts.orderBy(_SCHEMA_ID).collect()
+        }
+        unknown = [schema_id for schema_id in values_by_id if schema_id not in records]
+        if not unknown or (len(values_by_id) == 1 and set(records) == {""}):
             return
         shown = ", ".join(
-            f"{number} ({found[number]:,} values)" for number in unknown[:MAX_NUMBERS]
+            f"{schema_id} ({values_by_id[schema_id]:,} values)" for schema_id in unknown[:MAX_IDS]
         )
-        message = f"the headers have unknown numbers of schemas: {shown}"
+        message = f"the headers have unknown schema IDs: {shown}"
         raise bad_input(
             self.schema.place,
-            f"{message}; name the schema of each number: `schema: {{{unknown[0]}: FILE}}`",
+            f"{message}; name the schema of each ID: `schema: {{{unknown[0]}: FILE}}`",
         )
 
 
@@ -131,43 +136,43 @@ def _record(text: str, place: str) -> Any:
 
 
 def _newest(records: Mapping[str, Any]) -> Any:
-    return records[max(records, key=lambda number: int(number or 0))]
+    return records[max(records, key=lambda schema_id: int(schema_id or 0))]
 
 
-def _frame_columns(header: bool) -> list[Column]:
-    """The columns of a value: its bytes without the header, the number in the header, and whether
-    it has a header."""
+def _header_columns(header: bool) -> list[Column]:
+    """The columns of a value: its bytes without the header, the schema ID in the header, and
+    whether it has a header."""
     if not header:
         return [
             F.col("value").alias(_BODY),
-            F.lit(None).cast("long").alias(_NUMBER),
+            F.lit(None).cast("long").alias(_SCHEMA_ID),
             F.lit(True).alias(_HAS_HEADER),
         ]
-    number = F.conv(F.hex(F.expr("substring(value, 2, 4)")), 16, 10).cast("long")
+    schema_id = F.conv(F.hex(F.expr("substring(value, 2, 4)")), 16, 10).cast("long")
     has_header = (F.length("value") >= HEADER_BYTES) & F.startswith(F.hex("value"), F.lit("00"))
     body = F.expr(f"substring(value, {HEADER_BYTES + 1})")
     return [
         body.alias(_BODY),
-        number.alias(_NUMBER),
+        schema_id.alias(_SCHEMA_ID),
         F.coalesce(has_header, F.lit(False)).alias(_HAS_HEADER),
     ]
 
 
-def _decoded(records: Mapping[str, Any]) -> Column:
-    """A value as a record of the newest schema, decoded by the schema of its number."""
+def _decoded_record(records: Mapping[str, Any]) -> Column:
+    """A value as a record of the newest schema, decoded by the schema of its ID."""
     newest = _newest(records)
     mark = {"name": DECODED_MARK, "type": "boolean", "default": True}
     reader = _literal(json.dumps({**newest, "fields": [*newest["fields"], mark]}))
     decoded = {
-        number: F.expr(
+        schema_id: F.expr(
             f"from_avro({_BODY}, {_literal(json.dumps(schema))}, "
             f"map('mode', 'PERMISSIVE', 'avroSchema', {reader}))"
         )
-        for number, schema in records.items()
+        for schema_id, schema in records.items()
     }
     if set(decoded) == {""}:
         return decoded[""]
-    return F.coalesce(*(F.when(F.col(_NUMBER) == int(n), value) for n, value in decoded.items()))
+    return F.coalesce(*(F.when(F.col(_SCHEMA_ID) == int(n), value) for n, value in decoded.items()))
 
 
 def _literal(text: str) -> str:
@@ -183,7 +188,7 @@ def _add_jars(spark: SparkSession) -> None:
 
 def _reject_several_schemas(spark: SparkSession, paths: Sequence[str]) -> None:
     """Raises BadInput for files with different schemas: Spark reads all files by the schema of one
-    file, and would drop further fields of the others."""
+    file, and would drop other fields of the other files."""
     first = None
     for path in paths if len(paths) > 1 else ():
         schema = spark.read.format("avro").option("ignoreExtension", True).load(path).schema

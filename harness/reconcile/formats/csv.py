@@ -43,7 +43,7 @@ class Csv(Format):
 
     @classmethod
     def fits(cls, head: bytes) -> bool:
-        return False  # any text may be CSV; only the file's name or the user can say so
+        return False  # any text may be CSV; only the file's name or the user identifies it
 
     def read(
         self,
@@ -70,7 +70,7 @@ class Csv(Format):
             "multiLine": _has_multiline_fields(spark, paths),
         }
         # Spark would remove the field of a partition folder; CSV fields are read by position.
-        folders = partitions.without(fields)
+        folders = partitions.without_conflicts(fields)
         reader = spark.read.options(**options, **folders.options)
         rows = reader.schema(schema).csv(list(paths))
         frame = with_place(rows).withColumn(MALFORMED, F.col(RAW).isNotNull())
@@ -83,9 +83,9 @@ def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
     first = spark.read.text(list(paths[:1])).where("trim(value) != ''").first()
     fields = tuple(next(csv.reader([first.value]))) if first else ()
     if not fields or len(set(fields)) < len(fields):
-        wording = f"got {', '.join(fields)}" if fields else "the file is empty"
+        actual = f"got {', '.join(fields)}" if fields else "the file is empty"
         message = (
-            f"expected a first line with a name for each field, no name twice; {wording}; "
+            f"expected a first line with a name for each field, no name twice; {actual}; "
             "give the file such a line"
         )
         raise BadInput([Problem(file=paths[0], message=message)])
@@ -97,30 +97,30 @@ def _has_multiline_fields(spark: SparkSession, paths: Sequence[str]) -> bool:
     that are not UTF-8, lines of control characters, and blanks after a closing quote."""
     path = F.col("_metadata.file_path")
     blank = F.when(F.col("value").rlike(CONTROL_LINE), path)
-    odd = F.expr("(length(value) - length(replace(value, '\"', ''))) % 2 = 1")
-    other = F.when(~F.expr("is_valid_utf8(value)"), path)
+    unbalanced = F.expr("(length(value) - length(replace(value, '\"', ''))) % 2 = 1")
+    not_utf8 = F.when(~F.expr("is_valid_utf8(value)"), path)
     row = spark.read.text(list(paths)).agg(
-        F.count_if(odd).alias("odd"),
-        F.min(other).alias("other"),
+        F.count_if(unbalanced).alias("unbalanced"),
+        F.min(not_utf8).alias("not_utf8"),
         F.min(blank).alias("blank"),
         F.min(F.when(_has_trimmed_blanks(within=False), path)).alias("trimmed"),
         F.min(F.when(_has_trimmed_blanks(within=True), path)).alias("trimmed_within"),
     )
     files = row.first()
     assert files is not None
-    if files.other is not None:
+    if files.not_utf8 is not None:
         message = (
             "expected text in UTF-8, got something else; convert it, such as with iconv -t UTF-8"
         )
-        raise bad_input(files.other, message)
+        raise bad_input(files.not_utf8, message)
     if files.blank is not None:
         message = "a line of control characters alone would be read as a blank one; quote them"
         raise bad_input(files.blank, message)
     # Where quotes span lines, any line may begin within quotes.
-    if trimmed := files.trimmed or (files.odd and files.trimmed_within):
+    if trimmed := files.trimmed or (files.unbalanced and files.trimmed_within):
         message = "blanks between a closing quote and the next comma would be dropped; remove them"
         raise bad_input(trimmed, message)
-    return bool(files.odd)
+    return bool(files.unbalanced)
 
 
 def _has_trimmed_blanks(*, within: bool) -> Column:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.harness.reconcile.json.json_record import not_blank
 from streamquake.harness.reconcile.json.json_table import json_table
-from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
+from streamquake.harness.reconcile.reading.files import FILE_PLACE, text_lines
 from streamquake.harness.reconcile.reading.format import Format, formats
 from streamquake.harness.reconcile.reading.partitions import Partitions
 from streamquake.harness.reconcile.reading.table import Table
@@ -34,10 +34,9 @@ class Json(Format):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        folders = partitions.without(("value",))
-        text = spark.read.options(**folders.options).text(list(paths))
-        lines = with_place(text).where(not_blank(text["value"]))
-        return json_table(lines, (*FILE_PLACE, *folders.names), names)
+        lines, folder_names = text_lines(spark, paths, partitions)
+        records = lines.where(not_blank(lines["value"]))
+        return json_table(records, (*FILE_PLACE, *folder_names), names)
 
     def values(
         self,

@@ -16,20 +16,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
 from streamquake.harness.reconcile.reading.format import Format, formats
 from streamquake.harness.reconcile.reading.parquet_schema import (
-    footer,
+    footer_schema,
     read_without_metadata,
     widened_schema,
 )
 from streamquake.harness.reconcile.reading.partitions import Partitions
-from streamquake.harness.reconcile.reading.table import Table, all_readable
+from streamquake.harness.reconcile.reading.table import Table, mark_all_readable
 from streamquake.topologies.problems import BadInput, Problem
 
 NANOSECONDS = "TIMESTAMP(NANOS"
 """Parquet's name of timestamps in nanoseconds (LogicalTypeAnnotation)."""
-OTHER_TYPES = "Failed to merge incompatible data types"
+INCOMPATIBLE_TYPES = "Failed to merge incompatible data types"
 """Spark's message where files have one column with several types."""
 
 
@@ -39,7 +40,7 @@ class Parquet(Format):
 
     name: ClassVar[str] = "parquet"
     extensions: ClassVar[tuple[str, ...]] = (".parquet",)
-    bytes_each: ClassVar[int] = 15
+    bytes_per_record: ClassVar[int] = 15
 
     @classmethod
     def fits(cls, head: bytes) -> bool:
@@ -54,20 +55,16 @@ class Parquet(Format):
     ) -> Table:
         rows = _rows(spark, paths, partitions)
         fields = tuple(name for name in rows.columns if name not in FILE_PLACE)
-        whole = with_place(rows.select(*map(_quoted, fields)), numbered=True)
-        whole_numbers = {each.name for each in whole.schema if each.dataType == LongType()}
-        nanos = sorted(_nanosecond_columns(spark, paths, names & whole_numbers))
-        whole = whole.withColumns(
+        frame = with_place(rows.select(*map(quote_name, fields)), numbered=True)
+        long_columns = {field.name for field in frame.schema if field.dataType == LongType()}
+        nanos = sorted(_nanosecond_columns(spark, paths, names & long_columns))
+        frame = frame.withColumns(
             {
-                n: F.timestamp_micros(F.expr(f"{_quoted(n)} div 1000"))
-                for n in _whole_microseconds(whole, nanos)
+                n: F.timestamp_micros(F.expr(f"{quote_name(n)} div 1000"))
+                for n in _whole_microseconds(frame, nanos)
             }
         )
-        return Table(frame=all_readable(whole), columns=fields, place=FILE_PLACE)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+        return Table(frame=mark_all_readable(frame), columns=fields, place=FILE_PLACE)
 
 
 def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> DataFrame:
@@ -76,7 +73,7 @@ def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> 
         # Without the merge, Spark reads all files by the columns of one file.
         return read_without_metadata(reader.option("mergeSchema", "true"), paths)
     except (PySparkException, Py4JJavaError) as error:
-        if OTHER_TYPES not in str(error):
+        if INCOMPATIBLE_TYPES not in str(error):
             raise
         return reader.schema(widened_schema(spark, paths)).parquet(*paths)
 
@@ -84,25 +81,25 @@ def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> 
 def _nanosecond_columns(spark: SparkSession, paths: Sequence[str], names: Set[str]) -> set[str]:
     """Those of `names` that are timestamps in nanoseconds, by the footers. Raises BadInput where
     one file has timestamps and another has numbers, since Spark reads both as numbers."""
-    found: dict[str, bool] = {}
-    seen: set[str] = set()
+    is_nanos: dict[str, bool] = {}
+    schemas: set[str] = set()
     for path in paths if names else ():
-        with footer(spark, path) as message:
-            if (schema := str(message)) in seen:
+        with footer_schema(spark, path) as message:
+            if (schema := str(message)) in schemas:
                 continue
-            seen.add(schema)
+            schemas.add(schema)
             columns = {c.getName(): str(c.getLogicalTypeAnnotation()) for c in message.getFields()}
         for name in sorted(names & set(columns)):
             nanos = NANOSECONDS in columns[name]
-            if found.setdefault(name, nanos) != nanos:
+            if is_nanos.setdefault(name, nanos) != nanos:
                 types = f"one column, `{name}`, with timestamps of nanoseconds and with numbers"
                 text = f"the Parquet files of one side have {types}; write it with one type"
                 raise BadInput([Problem(file=path, message=text)])
-    return {name for name, nanos in found.items() if nanos}
+    return {name for name, nanos in is_nanos.items() if nanos}
 
 
 def _whole_microseconds(frame: DataFrame, names: Iterable[str]) -> list[str]:
     """Those of `names` whose values are all whole microseconds."""
-    parts = [F.count_if(F.expr(f"{_quoted(name)} % 1000 != 0")).alias(name) for name in names]
+    parts = [F.count_if(F.expr(f"{quote_name(name)} % 1000 != 0")).alias(name) for name in names]
     row = frame.agg(*parts).first() if parts else None
     return [name for name, count in row.asDict().items() if not count] if row else []

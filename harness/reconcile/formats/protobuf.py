@@ -3,9 +3,8 @@
     protoc --include_imports --descriptor_set_out=order.desc order.proto
 
 Spark's connector for Protobuf is a separate jar, so protarrow decodes messages to Arrow in Python.
-The header of Confluent's wire format is a zero, the number of the schema in four bytes, and the
-path of the message in its file. One schema reads the values of all numbers, by the compatibility
-rules of Protobuf.
+The header of Confluent's wire format is a zero, the schema ID in four bytes, and the path of the
+message in its file. One schema reads the values of all IDs, by the compatibility rules of Protobuf.
 
 An enum is its number, uint64 a decimal, a Timestamp a struct like any message. A missing field
 without presence is its default; a missing optional field is null.
@@ -76,11 +75,11 @@ class Protobuf(Format):
     ) -> Table:
         message = self._message()
         kind = from_arrow_type(message.arrow_type).simpleString()
-        framed = bool(self.needed_schema().header)
+        framed = bool(self.required_schema().header)
         # The stubs require the kind of function, which Spark derives from its annotations.
         decode = arrow_udf(decoder(message, framed=framed), kind)  # type: ignore[call-overload]
-        read = raw.select("value", *place, decode("value").alias("it"))
-        marked = read.withColumn(MALFORMED, F.isnotnull("value") & F.isnull("it"))
+        decoded_rows = raw.select("value", *place, decode("value").alias("it"))
+        marked = decoded_rows.withColumn(MALFORMED, F.isnotnull("value") & F.isnull("it"))
         fields = tuple(field.name for field in message.arrow_type)
         frame = marked.select(
             "it.*", *place, MALFORMED, F.when(F.col(MALFORMED), F.hex("value")).alias(RAW)
@@ -91,7 +90,7 @@ class Protobuf(Format):
 
     def _message(self) -> ProtobufMessage:
         """The message of the schema. Raises BadInput for descriptors that cannot be used."""
-        schema = self.needed_schema()
+        schema = self.required_schema()
         try:
             return protobuf_message(base64.b64decode(schema.texts[""]), schema.message)
         except ValueError as error:

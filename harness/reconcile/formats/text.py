@@ -12,7 +12,7 @@ from typing import ClassVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.reading.files import FILE_PLACE, with_place
+from streamquake.harness.reconcile.reading.files import FILE_PLACE, text_lines
 from streamquake.harness.reconcile.reading.format import Format, formats
 from streamquake.harness.reconcile.reading.partitions import Partitions
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
@@ -24,7 +24,7 @@ class Text(Format):
 
     name: ClassVar[str] = "text"
     extensions: ClassVar[tuple[str, ...]] = ()
-    bytes_each: ClassVar[int] = 10
+    bytes_per_record: ClassVar[int] = 10
     in_topics: ClassVar[bool] = True
 
     @classmethod
@@ -38,9 +38,8 @@ class Text(Format):
         names: frozenset[str],
         partitions: Partitions,
     ) -> Table:
-        folders = partitions.without(("value",))
-        text = spark.read.options(**folders.options).text(list(paths))
-        return _table(with_place(text).where("value != ''"), (*FILE_PLACE, *folders.names))
+        lines, folder_names = text_lines(spark, paths, partitions)
+        return _table(lines.where("value != ''"), (*FILE_PLACE, *folder_names))
 
     def values(
         self,

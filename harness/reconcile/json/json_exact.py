@@ -1,8 +1,8 @@
 """Parses one JSON record by RFC 8259, and writes it again so that Spark reads it exactly.
 
 A variant holds whole numbers and fractions of 38 digits exactly. It reads every other numeral, such
-as one with an exponent, as floating point. So each numeral is written out where 38 digits suffice,
-and otherwise left as floating point only where that is exactly the same number.
+as one with an exponent, as floating point. So each numeral is written in full where 38 digits
+suffice. Otherwise it stays floating point, and only where that is exactly the same number.
 
 A line that is not exactly one object is malformed: two objects, anything but white space after one,
 a name twice in an object, NaN, comments, single quotes, half of a surrogate pair, bytes that are no
@@ -45,36 +45,40 @@ def exact_record(line: bytes, names: Collection[str]) -> str | None:
         if not isinstance(record, dict):
             return None
         requested = {name: value for name, value in record.items() if name in names}
-        return _serialized(requested, _numeral)
+        return _serialize(requested, _numeral)
     except (ValueError, RecursionError):
         return None
 
 
 def exact_value(text: str) -> str:
     """JSON that Spark wrote, with its numbers in the form of `exact_record`."""
-    return _serialized(_decoder.decode(text), _numeral_of_spark)
+    return _serialize(_decoder.decode(text), _numeral_of_spark)
 
 
 def record_rewriter(names: Collection[str]) -> Callable[[pa.Array], pa.Array]:
     """`exact_record` for a batch of lines in bytes; null for null."""
 
     def rewrite(lines: pa.Array) -> pa.Array:
-        found = (None if line is None else exact_record(line, names) for line in lines.to_pylist())
-        return pa.array(found, pa.string())
+        rewritten = (
+            None if line is None else exact_record(line, names) for line in lines.to_pylist()
+        )
+        return pa.array(rewritten, pa.string())
 
     return rewrite
 
 
 def rewrite_values(texts: pa.Array) -> pa.Array:
     """`exact_value` for a batch of texts; null for null."""
-    found = (None if text is None else exact_value(text) for text in texts.to_pylist())
-    return pa.array(found, pa.string())
+    rewritten = (None if text is None else exact_value(text) for text in texts.to_pylist())
+    return pa.array(rewritten, pa.string())
 
 
 def rewrite_floating(texts: pa.Array) -> pa.Array:
     """Texts of `nested.py`, with each floating-point value in the form of the other numbers."""
-    found = (None if text is None else _FLOATING.sub(_floating, text) for text in texts.to_pylist())
-    return pa.array(found, pa.string())
+    rewritten = (
+        None if text is None else _FLOATING.sub(_floating, text) for text in texts.to_pylist()
+    )
+    return pa.array(rewritten, pa.string())
 
 
 def shortest_numerals(values: pa.Array) -> pa.Array:
@@ -107,11 +111,11 @@ def _round_to_32_bits(value: float) -> float | None:
         return None
 
 
-def _floating(found: re.Match[str]) -> str:
-    value: float | None = float(found[2])
-    if found[1] == "e":
-        value = _round_to_32_bits(float(found[2]))
-    text = _shortest(value) if found[1] == "f" else _shortest_of_32_bits(value)
+def _floating(match: re.Match[str]) -> str:
+    value: float | None = float(match[2])
+    if match[1] == "e":
+        value = _round_to_32_bits(float(match[2]))
+    text = _shortest(value) if match[1] == "f" else _shortest_of_32_bits(value)
     if value is None or not isfinite(value):
         return f'"n:{text}"'
     sign, digits, power = Decimal(str(text)).as_tuple()
@@ -126,33 +130,33 @@ def _floating(found: re.Match[str]) -> str:
     return f'"n:{number}"'
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
         raise ValueError("a name is used twice")
     return record
 
 
-def _no_number(word: str) -> NoReturn:
+def _reject_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=_unique,
+    object_pairs_hook=_unique_names,
     parse_float=WrittenNumber,
     parse_int=WrittenNumber,
-    parse_constant=_no_number,
+    parse_constant=_reject_constant,
 )
 
 
-def _serialized(value: Any, numeral: Callable[[str], str]) -> str:
+def _serialize(value: Any, numeral: Callable[[str], str]) -> str:
     if isinstance(value, WrittenNumber):
         return numeral(value)
     if isinstance(value, dict):
-        fields = (f"{_text(name)}:{_serialized(each, numeral)}" for name, each in value.items())
+        fields = (f"{_text(name)}:{_serialize(field, numeral)}" for name, field in value.items())
         return f"{{{','.join(fields)}}}"
     if isinstance(value, list):
-        return f"[{','.join(_serialized(each, numeral) for each in value)}]"
+        return f"[{','.join(_serialize(each, numeral) for each in value)}]"
     return _text(value)
 
 
@@ -165,9 +169,9 @@ def _numeral(text: str) -> str:
     number = _decimal(text)
     if (written := _plain_numeral(number)) is not None:
         return written
-    near = float(text)
-    if isfinite(near) and Decimal(repr(near)) == number:
-        return repr(near)
+    nearest = float(text)
+    if isfinite(nearest) and Decimal(repr(nearest)) == number:
+        return repr(nearest)
     raise ValueError(f"{text} has no exact value")
 
 

@@ -44,17 +44,19 @@ def guess_types(lines: JsonLines, names: Iterable[str]) -> dict[str, str]:
     """Field -> the probable type of all its values, for fields whose first values have one type."""
     if len(lines.first) < MIN_SAMPLE:
         return {}
-    first = map(_parsed, lines.first[:MIN_SAMPLE])
-    records = [each for each in first if each is not None]
+    first = map(_parse_record, lines.first[:MIN_SAMPLE])
+    records = [record for record in first if record is not None]
     known = set().union(*lines.variants)
     kinds = {
-        name: _kind([record.get(name) for record in records]) for name in names if name in known
+        name: _common_kind([record.get(name) for record in records])
+        for name in names
+        if name in known
     }
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
 def read_with_types(
-    rows: DataFrame,
+    lines_frame: DataFrame,
     lines: JsonLines,
     place: tuple[str, ...],
     cells: Mapping[str, str],
@@ -66,23 +68,27 @@ def read_with_types(
     schema = StructType([*fields, StructField(UNCERTAIN, StringType())])
     options = {"columnNameOfCorruptRecord": UNCERTAIN, **STRICT}
     plain = lines.plain(F.col("value"), kinds)
-    read = F.from_json(F.when(plain, F.col("value")), schema, options)
-    parsed = rows.select("value", *map(quote_name, place), read.alias("it"), plain.alias("plain"))
+    record = F.from_json(F.when(plain, F.col("value")), schema, options)
+    parsed = lines_frame.select(
+        "value", *map(quote_name, place), record.alias("it"), plain.alias("plain")
+    )
     field = F.col("it").getField
     # A whole number of 19 digits may be too large.
-    proofs = [
+    conditions = [
         F.col("plain"),
         F.isnull(field(UNCERTAIN)),
         *(F.isnotnull(field(name)) for name in kinds),
     ]
-    uncertain = ~F.coalesce(reduce(and_, proofs), F.lit(False))
+    uncertain = ~F.coalesce(reduce(and_, conditions), F.lit(False))
     values = (field(name).alias(cell) for name, cell in cells.items())
-    found = parsed.select(*values, *map(quote_name, place), "value", uncertain.alias(UNCERTAIN))
+    rows_with_mark = parsed.select(
+        *values, *map(quote_name, place), "value", uncertain.alias(UNCERTAIN)
+    )
     text = F.when(F.col(UNCERTAIN), F.col("value")).alias(TEXT)
-    return found.select(*cells.values(), *map(quote_name, place), UNCERTAIN, text)
+    return rows_with_mark.select(*cells.values(), *map(quote_name, place), UNCERTAIN, text)
 
 
-def _parsed(line: str | None) -> dict[str, object] | None:
+def _parse_record(line: str | None) -> dict[str, object] | None:
     try:
         record = json.loads(line or "")
     except (ValueError, RecursionError):
@@ -90,7 +96,7 @@ def _parsed(line: str | None) -> dict[str, object] | None:
     return record if isinstance(record, dict) else None
 
 
-def _kind(values: list[object]) -> str | None:
+def _common_kind(values: list[object]) -> str | None:
     kinds = {_kind_of(value) for value in values}
     return kinds.pop() if len(kinds) == 1 else None
 

@@ -65,16 +65,18 @@ class JsonLines:
         variants = [names for names in self.variants if kinds.keys() <= set(names)]
         if not variants:
             return F.lit(False)
-        one = "|".join(_object(names, kinds) for names in variants)
-        pattern = rf"\A{_SPACE}(?:{one}){_SPACE}\z"
+        record = "|".join(_object(names, kinds) for names in variants)
+        pattern = rf"\A{_SPACE}(?:{record}){_SPACE}\z"
         return F.coalesce(value.rlike(pattern) & F.is_valid_utf8(value), F.lit(False))
 
 
 def sample_lines(lines: DataFrame) -> JsonLines:
     """The form of some lines, whose text is in `value`."""
     first = tuple(row.value for row in lines.select("value").take(SAMPLE_SIZE))
-    seen = Counter(names for names in map(_names, first) if names)
-    return JsonLines(first=first, variants=tuple(names for names, _ in seen.most_common(VARIANTS)))
+    name_counts = Counter(names for names in map(_names, first) if names)
+    return JsonLines(
+        first=first, variants=tuple(names for names, _ in name_counts.most_common(VARIANTS))
+    )
 
 
 def record_of(value: Column, lines: JsonLines, names: Iterable[str]) -> Column:
@@ -135,5 +137,5 @@ def _names(line: str | None) -> tuple[str, ...] | None:
     if not isinstance(pairs, tuple) or not (line or "").lstrip().startswith("{"):
         return None
     names = tuple(name for name, _ in pairs)
-    known = len(set(names)) == len(names) and all(map(PLAIN_NAME.fullmatch, names))
-    return names if known and len(names) <= MAX_NAMES else None
+    matchable = len(set(names)) == len(names) and all(map(PLAIN_NAME.fullmatch, names))
+    return names if matchable and len(names) <= MAX_NAMES else None

@@ -35,7 +35,7 @@ from streamquake.harness.reconcile.reading.table import (
     MALFORMED,
     RAW,
     Table,
-    all_readable,
+    mark_all_readable,
     reject_reserved,
 )
 
@@ -57,19 +57,21 @@ def json_table(
 ) -> Table:
     """The table of `lines`, which have the columns `value` and `place`. A null value (a tombstone)
     is a record without fields."""
-    wanted = sorted(set(names) - set(place))
-    reject_reserved(wanted)
-    cells = {name: f"{_CELL}{number}" for number, name in enumerate(wanted)}
+    requested = sorted(set(names) - set(place))
+    reject_reserved(requested)
+    cells = {name: f"{_CELL}{number}" for number, name in enumerate(requested)}
     sample = sample_lines(lines)
-    kinds = guess_types(sample, wanted)
+    kinds = guess_types(sample, requested)
     rows = _parse_with_guess(lines, sample, place, cells, kinds) if kinds else None
     if rows is None:
         kinds = {}
         # Persisted, since the types must be known before the comparison starts.
-        parsed_rows = _parsed(lines, sample, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
-        rows = _Rows(frame=parsed_rows, persisted=(parsed_rows,), costly=True)
-    others = {name: cells[name] for name in wanted if name not in kinds}
-    survey = _survey(rows.frame, others) if others or not kinds else _FieldSurvey()
+        parsed_rows = _parse_lines(lines, sample, place, cells).persist(
+            StorageLevel.MEMORY_AND_DISK
+        )
+        rows = _Rows(frame=parsed_rows, persisted_frames=(parsed_rows,), costly=True)
+    variant_cells = {name: cells[name] for name in requested if name not in kinds}
+    survey = _survey(rows.frame, variant_cells) if variant_cells or not kinds else _FieldSurvey()
     typed = {name: F.col(cells[name]) for name in kinds}
     typed |= {name: _cast_field(cells[name], kind) for name, kind in survey.kinds.items()}
     columns = tuple(sorted(typed)) if len(typed) == len(cells) else _fields(lines, place)
@@ -83,7 +85,7 @@ def json_table(
         variants={name: cells[name] for name in survey.kinds},
         missing={name: cells[name] + _MISSING for name in kinds},
         all_unreadable=not kinds and not survey.readable,
-        persisted=rows.persisted,
+        persisted_frames=rows.persisted_frames,
         # A cast of a variant costs as much as its parsing, and every pass would repeat it.
         costly=rows.costly or bool(survey.kinds),
     )
@@ -94,7 +96,7 @@ class _Rows:
     """Records with a cell for each field, a variant unless its type was guessed."""
 
     frame: DataFrame
-    persisted: tuple[DataFrame, ...]
+    persisted_frames: tuple[DataFrame, ...]
     costly: bool
 
 
@@ -107,14 +109,14 @@ class _FieldSurvey:
 
 
 def _survey(rows: DataFrame, cells: Mapping[str, str]) -> _FieldSurvey:
-    seen = rows.agg(
+    surveyed = rows.agg(
         F.count_if(~F.col(MALFORMED)).alias("readable"),
         *(F.expr(f"schema_of_variant_agg({cell})").alias(f"type{cell}") for cell in cells.values()),
         *(F.count(cell).alias(cell) for cell in cells.values()),
     ).first()
-    assert seen is not None
-    kinds = {name: seen[f"type{cell}"] for name, cell in cells.items() if seen[cell]}
-    return _FieldSurvey(readable=seen.readable, kinds=kinds)
+    assert surveyed is not None
+    kinds = {name: surveyed[f"type{cell}"] for name, cell in cells.items() if surveyed[cell]}
+    return _FieldSurvey(readable=surveyed.readable, kinds=kinds)
 
 
 def _parse_with_guess(
@@ -133,15 +135,15 @@ def _parse_with_guess(
     ).first()
     assert count is not None
     missing = {cells[name] + _MISSING: F.lit(False) for name in kinds}
-    certain = all_readable(
+    certain = mark_all_readable(
         parsed_rows.where(~F.col(UNCERTAIN)).drop(UNCERTAIN, TEXT).withColumns(missing)
     )
     if not count.uncertain:
-        return _Rows(frame=certain, persisted=(parsed_rows,), costly=False)
+        return _Rows(frame=certain, persisted_frames=(parsed_rows,), costly=False)
     uncertain = parsed_rows.where(UNCERTAIN).select(
         F.col(TEXT).alias("value"), *map(quote_name, place)
     )
-    rest = _parsed(uncertain, sample, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
+    rest = _parse_lines(uncertain, sample, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
     actual_kinds = _survey(rest, {name: cells[name] for name in kinds}).kinds
     if any(kind not in (kinds[name].upper(), "VOID") for name, kind in actual_kinds.items()):
         parsed_rows.unpersist()
@@ -149,15 +151,15 @@ def _parse_with_guess(
         return None
     typed = {cells[name] + _MISSING: F.isnull(cells[name]) for name in kinds}
     typed |= {cells[name]: F.col(cells[name]).cast(kind) for name, kind in kinds.items()}
-    whole = certain.unionByName(rest.withColumns(typed))
+    records = certain.unionByName(rest.withColumns(typed))
     return _Rows(
-        frame=whole,
-        persisted=(parsed_rows, rest),
+        frame=records,
+        persisted_frames=(parsed_rows, rest),
         costly=count.uncertain > count.lines * MANY_UNCERTAIN,
     )
 
 
-def _parsed(
+def _parse_lines(
     lines: DataFrame, sample: JsonLines, place: tuple[str, ...], cells: Mapping[str, str]
 ) -> DataFrame:
     fields = [StructField(name, VariantType()) for name in cells]
@@ -191,6 +193,6 @@ def _cast_field(cell: str, kind: str) -> Column:
 
 def _fields(lines: DataFrame, place: tuple[str, ...]) -> tuple[str, ...]:
     """The fields of the first records, for a message."""
-    keys = F.explode(F.expr("json_object_keys(value)"))
-    found = lines.select("value").limit(FIELDS_SAMPLE).select(keys.alias("field")).distinct()
-    return tuple(sorted(row.field for row in found.collect() if row.field not in place))
+    name_column = F.explode(F.expr("json_object_keys(value)"))
+    names = lines.select("value").limit(FIELDS_SAMPLE).select(name_column.alias("field")).distinct()
+    return tuple(sorted(row.field for row in names.collect() if row.field not in place))

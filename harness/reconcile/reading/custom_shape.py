@@ -19,10 +19,11 @@ from streamquake.harness.reconcile.expressions import (
     Expression,
     expressions,
     only_expression,
-    reject_changing,
+    reject_nondeterministic,
 )
 from streamquake.harness.reconcile.identity_join import quote_name
-from streamquake.harness.reconcile.values.promised import NESTED, whole
+from streamquake.harness.reconcile.values.nested import nested_text
+from streamquake.harness.reconcile.values.promised import NESTED
 from streamquake.topologies.problems import bad_input
 
 Tree = dict[str, "DataType | Tree | None"]
@@ -40,36 +41,47 @@ class CustomShape:
     """The columns that expressions may read beside fields."""
 
     def columns(
-        self, frame: DataFrame, like: DataFrame, within: str | None = None
+        self, frame: DataFrame, promised_frame: DataFrame, within: str | None = None
     ) -> dict[str, Column]:
         """The columns, over a frame that has the fields. Fields that are only named are `within` a
         struct, where one is given. Raises BadInput for a column whose type differs from that in
-        `like`."""
-        found = {}
+        `promised_frame`."""
+        columns_by_name = {}
         for name, expression in self.values.items():
             if expression is None or _is_field(expression, self.place):
                 value = _column_at(_path(name, expression), within)
             else:
                 value = F.expr(expression.text)
                 selected = frame.select(value)
-                reject_changing(expression, selected)
-                _reject_other_type(selected.schema[0].dataType, name, expression, like)
-                kind = like.schema[name].dataType
-                value = whole(value, kind) if isinstance(kind, NESTED) else value
-            found[name] = value
-        return found
+                reject_nondeterministic(expression, selected)
+                _reject_other_type(selected.schema[0].dataType, name, expression, promised_frame)
+                kind = promised_frame.schema[name].dataType
+                value = nested_text(value, kind) if isinstance(kind, NESTED) else value
+            columns_by_name[name] = value
+        return columns_by_name
 
 
 def custom_shape(
-    like: DataFrame, columns: Sequence[str], how: Mapping[str, str], place: Collection[str]
+    promised_frame: DataFrame,
+    columns: Sequence[str],
+    column_expressions: Mapping[str, str],
+    place: Collection[str],
 ) -> CustomShape:
-    """The shape of records for `columns`. `how` has the expression of some columns; `place` has the
-    columns that expressions may read beside fields. Raises BadInput for a conflict of fields."""
-    values = {name: _expression(like, name, how[name]) if name in how else None for name in columns}
+    """The shape of records for `columns`, with their types in `promised_frame`.
+    `column_expressions` has the expression of some columns; `place` has the columns that
+    expressions may read beside fields. Raises BadInput for a conflict of fields."""
+    values = {
+        name: _expression(promised_frame, name, column_expressions[name])
+        if name in column_expressions
+        else None
+        for name in columns
+    }
     tree: Tree = {}
     for name, expression in values.items():
         if expression is None or _is_field(expression, place):
-            _add_field(tree, _path(name, expression), like.schema[name].dataType, expression)
+            _add_field(
+                tree, _path(name, expression), promised_frame.schema[name].dataType, expression
+            )
     for expression in values.values():
         for path in expression.paths if expression is not None and not expression.path else ():
             if path[0] not in place:
@@ -92,8 +104,8 @@ def _column_at(path: tuple[str, ...], within: str | None) -> Column:
     return reduce(Column.getField, below, F.col(quote_name(first)))
 
 
-def _expression(like: DataFrame, name: str, text: str) -> Expression:
-    return only_expression(expressions(like.sparkSession, text, f"map.{name}"))
+def _expression(promised_frame: DataFrame, name: str, text: str) -> Expression:
+    return only_expression(expressions(promised_frame.sparkSession, text, f"map.{name}"))
 
 
 def _add_field(
@@ -106,8 +118,8 @@ def _add_field(
         if not isinstance(below, dict):
             raise _conflict(path, expression)
         tree = below
-    known = tree.setdefault(last, kind)
-    if isinstance(known, dict) or (kind is not None and known != kind):
+    known_kind = tree.setdefault(last, kind)
+    if isinstance(known_kind, dict) or (kind is not None and known_kind != kind):
         raise _conflict(path, expression)
 
 
@@ -117,12 +129,14 @@ def _conflict(path: tuple[str, ...], expression: Expression | None) -> Exception
     return bad_input(option, f"{message}; name the parts, or compute with it")
 
 
-def _reject_other_type(kind: DataType, name: str, expression: Expression, like: DataFrame) -> None:
-    wanted = like.schema[name].dataType
+def _reject_other_type(
+    kind: DataType, name: str, expression: Expression, promised_frame: DataFrame
+) -> None:
+    promised_kind = promised_frame.schema[name].dataType
     # Compared without nullability, which no CAST changes.
-    if kind.simpleString() != wanted.simpleString():
+    if kind.simpleString() != promised_kind.simpleString():
         raise bad_input(
             expression.option,
-            f"expected {wanted.simpleString()}, as `{name}` is in the expectation, got "
-            f"{kind.simpleString()}; write CAST(… AS {wanted.simpleString()})",
+            f"expected {promised_kind.simpleString()}, as `{name}` is in the expectation, got "
+            f"{kind.simpleString()}; write CAST(… AS {promised_kind.simpleString()})",
         )

@@ -47,7 +47,9 @@ class FileSource(Source):
         notes = [f"{n} {what}" for what, n in ignored.items() if n]
         notes += [partitions.note] if partitions.note else []
         with_place = (f"{', '.join(self.uris)}: {note}" for note in notes)
-        return replace(table, notes=(*table.notes, *with_place), about=size // kind.bytes_each)
+        return replace(
+            table, notes=(*table.notes, *with_place), record_estimate=size // kind.bytes_per_record
+        )
 
 
 def format_of(files: Sequence[ListedFile]) -> type[Format]:
@@ -56,11 +58,11 @@ def format_of(files: Sequence[ListedFile]) -> type[Format]:
     Raises BadInput where it cannot be detected or the files differ.
     """
     nonempty = [file for file in files if file.size] or list(files)
-    found: dict[str, str] = {}
+    files_by_format: dict[str, str] = {}
     for file in nonempty:
-        found.setdefault(_format_name(file), file.path)
-    reject_several(found, "input", "side")
-    return formats[next(iter(found))]
+        files_by_format.setdefault(_format_name(file), file.path)
+    reject_several(files_by_format, "input", "side")
+    return formats[next(iter(files_by_format))]
 
 
 def _format_name(file: ListedFile) -> str:

@@ -46,36 +46,41 @@ def read_files(
     *,
     into: StoredOutput,
     source: str,
-    reported: Format | None = None,
+    declared_format: Format | None = None,
 ) -> None:
-    """Read the files of a folder of this host. `source` is where they were copied from, `reported`
-    the format from the experiment. Raises BadInput for files that cannot be read together."""
+    """Read the files of a folder of this host. `source` is where they were copied from,
+    `declared_format` the format in the experiment. Raises BadInput for files that cannot be read
+    together."""
     folder = folder.resolve()
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = {path: path.relative_to(folder).as_posix() for path in found}
-    written = [path for path in found if FOLDER not in path.relative_to(folder).parts]
+    all_files = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = {path: path.relative_to(folder).as_posix() for path in all_files}
+    data_files = [path for path in all_files if FOLDER not in path.relative_to(folder).parts]
     uncommitted = uncommitted_files(folder, names.values())
     visible = [
         path
-        for path in written
+        for path in data_files
         if not is_hidden(path.relative_to(folder)) and names[path] not in uncommitted
     ]
     name = _format_of(visible, folder, source)
     if name == LINES:
-        read = _lines(spark, visible, folder)
+        records = _lines(spark, visible, folder)
     else:
-        kind = reported if reported is not None and reported.name == name else formats[name]()
-        read = _rows(
+        kind = (
+            declared_format
+            if declared_format is not None and declared_format.name == name
+            else formats[name]()
+        )
+        records = _rows(
             reading_session(spark), kind, [path for path in visible if path.stat().st_size], folder
         )
-    read.write.parquet(str(into.part(name)))
+    records.write.parquet(str(into.part(name)))
     into.finish(
         {
             "kind": "files",
             "source": source,
             "records": into.frame(spark).count(),
             "files": len(visible),
-            "pending_files": len(written) - len(visible),
+            "pending_files": len(data_files) - len(visible),
         }
     )
 
@@ -89,25 +94,22 @@ def is_hidden(path: PurePath) -> bool:
 
 def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
     """The format of some files, by their first bytes. Raises BadInput where they differ."""
-    found: dict[str, Path] = {}
+    files_by_format: dict[str, Path] = {}
     for path in paths:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
         if head:
-            found.setdefault(format_by_head(head) or LINES, path.relative_to(folder))
-    reject_several(found, source, "output")
-    return next(iter(found), LINES)
+            files_by_format.setdefault(format_by_head(head) or LINES, path.relative_to(folder))
+    reject_several(files_by_format, source, "output")
+    return next(iter(files_by_format), LINES)
 
 
 def _lines(spark: SparkSession, paths: Sequence[Path], folder: Path) -> DataFrame:
     names = [literal_path(path) for path in paths]
     if not names:
         return spark.createDataFrame([], "value string, file string, position bigint")
-    partitions = _folders(paths, folder).without(("value",))
-    lines = with_place(spark.read.options(**partitions.options).text(names))
-    folders = (
-        [F.struct(*map(quote_name, partitions.names)).alias(FOLDERS)] if partitions.names else []
-    )
+    lines, folder_names = text_lines(spark, names, _folders(paths, folder))
+    folders = [F.struct(*map(quote_name, folder_names)).alias(FOLDERS)] if folder_names else []
     return lines.select("value", *_place(folder), *folders)
 
 
@@ -129,6 +131,16 @@ def _place(folder: Path) -> tuple[Column, Column]:
     """The columns `file`, relative to the folder, and `position`, of a frame `with_place`."""
     file = F.substring("_file", len(f"{folder}/") + 1, 1 << 30)
     return file.alias("file"), F.col("_position").alias("position")
+
+
+def text_lines(
+    spark: SparkSession, paths: Sequence[str], partitions: Partitions
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """The lines of some files `with_place`, and the names of the columns from their partition
+    folders, which are also in the frame. The text of a line is in `value`."""
+    folders = partitions.without_conflicts(("value",))
+    lines = spark.read.options(**folders.options).text(list(paths))
+    return with_place(lines), folders.names
 
 
 def with_place(frame: DataFrame, *, numbered: bool = False) -> DataFrame:

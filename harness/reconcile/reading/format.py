@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """The schema of a side as it was given. `texts` has schemas by their numbers, or one schema
-    without a number (""). `header` is the header before each value of a topic. `place` is where
-    the schema was given, for messages."""
+    """The schema of a side as it was given. `texts` has schemas by their IDs, or one schema without
+    an ID (""). `header` is the header before each value of a topic. `place` is where the schema was
+    given, for messages."""
 
     texts: Mapping[str, str]
     place: str
@@ -37,14 +37,14 @@ class Format(ABC):
 
     name: ClassVar[str]
     extensions: ClassVar[tuple[str, ...]]
-    bytes_each: ClassVar[int] = 80
+    bytes_per_record: ClassVar[int] = 80
     """Rough size of a record in bytes."""
     in_topics: ClassVar[bool] = False
     """Whether the values of a topic can have this format; `values` reads them."""
     takes_schema: ClassVar[bool] = False
     """Whether the user can give a schema."""
-    numbers_schemas: ClassVar[bool] = False
-    """Whether each value may have a schema of its own, by the number in its header."""
+    has_schema_ids: ClassVar[bool] = False
+    """Whether each value may have a schema of its own, by the schema ID in its header."""
     takes_message: ClassVar[bool] = False
     """Whether a schema can describe several messages, so that the user names one."""
 
@@ -56,7 +56,7 @@ class Format(ABC):
         """The content of a schema file as text of several lines. Raises OSError."""
         return read_text(file).rstrip("\n") + "\n"
 
-    def needed_schema(self) -> Schema:
+    def required_schema(self) -> Schema:
         """The schema, for formats whose values in topics need one. Raises BadInput where none was
         given."""
         if self.schema is None:
@@ -108,12 +108,12 @@ def format_by_head(head: bytes) -> str | None:
     return next((name for name, kind in formats.items() if kind.fits(head)), None)
 
 
-def reject_several(found: Mapping[str, object], place: str, whole: str) -> None:
+def reject_several(files_by_format: Mapping[str, object], place: str, whole: str) -> None:
     """Raise BadInput where the files of one `whole` (a side or an output) have several formats;
-    `found` has a file of each."""
-    if len(found) > 1:
-        each = ", ".join(f"{file} is {name}" for name, file in found.items())
-        raise bad_input(place, f"the files of one {whole} must be of one format: {each}")
+    `files_by_format` has one file of each."""
+    if len(files_by_format) > 1:
+        examples = ", ".join(f"{file} is {name}" for name, file in files_by_format.items())
+        raise bad_input(place, f"the files of one {whole} must be of one format: {examples}")
 
 
 def formats_where(holds: Callable[[type[Format]], bool]) -> str:
@@ -125,5 +125,5 @@ def not_in_topics(kind: type[Format]) -> str | None:
     """A message why the values of a topic cannot have this format; None where they can."""
     if kind.in_topics:
         return None
-    known = formats_where(lambda each: each.in_topics)
+    known = formats_where(lambda format_: format_.in_topics)
     return f"the values of a topic are read as {known}, not as {kind.name}"

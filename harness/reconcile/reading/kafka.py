@@ -39,36 +39,37 @@ def read_topic(
     into: StoredOutput,
     began_ms: int | None = None,
     starts: Mapping[int, int] = NO_STARTS,
-    reported: Format | None = None,
+    declared_format: Format | None = None,
 ) -> None:
     """Read a topic from its beginning, or from `starts`, up to its end offsets. `stable_ends` (the
     last stable offsets) bound the committed records, `ends` the others. `began_ms` is the time of
-    the run's clock at zero, in epoch milliseconds; it relates timestamps to the history. `reported`
-    is the format of the values where they are not JSON. Raises pyspark's errors where Kafka is
-    unreachable, BadInput for values whose schema `reported` lacks."""
-    # A transaction from before can hold the stable end back before the start of the read.
+    the run's clock at zero, in epoch milliseconds; it relates timestamps to the history.
+    `declared_format` is the format of the values, None for JSON. Raises pyspark's errors where
+    Kafka is unreachable, BadInput for values whose schema `declared_format` lacks."""
+    # An earlier transaction that is still open can keep the stable end before the start of the
+    # read.
     stable_ends = {n: max(end, starts.get(n, 0)) for n, end in stable_ends.items()}
     committed = records(spark, bootstrap, topic, stable_ends, committed=True, starts=starts)
-    _as_text(committed, reported).write.parquet(str(into.part("committed")))
+    _as_text(committed, declared_format).write.parquet(str(into.part("committed")))
     committed_rows = spark.read.parquet(literal_path(into.part("committed")))
-    visible = committed_rows.count()
-    hidden = 0
+    committed_count = committed_rows.count()
+    uncommitted_count = 0
     # Without transactions every offset is a committed record.
-    if visible != sum(end - starts.get(partition, 0) for partition, end in ends.items()):
+    if committed_count != sum(end - starts.get(partition, 0) for partition, end in ends.items()):
         all_records = records(spark, bootstrap, topic, ends, committed=False, starts=starts)
-        others = all_records.join(
+        uncommitted = all_records.join(
             committed_rows.select("partition", "offset"), ["partition", "offset"], "anti"
         )
-        _as_text(others, reported).select(*committed_rows.columns).write.parquet(
+        _as_text(uncommitted, declared_format).select(*committed_rows.columns).write.parquet(
             str(into.part("uncommitted"))
         )
-        hidden = spark.read.parquet(literal_path(into.part("uncommitted"))).count()
+        uncommitted_count = spark.read.parquet(literal_path(into.part("uncommitted"))).count()
     into.finish(
         {
             "kind": "kafka",
             "topic": topic,
-            "records": visible,
-            "uncommitted": hidden,
+            "records": committed_count,
+            "uncommitted": uncommitted_count,
             "stamped": _timestamp_source(committed_rows),
             "began_ms": began_ms,
             "ends": {str(partition): end for partition, end in ends.items()},
@@ -123,18 +124,18 @@ def _as_text(records: DataFrame, format_: Format | None) -> DataFrame:
     columns = [name for name in records.columns if name != "value"]
     place = tuple(f"_{name}" for name in columns)  # a field may be called `key`
     deleted = F.isnull("value").alias(_NO_VALUE)
-    raw = records.select("value", deleted, *map(_renamed, columns, place))
+    raw = records.select("value", deleted, *map(_rename, columns, place))
     table = format_.values(
         raw, (*place, _NO_VALUE), frozenset(), lane=KAFKA_LANE, position=KAFKA_POSITION
     )
     readable = ~F.col(MALFORMED) & ~F.col(_NO_VALUE)
     value = F.when(F.col(MALFORMED), F.col(RAW)).when(readable, as_json(table))
     return table.frame.select(
-        *map(_renamed, place, columns), *stored_columns(table, value, readable)
+        *map(_rename, place, columns), *stored_columns(table, value, readable)
     )
 
 
-def _renamed(old: str, new: str) -> Column:
+def _rename(old: str, new: str) -> Column:
     return F.col(old).alias(new)
 
 

@@ -65,7 +65,7 @@ def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
     ignored = {"pending": 0, "uncommitted": 0}
     for uri in uris:
         try:
-            files += _files_under(_Hadoop(spark, uri), uri, ignored)
+            files += _files_under(_HadoopFileSystem(spark, uri), uri, ignored)
         except Py4JJavaError as error:
             raise ConnectionError(f"{uri} could not be listed: {_message(error)}") from error
     unique = {file.path: file for file in files}
@@ -76,8 +76,10 @@ def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
     return Listing(files=tuple(unique.values()), **ignored)
 
 
-def _files_under(hadoop: _Hadoop, uri: str, ignored: dict[str, int]) -> Iterator[ListedFile]:
-    roots = hadoop.matches(uri)
+def _files_under(
+    hadoop: _HadoopFileSystem, uri: str, ignored: dict[str, int]
+) -> Iterator[ListedFile]:
+    roots = hadoop.matching_statuses(uri)
     if not roots:
         raise bad_input(uri, NOT_FOUND)
     above = _above_pattern(uri)
@@ -88,12 +90,14 @@ def _files_under(hadoop: _Hadoop, uri: str, ignored: dict[str, int]) -> Iterator
                 raise bad_input(uri, HIDDEN_FILE)
             ignored["pending"] += hidden
             if not hidden:
-                yield hadoop.listed(root, above)
+                yield hadoop.listed_file(root, above)
             continue
         base = root.getPath().toString().rstrip("/") + "/"
-        found = {s.getPath().toString()[len(base) :]: s for s in hadoop.below(root.getPath())}
-        committed = _committed(hadoop, base, sorted(found))
-        for name in sorted(found):
+        statuses = {
+            s.getPath().toString()[len(base) :]: s for s in hadoop.files_below(root.getPath())
+        }
+        committed = _committed_files(hadoop, base, sorted(statuses))
+        for name in sorted(statuses):
             if is_hidden(PurePosixPath(name)):
                 last = PurePosixPath(name).name
                 marked = last.startswith(".") and not last.endswith(".crc")
@@ -102,7 +106,7 @@ def _files_under(hadoop: _Hadoop, uri: str, ignored: dict[str, int]) -> Iterator
             elif committed is not None and name not in committed:
                 ignored["uncommitted"] += 1
             else:
-                yield hadoop.listed(found[name], above or base)
+                yield hadoop.listed_file(statuses[name], above or base)
 
 
 def _above_pattern(uri: str) -> str:
@@ -111,13 +115,15 @@ def _above_pattern(uri: str) -> str:
     return plain[0].rpartition("/")[0] + "/" if len(plain) > 1 else ""
 
 
-def _committed(hadoop: _Hadoop, base: str, names: Sequence[str]) -> frozenset[str] | None:
+def _committed_files(
+    hadoop: _HadoopFileSystem, base: str, names: Sequence[str]
+) -> frozenset[str] | None:
     """The files that the sink's log has committed; None where there is no log.
 
     The log has absolute paths. The folder may have been moved since, so a file is identified by the
     end of its path.
     """
-    paths = committed_paths(names, lambda name: hadoop.text(base + name))
+    paths = committed_paths(names, lambda name: hadoop.read_text(base + name))
     if paths is None:
         return None
     return _names_by_path_end([unquote(path) for path in paths], base, names)
@@ -125,18 +131,18 @@ def _committed(hadoop: _Hadoop, base: str, names: Sequence[str]) -> frozenset[st
 
 def _names_by_path_end(paths: Sequence[str], base: str, names: Sequence[str]) -> frozenset[str]:
     by_end = {PurePosixPath(name).name: name for name in names}
-    found = set()
+    committed = set()
     for path in paths:
         name = by_end.get(PurePosixPath(path).name)
         if name is None or not path.endswith("/" + name):
             raise bad_input(
                 base, f"the log {SINK_LOG} names a committed file that does not exist: {path}"
             )
-        found.add(name)
-    return frozenset(found)
+        committed.add(name)
+    return frozenset(committed)
 
 
-class _Hadoop:
+class _HadoopFileSystem:
     """The calls of org.apache.hadoop.fs.FileSystem that listing needs."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
@@ -145,23 +151,23 @@ class _Hadoop:
         path = self._jvm.org.apache.hadoop.fs.Path(uri)
         self._system = path.getFileSystem(context._jsc.hadoopConfiguration())
 
-    def matches(self, uri: str) -> list[Any]:
+    def matching_statuses(self, uri: str) -> list[Any]:
         """The path itself if it exists, else the paths that match it as a pattern."""
         path = self._jvm.org.apache.hadoop.fs.Path(uri)
         if self._system.exists(path):
             return [self._system.getFileStatus(path)]
         return list(self._system.globStatus(path) or ())
 
-    def below(self, folder: Any) -> Iterator[Any]:
+    def files_below(self, folder: Any) -> Iterator[Any]:
         files = self._system.listFiles(folder, True)
         while files.hasNext():
             yield files.next()
 
-    def listed(self, status: Any, base: str = "") -> ListedFile:
+    def listed_file(self, status: Any, base: str = "") -> ListedFile:
         path, size = status.getPath(), status.getLen()
         return ListedFile(path=path.toString(), size=size, head=self._head(path, size), base=base)
 
-    def text(self, path: str) -> str:
+    def read_text(self, path: str) -> str:
         stream = self._system.open(self._jvm.org.apache.hadoop.fs.Path(path))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
@@ -171,8 +177,8 @@ class _Hadoop:
     def _head(self, path: Any, size: int) -> bytes:
         stream = self._system.open(path)
         try:
-            wanted = min(size, HEAD_BYTES)
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, wanted))
+            length = min(size, HEAD_BYTES)
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, length))
         finally:
             stream.close()
 

@@ -2,7 +2,7 @@
 
 Spark writes metadata of columns into the footer of a file, and applies it when it reads: a
 collation by which `a` equals `A`, a length up to which text is padded, a default for a missing
-field, a class of Python to import. None of it is in the data.
+field, a class of Python to import. This metadata is not in the data.
 
 Spark merges files with different columns, but rejects a column that is a 32-bit whole number in one
 file and a 64-bit one in another, although it can read both as the wider type. Writers that choose a
@@ -39,33 +39,33 @@ NARROW_TO_WIDE: Sequence[Sequence[type[DataType]]] = (
 )
 
 
-OTHER_TEXT = re.compile(r"(?:var)?char\([0-9]+\)|string collate .*")
+SPECIAL_TEXT = re.compile(r"(?:var)?char\([0-9]+\)|string collate .*")
 """Types of text that Spark compares or pads in a special way."""
 
 
 def read_without_metadata(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
     """Read Parquet files by the types of their columns alone."""
-    found = reader.parquet(*paths)
+    frame = reader.parquet(*paths)
     # JSON, since a schema in Python would import the classes that it names.
-    schema = json.loads(found._jdf.schema().json())
+    schema = json.loads(frame._jdf.schema().json())
     plain = _without_metadata(schema)
-    return found if plain == schema else reader.schema(StructType.fromJson(plain)).parquet(*paths)
+    return frame if plain == schema else reader.schema(StructType.fromJson(plain)).parquet(*paths)
 
 
 def _without_metadata(kind: Any) -> Any:
     """A type of Spark, as JSON, without its metadata."""
     if isinstance(kind, str):
-        return "string" if OTHER_TEXT.fullmatch(kind) else kind
+        return "string" if SPECIAL_TEXT.fullmatch(kind) else kind
     if kind["type"] == "udt":
         return _without_metadata(kind["sqlType"])
     if kind["type"] == "struct":
         fields = [
-            {**each, "type": _without_metadata(each["type"]), "metadata": {}}
-            for each in kind["fields"]
+            {**field, "type": _without_metadata(field["type"]), "metadata": {}}
+            for field in kind["fields"]
         ]
         return {**kind, "fields": fields}
     parts = ("elementType", "keyType", "valueType")
-    return {name: _without_metadata(each) if name in parts else each for name, each in kind.items()}
+    return {name: _without_metadata(part) if name in parts else part for name, part in kind.items()}
 
 
 class IncompatibleTypes(StreamquakeError):
@@ -75,7 +75,7 @@ class IncompatibleTypes(StreamquakeError):
 
 
 @contextmanager
-def footer(spark: SparkSession, path: str) -> Iterator[Any]:
+def footer_schema(spark: SparkSession, path: str) -> Iterator[Any]:
     """The schema of a file, an org.apache.parquet.schema.MessageType. Its path is escaped for
     Spark."""
     context: Any = spark.sparkContext
@@ -92,12 +92,12 @@ def footer(spark: SparkSession, path: str) -> Iterator[Any]:
 def widened_schema(spark: SparkSession, paths: Iterable[str]) -> StructType:
     """A schema that can read all these files. Raises BadInput where there is none."""
     merged = StructType()
-    seen: set[str] = set()
+    schemas: set[str] = set()
     for path in paths:
-        with footer(spark, path) as message:
-            if str(message) in seen:
+        with footer_schema(spark, path) as message:
+            if str(message) in schemas:
                 continue
-            seen.add(str(message))
+            schemas.add(str(message))
             schema = _spark_schema(spark, message)
         try:
             merged = _merge(merged, schema)
@@ -120,12 +120,12 @@ def _merge(one: StructType, other: StructType) -> StructType:
     for field in other:
         before = fields.get(field.name)
         fields[field.name] = (
-            field.dataType if before is None else _wider(before, field.dataType, field.name)
+            field.dataType if before is None else _wider_type(before, field.dataType, field.name)
         )
     return StructType([StructField(name, kind) for name, kind in fields.items()])
 
 
-def _wider(one: DataType, other: DataType, name: str) -> DataType:
+def _wider_type(one: DataType, other: DataType, name: str) -> DataType:
     if one == other:
         return one
     if isinstance(one, StructType) and isinstance(other, StructType):

@@ -37,7 +37,7 @@ class Partitions:
         """The options for Spark's readers."""
         return {"basePath": self.base} if self.names else {}
 
-    def without(self, fields: Iterable[str]) -> Partitions:
+    def without_conflicts(self, fields: Iterable[str]) -> Partitions:
         """These columns, or none where a file has a field with the name of one, ignoring case."""
         lowered = {name.lower() for name in self.names}
         return Partitions() if lowered & {name.lower() for name in fields} else self
@@ -47,16 +47,16 @@ def partitions_of(files: Iterable[tuple[str, str]]) -> Partitions:
     """The columns from the folders of some files. Each file is a path and the searched folder."""
     values: dict[tuple[str, tuple[str, ...]], set[tuple[str, ...]]] = {}
     for path, folder in files:
-        above, names, column_values = _above(path, folder)
-        values.setdefault((above, names), set()).add(column_values)
+        base_folder, names, column_values = _partition_folders(path, folder)
+        values.setdefault((base_folder, names), set()).add(column_values)
     if not any(names for _, names in values):
         return Partitions()
     if len(values) > 1:
         return Partitions(note=DIFFERENT_FOLDERS)
     ((base, names),) = values
     for column in zip(*values[base, names], strict=True):
-        if (odd := _odd_number(set(column) - {NULL})) is not None:
-            return Partitions(note=ODD_NUMBER.format(repr(odd)))
+        if (odd_number := _odd_number(set(column) - {NULL})) is not None:
+            return Partitions(note=ODD_NUMBER.format(repr(odd_number)))
     return Partitions(base=base, names=names)
 
 
@@ -67,7 +67,7 @@ def _odd_number(values: set[str]) -> str | None:
     return min((value for value in values if not PLAIN_NUMBER.fullmatch(value)), default=None)
 
 
-def _above(path: str, base: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def _partition_folders(path: str, base: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """The folder in which a file's innermost run of NAME=VALUE folders begins, their names, and
     their values."""
     within = PurePosixPath(path.removeprefix(base)) if path.startswith(base) else PurePosixPath()

@@ -3,8 +3,8 @@
 Values are JSON records (`json_record.py`) in the shape of the job (`custom_shape.py`), or records
 of declared types. A field must have exactly the type of its column (`promised.py`, `declared.py`).
 A record that cannot be parsed, or has a field of another type, is malformed: its columns are null,
-and it counts as a phantom. Names of places have a leading underscore, apart from the names of the
-job.
+and it counts as a phantom. Columns of places have a leading underscore, which distinguishes them
+from the columns of the job.
 """
 
 from __future__ import annotations
@@ -46,28 +46,31 @@ FIELDS_BY_NAME: Mapping[str, str] = {}
 
 def parse_records(
     raw: DataFrame,
-    like: DataFrame,
+    promised_frame: DataFrame,
     columns: Sequence[str],
     place: Sequence[str],
-    how: Mapping[str, str] = FIELDS_BY_NAME,
+    column_expressions: Mapping[str, str] = FIELDS_BY_NAME,
     *,
     deletes: str | None = None,
 ) -> DataFrame:
-    """The `columns` of the values with their types in `like`, and `place`, `MALFORMED` and `RAW`.
-    Arrays, structs and maps are text (`promised.py`). `how` has the expression of each column that
-    is not the field of its name; expressions may also read the columns of `raw`. Lines of white
-    space are no records. With `deletes`, a record without a value deletes the identity in its key;
-    the column of this name marks it. Raises BadInput for an expression that does not fit."""
-    around = {f"_{name}": F.col(name) for name in raw.columns if name not in ("value", RECORD)}
-    shape = custom_shape(like, columns, how, around)
+    """Parse the `columns`, with their types in `promised_frame`, and add `place`, `MALFORMED` and
+    `RAW`. Arrays, structs and maps are text (`promised.py`). `column_expressions` has the
+    expression of each column that is not the field of its name; expressions may also read the
+    columns of `raw`. Lines of white space are no records. With `deletes`, a record without a value
+    deletes the identity in its key; the column of this name marks it. Raises BadInput for an
+    expression that does not fit."""
+    place_columns = {
+        f"_{name}": F.col(name) for name in raw.columns if name not in ("value", RECORD)
+    }
+    shape = custom_shape(promised_frame, columns, column_expressions, place_columns)
     if RECORD in raw.columns:
-        read = _declared(raw, shape, around)
-        values = shape.columns(read, like, _PROMISED)
+        parsed_fields = _read_declared(raw, shape, place_columns)
+        values = shape.columns(parsed_fields, promised_frame, _PROMISED)
     else:
-        read = _of_lines(raw, shape, around)
-        values = shape.columns(read, like)
+        parsed_fields = _read_lines(raw, shape, place_columns)
+        values = shape.columns(parsed_fields, promised_frame)
     no_value = F.isnull(RAW) if deletes else F.lit(False)
-    marked = read.withColumn(MALFORMED, F.col(_CORRUPT) & ~no_value)
+    marked = parsed_fields.withColumn(MALFORMED, F.col(_CORRUPT) & ~no_value)
     readable = [F.when(~F.col(MALFORMED), value).alias(name) for name, value in values.items()]
     mark = [(no_value & ~F.col(MALFORMED)).alias(deletes)] if deletes else []
     return marked.select(*readable, *place, *mark, MALFORMED, RAW)
@@ -81,42 +84,52 @@ class _Field:
     fits: Column
 
 
-def _aliased(columns: Mapping[str, Column]) -> list[Column]:
+def _with_aliases(columns: Mapping[str, Column]) -> list[Column]:
     return [column.alias(name) for name, column in columns.items()]
 
 
-def _declared(raw: DataFrame, shape: CustomShape, around: Mapping[str, Column]) -> DataFrame:
+def _read_declared(
+    raw: DataFrame, shape: CustomShape, place_columns: Mapping[str, Column]
+) -> DataFrame:
     """Read the fields of the shape from records of declared types: with the promised types in
-    `_PROMISED`, and with their own types beside it. `_CORRUPT` is as in `_read`."""
+    `_PROMISED`, and with their own types beside it. `_CORRUPT` is as in `_parse_fields`."""
     kind = raw.schema[RECORD].dataType
     fields, fits = declared_fields(F.col(RECORD), kind, shape.tree)
-    recorded, _ = declared_fields(F.col(RECORD), kind, without_types(shape.tree))
-    promised_fields = [F.struct(*_aliased(fields)).alias(_PROMISED)] if fields else []
+    own_types, _ = declared_fields(F.col(RECORD), kind, without_types(shape.tree))
+    promised_fields = [F.struct(*_with_aliases(fields)).alias(_PROMISED)] if fields else []
     corrupt = F.isnull(RECORD) | ~F.coalesce(fits, F.lit(False))
     return raw.select(
         *promised_fields,
-        *_aliased(recorded),
+        *_with_aliases(own_types),
         F.col("value").alias(RAW),
-        *_aliased(around),
+        *_with_aliases(place_columns),
         corrupt.alias(_CORRUPT),
     )
 
 
-def _of_lines(raw: DataFrame, shape: CustomShape, around: Mapping[str, Column]) -> DataFrame:
+def _read_lines(
+    raw: DataFrame, shape: CustomShape, place_columns: Mapping[str, Column]
+) -> DataFrame:
     """Read the fields of the shape from lines of JSON. A partition folder overrides a field."""
     lines = raw.where(not_blank(raw["value"])) if "file" in raw.columns else raw
-    recorded = lines.select(F.col("value").alias(RAW), *_aliased(around))
+    renamed = lines.select(F.col("value").alias(RAW), *_with_aliases(place_columns))
     kind = raw.schema[FOLDERS].dataType if FOLDERS in raw.columns else StructType()
     folder_names = kind.names if isinstance(kind, StructType) else []
-    of_lines = {name: each for name, each in shape.tree.items() if name not in folder_names}
-    read = _read(recorded, replace(shape, tree=of_lines), tuple(around))
-    of_folders = {name: each for name, each in shape.tree.items() if name in folder_names}
+    of_lines = {
+        name: field_kind for name, field_kind in shape.tree.items() if name not in folder_names
+    }
+    parsed_fields = _parse_fields(renamed, replace(shape, tree=of_lines), tuple(place_columns))
+    of_folders = {
+        name: field_kind for name, field_kind in shape.tree.items() if name in folder_names
+    }
     fields, fits = declared_fields(F.col(f"_{FOLDERS}"), kind, of_folders)
     corrupt = F.col(_CORRUPT) | ~F.coalesce(fits, F.lit(False))
-    return read.withColumns({**fields, _CORRUPT: corrupt}) if fields else read
+    return parsed_fields.withColumns({**fields, _CORRUPT: corrupt}) if fields else parsed_fields
 
 
-def _read(lines: DataFrame, shape: CustomShape, around: tuple[str, ...]) -> DataFrame:
+def _parse_fields(
+    lines: DataFrame, shape: CustomShape, place_columns: tuple[str, ...]
+) -> DataFrame:
     """Parse the fields of the shape. `_CORRUPT` is true for a line that is no record with them."""
     sample = sample_lines(lines.withColumnRenamed(RAW, "value"))
     kinds = {
@@ -127,29 +140,29 @@ def _read(lines: DataFrame, shape: CustomShape, around: tuple[str, ...]) -> Data
     line = F.col(RAW)
     plain = F.col(_PLAIN)
     names = tuple(shape.tree)
-    quick = _parsed(F.when(plain, line), {name: kinds.get(name, "variant") for name in names})
+    quick = _parse_json(F.when(plain, line), {name: kinds.get(name, "variant") for name in names})
     exact = record_of(F.when(~plain, line), sample, names)
     marked = lines.withColumn(_PLAIN, sample.plain(line, kinds))
     parsed = marked.select(
         RAW,
-        *around,
+        *place_columns,
         plain,
         quick.alias(_QUICK),
-        _parsed(exact, dict.fromkeys(names, "variant")).alias(_EXACT),
+        _parse_json(exact, dict.fromkeys(names, "variant")).alias(_EXACT),
     )
     fields = {name: _field(name, kind, kinds) for name, kind in shape.tree.items()}
     fits = reduce(and_, (field.fits for field in fields.values()), F.lit(True))
-    read = F.isnull(f"{_QUICK}.{_CORRUPT}") & F.isnull(f"{_EXACT}.{_CORRUPT}")
-    read &= F.isnotnull(_QUICK) | F.isnotnull(_EXACT)
+    is_record = F.isnull(f"{_QUICK}.{_CORRUPT}") & F.isnull(f"{_EXACT}.{_CORRUPT}")
+    is_record &= F.isnotnull(_QUICK) | F.isnotnull(_EXACT)
     return parsed.select(
         *(field.value.alias(name) for name, field in fields.items()),
         RAW,
-        *around,
-        (~F.coalesce(read & fits, F.lit(False))).alias(_CORRUPT),
+        *place_columns,
+        (~F.coalesce(is_record & fits, F.lit(False))).alias(_CORRUPT),
     )
 
 
-def _parsed(record: Column, kinds: Mapping[str, str]) -> Column:
+def _parse_json(record: Column, kinds: Mapping[str, str]) -> Column:
     fields = [StructField(name, TYPES[kind]) for name, kind in kinds.items()]
     schema = StructType([*fields, StructField(_CORRUPT, StringType())])
     return F.from_json(record, schema, {"columnNameOfCorruptRecord": _CORRUPT, **STRICT})
@@ -157,19 +170,19 @@ def _parsed(record: Column, kinds: Mapping[str, str]) -> Column:
 
 def _field(name: str, kind: DataType | Tree | None, kinds: Mapping[str, str]) -> _Field:
     """A field of the first level, from the quick or the exact parse of a line."""
-    quick, exact = (F.col(each).getField(name) for each in (_QUICK, _EXACT))
+    quick, exact = (F.col(parse).getField(name) for parse in (_QUICK, _EXACT))
     if name not in kinds:
         return _of_variant(F.coalesce(quick, exact), kind)
-    found = _of_variant(exact, kind)
+    exact_field = _of_variant(exact, kind)
     return _Field(
-        value=F.when(F.col(_PLAIN), quick).otherwise(found.value),
-        fits=F.col(_PLAIN) | found.fits,
+        value=F.when(F.col(_PLAIN), quick).otherwise(exact_field.value),
+        fits=F.col(_PLAIN) | exact_field.fits,
     )
 
 
 def _of_variant(cell: Column, kind: DataType | Tree | None) -> _Field:
     if isinstance(kind, dict):
-        parts = {name: _of_variant(part(cell, name), each) for name, each in kind.items()}
+        parts = {name: _of_variant(part(cell, name), part_kind) for name, part_kind in kind.items()}
         return _Field(
             value=F.struct(*(part.value.alias(name) for name, part in parts.items())),
             fits=reduce(and_, (part.fits for part in parts.values()), F.lit(True)),

@@ -1,7 +1,7 @@
 """Protobuf messages by their descriptors: the type of a message in Arrow, and its decoder.
 
-protarrow converts messages to Arrow. Arrow's unsigned numbers become wider
-signed ones, since Spark has none.
+protarrow converts messages to Arrow. Arrow's unsigned numbers become wider signed ones, since Spark
+has no unsigned numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streamquake.topologies.problems import did_you_mean
 
 PROTOC_COMMAND = "`protoc --include_imports --descriptor_set_out=FILE`"
 NUMBER_BYTES = 5
-"""Bytes of the header: a zero, and the number of the schema."""
+"""Bytes of the header: a zero, and the schema ID."""
 UINT64_DIGITS = 20
 
 
@@ -42,7 +42,7 @@ class ProtobufMessage:
     @property
     def arrow_type(self) -> Any:
         """The type of the message, a struct for Spark. Raises TypeError for a recursive message."""
-        return _signed(pa.struct(list(protarrow.message_type_to_schema(self.kind))))
+        return _signed_type(pa.struct(list(protarrow.message_type_to_schema(self.kind))))
 
 
 def protobuf_message(descriptors: bytes, name: str | None) -> ProtobufMessage:
@@ -55,8 +55,8 @@ def protobuf_message(descriptors: bytes, name: str | None) -> ProtobufMessage:
         if name is None:
             text = "it does not describe exactly one message; name one, such as `message: NAME`"
             raise ValueError(f"{text}{did_you_mean('', known)}")
-        found = ProtobufMessage(descriptors=descriptors, name=name)
-        if not found.arrow_type.num_fields:
+        message = ProtobufMessage(descriptors=descriptors, name=name)
+        if not message.arrow_type.num_fields:
             raise ValueError(f"{name} has no fields")
     except DecodeError as error:
         raise ValueError(f"expected what {PROTOC_COMMAND} writes: {error}") from error
@@ -67,7 +67,7 @@ def protobuf_message(descriptors: bytes, name: str | None) -> ProtobufMessage:
     except KeyError as error:
         text = f'no message is called "{name}"{did_you_mean(name or "", known)}'
         raise ValueError(text) from error
-    return found
+    return message
 
 
 def decoder(message: ProtobufMessage, *, framed: bool) -> Callable[[pa.Array], pa.Array]:
@@ -77,11 +77,15 @@ def decoder(message: ProtobufMessage, *, framed: bool) -> Callable[[pa.Array], p
     def decode(values: pa.Array) -> pa.Array:
         kind = message.kind
         bodies: Iterable[bytes | None] = values.to_pylist()
-        found = [_decode(_body(body) if framed else body, kind) for body in bodies]
-        batch = protarrow.messages_to_record_batch([each or kind() for each in found], kind)
-        absent = pa.array([each is None for each in found], pa.bool_())
-        read = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema), mask=absent)
-        return read.cast(message.arrow_type)
+        messages = [_decode(_body(body) if framed else body, kind) for body in bodies]
+        batch = protarrow.messages_to_record_batch(
+            [decoded or kind() for decoded in messages], kind
+        )
+        absent = pa.array([decoded is None for decoded in messages], pa.bool_())
+        struct_array = pa.StructArray.from_arrays(
+            batch.columns, fields=list(batch.schema), mask=absent
+        )
+        return struct_array.cast(message.arrow_type)
 
     return decode
 
@@ -94,9 +98,9 @@ def _decode(body: bytes | None, kind: type[Message]) -> Message | None:
 
 
 def _body(value: bytes | None) -> bytes | None:
-    """The bytes after the header, None where there is no header. The header is a zero, the number
-    of the schema, and the path of the message in its file: the number of steps and each step, or
-    a single zero for the first message."""
+    """The bytes after the header, None where there is no header. The header is a zero, the schema
+    ID, and the path of the message in its file: the number of steps and each step, or a single zero
+    for the first message."""
     if value is None or value[:1] != b"\0":
         return None
     try:
@@ -111,11 +115,11 @@ def _body(value: bytes | None) -> bytes | None:
 def _varint(value: bytes) -> tuple[int, bytes]:
     """The number at the start of some bytes (a varint), and the bytes after it. Raises EOFError
     where the number does not end."""
-    found = 0
+    number = 0
     for index, byte in enumerate(value):
-        found |= (byte & 0x7F) << (7 * index)
+        number |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
-            return found, value[index + 1 :]
+            return number, value[index + 1 :]
     raise EOFError
 
 
@@ -142,17 +146,19 @@ def _kind(descriptors: bytes, name: str) -> type[Message]:
     return kind
 
 
-def _signed(kind: Any) -> Any:
+def _signed_type(kind: Any) -> Any:
     """The type with signed numbers instead of unsigned ones."""
     if pa.types.is_uint64(kind):
         return pa.decimal128(UINT64_DIGITS, 0)
     if pa.types.is_uint32(kind):
         return pa.int64()
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_signed(field.type)) for field in kind.fields])
+        return pa.struct([field.with_type(_signed_type(field.type)) for field in kind.fields])
     if pa.types.is_map(kind):
         key, item = kind.key_field, kind.item_field
-        return pa.map_(key.with_type(_signed(key.type)), item.with_type(_signed(item.type)))
+        return pa.map_(
+            key.with_type(_signed_type(key.type)), item.with_type(_signed_type(item.type))
+        )
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_signed(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(_signed_type(kind.value_type)))
     return kind

@@ -46,7 +46,7 @@ class Source(ABC):
     name: ClassVar[str]
     needs_jars: ClassVar[bool] = False
     """Whether Spark needs further jars to read it."""
-    keyed: ClassVar[bool] = False
+    has_keys: ClassVar[bool] = False
     """Whether records have keys and an order, so that one can replace another."""
 
     def __init__(self, uris: Sequence[str]) -> None:

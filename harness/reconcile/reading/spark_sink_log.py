@@ -25,17 +25,17 @@ def committed_paths(names: Iterable[str], text: Callable[[str], str]) -> list[st
     if not batches:
         return None
     compact = max((int(b.stem) for b in batches if b.suffix == ".compact"), default=-1)
-    kept: dict[str, None] = {}
+    committed: dict[str, None] = {}
     for batch in sorted(batches, key=lambda b: int(b.stem)):
         if int(batch.stem) < compact or (int(batch.stem) == compact and not batch.suffix):
             continue
         for line in text(str(batch)).splitlines()[1:]:
             entry = json.loads(line)
             if entry["action"] == "delete":
-                kept.pop(entry["path"], None)
+                committed.pop(entry["path"], None)
             else:
-                kept[entry["path"]] = None
-    return list(kept)
+                committed[entry["path"]] = None
+    return list(committed)
 
 
 def uncommitted_files(folder: Path, names: Iterable[str]) -> frozenset[str]:

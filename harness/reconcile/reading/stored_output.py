@@ -77,12 +77,14 @@ class StoredOutput:
         hidden = ~F.col(COMMITTED) if COMMITTED in frame.columns else F.lit(False)
         stored = frame.agg(F.count_if(~hidden), F.count_if(hidden)).first()
         assert stored is not None
-        read = (counted, facts.get("uncommitted", 0))
-        if tuple(stored) == read:
+        read_counts = (counted, facts.get("uncommitted", 0))
+        if tuple(stored) == read_counts:
             return ""
-        return f"{_counts_text(*read)} were read, and the record holds {_counts_text(*stored)}"
+        return (
+            f"{_counts_text(*read_counts)} were read, and the record holds {_counts_text(*stored)}"
+        )
 
-    def repeated(self, spark: Callable[[], SparkSession]) -> int:
+    def repeated_records(self, spark: Callable[[], SparkSession]) -> int:
         """The number of stored records that repeat the place of another one. A place has one
         record, so these were not read from the output."""
         frame = self.frame(spark())

@@ -44,11 +44,11 @@ class Table:
     """JSON: field without a variant -> the column that is true where a record lacks the field."""
     all_unreadable: bool = False
     """Whether no record is readable, so that no field is known."""
-    about: int = 1_000_000
+    record_estimate: int = 1_000_000
     """Rough number of records."""
     costly: bool = False
     """Whether a read takes much longer than a comparison, so that it should be persisted."""
-    persisted: tuple[DataFrame, ...] = ()
+    persisted_frames: tuple[DataFrame, ...] = ()
     """Frames that the read persisted, to release at the end."""
     notes: tuple[str, ...] = ()
     """Messages for the user about ignored files and records."""
@@ -75,8 +75,9 @@ def reject_reserved(names: Iterable[str]) -> None:
         raise bad_input("input", f"expected fields of other names than {names_text}; rename them")
 
 
-def all_readable(rows: DataFrame) -> DataFrame:
-    """Rows of a reader that returns no unreadable records, with the internal columns of a table.
+def mark_all_readable(rows: DataFrame) -> DataFrame:
+    """Rows of a reader that returns no unreadable records, marked as readable in the internal
+    columns.
 
     Raises BadInput for columns with the names of internal ones.
     """

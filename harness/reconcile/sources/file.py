@@ -33,7 +33,7 @@ def _path(uri: str) -> Path:
 
 def _bytes(uri: str) -> int:
     path = _path(uri)
-    roots = [path] if path.exists() else [Path(found) for found in glob.glob(str(path))]
+    roots = [path] if path.exists() else [Path(match) for match in glob.glob(str(path))]
     if not roots:
         raise bad_input(uri, NOT_FOUND)
     files = (f for root in roots for f in ([root] if root.is_file() else root.rglob("*")))

@@ -43,7 +43,7 @@ class Topic:
     uri: str
     brokers: str
     name: str
-    committed: bool
+    committed_only: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class TopicEnds:
 
     topic: Topic
     ends: dict[int, int]
-    held_back: int
+    offsets_held_back: int
 
 
 @sources.register
@@ -62,7 +62,7 @@ class KafkaTopics(Source):
 
     name: ClassVar[str] = "kafka"
     needs_jars: ClassVar[bool] = True
-    keyed: ClassVar[bool] = True
+    has_keys: ClassVar[bool] = True
 
     def __init__(self, uris: Sequence[str]) -> None:
         super().__init__(uris)
@@ -79,24 +79,35 @@ class KafkaTopics(Source):
         kind = formats[request.format or "json"]
         if why := not_in_topics(kind):
             raise bad_input(self.uris[0], why)
-        for each in self._inspected:
-            request.show_message(f"{each.topic.uri}: up to {sum(each.ends.values()):,} offsets")
+        for topic_ends in self._inspected:
+            request.show_message(
+                f"{topic_ends.topic.uri}: up to {sum(topic_ends.ends.values()):,} offsets"
+            )
         # Offsets give no order between topics, so each topic is a lane of its own.
         topic_column = ("_topic",) if len(self.topics) > 1 else ()
         place = (*topic_column, "_key", "_partition", "_offset", "_timestamp_ms")
-        read = [_records(spark, each, place) for each in self._inspected]
+        frames = [_records(spark, topic_ends, place) for topic_ends in self._inspected]
         table = kind(request.schema).values(
-            reduce(DataFrame.unionByName, read),
+            reduce(DataFrame.unionByName, frames),
             (*place, NO_VALUE),
             request.names,
             lane=(*topic_column, *KAFKA_LANE),
             position=KAFKA_POSITION,
         )
-        about = sum(sum(each.ends.values()) for each in self._inspected)
-        hidden = (each for each in self._inspected if each.topic.committed and each.held_back)
+        record_estimate = sum(sum(topic_ends.ends.values()) for topic_ends in self._inspected)
+        hidden = (
+            topic_ends
+            for topic_ends in self._inspected
+            if topic_ends.topic.committed_only and topic_ends.offsets_held_back
+        )
         notes = tuple(map(_held_back_note, hidden))
         return replace(
-            table, place=place, notes=notes, about=about, partition=KAFKA_LANE[0], deletes=NO_VALUE
+            table,
+            place=place,
+            notes=notes,
+            record_estimate=record_estimate,
+            partition=KAFKA_LANE[0],
+            deletes=NO_VALUE,
         )
 
     def _reject_mixtures(self) -> None:
@@ -125,7 +136,7 @@ def topic_of(uri: str) -> Topic:
     level = requested.pop(ISOLATION, "read_committed")
     if requested or parts.fragment or level not in LEVELS:
         raise bad_input(uri, f"after the topic only ?{ISOLATION}={'|'.join(LEVELS)} is allowed")
-    return Topic(uri=uri, brokers=",".join(with_port), name=name, committed=LEVELS[level])
+    return Topic(uri=uri, brokers=",".join(with_port), name=name, committed_only=LEVELS[level])
 
 
 def _inspect(topic: Topic) -> TopicEnds:
@@ -140,19 +151,25 @@ def _inspect(topic: Topic) -> TopicEnds:
         ends = kafka_admin.ends_at(topic.brokers, topic.name, committed=False)
     except kafka_admin.KafkaUnreachable as error:
         raise ConnectionError(f"{topic.uri}: {error}; do the brokers run?") from error
-    held_back = sum(ends.values()) - sum(stable.values())
-    return TopicEnds(topic=topic, ends=stable if topic.committed else ends, held_back=held_back)
+    offsets_held_back = sum(ends.values()) - sum(stable.values())
+    return TopicEnds(
+        topic=topic,
+        ends=stable if topic.committed_only else ends,
+        offsets_held_back=offsets_held_back,
+    )
 
 
 def _records(spark: SparkSession, topic_ends: TopicEnds, place: Sequence[str]) -> DataFrame:
     """The `value` of each record in bytes, `NO_VALUE` (whether it has none), and its place."""
 
     topic = topic_ends.topic
-    raw = records(spark, topic.brokers, topic.name, topic_ends.ends, committed=topic.committed)
+    raw = records(spark, topic.brokers, topic.name, topic_ends.ends, committed=topic.committed_only)
     columns = (F.col(name[1:]).alias(name) for name in place)
     return raw.select("value", F.isnull("value").alias(NO_VALUE), *columns)
 
 
 def _held_back_note(topic_ends: TopicEnds) -> str:
-    message = f"{topic_ends.held_back} offsets are held back by a transaction that is still open"
+    message = (
+        f"{topic_ends.offsets_held_back} offsets are held back by a transaction that is still open"
+    )
     return f"{topic_ends.topic.uri}: {message}; their records may become readable later"

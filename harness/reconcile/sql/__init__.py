@@ -1,1 +1,1 @@
-"""The SQL of documents and options: what is allowed, what is refused."""
+"""The SQL of documents and options: what is allowed, what is rejected."""

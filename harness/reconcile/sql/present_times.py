@@ -31,7 +31,7 @@ READERS = ("JsonToStructs", "CsvToStructs", "XmlToStructs", "VariantGet")
 
 def present_time_message(text: str) -> str:
     """The message for text that depends on the present time."""
-    return f"'{text}' may be another time whenever it is read; write a date in full"
+    return f"'{text}' depends on the time at which it is read; write a full date"
 
 
 def is_word_of_present(text: str) -> bool:
@@ -43,55 +43,70 @@ def _is_present(text: str) -> bool:
     return is_word_of_present(text) or CLOCK.fullmatch(text.strip(BLANK)) is not None
 
 
-def present_within(spark: SparkSession, plan: Any, *, top: bool = False) -> str | None:
+def present_within(spark: SparkSession, plan: Any, *, last_step_only: bool = False) -> str | None:
     """A constant of an analysed plan that depends on the present time, None where there is none.
-    Views in the plan are skipped. With `top` only the expressions of its last step are searched."""
-    found = list(_computing_nodes(spark, plan, top=top))
-    readers = [node for node in found if _reads_time(node)]
-    written = (node.it.child() for node in readers if _reads_nested_text(node))
-    if (value := next((str(each.sql()) for each in written if each.foldable()), None)) is not None:
+    Views in the plan are skipped. With `last_step_only` only the expressions of its last step are
+    searched."""
+    computing_nodes = list(_computing_nodes(spark, plan, last_step_only=last_step_only))
+    readers = [node for node in computing_nodes if _reads_time(node)]
+    written = (node.tree.child() for node in readers if _reads_nested_text(node))
+    if (value := next((str(text.sql()) for text in written if text.foldable()), None)) is not None:
         return value
-    return next(filter(_is_present, _constants(found)), None) if readers else None
+    return next(filter(_is_present, _constants(computing_nodes)), None) if readers else None
 
 
-def _computing_nodes(spark: SparkSession, plan: Any, *, top: bool = False) -> Iterator[SqlNode]:
-    """The parts of a plan, with each function replaced by the expressions that compute it."""
+def _computing_nodes(
+    spark: SparkSession, plan: Any, *, last_step_only: bool = False
+) -> Iterator[SqlNode]:
+    """The nodes of a plan, with each function replaced by the expressions that compute it."""
     catalyst: Any = spark._jvm
     replace = getattr(catalyst.org.apache.spark.sql.catalyst.optimizer, "ReplaceExpressions$")
     replaced = getattr(replace, "MODULE$").apply(plan)
-    for node in nodes(spark, replaced.expressions() if top else replaced, but="View"):
+    for node in nodes(
+        spark, replaced.expressions() if last_step_only else replaced, skipped_class="View"
+    ):
         yield node
-        if node.short in SUBQUERIES:
-            yield from _computing_nodes(spark, node.it.plan())
+        if node.class_name in SUBQUERIES:
+            yield from _computing_nodes(spark, node.tree.plan())
 
 
 def _reads_time(node: SqlNode) -> bool:
-    """Whether the part converts text to a date or a time."""
-    if node.short not in ("Cast", *READERS):
+    """Whether the node converts text to a date or a time."""
+    if node.class_name not in ("Cast", *READERS):
         return False
-    target, source = (str(it.dataType().catalogString()) for it in (node.it, node.it.child()))
+    target, source = (
+        str(part.dataType().catalogString()) for part in (node.tree, node.tree.child())
+    )
     return bool(TIME.search(target) and TEXT.search(source))
 
 
 def _reads_nested_text(node: SqlNode) -> bool:
-    """Whether the part reads texts within another text, such as JSON."""
-    return node.short in READERS or "variant" in str(node.it.child().dataType().catalogString())
+    """Whether the node reads texts within another text, such as JSON."""
+    return node.class_name in READERS or "variant" in str(
+        node.tree.child().dataType().catalogString()
+    )
 
 
-def _constants(found: Iterable[SqlNode]) -> Iterator[str]:
-    """The constant texts of these parts."""
-    for node in found:
-        if node.short == "LocalRelation":
-            yield from _texts_of_rows(node.it)
-        elif node.kind.startswith("expressions.") and _is_text(node.it) and node.it.foldable():
+def _constants(computing_nodes: Iterable[SqlNode]) -> Iterator[str]:
+    """The constant texts of these nodes."""
+    for node in computing_nodes:
+        if node.class_name == "LocalRelation":
+            yield from _texts_of_rows(node.tree)
+        elif (
+            node.qualified_name.startswith("expressions.")
+            and _is_text(node.tree)
+            and node.tree.foldable()
+        ):
             try:
-                yield str(node.it.eval(None))
+                yield str(node.tree.eval(None))
             except Py4JJavaError:  # it fails for every record too
                 continue
 
 
 def _texts_of_rows(relation: Any) -> Iterator[str]:
-    columns = [at for at, each in enumerate(elements(relation.output())) if _is_text(each)]
+    columns = [
+        at for at, attribute in enumerate(elements(relation.output())) if _is_text(attribute)
+    ]
     for row in elements(relation.data()):
         yield from (str(row.getUTF8String(at)) for at in columns)
 

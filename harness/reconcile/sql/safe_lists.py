@@ -10,8 +10,8 @@ LISTS = Path(__file__).with_name("safe_sql.txt")
 ALLOWED = "allowed"
 _FUNCTIONS = "functions: "
 _VALUES, _QUERIES = "parts of an expression", "parts of a query beside them"
-_GENERATORS = "functions that may stand where a relation does, as they make rows of values"
-_NAMES = "names that are functions where no column is called so"
+_GENERATORS = "functions that are allowed in place of a relation: they generate rows from values"
+_NAMES = "names that Spark reads as functions where no column has the name"
 
 
 def parts_of_expressions() -> frozenset[str]:
@@ -48,11 +48,11 @@ def functions() -> Mapping[str, str]:
 @cache
 def _lists() -> Mapping[str, tuple[str, ...]]:
     """Title -> the words below it."""
-    found: dict[str, tuple[str, ...]] = {}
+    words_by_title: dict[str, tuple[str, ...]] = {}
     title = ""
     for line in LISTS.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             title = line.strip("[]")
         elif not line.startswith("#"):
-            found[title] = (*found.get(title, ()), *line.split())
-    return found
+            words_by_title[title] = (*words_by_title.get(title, ()), *line.split())
+    return words_by_title

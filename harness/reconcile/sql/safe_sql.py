@@ -18,6 +18,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.sql.present_times import (
     is_word_of_present,
     present_time_message,
@@ -52,7 +53,7 @@ COUNTED = {
 }
 """Functions whose result has a requested size -> the index of the argument for the size."""
 MOMENTS = ("date", "timestamp", "timestamp_ntz")
-"""Types whose literals may mean the present time, such as 'today' or a time without a day."""
+"""Types whose literals may depend on the present time, such as 'today' or a time without a day."""
 _WITH_A_YEAR = re.compile(r"\s*(?:[+-]?\d{4}|epoch\b)", re.IGNORECASE)
 
 
@@ -81,7 +82,7 @@ def reject_unsafe_query(
     """Raise BadInput for a text that is not exactly one query over these relations."""
     _reject_long(text, place)
     try:
-        tree = _parsed(_parser(spark).parsePlan, text, place)
+        tree = _parse(_parser(spark).parsePlan, text, place)
     except ParseException as error:
         message = next(line for line in str(error).splitlines() if line.strip())
         raise bad_input(
@@ -96,7 +97,7 @@ def safe_expression(spark: SparkSession, text: str, place: str) -> Any:
     Raises BadInput where it does more than compute, ParseException where it is no expression.
     """
     _reject_long(text, place)
-    tree = _parsed(_parser(spark).parseExpression, text, place)
+    tree = _parse(_parser(spark).parseExpression, text, place)
     _reject(spark, tree, place, None)
     return tree
 
@@ -105,7 +106,7 @@ def _parser(spark: SparkSession) -> Any:
     return spark._jsparkSession.sessionState().sqlParser()
 
 
-def _parsed(parse: Callable[[str], Any], text: str, place: str) -> Any:
+def _parse(parse: Callable[[str], Any], text: str, place: str) -> Any:
     """The tree of a text. Raises ParseException, and BadInput where the nesting is too deep for the
     recursive parser."""
     try:
@@ -131,58 +132,62 @@ def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
     expression. Raises BadInput."""
     allowed = parts_of_expressions() if given is None else parts_of_queries()
     try:
-        found = list(nodes(spark, tree))
-        own = frozenset[str]().union(*map(_own_relations, found))
-        _reject_hidden_relations(spark, own - (given or frozenset()))
-        known = (given or frozenset()) | own
-        for node in found:
-            if node.kind not in allowed:
-                wanted = "an expression over one record" if given is None else "one query"
-                raise UnsafeSql(f"expected {wanted}, got SQL with {node.short}, not allowed here")
-            _reject_node(node, known, is_query=given is not None)
+        all_nodes = list(nodes(spark, tree))
+        query_relations = frozenset[str]().union(*map(_own_relations, all_nodes))
+        _reject_hidden_relations(spark, query_relations - (given or frozenset()))
+        allowed_relations = (given or frozenset()) | query_relations
+        for node in all_nodes:
+            if node.qualified_name not in allowed:
+                expected = "an expression over one record" if given is None else "one query"
+                raise UnsafeSql(
+                    f"expected {expected}, got SQL with {node.class_name}, not allowed here"
+                )
+            _reject_node(node, allowed_relations, is_query=given is not None)
     except UnsafeSql as unsafe:
         raise bad_input(place, str(unsafe)) from None
 
 
 def _own_relations(node: SqlNode) -> frozenset[str]:
     """The names of the common table expressions of a query."""
-    if node.short != "UnresolvedWith":
+    if node.class_name != "UnresolvedWith":
         return frozenset()
-    return frozenset(str(common._1()).lower() for common in elements(node.it.cteRelations()))
+    return frozenset(str(common._1()).lower() for common in elements(node.tree.cteRelations()))
 
 
 def _reject_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None:
     """Reject a common table expression with the name of a relation of the session: outside of its
     scope, the name would be that relation."""
     for name in sorted(names):
-        if spark.catalog.tableExists("`" + name.replace("`", "``") + "`"):
+        if spark.catalog.tableExists(quote_name(name)):
             raise UnsafeSql(
-                f"the relation `{name}` is there and not given; call the query otherwise"
+                f"`{name}` is also a relation of the session; rename this common table expression"
             )
 
 
 def _reject_node(node: SqlNode, relations: frozenset[str], *, is_query: bool) -> None:
-    match node.short:
+    match node.class_name:
         case "UnresolvedFunction":
-            _reject_function(elements(node.it.nameParts()), node.it)
+            _reject_function(elements(node.tree.nameParts()), node.tree)
         case "UnresolvedGenerator":
-            _reject_generator(str(node.it.name().unquotedString()), elements(node.it.children()))
+            _reject_generator(
+                str(node.tree.name().unquotedString()), elements(node.tree.children())
+            )
         case "UnresolvedTableValuedFunction":
-            name = ".".join(map(str, elements(node.it.name())))
-            _reject_generator(name, elements(node.it.functionArgs()))
+            name = ".".join(map(str, elements(node.tree.name())))
+            _reject_generator(name, elements(node.tree.functionArgs()))
         case "UnresolvedRelation":
-            _reject_relation(node.it, relations)
+            _reject_relation(node.tree, relations)
         case "Literal":
-            _reject_present(str(node.it.dataType().simpleString()), node.it)
-        case "UnresolvedWith" if node.it.allowRecursion():
+            _reject_present(str(node.tree.dataType().simpleString()), node.tree)
+        case "UnresolvedWith" if node.tree.allowRecursion():
             raise UnsafeSql("expected a query that ends, got WITH RECURSIVE")
         case "UnresolvedAttribute" if is_query:
-            _reject_name(".".join(map(str, elements(node.it.nameParts()))))
+            _reject_name(".".join(map(str, elements(node.tree.nameParts()))))
 
 
 def _reject_name(name: str) -> None:
     if name.lower() in names_of_functions():
-        message = f"`{name}` is a function to Spark, not allowed here; call the column otherwise"
+        message = f"Spark reads `{name}` as a function, not allowed here; rename the column"
         raise UnsafeSql(message)
 
 
@@ -190,9 +195,9 @@ def _reject_function(parts: list[Any], function: Any) -> None:
     name = ".".join(map(str, parts)).lower()
     reasons = functions()
     if name not in reasons:
-        known = (each for each, why in reasons.items() if why == ALLOWED)
-        near = did_you_mean(name, known).partition(" known:")[0].rstrip(";")
-        raise UnsafeSql(f"`{name}` is no function that is allowed here{near}")
+        allowed_names = (function_name for function_name, why in reasons.items() if why == ALLOWED)
+        hint = did_you_mean(name, allowed_names).partition(" known:")[0].rstrip(";")
+        raise UnsafeSql(f"`{name}` is no function that is allowed here{hint}")
     if reasons[name] != ALLOWED:
         raise UnsafeSql(f"the function `{name}` is not allowed here: {reasons[name]}")
     if name in COUNTED:
@@ -201,12 +206,12 @@ def _reject_function(parts: list[Any], function: Any) -> None:
 
 def _reject_large(name: str, arguments: list[Any]) -> None:
     """Reject a literal size that is larger than any record; a computed size is not known yet."""
-    numbers = [_written_number(each) for each in arguments]
+    numbers = [_written_number(argument) for argument in arguments]
     count = numbers[COUNTED[name]] if COUNTED[name] < len(numbers) else None
     if name == "sequence" and len(numbers) == 2 and count is not None:
         count = None if numbers[0] is None else abs(count - numbers[0])
     if count is not None and abs(count) > MAX_COUNT:
-        raise UnsafeSql(f"`{name}` may make at most {MAX_COUNT:,}, got {count:,.0f}")
+        raise UnsafeSql(f"`{name}` may create at most {MAX_COUNT:,} elements, got {count:,.0f}")
 
 
 def _written_number(argument: Any) -> float | None:
@@ -216,14 +221,14 @@ def _written_number(argument: Any) -> float | None:
         return None
 
 
-def _reject_present(kind: str, literal: Any) -> None:
+def _reject_present(type_name: str, literal: Any) -> None:
     """Reject a literal of the present time: `DATE 'today'`, `TIMESTAMP '12:30'`, and the text
     'now', which Spark reads as the time where it expects one."""
-    if kind in MOMENTS:
+    if type_name in MOMENTS:
         written = _text_within(str(_source(literal)))
         is_present = not _WITH_A_YEAR.match(written)
     else:
-        written = str(literal.value()) if kind.startswith("string") else ""
+        written = str(literal.value()) if type_name.startswith("string") else ""
         is_present = is_word_of_present(written)
     if is_present:
         raise UnsafeSql(present_time_message(written))
@@ -245,7 +250,7 @@ def _text_within(written: str) -> str:
 def _reject_generator(name: str, arguments: list[Any]) -> None:
     if name.lower() not in generators():
         known = ", ".join(sorted(generators()))
-        raise UnsafeSql(f"`{name}` may not make rows here; these may: {known}")
+        raise UnsafeSql(f"`{name}` may not generate rows here; allowed: {known}")
     if name.lower() in COUNTED:
         _reject_large(name.lower(), arguments)
 

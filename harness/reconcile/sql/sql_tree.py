@@ -22,40 +22,40 @@ class UnsafeSql(StreamquakeError):
 
 
 class SqlNode(NamedTuple):
-    """A part of a tree, and its class below `CATALYST`."""
+    """A node of a tree: its class below `CATALYST`, and the tree of which it is the root."""
 
-    kind: str
-    it: Any
+    qualified_name: str
+    tree: Any
 
     @property
-    def short(self) -> str:
+    def class_name(self) -> str:
         """The name of the class without its package."""
-        return self.kind.rpartition(".")[2]
+        return self.qualified_name.rpartition(".")[2]
 
 
-def nodes(spark: SparkSession, tree: Any, *, but: str | None = None) -> Iterator[SqlNode]:
+def nodes(spark: SparkSession, tree: Any, *, skipped_class: str | None = None) -> Iterator[SqlNode]:
     """All plans and expressions within a tree, also those of subqueries and common table
-    expressions, which Spark does not list as children. Parts of the class `but` are skipped with
-    all below them. Raises UnsafeSql for a tree of too many parts."""
+    expressions, which Spark does not list as children. Nodes of `skipped_class` are skipped with
+    all nodes below them. Raises UnsafeSql for a tree of too many parts."""
     gateway = spark.sparkContext._gateway
     pending, visited = [tree], 0
     while pending:
-        it = pending.pop()
-        if not isinstance(it, JavaObject):
+        part = pending.pop()
+        if not isinstance(part, JavaObject):
             continue
         visited += 1
         if visited > MAX_PARTS:
             raise UnsafeSql(f"expected SQL of at most {MAX_PARTS:,} parts, got more")
-        if is_instance_of(gateway, it, CATALYST + "trees.TreeNode"):
-            node = SqlNode(it.getClass().getName().removeprefix(CATALYST).rstrip("$"), it)
-            if node.short == but:
+        if is_instance_of(gateway, part, CATALYST + "trees.TreeNode"):
+            node = SqlNode(part.getClass().getName().removeprefix(CATALYST).rstrip("$"), part)
+            if node.class_name == skipped_class:
                 continue
             yield node
-        elif is_instance_of(gateway, it, "scala.collection.Iterable"):
-            pending += elements(it.toSeq())
+        elif is_instance_of(gateway, part, "scala.collection.Iterable"):
+            pending += elements(part.toSeq())
             continue
-        if is_instance_of(gateway, it, "scala.Product"):
-            pending += [it.productElement(index) for index in range(it.productArity())]
+        if is_instance_of(gateway, part, "scala.Product"):
+            pending += [part.productElement(index) for index in range(part.productArity())]
 
 
 def elements(sequence: Any) -> list[Any]:

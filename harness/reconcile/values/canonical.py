@@ -24,7 +24,7 @@ from streamquake.harness.reconcile.values.nested import (
     nested_text,
     nested_text_of_json,
 )
-from streamquake.harness.reconcile.values.operand import SEVERAL, WHOLE, Operand
+from streamquake.harness.reconcile.values.operand import OBJECT_OR_LIST, SEVERAL_KINDS, Operand
 from streamquake.harness.reconcile.values.scalars import (
     NUMERAL,
     canonical_number,
@@ -40,7 +40,7 @@ MAX_DIGITS_SHOWN = 60
 
 def canonical_text(side: Operand, other: Operand) -> Column:
     """The values of one side as canonical texts, for the comparison with the other side."""
-    if "csv" in (side.origin, other.origin) and SEVERAL in (side.family, other.family):
+    if "csv" in (side.origin, other.origin) and SEVERAL_KINDS in (side.family, other.family):
         return _of_csv_field(side, other)
     if side.variant is not None and side.family in _PER_VALUE:
         return _of_variant(side.variant, other)
@@ -57,14 +57,14 @@ def canonical_text(side: Operand, other: Operand) -> Column:
         return F.concat(F.lit("d:"), side.value.cast("string"))
     if side.family == "timestamp":
         return F.concat(F.lit("t:"), F.unix_micros(side.value).cast("string"))
-    if side.family == SEVERAL:
+    if side.family == SEVERAL_KINDS:
         return _of_variant(side.value, other)
     if side.origin == "json":  # an expression over fields
         return _of_variant(F.parse_json(exact_json(json_text(side.value))), other)
     return nested_text(side.value, side.type)
 
 
-_PER_VALUE = ("floating-point", SEVERAL, WHOLE)
+_PER_VALUE = ("floating-point", SEVERAL_KINDS, OBJECT_OR_LIST)
 """Families of JSON fields whose values may be more exact than their common type."""
 
 
@@ -76,20 +76,20 @@ def _of_variant(variant: Column, other: Operand) -> Column:
         .when(kind == "STRING", _of_time(text, other))
         .when(F.isnotnull(written), F.concat(F.lit("n:"), canonical_number(written)))
         .when(kind == "BOOLEAN", F.concat(F.lit("b:"), text))
-        .otherwise(_whole(variant, other))
+        .otherwise(_of_object_or_list(variant, other))
     )
 
 
-def _whole(variant: Column, other: Operand) -> Column:
+def _of_object_or_list(variant: Column, other: Operand) -> Column:
     """An object or list of JSON; compared with a declared type it is read by that type."""
-    if other.family == WHOLE and other.origin != "json":
+    if other.family == OBJECT_OR_LIST and other.origin != "json":
         return nested_text_of_json(variant, other.type)
     return F.concat(F.lit("j:"), F.to_json(variant))
 
 
 def _of_csv_field(side: Operand, other: Operand) -> Column:
     """Values of several kinds compared with a CSV field, where 7 and "7" have one spelling."""
-    if side.family == SEVERAL:
+    if side.family == SEVERAL_KINDS:
         variant = side.value if side.variant is None else side.variant
         text = F.try_variant_get(variant, "$", "string")
         is_text = F.schema_of_variant(variant) == "STRING"
@@ -132,7 +132,7 @@ def _of_time(text: Column, other: Operand) -> Column:
 
 def display_value(text: str | None) -> Any:
     """The value of a canonical text, for display. A fraction that floating point would round stays
-    text. A text that begins with no kind is a displayed value already."""
+    text. A text without a kind is returned unchanged."""
     if text is None or text.startswith(("{", "[")):
         return text
     kind, _, rest = text.partition(":")
@@ -147,9 +147,9 @@ def display_value(text: str | None) -> Any:
 
 def _display_nested(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(display_value(name)): _display_nested(each) for name, each in value.items()}
+        return {str(display_value(name)): _display_nested(field) for name, field in value.items()}
     if isinstance(value, list):
-        return [_display_nested(each) for each in value]
+        return [_display_nested(element) for element in value]
     is_json = isinstance(value, str) and value.startswith("j:")
     return json.loads(value[2:]) if is_json else display_value(value)
 

@@ -27,9 +27,10 @@ from pyspark.sql.types import (
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.custom_shape import Tree
 from streamquake.harness.reconcile.reading.table import Table
+from streamquake.harness.reconcile.values.nested import nested_text
 from streamquake.harness.reconcile.values.operand import Operand
 from streamquake.harness.reconcile.values.pairing import pair_operands
-from streamquake.harness.reconcile.values.promised import NESTED, whole
+from streamquake.harness.reconcile.values.promised import NESTED
 from streamquake.topologies.problems import BadInput
 
 TIMES = (TimestampType, TimestampNTZType)
@@ -39,41 +40,43 @@ FOLDERS = "folders"
 """The stored column with the values of partition folders, for lines of JSON."""
 
 
-def stored_columns(table: Table, value: Column, there: Column) -> list[Column]:
-    """The columns to store of a table: `value`, and `RECORD` where the record is `there`."""
+def stored_columns(table: Table, value: Column, readable: Column) -> list[Column]:
+    """The columns to store of a table: `value`, and `RECORD` where the record is `readable`."""
     fields = [
         F.col(quote_name(name)).cast(_storable(table.frame.schema[name].dataType)).alias(name)
         for name in table.columns
     ]
     # Parquet has no struct without fields.
-    record = [F.when(there, F.struct(*fields)).alias(RECORD)] if fields else []
+    record = [F.when(readable, F.struct(*fields)).alias(RECORD)] if fields else []
     return [value.alias("value"), *record]
 
 
 def declared_fields(record: Column, kind: DataType, tree: Tree) -> tuple[dict[str, Column], Column]:
     """The fields of `tree` of a record of type `kind`, and whether all have their types. A missing
     field is null."""
-    found = {name: _field(*_part(record, kind, name), each) for name, each in tree.items()}
-    fits = reduce(and_, (each for _, each in found.values()), F.lit(True))
-    return {name: value for name, (value, _) in found.items()}, fits
+    fields = {name: _field(*_part(record, kind, name), promised) for name, promised in tree.items()}
+    fits = reduce(and_, (field_fits for _, field_fits in fields.values()), F.lit(True))
+    return {name: value for name, (value, _) in fields.items()}, fits
 
 
 def without_types(tree: Tree) -> Tree:
     """The fields of the tree, each of any type."""
     return {
-        name: without_types(each) if isinstance(each, dict) else None for name, each in tree.items()
+        name: without_types(kind) if isinstance(kind, dict) else None for name, kind in tree.items()
     }
 
 
-def _field(value: Column, kind: DataType, wanted: DataType | Tree | None) -> tuple[Column, Column]:
-    if isinstance(wanted, dict):
-        parts, fits = declared_fields(value, kind, wanted)
+def _field(
+    value: Column, kind: DataType, promised: DataType | Tree | None
+) -> tuple[Column, Column]:
+    if isinstance(promised, dict):
+        parts, fits = declared_fields(value, kind, promised)
         return F.struct(*(part.alias(name) for name, part in parts.items())), fits
-    if wanted is None:
+    if promised is None:
         return value, F.lit(True)
-    if isinstance(wanted, NESTED) and isinstance(kind, NESTED):
-        return whole(value, kind), F.lit(True)
-    return _promised_value(value, kind, wanted)
+    if isinstance(promised, NESTED) and isinstance(kind, NESTED):
+        return nested_text(value, kind), F.lit(True)
+    return _promised_value(value, kind, promised)
 
 
 def _part(value: Column, kind: DataType, name: str) -> tuple[Column, DataType]:
@@ -81,36 +84,39 @@ def _part(value: Column, kind: DataType, name: str) -> tuple[Column, DataType]:
         return value.getField(name), kind[name].dataType
     if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
         return value.getItem(name), kind.valueType
-    each = kind.elementType if isinstance(kind, ArrayType) else None
-    if isinstance(each, StructType) and name in each.names:
-        return value.getField(name), ArrayType(each[name].dataType)
+    element = kind.elementType if isinstance(kind, ArrayType) else None
+    if isinstance(element, StructType) and name in element.names:
+        return value.getField(name), ArrayType(element[name].dataType)
     return F.lit(None).cast("string"), NullType()
 
 
-def _promised_value(value: Column, kind: DataType, wanted: DataType) -> tuple[Column, Column]:
-    """A value as the type `wanted`, and whether it is of that type or null."""
-    none = F.lit(None).cast("string" if isinstance(wanted, NESTED) else wanted)
+def _promised_value(value: Column, kind: DataType, promised: DataType) -> tuple[Column, Column]:
+    """A value as the type `promised`, and whether it is of that type or null."""
+    null = F.lit(None).cast("string" if isinstance(promised, NESTED) else promised)
     if isinstance(kind, NullType):
-        return none, F.lit(True)
-    cast_value = _cast(value, wanted)
+        return null, F.lit(True)
+    cast_value = _cast(value, promised)
     try:
         pair = pair_operands(
-            Operand.declared(cast_value, wanted), Operand.declared(value, kind), "", ""
+            Operand.of_declared_type(cast_value, promised),
+            Operand.of_declared_type(value, kind),
+            "",
+            "",
         )
     except BadInput:
-        return none, F.isnull(value)
-    if isinstance(wanted, StringType) and isinstance(kind, TIMES):
-        return none, F.isnull(value)
+        return null, F.isnull(value)
+    if isinstance(promised, StringType) and isinstance(kind, TIMES):
+        return null, F.isnull(value)
     same = F.coalesce(pair.expected == pair.actual, F.lit(False))
     return cast_value, F.isnull(value) | same
 
 
-def _cast(value: Column, wanted: DataType) -> Column:
-    """A value cast to the type `wanted`; null where the cast fails."""
-    if isinstance(wanted, TimestampNTZType):
+def _cast(value: Column, promised: DataType) -> Column:
+    """A value cast to the type `promised`; null where the cast fails."""
+    if isinstance(promised, TimestampNTZType):
         # Text with a zone is a moment; a time without a zone is that moment in UTC.
-        return value.try_cast(TimestampType()).cast(wanted)
-    return value.try_cast(wanted)
+        return value.try_cast(TimestampType()).cast(promised)
+    return value.try_cast(promised)
 
 
 def _storable(kind: DataType) -> DataType:
@@ -122,5 +128,5 @@ def _storable(kind: DataType) -> DataType:
     if isinstance(kind, MapType):
         return MapType(kind.keyType, _storable(kind.valueType))
     if isinstance(kind, StructType):
-        return StructType([StructField(each.name, _storable(each.dataType)) for each in kind])
+        return StructType([StructField(field.name, _storable(field.dataType)) for field in kind])
     return kind

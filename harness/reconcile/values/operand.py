@@ -26,8 +26,8 @@ from pyspark.sql.types import (
 from streamquake.harness.reconcile.expressions import Expression, type_of
 from streamquake.harness.reconcile.reading.table import Origin, Table
 
-SEVERAL = "values of several kinds"
-WHOLE = "object or list"
+SEVERAL_KINDS = "values of several kinds"
+OBJECT_OR_LIST = "object or list"
 LIST, OBJECT = "array<variant>", "map<string,variant>"
 FAMILIES: tuple[tuple[str, tuple[type[DataType], ...]], ...] = (
     ("nothing", (NullType,)),
@@ -35,8 +35,8 @@ FAMILIES: tuple[tuple[str, tuple[type[DataType], ...]], ...] = (
     ("number", (IntegralType, DecimalType)),
     ("floating-point", (FloatType, DoubleType)),
     ("boolean", (BooleanType,)),
-    (SEVERAL, (VariantType,)),
-    (WHOLE, (StructType, ArrayType, MapType)),
+    (SEVERAL_KINDS, (VariantType,)),
+    (OBJECT_OR_LIST, (StructType, ArrayType, MapType)),
 )
 
 
@@ -52,7 +52,7 @@ class Operand:
     missing: Column | None = None
 
     @classmethod
-    def declared(cls, value: Column, kind: DataType) -> Operand:
+    def of_declared_type(cls, value: Column, kind: DataType) -> Operand:
         """Values of a declared type; a time without a zone is in UTC."""
         if isinstance(kind, TimestampNTZType):
             kind = TimestampType()
@@ -77,7 +77,7 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
         kind = type_of(expression, table, side)
         absent = table.missing.get(expression.path[0]) if expression.path else None
         return replace(
-            Operand.declared(F.expr(expression.text), kind),
+            Operand.of_declared_type(F.expr(expression.text), kind),
             origin=table.origin,
             missing=F.col(absent) if absent else None,
         )
@@ -98,7 +98,9 @@ def operand(expression: Expression, table: Table, side: str) -> Operand:
 def part(variant: Column, name: str) -> Column:
     """A field of an object; null where the variant is no object or lacks the field. For a list, it
     is the list of that field of its objects, as for a column of a list type."""
-    parts = F.transform(F.try_variant_get(variant, "$", LIST), lambda each: _of_object(each, name))
+    parts = F.transform(
+        F.try_variant_get(variant, "$", LIST), lambda element: _of_object(element, name)
+    )
     return F.coalesce(parts.cast("variant"), _of_object(variant, name))
 
 

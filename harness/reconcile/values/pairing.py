@@ -1,4 +1,4 @@
-"""Pairs the operands of both sides, by the rules of which values are equal.
+"""Pairs the operands of both sides. These rules define which values are equal.
 
 - Numbers are equal when they are the same number: 1, 1.0, 1e0 and 1.00, exactly and of any size. A
   floating-point value is the number of its shortest numeral in its type: 0.1. Compared with
@@ -32,7 +32,7 @@ from pyspark.sql.types import (
 )
 
 from streamquake.harness.reconcile.values.canonical import canonical_text
-from streamquake.harness.reconcile.values.operand import SEVERAL, WHOLE, Operand
+from streamquake.harness.reconcile.values.operand import OBJECT_OR_LIST, SEVERAL_KINDS, Operand
 from streamquake.topologies.problems import BadInput, bad_input
 
 DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
@@ -44,20 +44,21 @@ JSON_KINDS = (
     "number",
     "floating-point",
     "boolean",
-    SEVERAL,
-    WHOLE,
+    SEVERAL_KINDS,
+    OBJECT_OR_LIST,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One expression over both sides, in columns of one type. `tagged`: as canonical texts."""
+    """One expression over both sides, in columns of one type. `is_canonical`: the columns are
+    canonical texts."""
 
     expected: Column
     actual: Column
-    tagged: bool = False
+    is_canonical: bool = False
     missing: tuple[Column, Column] | None = None
-    never: str = ""
+    mismatch: str = ""
     """A message why no two values can be equal; empty where they can."""
 
 
@@ -71,14 +72,14 @@ def pair_operands(expected: Operand, actual: Operand, text: str, option: str) ->
         return Pair(
             expected=expected.value.cast(kind), actual=actual.value.cast(kind), missing=missing
         )
-    if not _comparable(expected, actual):
-        raise _incomparable(expected, actual, text, option)
+    if not _are_comparable(expected, actual):
+        raise _incomparable_error(expected, actual, text, option)
     return Pair(
         expected=canonical_text(expected, actual),
         actual=canonical_text(actual, expected),
-        tagged=True,
+        is_canonical=True,
         missing=missing,
-        never=_never_equal(expected, actual, text),
+        mismatch=_mismatch_message(expected, actual, text),
     )
 
 
@@ -92,7 +93,7 @@ def _common_type(one: Operand, other: Operand) -> DataType | None:
     from_json = one.variant is not None or other.variant is not None
     if {type(one.type), type(other.type)} == {FloatType, DoubleType} and not from_json:
         return DoubleType()  # exact: each number of 32 bits is one of 64
-    exact = {one.family, other.family}.isdisjoint((SEVERAL, WHOLE))
+    exact = {one.family, other.family}.isdisjoint((SEVERAL_KINDS, OBJECT_OR_LIST))
     if one.type == other.type and exact:
         return None if one.family == "floating-point" and from_json else one.type
     if "nothing" in (one.family, other.family) and exact:
@@ -115,11 +116,11 @@ def _size(kind: DataType) -> tuple[int, int]:
     return DIGITS[type(kind)], 0
 
 
-def _comparable(one: Operand, other: Operand) -> bool:
+def _are_comparable(one: Operand, other: Operand) -> bool:
     families = {one.family, other.family}
     if "nothing" in families or len(families) == 1 or families <= set(NUMBERS):
         return len(families) > 1 or one.family in JSON_KINDS
-    if SEVERAL in families and "json" in (one.origin, other.origin) and families & set(TIMES):
+    if SEVERAL_KINDS in families and "json" in (one.origin, other.origin) and families & set(TIMES):
         return True
     if "text" in families:
         text, rest = (one, other) if one.family == "text" else (other, one)
@@ -128,16 +129,16 @@ def _comparable(one: Operand, other: Operand) -> bool:
         if text.origin == "csv" and rest.family in (*NUMBERS, "boolean"):
             return True
         if text.origin == "csv":
-            return rest.family == SEVERAL
+            return rest.family == SEVERAL_KINDS
     return "json" in (one.origin, other.origin) and families <= set(JSON_KINDS)
 
 
-def _never_equal(one: Operand, other: Operand, text: str) -> str:
+def _mismatch_message(one: Operand, other: Operand, text: str) -> str:
     """A message where both columns have values of one kind, and of different kinds."""
     families = {one.family, other.family}
-    several = {"nothing", SEVERAL, *TIMES}
-    read = "csv" in (one.origin, other.origin) or families <= set(NUMBERS)
-    if len(families) == 1 or families & several or read:
+    several = {"nothing", SEVERAL_KINDS, *TIMES}
+    is_read_by_other = "csv" in (one.origin, other.origin) or families <= set(NUMBERS)
+    if len(families) == 1 or families & several or is_read_by_other:
         return ""
     return (
         f"`{text}` is {one.family} on the expected side and {other.family} on the actual, so no "
@@ -145,7 +146,7 @@ def _never_equal(one: Operand, other: Operand, text: str) -> str:
     )
 
 
-def _incomparable(one: Operand, other: Operand, text: str, option: str) -> BadInput:
+def _incomparable_error(one: Operand, other: Operand, text: str, option: str) -> BadInput:
     message = (
         f"`{text}` cannot be compared: it is {one.type.simpleString()} on the expected side and "
         f"{other.type.simpleString()} on the actual; CAST one of them"

@@ -38,49 +38,44 @@ from streamquake.harness.reconcile.values.scalars import (
 
 NESTED = (ArrayType, MapType, StructType, VariantType)
 NUMBERS = (IntegralType, DecimalType, DoubleType, FloatType)
-WHOLE = r"^-?[0-9]+\z"
+WHOLE_NUMBER = r"^-?[0-9]+\z"
 
 
 def promised_value(cell: Column, kind: DataType) -> tuple[Column, Column]:
     """A field (a variant) as a value of `kind`, and whether it is of that type or null."""
     text = F.try_variant_get(cell, "$", "string")
-    found = F.schema_of_variant(cell)
-    null = F.isnull(cell) | (found == "VOID")
+    json_kind = F.schema_of_variant(cell)
+    null = F.isnull(cell) | (json_kind == "VOID")
     if isinstance(kind, NESTED):
         return F.when(~null, nested_text_of_json(cell, kind)), F.lit(True)
     value, fits = (
-        _of_number(cell, kind) if isinstance(kind, NUMBERS) else _of_text(text, found, kind)
+        _of_number(cell, kind) if isinstance(kind, NUMBERS) else _of_text(text, json_kind, kind)
     )
     return F.when(~null & fits, value), null | F.coalesce(fits, F.lit(False))
 
 
-def comparable(frame: DataFrame) -> DataFrame:
+def with_canonical_texts(frame: DataFrame) -> DataFrame:
     """A frame of promised types with its arrays, structs and maps as canonical texts."""
     texts = {
-        field.name: whole(F.col(f"`{field.name}`"), field.dataType)
+        field.name: nested_text(F.col(f"`{field.name}`"), field.dataType)
         for field in frame.schema
         if isinstance(field.dataType, NESTED)
     }
     return frame.withColumns(texts) if texts else frame
 
 
-def whole(value: Column, kind: DataType) -> Column:
-    """An array, struct or map as its canonical text."""
-    return nested_text(value, kind)
-
-
-def _of_text(text: Column, found: Column, kind: DataType) -> tuple[Column, Column]:
+def _of_text(text: Column, json_kind: Column, kind: DataType) -> tuple[Column, Column]:
     value = text.try_cast(kind)
     if isinstance(kind, StringType):
-        return text, found == "STRING"
+        return text, json_kind == "STRING"
     if isinstance(kind, BooleanType):
-        return value, found == "BOOLEAN"
+        return value, json_kind == "BOOLEAN"
     if isinstance(kind, BinaryType):
         value = F.try_to_binary(text, F.lit("base64"))
-        return value, (found == "STRING") & (base64_text(value) == text)
+        return value, (json_kind == "STRING") & (base64_text(value) == text)
     if isinstance(kind, (DateType, *TIMES)):
         value = parse_date(text) if isinstance(kind, DateType) else parse_timestamp(text).cast(kind)
-        return value, (found == "STRING") & F.isnotnull(value)
+        return value, (json_kind == "STRING") & F.isnotnull(value)
     return value, F.lit(False)
 
 
@@ -88,7 +83,7 @@ def _of_number(cell: Column, kind: DataType) -> tuple[Column, Column]:
     text = numeral_of(cell)
     value = text.try_cast(kind)
     if isinstance(kind, IntegralType):
-        return value, text.rlike(WHOLE) & F.isnotnull(value)
+        return value, text.rlike(WHOLE_NUMBER) & F.isnotnull(value)
     if isinstance(kind, DecimalType):
         written = value.cast("string")
     else:

@@ -22,9 +22,9 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.reading.promised_columns import parse_records
-from streamquake.harness.reconcile.reconcile import missing_or_repeated
+from streamquake.harness.reconcile.reconcile import missing_or_repeated_records
 from streamquake.harness.reconcile.result import ReconciliationResult
-from streamquake.harness.reconcile.values.promised import comparable
+from streamquake.harness.reconcile.values.promised import with_canonical_texts
 from streamquake.harness.verdict.evidence.append_times import (
     AppendedRecords,
     AppendTimesUnknown,
@@ -181,7 +181,7 @@ def _attributed(
     actual, shape = actual_of(case, output.name, promised, expected)
     sent = case.spark().table("sent").select("key", "seq", F.col("index").alias("_index"))
     placed = (
-        missing_or_repeated(comparable(expected), actual, shape)
+        missing_or_repeated_records(with_canonical_texts(expected), actual, shape)
         .join(sent, ["key", "seq"], "left")
         .join(_homes(output, expected, min(scope.injected_ns for scope in scopes)), "key", "left")
         .withColumn("place", F.expr(_place(scopes)))

@@ -142,7 +142,7 @@ def _judged(
             still_open = tuple(name for name in still_open if name != "phantom")
         findings = tuple(each for each in findings if class_of(each) not in still_open)
     damage = [stored.miscount(case.spark)]
-    if counts["duplicated"] and (copies := stored.repeated(case.spark)):
+    if counts["duplicated"] and (copies := stored.repeated_records(case.spark)):
         damage.append(f"{copies:,} records stand where others do, and were not read")
         if counts["duplicated"] <= copies:
             counts["duplicated"] = None

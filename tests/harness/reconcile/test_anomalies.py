@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.reconcile import reconcile
-from streamquake.harness.reconcile.result import ReconciliationResult
+from streamquake.harness.reconcile.result import ReconciliationResult, violated_classes
 from streamquake.harness.reconcile.shape import Shape
 from tests.harness.reconcile.model import BatchWindow, Sent
 from tests.harness.reconcile.test_reconcile import SHAPE
@@ -35,7 +35,7 @@ def test_nothing_is_found_in_what_is_as_it_was_sent(spark: SparkSession) -> None
     result = judged(spark, SEEN)
 
     assert asked_for(result) == dict.fromkeys(ALL, 0)
-    assert (result.violated, result.findings) == ((), ())
+    assert (violated_classes(result.counts), result.findings) == ((), ())
 
 
 def test_each_is_found_by_its_name_and_count(spark: SparkSession) -> None:
@@ -47,7 +47,7 @@ def test_each_is_found_by_its_name_and_count(spark: SparkSession) -> None:
     result = judged(spark, seen)
 
     assert asked_for(result) == {"gap": 1, "regression": 1, "wrong_partition": 1}
-    assert result.violated == ("lost", "duplicated", *ALL)
+    assert violated_classes(result.counts) == ("lost", "duplicated", *ALL)
     recorded = {each.what: (each.where, each.detail) for each in result.findings}
     assert recorded["gap"] == (
         "partition 1, offset 9",

@@ -106,9 +106,7 @@ def test_a_missing_schema_is_bad_input(topic: Topic) -> None:
     values = [framed(3, order(*ROWS[0])), *(framed(5, order(*row, n=1)) for row in ROWS[1:])]
     framing = Schema(texts=ONE.texts, place="m.yaml:2: schema", header="confluent")
 
-    message = (
-        r"m\.yaml:2: schema: the headers have unknown numbers of schemas: 3 \(1 values\), 5 \(3 v"
-    )
+    message = r"m\.yaml:2: schema: the headers have unknown schema IDs: 3 \(1 values\), 5 \(3 v"
     with pytest.raises(BadInput, match=message):
         topic.compared(values, framing)
     with pytest.raises(BadInput, match="values in avro do not contain their schema"):
@@ -132,8 +130,8 @@ def test_a_file_names_schemas_beside_it(tmp_path: Path) -> None:
     ("text", "wording"),
     [
         ("format: avro\nschema: none.avsc", r":2: schema: .*none\.avsc cannot be read: No such"),
-        ("format: avro\nschema: {x: a}\nheader: confluent", r":2: schema\.x: expected the number"),
-        ("format: avro\nschema: {3: a}", ":2: schema: numbers of schemas need a header; name"),
+        ("format: avro\nschema: {x: a}\nheader: confluent", r":2: schema\.x: expected a schema ID"),
+        ("format: avro\nschema: {3: a}", ":2: schema: schema IDs need a header; name"),
         ("format: avro\nheader: confluent", ":2: header: it needs a `schema`"),
         ("format: json\nschema: a", ":2: schema: only records of format avro or protobuf have"),
         ("format: avro\nschema: a", ":2: schema: expected the schema of a record, got something"),
@@ -160,7 +158,9 @@ def test_files_of_a_job_become_json(spark: SparkSession, tmp_path: Path) -> None
     with pytest.raises(BadInput, match=r"its schema differs from that of .*at the job's output"):
         read_files(spark, folder, into=StoredOutput(path=tmp_path / "several"), source="/o")
     avro = formats["avro"](recorded)
-    read_files(spark, folder, into=StoredOutput(path=tmp_path / "told"), source="/o", reported=avro)
+    read_files(
+        spark, folder, into=StoredOutput(path=tmp_path / "told"), source="/o", declared_format=avro
+    )
 
     def values(name: str) -> set[str]:
         return {row.value for row in StoredOutput(path=tmp_path / name).frame(spark).collect()}

@@ -56,14 +56,14 @@ def brokers_hold(
     ],
 )
 def test_brokers_and_topic_of_a_uri(uri: str, brokers: str) -> None:
-    assert topic_of(uri) == Topic(uri=uri, brokers=brokers, name="t", committed=True)
+    assert topic_of(uri) == Topic(uri=uri, brokers=brokers, name="t", committed_only=True)
 
 
 @pytest.mark.parametrize(
     ("level", "committed"), [("read_committed", True), ("read_uncommitted", False)]
 )
 def test_a_uri_sets_the_isolation_level(level: str, committed: bool) -> None:
-    assert topic_of(f"kafka://b/t?isolation={level}").committed is committed
+    assert topic_of(f"kafka://b/t?isolation={level}").committed_only is committed
 
 
 @pytest.mark.parametrize("end", ["?isolation=dirty", "?isolation", "?offset=3", "#0"])

@@ -20,7 +20,7 @@ LAYOUT = Layout(
     shape=Shape(identity=("k0",)),
     notes=(),
     titles={"k0": "id", "c0": "price", "c1": "user.name"},
-    tagged=frozenset({"c1"}),
+    canonical_columns=frozenset({"c1"}),
 )
 
 

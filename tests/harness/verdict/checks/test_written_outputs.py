@@ -79,7 +79,7 @@ class Topic:
             stable_ends={0: len(committed)},
             ends={0: len(values)},
             into=StoredOutput(path=self.testbed.data / "sums"),
-            reported=self.output.reported("o"),
+            declared_format=self.output.to_format("o"),
         )
         return self
 
@@ -164,9 +164,9 @@ def test_what_deletes_and_does_not_say_what_is_malformed(
 
 
 def test_json_may_be_told_and_text_is_told() -> None:
-    text = Output(kafka="o", format="text", map={"seq": "CAST(value AS BIGINT)"}).reported("o")
+    text = Output(kafka="o", format="text", map={"seq": "CAST(value AS BIGINT)"}).to_format("o")
 
-    assert Output(kafka="o", format="json").reported("o") is None
+    assert Output(kafka="o", format="json").to_format("o") is None
     assert text is not None
     assert text.name == "text"
 
