@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from tests.harness.reconcile.avro_bytes import ORDER, WIDER, framed, number, order
+from tests.harness.reconcile.avro_bytes import ORDER, WIDER, number, order, with_header
 from tests.harness.reconcile.avro_bytes import text as avro_text
 
 pytestmark = pytest.mark.container
@@ -200,7 +200,7 @@ def test_what_it_writes_in_avro_is_judged_too(brokers: str, tmp_path: Path) -> N
         if (record["key"], record["seq"]) == ("k-00003", 7):
             return b"none"
         rest = b"".join(number(record[name]) for name in ("seq", "amount", "checksum"))
-        return framed(7, avro_text(record["key"].encode()) + rest)
+        return with_header(7, avro_text(record["key"].encode()) + rest)
 
     with copier(brokers, topics, written=in_avro):
         status, results, message = judged(brokers, tmp_path, topics, recorded)
@@ -269,7 +269,7 @@ def test_avro_in_a_topic_is_read_by_the_schema_that_each_header_names(
     create_topics(brokers, "avro")
     rows = [(n, None if n % 7 == 0 else f"é {n}") for n in range(200)]
     values = [
-        framed(258, order(n, words, n=n)) if n % 2 else framed(3, order(n, words))
+        with_header(258, order(n, words, n=n)) if n % 2 else with_header(3, order(n, words))
         for n, words in (*rows[:50], *rows[51:60], (60, "other"), *rows[61:])
     ]
     producer = Producer({"bootstrap.servers": brokers})

@@ -1,4 +1,4 @@
-"""Avro written by hand, as its specification says: no library that reads it has a part in it."""
+"""Encodes Avro by its specification, without the library that the tests read it with."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SYNC = bytes(range(16))
 
 
 def number(value: int) -> bytes:
-    """Zigzag, seven bits a byte."""
-    rest, found = (value << 1) ^ (value >> 63), b""
+    """A number in zigzag encoding, seven bits in each byte."""
+    rest, encoded = (value << 1) ^ (value >> 63), b""
     while rest >= 128:
-        found, rest = found + bytes([rest & 127 | 128]), rest >> 7
-    return found + bytes([rest])
+        encoded, rest = encoded + bytes([rest & 127 | 128]), rest >> 7
+    return encoded + bytes([rest])
 
 
 def text(value: bytes) -> bytes:
@@ -33,22 +33,20 @@ def text(value: bytes) -> bytes:
 
 def order(id: int, words: str | None, n: int | None = None) -> bytes:
     """A record of `ORDER`, or with `n` one of `WIDER`."""
-    message = number(0) if words is None else number(1) + text(words.encode())
-    return number(id) + message + (b"" if n is None else number(n))
+    value = number(0) if words is None else number(1) + text(words.encode())
+    return number(id) + value + (b"" if n is None else number(n))
 
 
-def framed(schema: int, value: bytes) -> bytes:
+def with_header(schema: int, value: bytes) -> bytes:
     """A value with the header of Confluent's wire format."""
     return b"\0" + schema.to_bytes(4, "big") + value
 
 
-def container(path: Path, schema: dict[str, Any], values: Sequence[bytes]) -> Path:
-    """A file of one block."""
+def write_avro_file(path: Path, schema: dict[str, Any], values: Sequence[bytes]) -> Path:
+    """Write a container file of one block."""
     path.parent.mkdir(parents=True, exist_ok=True)
     meta = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}
-    head = number(len(meta)) + b"".join(
-        text(name) + text(message) for name, message in meta.items()
-    )
+    head = number(len(meta)) + b"".join(text(name) + text(value) for name, value in meta.items())
     block = b"".join(values)
     path.write_bytes(
         b"Obj\1" + head + number(0) + SYNC + number(len(values)) + number(len(block)) + block + SYNC

@@ -20,8 +20,8 @@ Rows = Sequence[dict[str, Any]]
 FORMATS = ("json", "csv", "parquet")
 
 
-def write(path: Path, rows: Rows) -> Path:
-    """Rows in the format that the path's name says."""
+def write_rows(path: Path, rows: Rows) -> Path:
+    """Write rows in the format of the path's suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".json":
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
@@ -35,7 +35,7 @@ def write(path: Path, rows: Rows) -> Path:
     return path
 
 
-def compared(
+def comparison_of(
     spark: SparkSession,
     expected: Path | str,
     actual: Path | str | tuple[str, ...],
@@ -48,7 +48,7 @@ def compared(
     also: tuple[str, ...] = (),
     **options: Any,
 ) -> DataComparison:
-    """What a comparison says; `options` are those of both sides, or `actual_…` of one."""
+    """The comparison of two sources. `options` are for both sides, or for one as `actual_…`."""
     both: dict[str, Any] = {
         name: text for name, text in options.items() if not name.startswith("actual_")
     }
@@ -74,7 +74,7 @@ def compared(
     return compare(spark, request, sent, seen, lambda line: None)
 
 
-def found(comparison: DataComparison) -> dict[str, int | None]:
-    """The classes that are not zero."""
+def nonzero_counts(comparison: DataComparison) -> dict[str, int | None]:
+    """The counts of the classes whose count is not zero, None where a class was not judged."""
     whole = ("expected", "actual")
     return {n: c for n, c in comparison.counts.items() if n not in whole and c != 0}

@@ -1,4 +1,4 @@
-"""Odd values and odd records, beside what was promised: the table for every way of reading."""
+"""Edge cases of values and records, each with the promised value, for both ways of reading."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Odd:
-    """A value as it is promised, in Spark SQL; as it stands in the record; whether it is the same.
-    Without `seen` the record has no such field."""
+class OddValue:
+    """A promised value in Spark SQL, the text of the actual value in the record, and whether they
+    are equal. With an empty `actual` the record has no such field."""
 
     kind: str
     promised: str
-    seen: str
-    same: bool
+    actual: str
+    equal: bool
 
 
-def same(kind: str, promised: str, *seen: str) -> list[Odd]:
-    return [Odd(kind=kind, promised=promised, seen=each, same=True) for each in seen]
+def equal(kind: str, promised: str, *actual: str) -> list[OddValue]:
+    return [OddValue(kind=kind, promised=promised, actual=text, equal=True) for text in actual]
 
 
-def other(kind: str, promised: str, *seen: str) -> list[Odd]:
-    return [Odd(kind=kind, promised=promised, seen=each, same=False) for each in seen]
+def unequal(kind: str, promised: str, *actual: str) -> list[OddValue]:
+    return [OddValue(kind=kind, promised=promised, actual=text, equal=False) for text in actual]
 
 
 PAIRS = "array<struct<a:bigint,b:bigint>>"
@@ -32,43 +32,45 @@ TIMED = "struct<t:timestamp,s:string>"
 A_TIME = "named_struct('t',TIMESTAMP'2026-01-02 03:04:05.123Z','s','2026-01-02T03:04:05.123000Z')"
 MOMENT = "TIMESTAMP'2026-01-02 03:04:05Z'"
 VALUES = [
-    *same("bigint", "1", "1", "1.0", "1e0", "10e-1", "0.1e1"),
-    *other("bigint", "1", '"1"', "1.4", "true", "null", "[1]", "1e1", "01", "+1", "1.", "NaN"),
-    *same("bigint", "9007199254740993", "9007199254740993", "9007199254740993e0"),
-    *other("bigint", "9007199254740993", "9007199254740992e0", "9007199254740992"),
-    *other("bigint", "9223372036854775807", "9223372036854775808", "-9223372036854775809"),
-    *same("bigint", "0", "-0", "0.0", "0e7"),
-    *same("bigint", "NULL", "null", ""),
-    *other("bigint", "NULL", "0", '""'),
-    *same("decimal(10,2)", "1.00", "1", "1.00", "1.000", "100e-2"),
-    *other("decimal(10,2)", "1.00", "1.004", "1.0000000000000000000000000000000000001", '"1.00"'),
-    *other("decimal(10,2)", "1.00", f"1.{'0' * 45}1", "100000000001", "Infinity"),
-    *same("double", "0.1D", "0.1", "1e-1", "0.10"),
-    *other("double", "0.1D", "0.10000000149011612", "0.1000000000000000000001", '"0.1"'),
-    *same("double", "1e23D", "1e23", "1" + "0" * 23, "1.0E+23"),
-    *same("double", "1e300D", "1e300", "10e299"),
-    *other("double", "1e300D", "1e301", "1.00000000000000000001e300", "1e400"),
-    *other("double", "9007199254740992D", "9007199254740993", "9007199254740993e0"),
-    *other("double", "CAST('NaN' AS DOUBLE)", "NaN", '"NaN"'),
-    *same("float", "CAST(0.1 AS FLOAT)", "0.1"),
-    *other("float", "CAST(0.1 AS FLOAT)", "0.10000000149011612", "0.1000000001", '"0.1"'),
-    *same("string", "'a'", '"a"', '"\\u0061"'),
-    *other("string", "'7'", "7", "[7]", "'7'", '{"7":7}', "true"),
-    *other("string", "'?'", '"\\ud800"', '"\\udc00?"'),
-    *same("string", "'\U0001f600'", '"\\ud83d\\ude00"', '"\U0001f600"'),
-    *other("string", "'a'", '"a "', '"A"', '"a\t"', '"\\q"'),
-    *same("boolean", "true", "true"),
-    *other("boolean", "true", '"true"', "1", "false", "True"),
-    *same("date", "DATE'2026-01-02'", '"2026-01-02"'),
-    *other("date", "DATE'2026-01-02'", '"2026-01-02T00:00:00"', '"2026-1-2"', '"2026-01-02 "', "7"),
-    *other("date", "DATE'2026-03-02'", '"2026-02-30"'),
-    *same(
+    *equal("bigint", "1", "1", "1.0", "1e0", "10e-1", "0.1e1"),
+    *unequal("bigint", "1", '"1"', "1.4", "true", "null", "[1]", "1e1", "01", "+1", "1.", "NaN"),
+    *equal("bigint", "9007199254740993", "9007199254740993", "9007199254740993e0"),
+    *unequal("bigint", "9007199254740993", "9007199254740992e0", "9007199254740992"),
+    *unequal("bigint", "9223372036854775807", "9223372036854775808", "-9223372036854775809"),
+    *equal("bigint", "0", "-0", "0.0", "0e7"),
+    *equal("bigint", "NULL", "null", ""),
+    *unequal("bigint", "NULL", "0", '""'),
+    *equal("decimal(10,2)", "1.00", "1", "1.00", "1.000", "100e-2"),
+    *unequal("decimal(10,2)", "1.00", "1.004", "1.0000000000000000000000000000000000001", '"1.00"'),
+    *unequal("decimal(10,2)", "1.00", f"1.{'0' * 45}1", "100000000001", "Infinity"),
+    *equal("double", "0.1D", "0.1", "1e-1", "0.10"),
+    *unequal("double", "0.1D", "0.10000000149011612", "0.1000000000000000000001", '"0.1"'),
+    *equal("double", "1e23D", "1e23", "1" + "0" * 23, "1.0E+23"),
+    *equal("double", "1e300D", "1e300", "10e299"),
+    *unequal("double", "1e300D", "1e301", "1.00000000000000000001e300", "1e400"),
+    *unequal("double", "9007199254740992D", "9007199254740993", "9007199254740993e0"),
+    *unequal("double", "CAST('NaN' AS DOUBLE)", "NaN", '"NaN"'),
+    *equal("float", "CAST(0.1 AS FLOAT)", "0.1"),
+    *unequal("float", "CAST(0.1 AS FLOAT)", "0.10000000149011612", "0.1000000001", '"0.1"'),
+    *equal("string", "'a'", '"a"', '"\\u0061"'),
+    *unequal("string", "'7'", "7", "[7]", "'7'", '{"7":7}', "true"),
+    *unequal("string", "'?'", '"\\ud800"', '"\\udc00?"'),
+    *equal("string", "'\U0001f600'", '"\\ud83d\\ude00"', '"\U0001f600"'),
+    *unequal("string", "'a'", '"a "', '"A"', '"a\t"', '"\\q"'),
+    *equal("boolean", "true", "true"),
+    *unequal("boolean", "true", '"true"', "1", "false", "True"),
+    *equal("date", "DATE'2026-01-02'", '"2026-01-02"'),
+    *unequal(
+        "date", "DATE'2026-01-02'", '"2026-01-02T00:00:00"', '"2026-1-2"', '"2026-01-02 "', "7"
+    ),
+    *unequal("date", "DATE'2026-03-02'", '"2026-02-30"'),
+    *equal(
         "timestamp",
         "TIMESTAMP'2026-01-02 03:04:05.123456Z'",
         '"2026-01-02T03:04:05.123456Z"',
         '"2026-01-02 04:04:05.123456+01:00"',
     ),
-    *other(
+    *unequal(
         "timestamp",
         "TIMESTAMP'2026-01-02 03:04:05.123456Z'",
         '"2026-01-02T03:04:05.1234567Z"',
@@ -76,12 +78,14 @@ VALUES = [
         "1767323045",
         '"2026-01-02"',
     ),
-    *same("array<bigint>", "array(1, NULL)", "[1,null]", "[1e0, null]"),
-    *other("array<bigint>", "array(1, NULL)", "[1]", "[null,1]", '["1",null]', "[[1],null]", "{}"),
-    *other("array<array<bigint>>", "array(array(1, 2))", "[[1],[2]]", "[1,2]"),
-    *same("array<array<bigint>>", "array(array(1), array(2))", "[[1.0],[2]]"),
-    *same(PAIRS, f"array({TWO})", '[{"b":null,"a":1}]'),
-    *other(
+    *equal("array<bigint>", "array(1, NULL)", "[1,null]", "[1e0, null]"),
+    *unequal(
+        "array<bigint>", "array(1, NULL)", "[1]", "[null,1]", '["1",null]', "[[1],null]", "{}"
+    ),
+    *unequal("array<array<bigint>>", "array(array(1, 2))", "[[1],[2]]", "[1,2]"),
+    *equal("array<array<bigint>>", "array(array(1), array(2))", "[[1.0],[2]]"),
+    *equal(PAIRS, f"array({TWO})", '[{"b":null,"a":1}]'),
+    *unequal(
         PAIRS,
         f"array({TWO})",
         '[{"a":null,"b":1}]',
@@ -90,12 +94,12 @@ VALUES = [
         '[{"a":1,"b":null,"b":null}]',
         '[{"a":1,"b":null,"b" :2}]',
     ),
-    *same("array<double>", "array(1e23D, 0.5D)", "[1e23,0.5]", "[1.0e23,5e-1]"),
-    *other("array<double>", "array(9007199254740992D)", "[9007199254740993e0]"),
-    *other("array<decimal(10,2)>", "array(1.00)", "[1.004]", '["1.00"]'),
-    *same("map<string,bigint>", "map('a', 1L)", '{"a":1}'),
-    *other("map<string,bigint>", "map('a', 1L)", '{"b":1}', "{}", "null", "[1]"),
-    *same(
+    *equal("array<double>", "array(1e23D, 0.5D)", "[1e23,0.5]", "[1.0e23,5e-1]"),
+    *unequal("array<double>", "array(9007199254740992D)", "[9007199254740993e0]"),
+    *unequal("array<decimal(10,2)>", "array(1.00)", "[1.004]", '["1.00"]'),
+    *equal("map<string,bigint>", "map('a', 1L)", '{"a":1}'),
+    *unequal("map<string,bigint>", "map('a', 1L)", '{"b":1}', "{}", "null", "[1]"),
+    *equal(
         "bigint",
         "1",
         " 1 ",
@@ -107,7 +111,7 @@ VALUES = [
         "1.0e0",
         "100000000000000000000e-20",
     ),
-    *other(
+    *unequal(
         "bigint",
         "1",
         "0x1",
@@ -135,15 +139,15 @@ VALUES = [
         "--1",
         "1/**/",
     ),
-    *same(
+    *equal(
         "bigint",
         "9223372036854775807L",
         "9223372036854775807.0",
         "9223372036854775807e0",
         "922337203685477580.7e1",
     ),
-    *same("bigint", "-9223372036854775807L-1", "-9223372036854775808", "-9223372036854775808.00"),
-    *other(
+    *equal("bigint", "-9223372036854775807L-1", "-9223372036854775808", "-9223372036854775808.00"),
+    *unequal(
         "bigint",
         "9223372036854775807L",
         "9.223372036854775807e18x",
@@ -153,8 +157,8 @@ VALUES = [
         "18446744073709551615",
         "99999999999999999999999999999999999999999999",
     ),
-    *same("bigint", "0", "-0.0", "0e400", "-0e-400", "0.000"),
-    *other(
+    *equal("bigint", "0", "-0.0", "0e400", "-0e-400", "0.000"),
+    *unequal(
         "bigint",
         "0",
         "false",
@@ -170,14 +174,14 @@ VALUES = [
         "1e-39",
         "1e-5000",
     ),
-    *same("int", "2147483647", "2147483647", "2147483647.0"),
-    *other("int", "2147483647", "2147483648", "4294967295", "-2147483649"),
-    *same("smallint", "-32768", "-32768"),
-    *other("smallint", "-32768", "32768", "-32769"),
-    *same("tinyint", "127", "127"),
-    *other("tinyint", "127", "128", "-129", "383"),
-    *same("decimal(10,2)", "0.01", "1e-2", "0.01", "0.0100", "0.010e0"),
-    *other(
+    *equal("int", "2147483647", "2147483647", "2147483647.0"),
+    *unequal("int", "2147483647", "2147483648", "4294967295", "-2147483649"),
+    *equal("smallint", "-32768", "-32768"),
+    *unequal("smallint", "-32768", "32768", "-32769"),
+    *equal("tinyint", "127", "127"),
+    *unequal("tinyint", "127", "128", "-129", "383"),
+    *equal("decimal(10,2)", "0.01", "1e-2", "0.01", "0.0100", "0.010e0"),
+    *unequal(
         "decimal(10,2)",
         "0.01",
         "0.009",
@@ -185,30 +189,30 @@ VALUES = [
         "1e-3",
         "0.01000000000000000000000000000000000000001",
     ),
-    *same("decimal(10,2)", "99999999.99", "99999999.99", "9999999999e-2"),
-    *other("decimal(10,2)", "99999999.99", "99999999.994", "99999999.995", "100000000", "1e400"),
-    *same("decimal(10,2)", "-0.00", "0", "-0", "-0.00"),
-    *same(
+    *equal("decimal(10,2)", "99999999.99", "99999999.99", "9999999999e-2"),
+    *unequal("decimal(10,2)", "99999999.99", "99999999.994", "99999999.995", "100000000", "1e400"),
+    *equal("decimal(10,2)", "-0.00", "0", "-0", "-0.00"),
+    *equal(
         "decimal(38,0)",
         "99999999999999999999999999999999999999",
         "99999999999999999999999999999999999999",
         "99999999999999999999999999999999999999.0",
     ),
-    *other(
+    *unequal(
         "decimal(38,0)",
         "99999999999999999999999999999999999999",
         "1e38",
         "99999999999999999999999999999999999998",
         "999999999999999999999999999999999999999",
     ),
-    *same(
+    *equal(
         "decimal(38,38)",
         "0.00000000000000000000000000000000000001",
         "1e-38",
         "0.00000000000000000000000000000000000001",
         "10e-39",
     ),
-    *other(
+    *unequal(
         "decimal(38,38)",
         "0.00000000000000000000000000000000000001",
         "1e-39",
@@ -216,11 +220,11 @@ VALUES = [
         "1.0e-37",
         "2e-38",
     ),
-    *same("decimal(20,0)", "10000000000000000000", "1e19", "10000000000000000000.0"),
-    *same("double", "5e-324D", "5e-324"),
-    *other("double", "5e-324D", "0", "1e-323", "2e-324", "1e-400"),
-    *same("double", "1.7976931348623157E308D", "1.7976931348623157e308", "17976931348623157e292"),
-    *other(
+    *equal("decimal(20,0)", "10000000000000000000", "1e19", "10000000000000000000.0"),
+    *equal("double", "5e-324D", "5e-324"),
+    *unequal("double", "5e-324D", "0", "1e-323", "2e-324", "1e-400"),
+    *equal("double", "1.7976931348623157E308D", "1.7976931348623157e308", "17976931348623157e292"),
+    *unequal(
         "double",
         "1.7976931348623157E308D",
         "1.7976931348623159e308",
@@ -228,21 +232,21 @@ VALUES = [
         "Infinity",
         '"Infinity"',
     ),
-    *other(
+    *unequal(
         "double", "CAST('Infinity' AS DOUBLE)", "1e309", "1e400", "Infinity", '"Infinity"', "null"
     ),
-    *same("double", "-0.0D", "0", "-0", "-0.0", "0.0", "-0e5"),
-    *same("double", "0D", "-0.0", "0"),
-    *same(
+    *equal("double", "-0.0D", "0", "-0", "-0.0", "0.0", "-0e5"),
+    *equal("double", "0D", "-0.0", "0"),
+    *equal(
         "double",
         "9007199254740992D",
         "9007199254740992",
         "9007199254740992.0",
         "9.007199254740992e15",
     ),
-    *same("double", "123456789012345680D", "123456789012345680", "1.2345678901234568e17"),
-    *other("double", "123456789012345680D", "123456789012345678", "123456789012345681"),
-    *other(
+    *equal("double", "123456789012345680D", "123456789012345680", "1.2345678901234568e17"),
+    *unequal("double", "123456789012345680D", "123456789012345678", "123456789012345681"),
+    *unequal(
         "double",
         "0.1D",
         "0.10000000000000001",
@@ -251,28 +255,28 @@ VALUES = [
         "0,1",
         "0.30000000000000004",
     ),
-    *same("double", "0.30000000000000004D", "0.30000000000000004"),
-    *other("double", "0.30000000000000004D", "0.3", "0.300000000000000044"),
-    *same("float", "CAST(16777216 AS FLOAT)", "16777216", "1.6777216e7"),
-    *other("float", "CAST(16777216 AS FLOAT)", "16777217", "16777215"),
-    *same("float", "CAST(1.4E-45 AS FLOAT)", "1e-45"),
-    *same("float", "CAST(3.4028235E38 AS FLOAT)", "3.4028235e38"),
-    *other("float", "CAST(3.4028235E38 AS FLOAT)", "3.4028236e38", "3.5e38", "1e39"),
-    *other("float", "CAST('NaN' AS FLOAT)", "NaN", '"NaN"'),
-    *same("float", "CAST(-0.0 AS FLOAT)", "0", "-0.0"),
-    *same("string", "''", '""'),
-    *other("string", "''", "null", "", '" "', '"\\u0000"'),
-    *other("string", "CAST(NULL AS STRING)", '""', '"null"'),
-    *same("string", "CAST(NULL AS STRING)", "null", ""),
-    *same("string", "'\\u0000'", '"\\u0000"'),
-    *other("string", "'\\u0000'", '""', '"\x00"'),
-    *same("string", "'\\u00a0'", '"\\u00a0"', '"\xa0"', '"\\u00A0"'),
-    *other("string", "'\\u00a0'", '" "', '"\u2028"'),
-    *same("string", "'\\u2028'", '"\u2028"', '"\\u2028"'),
-    *same("string", "'\\u00e9'", '"\xe9"', '"\\u00e9"'),
-    *other("string", "'\\u00e9'", '"e\u0301"', '"\xc9"'),
-    *same("string", "'\\ufeff\\u0061'", '"\ufeffa"'),
-    *other(
+    *equal("double", "0.30000000000000004D", "0.30000000000000004"),
+    *unequal("double", "0.30000000000000004D", "0.3", "0.300000000000000044"),
+    *equal("float", "CAST(16777216 AS FLOAT)", "16777216", "1.6777216e7"),
+    *unequal("float", "CAST(16777216 AS FLOAT)", "16777217", "16777215"),
+    *equal("float", "CAST(1.4E-45 AS FLOAT)", "1e-45"),
+    *equal("float", "CAST(3.4028235E38 AS FLOAT)", "3.4028235e38"),
+    *unequal("float", "CAST(3.4028235E38 AS FLOAT)", "3.4028236e38", "3.5e38", "1e39"),
+    *unequal("float", "CAST('NaN' AS FLOAT)", "NaN", '"NaN"'),
+    *equal("float", "CAST(-0.0 AS FLOAT)", "0", "-0.0"),
+    *equal("string", "''", '""'),
+    *unequal("string", "''", "null", "", '" "', '"\\u0000"'),
+    *unequal("string", "CAST(NULL AS STRING)", '""', '"null"'),
+    *equal("string", "CAST(NULL AS STRING)", "null", ""),
+    *equal("string", "'\\u0000'", '"\\u0000"'),
+    *unequal("string", "'\\u0000'", '""', '"\x00"'),
+    *equal("string", "'\\u00a0'", '"\\u00a0"', '"\xa0"', '"\\u00A0"'),
+    *unequal("string", "'\\u00a0'", '" "', '"\u2028"'),
+    *equal("string", "'\\u2028'", '"\u2028"', '"\\u2028"'),
+    *equal("string", "'\\u00e9'", '"\xe9"', '"\\u00e9"'),
+    *unequal("string", "'\\u00e9'", '"e\u0301"', '"\xc9"'),
+    *equal("string", "'\\ufeff\\u0061'", '"\ufeffa"'),
+    *unequal(
         "string",
         "'a'",
         '"\ufeffa"',
@@ -288,20 +292,20 @@ VALUES = [
         '"\\U0061"',
         '"\\u61"',
     ),
-    *same("string", "'\\ufffd'", '"\\ufffd"', '"\ufffd"'),
-    *other(
+    *equal("string", "'\\ufffd'", '"\\ufffd"', '"\ufffd"'),
+    *unequal(
         "string", "'\\ufffd'", '"\\ud800"', '"\udcff"', '"\udced\udca0\udc80"', '"\udcc0\udcaf"'
     ),
-    *same("string", "'a/b'", '"a\\/b"', '"a/b"'),
-    *same("string", "'\\u000a'", '"\\n"'),
-    *other("string", "'1'", "1", "1.0", "true"),
-    *same("string", "repeat('x',100000)", '"' + "x" * 100000 + '"'),
-    *other("string", "repeat('x',100000)", '"' + "x" * 99999 + '"'),
-    *same("string", "'" + "a\\\\\\\\b" + "'", '"a\\\\\\\\b"'),
-    *same("boolean", "false", "false", " false"),
-    *other("boolean", "false", "0", "null", "", '"false"', "FALSE", "no", "falsee", "f"),
-    *same("date", "DATE'2024-02-29'", '"2024-02-29"'),
-    *other(
+    *equal("string", "'a/b'", '"a\\/b"', '"a/b"'),
+    *equal("string", "'\\u000a'", '"\\n"'),
+    *unequal("string", "'1'", "1", "1.0", "true"),
+    *equal("string", "repeat('x',100000)", '"' + "x" * 100000 + '"'),
+    *unequal("string", "repeat('x',100000)", '"' + "x" * 99999 + '"'),
+    *equal("string", "'" + "a\\\\\\\\b" + "'", '"a\\\\\\\\b"'),
+    *equal("boolean", "false", "false", " false"),
+    *unequal("boolean", "false", "0", "null", "", '"false"', "FALSE", "no", "falsee", "f"),
+    *equal("date", "DATE'2024-02-29'", '"2024-02-29"'),
+    *unequal(
         "date",
         "DATE'2024-02-29'",
         '"2024-2-29"',
@@ -316,14 +320,14 @@ VALUES = [
         "19782",
         "null",
     ),
-    *other("date", "DATE'2023-03-01'", '"2023-02-29"', '"2023-03-1"'),
-    *same("date", "DATE'0001-01-01'", '"0001-01-01"'),
-    *same("date", "DATE'9999-12-31'", '"9999-12-31"'),
-    *other("date", "DATE'+10000-01-01'", '"10000-01-01"', '"+10000-01-01"'),
-    *same("date", "DATE'1582-10-10'", '"1582-10-10"'),
-    *same("date", "DATE'1500-02-28'", '"1500-02-28"'),
-    *other("date", "DATE'1500-03-01'", '"1500-02-29"'),
-    *same(
+    *unequal("date", "DATE'2023-03-01'", '"2023-02-29"', '"2023-03-1"'),
+    *equal("date", "DATE'0001-01-01'", '"0001-01-01"'),
+    *equal("date", "DATE'9999-12-31'", '"9999-12-31"'),
+    *unequal("date", "DATE'+10000-01-01'", '"10000-01-01"', '"+10000-01-01"'),
+    *equal("date", "DATE'1582-10-10'", '"1582-10-10"'),
+    *equal("date", "DATE'1500-02-28'", '"1500-02-28"'),
+    *unequal("date", "DATE'1500-03-01'", '"1500-02-29"'),
+    *equal(
         "timestamp",
         MOMENT,
         '"2026-01-02T03:04:05"',
@@ -334,7 +338,7 @@ VALUES = [
         '"2026-01-02T03:04:05.000000+00:00"',
         '"2026-01-01T22:34:05-04:30"',
     ),
-    *other(
+    *unequal(
         "timestamp",
         MOMENT,
         '"2026-01-02t03:04:05z"',
@@ -360,26 +364,26 @@ VALUES = [
         "null",
         '"2026-01-02T03:04:05Z\\n"',
     ),
-    *other(
+    *unequal(
         "timestamp",
         "TIMESTAMP'2017-01-01 00:00:00Z'",
         '"2016-12-31T23:59:60Z"',
         '"2016-12-31T24:00:00Z"',
         '"2016-12-31T23:59:59.999999Z"',
     ),
-    *same("timestamp", "TIMESTAMP'9999-12-31 23:59:59.999999Z'", '"9999-12-31T23:59:59.999999Z"'),
-    *same("timestamp", "TIMESTAMP'0001-01-01 00:00:00Z'", '"0001-01-01T00:00:00Z"'),
-    *same("timestamp", "TIMESTAMP'1969-12-31 23:59:59.999999Z'", '"1969-12-31T23:59:59.999999Z"'),
-    *other(
+    *equal("timestamp", "TIMESTAMP'9999-12-31 23:59:59.999999Z'", '"9999-12-31T23:59:59.999999Z"'),
+    *equal("timestamp", "TIMESTAMP'0001-01-01 00:00:00Z'", '"0001-01-01T00:00:00Z"'),
+    *equal("timestamp", "TIMESTAMP'1969-12-31 23:59:59.999999Z'", '"1969-12-31T23:59:59.999999Z"'),
+    *unequal(
         "timestamp",
         "TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
         '"294247-01-10T04:00:54.775807Z"',
         '"+294247-01-10T04:00:54.775807Z"',
     ),
-    *same("array<bigint>", "array()", "[]", "[ ]"),
-    *other("array<bigint>", "array()", "null", "", "{}", '""', "[null]", "0"),
-    *same("array<bigint>", "array(CAST(NULL AS BIGINT))", "[null]"),
-    *other(
+    *equal("array<bigint>", "array()", "[]", "[ ]"),
+    *unequal("array<bigint>", "array()", "null", "", "{}", '""', "[null]", "0"),
+    *equal("array<bigint>", "array(CAST(NULL AS BIGINT))", "[null]"),
+    *unequal(
         "array<bigint>",
         "array(CAST(NULL AS BIGINT))",
         "[]",
@@ -389,19 +393,19 @@ VALUES = [
         '["null"]',
         '[""]',
     ),
-    *same("array<bigint>", "NULL", "null", ""),
-    *other("array<bigint>", "NULL", "[]", "[null]"),
-    *same(
+    *equal("array<bigint>", "NULL", "null", ""),
+    *unequal("array<bigint>", "NULL", "[]", "[null]"),
+    *equal(
         "array<bigint>", "array(9007199254740993L)", "[9007199254740993]", "[9007199254740993e0]"
     ),
-    *other(
+    *unequal(
         "array<bigint>",
         "array(9007199254740993L)",
         "[9007199254740992]",
         "[9.007199254740993e15x]",
         "[9007199254740992e0]",
     ),
-    *other(
+    *unequal(
         "array<bigint>",
         "array(1L,2L)",
         "[1,2,]",
@@ -418,8 +422,8 @@ VALUES = [
         "[1e400,2]",
         "[01,2]",
     ),
-    *same("array<string>", "array('a',NULL,'')", '["a",null,""]'),
-    *other(
+    *equal("array<string>", "array('a',NULL,'')", '["a",null,""]'),
+    *unequal(
         "array<string>",
         "array('a',NULL,'')",
         '["a","",null]',
@@ -428,31 +432,31 @@ VALUES = [
         '["a,null,"]',
         '["a","null",""]',
     ),
-    *same("array<double>", "array(0.1D,-0.0D)", "[0.1,0]", "[1e-1,-0.0]"),
-    *other("array<double>", "array(CAST('NaN' AS DOUBLE))", "[NaN]", "[null]"),
-    *same("array<float>", "array(CAST(0.1 AS FLOAT))", "[0.1]"),
-    *other("array<float>", "array(CAST(0.1 AS FLOAT))", "[0.10000000149011612]"),
-    *same(
+    *equal("array<double>", "array(0.1D,-0.0D)", "[0.1,0]", "[1e-1,-0.0]"),
+    *unequal("array<double>", "array(CAST('NaN' AS DOUBLE))", "[NaN]", "[null]"),
+    *equal("array<float>", "array(CAST(0.1 AS FLOAT))", "[0.1]"),
+    *unequal("array<float>", "array(CAST(0.1 AS FLOAT))", "[0.10000000149011612]"),
+    *equal(
         "array<decimal(38,10)>",
         "array(1234567890123456789012345678.0123456789)",
         "[1234567890123456789012345678.0123456789]",
     ),
-    *other(
+    *unequal(
         "array<decimal(38,10)>",
         "array(1234567890123456789012345678.0123456789)",
         "[1234567890123456789012345678.012345678]",
         "[1234567890123456789012345678.01234567890000000001]",
     ),
-    *same("array<date>", "array(DATE'2026-01-02')", '["2026-01-02"]'),
-    *other("array<date>", "array(DATE'2026-01-02')", '["2026-01-02T00:00:00Z"]', "[20455]"),
-    *same("array<boolean>", "array(true,NULL)", "[true,null]"),
-    *other("array<boolean>", "array(true,NULL)", "[true,false]", '["true",null]', "[1,null]"),
-    *same(
+    *equal("array<date>", "array(DATE'2026-01-02')", '["2026-01-02"]'),
+    *unequal("array<date>", "array(DATE'2026-01-02')", '["2026-01-02T00:00:00Z"]', "[20455]"),
+    *equal("array<boolean>", "array(true,NULL)", "[true,null]"),
+    *unequal("array<boolean>", "array(true,NULL)", "[true,false]", '["true",null]', "[1,null]"),
+    *equal(
         "array<array<bigint>>",
         "array(array(),NULL,array(CAST(NULL AS BIGINT)))",
         "[[],null,[null]]",
     ),
-    *other(
+    *unequal(
         "array<array<bigint>>",
         "array(array(),NULL,array(CAST(NULL AS BIGINT)))",
         "[null,[],[null]]",
@@ -461,8 +465,8 @@ VALUES = [
         "[[],[null]]",
         "[[null],null,[]]",
     ),
-    *same(RECORD, ONE, '{"a":1,"b":null}', '{"b":null,"a":1.0}'),
-    *other(
+    *equal(RECORD, ONE, '{"a":1,"b":null}', '{"b":null,"a":1.0}'),
+    *unequal(
         RECORD,
         ONE,
         '{"a":1}',
@@ -482,14 +486,14 @@ VALUES = [
         '{"a":1,"b":{}}',
         '{"a":1,"b":[]}',
     ),
-    *same(RECORD, "NULL", "null", ""),
-    *other(RECORD, "NULL", "{}", '{"a":null,"b":null}'),
-    *same(
+    *equal(RECORD, "NULL", "null", ""),
+    *unequal(RECORD, "NULL", "{}", '{"a":null,"b":null}'),
+    *equal(
         RECORD,
         "named_struct('a',CAST(NULL AS BIGINT),'b',CAST(NULL AS STRING))",
         '{"a":null,"b":null}',
     ),
-    *other(
+    *unequal(
         RECORD,
         "named_struct('a',CAST(NULL AS BIGINT),'b',CAST(NULL AS STRING))",
         "null",
@@ -497,8 +501,8 @@ VALUES = [
         "{}",
         "[]",
     ),
-    *same("map<string,bigint>", "map('a',2L,'b',1L)", '{"b":1,"a":2}'),
-    *other(
+    *equal("map<string,bigint>", "map('a',2L,'b',1L)", '{"b":1,"a":2}'),
+    *unequal(
         "map<string,bigint>",
         "map('a',2L,'b',1L)",
         '{"a":1,"b":2}',
@@ -507,14 +511,14 @@ VALUES = [
         '[["a",2],["b",1]]',
         '{"a":2,"b":1,"b":1}',
     ),
-    *same("map<string,bigint>", "map()", "{}"),
-    *same("map<string,bigint>", "map('a',CAST(NULL AS BIGINT))", '{"a":null}'),
-    *other("map<string,bigint>", "map('a',CAST(NULL AS BIGINT))", "{}", '{"a":0}'),
-    *same("map<string,bigint>", "map('',1L,' ',2L)", '{"":1," ":2}'),
-    *other("map<string,bigint>", "map('',1L,' ',2L)", '{"":2," ":1}'),
-    *other("date", "DATE'2024-02-29'", '"2024-02-29\\n"', '"2024-02-29\\r"', '"0000-01-01"'),
-    *same("date", "DATE'0000-01-01'", '"0000-01-01"'),
-    *other(
+    *equal("map<string,bigint>", "map()", "{}"),
+    *equal("map<string,bigint>", "map('a',CAST(NULL AS BIGINT))", '{"a":null}'),
+    *unequal("map<string,bigint>", "map('a',CAST(NULL AS BIGINT))", "{}", '{"a":0}'),
+    *equal("map<string,bigint>", "map('',1L,' ',2L)", '{"":1," ":2}'),
+    *unequal("map<string,bigint>", "map('',1L,' ',2L)", '{"":2," ":1}'),
+    *unequal("date", "DATE'2024-02-29'", '"2024-02-29\\n"', '"2024-02-29\\r"', '"0000-01-01"'),
+    *equal("date", "DATE'0000-01-01'", '"0000-01-01"'),
+    *unequal(
         "timestamp",
         MOMENT,
         '"2026-01-02T03:04:05\\u2028"',
@@ -522,35 +526,35 @@ VALUES = [
         '"9999-12-31T23:59:59-01:00"',
         '"0000-01-01T00:00:00+01:00"',
     ),
-    *same(
+    *equal(
         "array<timestamp>",
         "array(TIMESTAMP'2026-01-02 03:04:05.123Z')",
         '["2026-01-02T03:04:05.123Z"]',
     ),
-    *other(
+    *unequal(
         "array<timestamp>",
         "array(TIMESTAMP'2026-01-02 03:04:05.123Z')",
         '["2026-01-02T03:04:05.124Z"]',
         "[1767323045123]",
     ),
-    *same(
+    *equal(
         "array<timestamp>",
         "array(TIMESTAMP'2026-01-02 03:04:05Z')",
         '["2026-01-02T03:04:05.000Z"]',
         '["2026-01-02T03:04:05.000000Z"]',
     ),
-    *same("float", "CAST(1.17549435E-38 AS FLOAT)", "1.1754944e-38"),
-    *same(
+    *equal("float", "CAST(1.17549435E-38 AS FLOAT)", "1.1754944e-38"),
+    *equal(
         "array<timestamp>",
         "array(TIMESTAMP'2026-01-02 03:04:05.123456Z')",
         '["2026-01-02T03:04:05.123456Z"]',
     ),
-    *same(
+    *equal(
         "struct<x:array<struct<y:array<bigint>>>>",
         "named_struct('x',array(named_struct('y',array(1L,NULL)),NULL))",
         '{"x":[{"y":[1,null]},null]}',
     ),
-    *other(
+    *unequal(
         "struct<x:array<struct<y:array<bigint>>>>",
         "named_struct('x',array(named_struct('y',array(1L,NULL)),NULL))",
         '{"x":[{"y":[1]},null]}',
@@ -559,13 +563,13 @@ VALUES = [
         '{"x":[{"y":[null,1]},null]}',
         '{"x":[{"y":[[1,null]]},null]}',
     ),
-    *same(
+    *equal(
         TIMED,
         A_TIME,
         '{"t":"2026-01-02T03:04:05.123Z","s":"2026-01-02T03:04:05.123000Z"}',
         '{"s":"2026-01-02T03:04:05.123000Z","t":"2026-01-02T03:04:05.123000Z"}',
     ),
-    *other(
+    *unequal(
         TIMED,
         A_TIME,
         '{"t":"2026-01-02T03:04:05.123Z","s":"2026-01-02T03:04:05.123Z"}',
@@ -573,25 +577,25 @@ VALUES = [
         '["2026-01-02T03:04:05.123Z"]',
         '{"t":1767323045123,"s":"2026-01-02T03:04:05.123000Z"}',
     ),
-    *same(
+    *equal(
         TIMED,
         "named_struct('t',CAST(NULL AS TIMESTAMP),'s',CAST(NULL AS STRING))",
         '{"t":null,"s":null}',
     ),
-    *other(
+    *unequal(
         TIMED,
         "named_struct('t',CAST(NULL AS TIMESTAMP),'s',CAST(NULL AS STRING))",
         "{}",
         '{"t":null}',
     ),
-    *same(
+    *equal(
         "map<string,struct<l:array<timestamp_ntz>>>",
         "map('2026-01-02T03:04:05.123000Z',named_struct('l',array("
         "TIMESTAMP_NTZ'2026-01-02 03:04:05.1',NULL)))",
         '{"2026-01-02T03:04:05.123000Z":{"l":["2026-01-02T03:04:05.100000",null]}}',
         '{"2026-01-02T03:04:05.123000Z":{"l":["2026-01-02T03:04:05.1Z",null]}}',
     ),
-    *other(
+    *unequal(
         "map<string,struct<l:array<timestamp_ntz>>>",
         "map('2026-01-02T03:04:05.123000Z',named_struct('l',array("
         "TIMESTAMP_NTZ'2026-01-02 03:04:05.1',NULL)))",
@@ -599,86 +603,86 @@ VALUES = [
         '{"2026-01-02T03:04:05.123000Z":{"l":["2026-01-02T03:04:05.101Z",null]}}',
         '{"2026-01-02T03:04:05.123000Z":{"l":["2026-01-02T03:04:05.100"]}}',
     ),
-    *same(
+    *equal(
         "timestamp_ntz",
         "TIMESTAMP_NTZ'2026-01-02 03:04:05'",
         '"2026-01-02T03:04:05"',
         '"2026-01-02T03:04:05Z"',
         '"2026-01-02T04:04:05+01:00"',
     ),
-    *other("timestamp_ntz", "TIMESTAMP_NTZ'2026-01-02 03:04:05'", '"2026-01-02T03:04:05+01:00"'),
-    *other("array<double>", "array(CAST('NaN' AS DOUBLE))", '["NaN"]'),
-    *other("array<double>", "array(CAST('-Infinity' AS DOUBLE))", '["-Infinity"]'),
-    *other("struct<a:float>", "named_struct('a',CAST('Infinity' AS FLOAT))", '{"a":"Infinity"}'),
-    *same(
+    *unequal("timestamp_ntz", "TIMESTAMP_NTZ'2026-01-02 03:04:05'", '"2026-01-02T03:04:05+01:00"'),
+    *unequal("array<double>", "array(CAST('NaN' AS DOUBLE))", '["NaN"]'),
+    *unequal("array<double>", "array(CAST('-Infinity' AS DOUBLE))", '["-Infinity"]'),
+    *unequal("struct<a:float>", "named_struct('a',CAST('Infinity' AS FLOAT))", '{"a":"Infinity"}'),
+    *equal(
         "array<string>",
         "array('NaN','1e5','f:1.0','\"f:1.0\"','\\\\','s:')",
         r'["NaN","1e5","f:1.0","\"f:1.0\"","\\","s:"]',
     ),
-    *other(
+    *unequal(
         "array<string>",
         "array('NaN','1e5','f:1.0')",
         '["NaN",1e5,"f:1.0"]',
         '["NaN","1e5",1]',
         '["NaN","1e5","n:1e0"]',
     ),
-    *same(
+    *equal(
         "array<decimal(38,38)>",
         "array(0.00000001234567890123456789012345678901)",
         "[0.00000001234567890123456789012345678901]",
         "[1.234567890123456789012345678901e-8]",
     ),
-    *other(
+    *unequal(
         "array<decimal(38,38)>",
         "array(0.00000001234567890123456789012345678901)",
         "[0.00000001234567890123456789012345678902]",
         "[1.2345678901234568e-8]",
     ),
-    *same(
+    *equal(
         "array<float>",
         "array(CAST(1.4E-45 AS FLOAT),CAST(0.1 AS FLOAT),NULL)",
         "[1e-45,0.1,null]",
         "[1.0e-45,1e-1,null]",
     ),
-    *other("array<float>", "array(CAST(0.1 AS FLOAT))", "[0.10000000149011612]", '["0.1"]'),
-    *same("array<binary>", "array(X'00FF')", '["AP8="]'),
-    *other("array<binary>", "array(X'00FF')", '["AP8"]', '["00FF"]'),
-    *same("map<bigint,string>", "map(1L,'a')", '{"1":"a"}'),
-    *other("map<bigint,string>", "map(1L,'a')", '{"01":"a"}', '{"1.0":"a"}'),
-    *same("map<date,bigint>", "map(DATE'2026-01-02',1L)", '{"2026-01-02":1}'),
-    *other("map<date,bigint>", "map(DATE'2026-01-02',1L)", '{"20455":1}'),
-    *same("map<timestamp,bigint>", f"map({MOMENT},1L)", '{"2026-01-02T03:04:05.000Z":1}'),
-    *other(
+    *unequal("array<float>", "array(CAST(0.1 AS FLOAT))", "[0.10000000149011612]", '["0.1"]'),
+    *equal("array<binary>", "array(X'00FF')", '["AP8="]'),
+    *unequal("array<binary>", "array(X'00FF')", '["AP8"]', '["00FF"]'),
+    *equal("map<bigint,string>", "map(1L,'a')", '{"1":"a"}'),
+    *unequal("map<bigint,string>", "map(1L,'a')", '{"01":"a"}', '{"1.0":"a"}'),
+    *equal("map<date,bigint>", "map(DATE'2026-01-02',1L)", '{"2026-01-02":1}'),
+    *unequal("map<date,bigint>", "map(DATE'2026-01-02',1L)", '{"20455":1}'),
+    *equal("map<timestamp,bigint>", f"map({MOMENT},1L)", '{"2026-01-02T03:04:05.000Z":1}'),
+    *unequal(
         "map<timestamp,bigint>",
         f"map({MOMENT},1L)",
         '{"1767323045000000":1}',
         '{"2026-01-02T03:04:05Z":1,"2026-01-02T03:04:05.000Z":1}',
     ),
-    *same("map<double,bigint>", "map(0.5D,1L)", '{"0.5":1}'),
-    *same("map<decimal(10,2),bigint>", "map(1.10,1L)", '{"1.10":1}'),
-    *same("map<boolean,bigint>", "map(true,1L)", '{"true":1}'),
-    *same(
+    *equal("map<double,bigint>", "map(0.5D,1L)", '{"0.5":1}'),
+    *equal("map<decimal(10,2),bigint>", "map(1.10,1L)", '{"1.10":1}'),
+    *equal("map<boolean,bigint>", "map(true,1L)", '{"true":1}'),
+    *equal(
         "struct<at:timestamp>",
         f"named_struct('at',{MOMENT})",
         '{"at":"2026-01-02T03:04:05Z"}',
         '{"at":"2026-01-02 03:04:05"}',
         '{"at":"2026-01-02T04:04:05+01:00"}',
     ),
-    *other(
+    *unequal(
         "struct<at:timestamp>",
         f"named_struct('at',{MOMENT})",
         '{"at":"2026-01-02"}',
         '{"at":1767323045}',
         '{"at":"2026-01-02T03:04:05Z","b":null}',
     ),
-    *same("struct<d:date>", "named_struct('d',DATE'2026-01-02')", '{"d":"2026-01-02"}'),
-    *same(
+    *equal("struct<d:date>", "named_struct('d',DATE'2026-01-02')", '{"d":"2026-01-02"}'),
+    *equal(
         "struct<`c.d`:bigint,`VOID`:bigint,`x>`:string>",
         "named_struct('c.d',1L,'VOID',CAST(NULL AS BIGINT),'x>','y')",
         '{"x>":"y","VOID":null,"c.d":1}',
     ),
 ]
-RECORDS = [
+MALFORMED_TAILS = [
     "} {",
     "}\x00",
     '}{"n":7}',
@@ -760,9 +764,9 @@ RECORDS = [
     ',"x":"\\ud83d"}',
     ',"x":12345678901234567890123456789012345678901234567890,"x":1}',
 ]
-"""What stands behind `{"n":17`, and makes it no record; a lone surrogate is a byte that is no
+"""Texts after `{"n":17` that make the line malformed; a lone surrogate is a byte that is no
 UTF-8."""
-SOUND = [
+VALID_TAILS = [
     "}",
     " } \t\r",
     ',"x":"}"}',
@@ -790,4 +794,4 @@ SOUND = [
     ',"_offset":7,"_file":"x"}',
     ',"_malformed":true,"_value":"x"}',
 ]
-"""What may stand behind it."""
+"""Texts after it that make the line a valid record."""

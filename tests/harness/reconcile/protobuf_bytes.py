@@ -1,4 +1,4 @@
-"""Protobuf written by hand, as its specification says: no library that reads it takes part."""
+"""Encodes Protobuf by its specification, without the library that the tests read it with."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ VARINT, BYTES = 0, 2
 
 
 def number(value: int) -> bytes:
-    """Seven bits a byte; negative numbers as 64 bits."""
-    rest, found = value % 2**64, b""
+    """A varint, seven bits in each byte; negative numbers as 64 bits."""
+    rest, encoded = value % 2**64, b""
     while rest >= 128:
-        found, rest = found + bytes([rest & 127 | 128]), rest >> 7
-    return found + bytes([rest])
+        encoded, rest = encoded + bytes([rest & 127 | 128]), rest >> 7
+    return encoded + bytes([rest])
 
 
 def integer(field: int, value: int) -> bytes:
@@ -27,7 +27,7 @@ def text(field: int, value: bytes) -> bytes:
     return number(field << 3 | BYTES) + number(len(value)) + value
 
 
-def framed(value: bytes, steps: bytes = b"\0") -> bytes:
+def with_header(value: bytes, steps: bytes = b"\0") -> bytes:
     """A value with the header of Confluent's wire format, of the first message of its file."""
     return b"\0\0\0\0\7" + steps + value
 
@@ -40,23 +40,24 @@ FIELDS = {
 }
 
 
-def described(path: Path, *messages: str, fields: Mapping[str, int] = FIELDS) -> Path:
-    """What `protoc` would write of a file whose messages all have these fields, each optional."""
+def write_descriptors(path: Path, *messages: str, fields: Mapping[str, int] = FIELDS) -> Path:
+    """Write the descriptors as `protoc` does, of a file whose messages all have these optional
+    fields."""
     file = FileDescriptorProto(name="shop.proto", package="shop", syntax="proto3")
     for name in messages:
         message = file.message_type.add(name=name)
-        for change, (field, kind) in enumerate(fields.items()):
-            own = f".shop.{name}" if kind == FieldDescriptorProto.TYPE_MESSAGE else None
+        for index, (field, kind) in enumerate(fields.items()):
+            own_type = f".shop.{name}" if kind == FieldDescriptorProto.TYPE_MESSAGE else None
             message.field.add(
                 name=field,
-                number=change + 1,
+                number=index + 1,
                 type=kind,
-                type_name=own,
-                proto3_optional=own is None,
+                type_name=own_type,
+                proto3_optional=own_type is None,
                 label=FieldDescriptorProto.LABEL_OPTIONAL,
-                oneof_index=None if own else len(message.oneof_decl),
+                oneof_index=None if own_type else len(message.oneof_decl),
             )
-            if own is None:
+            if own_type is None:
                 message.oneof_decl.add(name=f"_{field}")
     path.write_bytes(text(1, file.SerializeToString()))
     return path

@@ -17,7 +17,7 @@ COLUMNS = "partition int, offset bigint, timestamp_ms bigint, key string, value 
 def stub_topic(
     patch: pytest.MonkeyPatch, values: Sequence[bytes | None], *, partitions: int = 1
 ) -> str:
-    """The URI of a topic that holds these values, dealt to its partitions in turn."""
+    """The URI of a topic with these values, assigned to its partitions in turn."""
     rows = [(at % partitions, at // partitions, 0, None, value) for at, value in enumerate(values)]
 
     def records(session: SparkSession, *_: object, committed: bool) -> DataFrame:

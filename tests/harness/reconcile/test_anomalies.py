@@ -1,4 +1,4 @@
-"""The classes that must be asked for: found, not found, and not judged."""
+"""The classes that are judged on request: found, not found, and not judged."""
 
 from __future__ import annotations
 
@@ -10,51 +10,59 @@ from pyspark.sql import SparkSession
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.result import ReconciliationResult, violated_classes
 from streamquake.harness.reconcile.shape import Shape
-from tests.harness.reconcile.model import BatchWindow, Sent
+from tests.harness.reconcile.model import OutputRecord, SentRecord
 from tests.harness.reconcile.test_reconcile import SHAPE
 
 ALL = ("gap", "regression", "wrong_partition")
-ASKED = replace(SHAPE, partition="partition", also=ALL)
-SENT = [Sent(key, seq, 0) for seq in range(1, 6) for key in "abc"]
-SEEN = [BatchWindow(each.key, each.seq, 0, ord(each.key) % 2, at) for at, each in enumerate(SENT)]
+SHAPE_WITH_ALL = replace(SHAPE, partition="partition", also=ALL)
+SENT = [SentRecord(key, seq, 0) for seq in range(1, 6) for key in "abc"]
+RECEIVED = [
+    OutputRecord(record.key, record.seq, 0, ord(record.key) % 2, at)
+    for at, record in enumerate(SENT)
+]
 
 
-def judged(
-    spark: SparkSession, seen: Sequence[BatchWindow], shape: Shape = ASKED
+def reconcile_records(
+    spark: SparkSession, received: Sequence[OutputRecord], shape: Shape = SHAPE_WITH_ALL
 ) -> ReconciliationResult:
     expected = spark.createDataFrame(SENT, "key string, seq bigint, amount bigint, status string")
     columns = "key string, seq bigint, amount bigint, partition int, offset bigint"
-    return reconcile(expected, spark.createDataFrame(seen, columns), shape)
+    return reconcile(expected, spark.createDataFrame(received, columns), shape)
 
 
-def asked_for(result: ReconciliationResult) -> dict[str, int | None]:
+def requested_counts(result: ReconciliationResult) -> dict[str, int | None]:
     return {name: result.counts[name] for name in ALL}
 
 
-def test_nothing_is_found_in_what_is_as_it_was_sent(spark: SparkSession) -> None:
-    result = judged(spark, SEEN)
+def test_unchanged_records_have_no_anomalies(spark: SparkSession) -> None:
+    result = reconcile_records(spark, RECEIVED)
 
-    assert asked_for(result) == dict.fromkeys(ALL, 0)
+    assert requested_counts(result) == dict.fromkeys(ALL, 0)
     assert (violated_classes(result.counts), result.findings) == ((), ())
 
 
-def test_each_is_found_by_its_name_and_count(spark: SparkSession) -> None:
-    """Two of a are lost, and the first is no gap; b comes again; a record of c is astray."""
-    seen = [each for each in SEEN if (each.key, each.seq) not in (("a", 1), ("a", 3))]
-    seen += [each._replace(offset=90 + (each.seq or 0)) for each in SEEN if each.key == "b"]
-    seen = [e._replace(partition=0) if (e.key, e.seq) == ("c", 4) else e for e in seen]
+def test_each_class_is_found_with_its_count(spark: SparkSession) -> None:
+    """Two records of a are lost, and the first of them is no gap; all records of b arrive twice; a
+    record of c is in the wrong partition."""
+    received = [
+        record for record in RECEIVED if (record.key, record.seq) not in (("a", 1), ("a", 3))
+    ]
+    received += [
+        record._replace(offset=90 + (record.seq or 0)) for record in RECEIVED if record.key == "b"
+    ]
+    received = [e._replace(partition=0) if (e.key, e.seq) == ("c", 4) else e for e in received]
 
-    result = judged(spark, seen)
+    result = reconcile_records(spark, received)
 
-    assert asked_for(result) == {"gap": 1, "regression": 1, "wrong_partition": 1}
+    assert requested_counts(result) == {"gap": 1, "regression": 1, "wrong_partition": 1}
     assert violated_classes(result.counts) == ("lost", "duplicated", *ALL)
-    recorded = {each.what: (each.where, each.detail) for each in result.findings}
-    assert recorded["gap"] == (
+    by_class = {record.what: (record.where, record.detail) for record in result.findings}
+    assert by_class["gap"] == (
         "partition 1, offset 9",
         {"key": "a", "seq": 4, "after": 2, "absent": 1},
     )
-    assert recorded["regression"] == ("partition 0, offset 91", {"key": "b", "seq": 1, "before": 5})
-    assert recorded["wrong_partition"] == (
+    assert by_class["regression"] == ("partition 0, offset 91", {"key": "b", "seq": 1, "before": 5})
+    assert by_class["wrong_partition"] == (
         "partition 0, offset 11",
         {"key": "c", "seq": 4, "home": 1},
     )
@@ -63,20 +71,23 @@ def test_each_is_found_by_its_name_and_count(spark: SparkSession) -> None:
 def test_the_home_of_a_key_is_on_the_expected_side_if_that_is_a_topic(
     spark: SparkSession,
 ) -> None:
-    """Most of a stand in partition 3, where none of it was sent."""
-    seen = [e._replace(partition=3) if e.key == "a" and e.seq != 1 else e for e in SEEN]
+    """Most records of a are in partition 3, to which none was sent."""
+    received = [e._replace(partition=3) if e.key == "a" and e.seq != 1 else e for e in RECEIVED]
     columns = "key string, seq bigint, amount bigint, at int"
-    sent = spark.createDataFrame([(*e[:3], e.partition) for e in SEEN], columns)
-    actual = spark.createDataFrame(seen, f"{columns[:-6]}partition int, offset bigint")
-    shape = replace(ASKED, status=None, also=("wrong_partition",))
+    sent = spark.createDataFrame([(*e[:3], e.partition) for e in RECEIVED], columns)
+    actual = spark.createDataFrame(received, f"{columns[:-6]}partition int, offset bigint")
+    shape = replace(SHAPE_WITH_ALL, status=None, also=("wrong_partition",))
 
-    by_most = reconcile(sent, actual, shape)
-    by_sent = reconcile(sent, actual, replace(shape, expected_partition="at"))
+    by_actual_records = reconcile(sent, actual, shape)
+    by_expected_partition = reconcile(sent, actual, replace(shape, expected_partition="at"))
 
-    assert (by_most.counts["wrong_partition"], by_sent.counts["wrong_partition"]) == (1, 4)
+    assert (
+        by_actual_records.counts["wrong_partition"],
+        by_expected_partition.counts["wrong_partition"],
+    ) == (1, 4)
 
 
-def test_what_cannot_be_judged_is_not_counted(spark: SparkSession) -> None:
-    no_order = replace(ASKED, sequence=None, key=(), position=None, partition=None)
+def test_a_class_that_cannot_be_judged_has_no_count(spark: SparkSession) -> None:
+    no_order = replace(SHAPE_WITH_ALL, sequence=None, key=(), position=None, partition=None)
 
-    assert asked_for(judged(spark, SEEN, no_order)) == dict.fromkeys(ALL)
+    assert requested_counts(reconcile_records(spark, RECEIVED, no_order)) == dict.fromkeys(ALL)

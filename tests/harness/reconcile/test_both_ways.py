@@ -1,4 +1,5 @@
-"""Odd inputs through both ways of reading, a run's and the `reconcile` command's: one verdict."""
+"""Edge cases through both ways of reading, that of a run and that of the `reconcile` command, must
+have one verdict."""
 
 from __future__ import annotations
 
@@ -24,43 +25,45 @@ from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.expected_output import reconciled
 from streamquake.reports.record.outcome import Finding
 from streamquake.topologies.problems import BadInput
-from tests.harness.reconcile.data_sets import compared, write
-from tests.harness.reconcile.odd_values import RECORDS, SOUND, VALUES
+from tests.harness.reconcile.data_sets import comparison_of, write_rows
+from tests.harness.reconcile.odd_values import MALFORMED_TAILS, VALID_TAILS, VALUES
 from tests.harness.verdict.checks.test_exactly_once import Testbed
 
-KINDS = tuple(dict.fromkeys(odd.kind for odd in VALUES))
-WRONG = {at for at, odd in enumerate(VALUES) if not odd.same} | {
-    len(VALUES) + at for at in range(len(RECORDS))
+KINDS = tuple(dict.fromkeys(case.kind for case in VALUES))
+DIFFERING = {at for at, case in enumerate(VALUES) if not case.equal} | {
+    len(VALUES) + at for at in range(len(MALFORMED_TAILS))
 }
 ALL_KINDS = tuple(f"v{at}" for at in range(len(KINDS)))
-ALL = len(VALUES) + len(RECORDS) + len(SOUND)
+ALL = len(VALUES) + len(MALFORMED_TAILS) + len(VALID_TAILS)
 
 
 def lines(first: str | None) -> bytes:
-    """A record for each, behind as many plain records as a guess at the types takes, with a `first`
-    value each; between them lines of white space."""
-    message = [
-        f'{{"n":{at}' + (f',"v{KINDS.index(odd.kind)}":{odd.seen}}}' if odd.seen else "}")
-        for at, odd in enumerate(VALUES)
+    """A record for each value, after enough plain records, each with the value `first`, that types
+    are guessed; between them lines of white space."""
+    records = [
+        f'{{"n":{at}' + (f',"v{KINDS.index(case.kind)}":{case.actual}}}' if case.actual else "}")
+        for at, case in enumerate(VALUES)
     ]
-    message += [f'{{"n":{at}{rest}' for at, rest in enumerate([*RECORDS, *SOUND], len(VALUES))]
+    records += [
+        f'{{"n":{at}{rest}' for at, rest in enumerate([*MALFORMED_TAILS, *VALID_TAILS], len(VALUES))
+    ]
     plain = [f'{{"n":{-at},"v0":{first}}}' for at in range(1, MIN_SAMPLE + 100)] if first else []
-    return "\n \t\n".join([*plain, *message, " ", ""]).encode(errors="surrogateescape")
+    return "\n \t\n".join([*plain, *records, " ", ""]).encode(errors="surrogateescape")
 
 
-def promise(spark: SparkSession, path: Path) -> Path:
-    """What is promised, with a column for each type."""
+def write_promised(spark: SparkSession, path: Path) -> Path:
+    """Write the promised values, with a column for each type."""
     rows = [
         ", ".join(
             [
                 str(at),
                 *(
-                    f"CAST({odd.promised if odd.kind == kind else 'NULL'} AS {kind})"
+                    f"CAST({case.promised if case.kind == kind else 'NULL'} AS {kind})"
                     for kind in KINDS
                 ),
             ]
         )
-        for at, odd in enumerate(VALUES)
+        for at, case in enumerate(VALUES)
     ]
     rows += [", ".join([str(at), *["NULL"] * len(KINDS)]) for at in range(len(VALUES), ALL)]
     names = ", ".join(["n", *(f"v{at}" for at in range(len(KINDS)))])
@@ -70,8 +73,8 @@ def promise(spark: SparkSession, path: Path) -> Path:
     return path
 
 
-def wrong(findings: tuple[Finding, ...]) -> set[int]:
-    return {each.detail["n"] for each in findings if each.what in ("lost", "changed")}
+def differing_ids(findings: tuple[Finding, ...]) -> set[int]:
+    return {finding.detail["n"] for finding in findings if finding.what in ("lost", "changed")}
 
 
 @pytest.fixture(autouse=True)
@@ -81,27 +84,27 @@ def all_examples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("first", [None, "1"])
-def test_both_ways_find_exactly_what_differs(
+def test_both_ways_find_exactly_the_different_values(
     spark: SparkSession, tmp_path: Path, first: str | None
 ) -> None:
-    recorded = promise(spark, tmp_path / "promised.parquet")
+    promised = write_promised(spark, tmp_path / "promised.parquet")
 
-    command, run = both_ways(spark, tmp_path, recorded, lines(first), "json", ALL_KINDS)
+    command, run = differences_both_ways(spark, tmp_path, promised, lines(first), "json", ALL_KINDS)
 
-    assert len(WRONG) > 300
-    assert command == WRONG
-    assert run == WRONG
+    assert len(DIFFERING) > 300
+    assert command == DIFFERING
+    assert run == DIFFERING
 
 
-def test_both_ways_hold_promised_values_in_parquet(spark: SparkSession, tmp_path: Path) -> None:
-    recorded = promise(spark, tmp_path / "promised.parquet")
-    whole = spark.read.parquet(str(recorded)).withColumn(
+def test_both_ways_accept_promised_values_in_parquet(spark: SparkSession, tmp_path: Path) -> None:
+    promised = write_promised(spark, tmp_path / "promised.parquet")
+    whole = spark.read.parquet(str(promised)).withColumn(
         "bytes", F.repeat(F.lit("a"), F.col("n").cast("int")).cast("binary")
     )
     whole.coalesce(1).write.parquet(str(tmp_path / "whole.parquet"))
     (part,) = (tmp_path / "whole.parquet").glob("part-*.parquet")
 
-    command, run = both_ways(
+    command, run = differences_both_ways(
         spark, tmp_path, part, part.read_bytes(), "parquet", (*ALL_KINDS, "bytes")
     )
 
@@ -110,192 +113,219 @@ def test_both_ways_hold_promised_values_in_parquet(spark: SparkSession, tmp_path
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
-    """What is promised and what came of one column of Parquet, in Spark SQL; whether a reader of
-    the promise takes the one for the other, and whether the command compares the two types."""
+class ColumnCase:
+    """The promised and the actual value of one column of Parquet, in Spark SQL; whether a run
+    counts them as equal, and whether the command can compare the two types."""
 
     promised: str
-    came: str
-    same: bool
-    compared: bool = True
+    actual: str
+    equal: bool
+    comparable: bool = True
 
 
 COLUMNS = (
-    Column(promised="0.1D", came="CAST(0.1 AS FLOAT)", same=False),
-    Column(promised="0.5D", came="CAST(0.5 AS FLOAT)", same=True),
-    Column(promised="CAST(0.1 AS FLOAT)", came="0.1D", same=False),
-    Column(promised="CAST(0.1 AS FLOAT)", came="0.10000000149011612D", same=True),
-    Column(promised="CAST('NaN' AS DOUBLE)", came="CAST('NaN' AS FLOAT)", same=True),
-    Column(promised="CAST('-Infinity' AS DOUBLE)", came="CAST('-Infinity' AS DOUBLE)", same=True),
-    Column(promised="CAST('Infinity' AS DOUBLE)", came="1.7976931348623157E308D", same=False),
-    Column(promised="1e23D", came="CAST('99999999999999991611392' AS DECIMAL(38,0))", same=False),
-    Column(promised="1e23D", came="CAST('100000000000000000000000' AS DECIMAL(38,0))", same=True),
-    Column(promised="-0.0D", came="0D", same=True),
-    Column(promised="7L", came="CAST(7 AS TINYINT)", same=True),
-    Column(promised="7L", came="7.00BD", same=True),
-    Column(promised="7L", came="7.01BD", same=False),
-    Column(promised="7L", came="7.5D", same=False),
-    Column(promised="7L", came="7D", same=True),
-    Column(promised="CAST(44 AS TINYINT)", came="300", same=False),
-    Column(promised="CAST(7 AS DECIMAL(10,2))", came="7", same=True),
-    Column(promised="CAST(7 AS DECIMAL(10,2))", came="7.004BD", same=False),
-    Column(promised="'a'", came="'a '", same=False),
-    Column(promised="true", came="false", same=False),
-    Column(promised="X'00FF'", came="X'00FF'", same=True),
-    Column(promised="X'00FF'", came="X'00FE'", same=False),
-    Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'", came="'2026-01-02T03:04:05Z'", same=True),
-    Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'", came="'2026-01-02T04:04:05'", same=False),
-    Column(promised="TIMESTAMP'2026-01-02 03:04:05Z'", came="'today'", same=False),
-    Column(
+    ColumnCase(promised="0.1D", actual="CAST(0.1 AS FLOAT)", equal=False),
+    ColumnCase(promised="0.5D", actual="CAST(0.5 AS FLOAT)", equal=True),
+    ColumnCase(promised="CAST(0.1 AS FLOAT)", actual="0.1D", equal=False),
+    ColumnCase(promised="CAST(0.1 AS FLOAT)", actual="0.10000000149011612D", equal=True),
+    ColumnCase(promised="CAST('NaN' AS DOUBLE)", actual="CAST('NaN' AS FLOAT)", equal=True),
+    ColumnCase(
+        promised="CAST('-Infinity' AS DOUBLE)", actual="CAST('-Infinity' AS DOUBLE)", equal=True
+    ),
+    ColumnCase(
+        promised="CAST('Infinity' AS DOUBLE)", actual="1.7976931348623157E308D", equal=False
+    ),
+    ColumnCase(
+        promised="1e23D", actual="CAST('99999999999999991611392' AS DECIMAL(38,0))", equal=False
+    ),
+    ColumnCase(
+        promised="1e23D", actual="CAST('100000000000000000000000' AS DECIMAL(38,0))", equal=True
+    ),
+    ColumnCase(promised="-0.0D", actual="0D", equal=True),
+    ColumnCase(promised="7L", actual="CAST(7 AS TINYINT)", equal=True),
+    ColumnCase(promised="7L", actual="7.00BD", equal=True),
+    ColumnCase(promised="7L", actual="7.01BD", equal=False),
+    ColumnCase(promised="7L", actual="7.5D", equal=False),
+    ColumnCase(promised="7L", actual="7D", equal=True),
+    ColumnCase(promised="CAST(44 AS TINYINT)", actual="300", equal=False),
+    ColumnCase(promised="CAST(7 AS DECIMAL(10,2))", actual="7", equal=True),
+    ColumnCase(promised="CAST(7 AS DECIMAL(10,2))", actual="7.004BD", equal=False),
+    ColumnCase(promised="'a'", actual="'a '", equal=False),
+    ColumnCase(promised="true", actual="false", equal=False),
+    ColumnCase(promised="X'00FF'", actual="X'00FF'", equal=True),
+    ColumnCase(promised="X'00FF'", actual="X'00FE'", equal=False),
+    ColumnCase(
+        promised="TIMESTAMP'2026-01-02 03:04:05Z'", actual="'2026-01-02T03:04:05Z'", equal=True
+    ),
+    ColumnCase(
+        promised="TIMESTAMP'2026-01-02 03:04:05Z'", actual="'2026-01-02T04:04:05'", equal=False
+    ),
+    ColumnCase(promised="TIMESTAMP'2026-01-02 03:04:05Z'", actual="'today'", equal=False),
+    ColumnCase(
         promised="TIMESTAMP'2026-01-02 03:04:05Z'",
-        came="TIMESTAMP_NTZ'2026-01-02 03:04:05'",
-        same=True,
+        actual="TIMESTAMP_NTZ'2026-01-02 03:04:05'",
+        equal=True,
     ),
-    Column(
+    ColumnCase(
         promised="TIMESTAMP_NTZ'2026-01-02 03:04:05.000001'",
-        came="TIMESTAMP'2026-01-02 03:04:05.000002Z'",
-        same=False,
+        actual="TIMESTAMP'2026-01-02 03:04:05.000002Z'",
+        equal=False,
     ),
-    Column(
+    ColumnCase(
         promised="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
-        came="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
-        same=True,
+        actual="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
+        equal=True,
     ),
-    Column(
+    ColumnCase(
         promised="TIMESTAMP'+294247-01-10 04:00:54.775807Z'",
-        came="TIMESTAMP'+294247-01-10 04:00:54.775806Z'",
-        same=False,
+        actual="TIMESTAMP'+294247-01-10 04:00:54.775806Z'",
+        equal=False,
     ),
-    Column(
-        promised="TIMESTAMP_NTZ'2026-01-02 03:04:05'", came="'2026-01-02T04:04:05+01:00'", same=True
+    ColumnCase(
+        promised="TIMESTAMP_NTZ'2026-01-02 03:04:05'",
+        actual="'2026-01-02T04:04:05+01:00'",
+        equal=True,
     ),
-    Column(
+    ColumnCase(
         promised="TIMESTAMP_NTZ'2026-01-02 04:04:05'",
-        came="'2026-01-02T04:04:05+01:00'",
-        same=False,
+        actual="'2026-01-02T04:04:05+01:00'",
+        equal=False,
     ),
-    Column(promised="DATE'+10000-01-01'", came="DATE'+10000-01-01'", same=True),
-    Column(promised="DATE'2026-01-02'", came="'2026-01-02'", same=True),
-    Column(promised="DATE'2026-01-02'", came="'2026-01-02T00:00:00'", same=False),
-    Column(promised="DATE'2026-01-02'", came="CAST(NULL AS DATE)", same=False),
-    Column(promised="CAST(NULL AS DATE)", came="DATE'2026-01-02'", same=False),
-    Column(promised="'2026-01-02'", came="DATE'2026-01-02'", same=True),
-    Column(promised="'2026-01-02'", came="DATE'2026-01-03'", same=False),
-    Column(promised="'2026-1-02'", came="DATE'2026-01-02'", same=False),
-    Column(promised="array(1L, NULL)", came="array(1, NULL)", same=True),
-    Column(promised="array(1L, NULL)", came="array(1)", same=False),
-    Column(promised="named_struct('a', 1L)", came="named_struct('a', 1.0BD)", same=True),
-    Column(promised="named_struct('a', 1L)", came="named_struct('a', '1')", same=False),
-    Column(
+    ColumnCase(promised="DATE'+10000-01-01'", actual="DATE'+10000-01-01'", equal=True),
+    ColumnCase(promised="DATE'2026-01-02'", actual="'2026-01-02'", equal=True),
+    ColumnCase(promised="DATE'2026-01-02'", actual="'2026-01-02T00:00:00'", equal=False),
+    ColumnCase(promised="DATE'2026-01-02'", actual="CAST(NULL AS DATE)", equal=False),
+    ColumnCase(promised="CAST(NULL AS DATE)", actual="DATE'2026-01-02'", equal=False),
+    ColumnCase(promised="'2026-01-02'", actual="DATE'2026-01-02'", equal=True),
+    ColumnCase(promised="'2026-01-02'", actual="DATE'2026-01-03'", equal=False),
+    ColumnCase(promised="'2026-1-02'", actual="DATE'2026-01-02'", equal=False),
+    ColumnCase(promised="array(1L, NULL)", actual="array(1, NULL)", equal=True),
+    ColumnCase(promised="array(1L, NULL)", actual="array(1)", equal=False),
+    ColumnCase(promised="named_struct('a', 1L)", actual="named_struct('a', 1.0BD)", equal=True),
+    ColumnCase(promised="named_struct('a', 1L)", actual="named_struct('a', '1')", equal=False),
+    ColumnCase(
         promised="array(TIMESTAMP'2026-01-02 03:04:05.123Z')",
-        came="array(TIMESTAMP'2026-01-02 03:04:05.123Z')",
-        same=True,
+        actual="array(TIMESTAMP'2026-01-02 03:04:05.123Z')",
+        equal=True,
     ),
-    Column(promised="map('a', X'00')", came="map('a', X'00')", same=True),
-    Column(promised="map('a', X'00')", came="map('a', X'01')", same=False),
-    Column(promised="named_struct('a', X'61')", came="named_struct('a', 'YQ==')", same=False),
-    Column(promised="array(DATE'2026-01-02')", came="array('2026-01-02')", same=False),
-    Column(
+    ColumnCase(promised="map('a', X'00')", actual="map('a', X'00')", equal=True),
+    ColumnCase(promised="map('a', X'00')", actual="map('a', X'01')", equal=False),
+    ColumnCase(
+        promised="named_struct('a', X'61')", actual="named_struct('a', 'YQ==')", equal=False
+    ),
+    ColumnCase(promised="array(DATE'2026-01-02')", actual="array('2026-01-02')", equal=False),
+    ColumnCase(
         promised="array(TIMESTAMP'2026-01-02 03:04:05Z')",
-        came="array('2026-01-02T03:04:05.000000Z')",
-        same=False,
+        actual="array('2026-01-02T03:04:05.000000Z')",
+        equal=False,
     ),
-    Column(
+    ColumnCase(
         promised="array(TIMESTAMP'2026-01-02 03:04:05Z')",
-        came="array(TIMESTAMP_NTZ'2026-01-02 03:04:05')",
-        same=True,
+        actual="array(TIMESTAMP_NTZ'2026-01-02 03:04:05')",
+        equal=True,
     ),
-    Column(promised="map(1L, 'a')", came="map('1', 'a')", same=False),
-    Column(promised="map(1L, 'a')", came="map(1, 'a')", same=True),
-    Column(promised="map(X'61', 1L)", came="map(X'61', 1L)", same=True),
-    Column(promised="map(X'61', 1L)", came="map(X'62', 1L)", same=False),
-    Column(
+    ColumnCase(promised="map(1L, 'a')", actual="map('1', 'a')", equal=False),
+    ColumnCase(promised="map(1L, 'a')", actual="map(1, 'a')", equal=True),
+    ColumnCase(promised="map(X'61', 1L)", actual="map(X'61', 1L)", equal=True),
+    ColumnCase(promised="map(X'61', 1L)", actual="map(X'62', 1L)", equal=False),
+    ColumnCase(
         promised="map(named_struct('x', 1L, 'y', 'a'), 1L)",
-        came="map(named_struct('x', 1L, 'y', 'b'), 1L)",
-        same=False,
+        actual="map(named_struct('x', 1L, 'y', 'b'), 1L)",
+        equal=False,
     ),
-    Column(promised="array(CAST('NaN' AS DOUBLE))", came="array('NaN')", same=False),
-    Column(promised="array(CAST('NaN' AS DOUBLE))", came="array(CAST('NaN' AS DOUBLE))", same=True),
-    Column(promised="array(1e-8BD)", came="array(0.00000001BD)", same=True),
-    Column(
+    ColumnCase(promised="array(CAST('NaN' AS DOUBLE))", actual="array('NaN')", equal=False),
+    ColumnCase(
+        promised="array(CAST('NaN' AS DOUBLE))", actual="array(CAST('NaN' AS DOUBLE))", equal=True
+    ),
+    ColumnCase(promised="array(1e-8BD)", actual="array(0.00000001BD)", equal=True),
+    ColumnCase(
         promised="array(0.12345678901234567890123456789BD/1e7BD)",
-        came="array(1.2345678901234567D/1e8D)",
-        same=False,
+        actual="array(1.2345678901234567D/1e8D)",
+        equal=False,
     ),
-    Column(
-        promised="array(CAST(X'61FF' AS STRING))", came="array(CAST(X'61FE' AS STRING))", same=False
+    ColumnCase(
+        promised="array(CAST(X'61FF' AS STRING))",
+        actual="array(CAST(X'61FE' AS STRING))",
+        equal=False,
     ),
-    Column(promised="'7'", came="7L", same=False, compared=False),
-    Column(promised="7L", came="'7'", same=False, compared=False),
-    Column(promised="CAST(NULL AS BIGINT)", came="'7'", same=False, compared=False),
-    Column(promised="X'61'", came="'YQ=='", same=False, compared=False),
-    Column(promised="'YQ=='", came="X'61'", same=False, compared=False),
-    Column(promised="true", came="'true'", same=False, compared=False),
-    Column(promised="1L", came="true", same=False, compared=False),
-    Column(
+    ColumnCase(promised="'7'", actual="7L", equal=False, comparable=False),
+    ColumnCase(promised="7L", actual="'7'", equal=False, comparable=False),
+    ColumnCase(promised="CAST(NULL AS BIGINT)", actual="'7'", equal=False, comparable=False),
+    ColumnCase(promised="X'61'", actual="'YQ=='", equal=False, comparable=False),
+    ColumnCase(promised="'YQ=='", actual="X'61'", equal=False, comparable=False),
+    ColumnCase(promised="true", actual="'true'", equal=False, comparable=False),
+    ColumnCase(promised="1L", actual="true", equal=False, comparable=False),
+    ColumnCase(
         promised="TIMESTAMP'2026-01-02 00:00:00Z'",
-        came="DATE'2026-01-02'",
-        same=False,
-        compared=False,
+        actual="DATE'2026-01-02'",
+        equal=False,
+        comparable=False,
     ),
-    Column(promised="array(1L)", came="'[1]'", same=False, compared=False),
-    Column(promised="7L", came="array(7L)", same=False, compared=False),
+    ColumnCase(promised="array(1L)", actual="'[1]'", equal=False, comparable=False),
+    ColumnCase(promised="7L", actual="array(7L)", equal=False, comparable=False),
 )
 
 
-def typed(spark: SparkSession, folder: Path, columns: Sequence[Column]) -> tuple[Path, bytes]:
-    """What is promised, and the file that came: a record for each column, which alone has it."""
+def write_columns(
+    spark: SparkSession, folder: Path, columns: Sequence[ColumnCase]
+) -> tuple[Path, bytes]:
+    """Write the promised and the actual values: one record for each column, null in all other
+    columns. Returns the promised folder and the bytes of the actual file."""
     for name, values in (
         ("promised", [column.promised for column in columns]),
-        ("came", [column.came for column in columns]),
+        ("actual", [column.actual for column in columns]),
     ):
         cells = (f"CASE WHEN n = {at} THEN {value} END AS v{at}" for at, value in enumerate(values))
         frame = spark.range(len(columns)).withColumnRenamed("id", "n").selectExpr("n", *cells)
         frame.coalesce(1).write.parquet(str(folder / name))
-    (part,) = (folder / "came").glob("part-*.parquet")
+    (part,) = (folder / "actual").glob("part-*.parquet")
     return folder / "promised", part.read_bytes()
 
 
-def test_both_ways_take_typed_columns_alike(spark: SparkSession, tmp_path: Path) -> None:
-    columns = [column for column in COLUMNS if column.compared]
+def test_both_ways_agree_on_typed_columns(spark: SparkSession, tmp_path: Path) -> None:
+    columns = [column for column in COLUMNS if column.comparable]
     names = [f"v{at}" for at in range(len(columns))]
 
-    command, run = both_ways(spark, tmp_path, *typed(spark, tmp_path, columns), "parquet", names)
+    command, run = differences_both_ways(
+        spark, tmp_path, *write_columns(spark, tmp_path, columns), "parquet", names
+    )
 
-    differ = {at for at, column in enumerate(columns) if not column.same}
-    assert len(differ) > 15
-    assert command == differ
-    assert run == differ
+    differing = {at for at, column in enumerate(columns) if not column.equal}
+    assert len(differing) > 15
+    assert command == differing
+    assert run == differing
 
 
-def test_a_run_takes_no_value_of_a_type_that_the_command_does_not_compare(
+def test_a_run_rejects_values_of_types_that_the_command_cannot_compare(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    columns = [column for column in COLUMNS if not column.compared]
-    recorded, arrived = typed(spark, tmp_path, columns)
+    columns = [column for column in COLUMNS if not column.comparable]
+    promised, actual_bytes = write_columns(spark, tmp_path, columns)
 
     for name in (f"v{at}" for at in range(len(columns))):
         with pytest.raises(BadInput, match=f"`{name}` cannot be compared"):
-            compared(spark, recorded, tmp_path / "came", "n", compare=name)
+            comparison_of(spark, promised, tmp_path / "actual", "n", compare=name)
     (tmp_path / "copied").mkdir()
-    (tmp_path / "copied" / "part-0").write_bytes(arrived)
+    (tmp_path / "copied" / "part-0").write_bytes(actual_bytes)
     names = [f"v{at}" for at in range(len(columns))]
-    assert run_alone(spark, tmp_path, recorded, names) == set(range(len(columns)))
+    assert differences_in_run(spark, tmp_path, promised, names) == set(range(len(columns)))
 
 
-def test_a_text_that_a_run_promises_is_no_timestamp(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_promised_text_is_not_equal_to_a_timestamp_in_a_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     text, moment = "'2026-01-02 03:04:05'", "TIMESTAMP'2026-01-02 03:04:05Z'"
-    columns = [Column(promised=text, came=moment, same=True)]
+    columns = [ColumnCase(promised=text, actual=moment, equal=True)]
 
-    command, run = both_ways(spark, tmp_path, *typed(spark, tmp_path, columns), "parquet", ("v0",))
+    command, run = differences_both_ways(
+        spark, tmp_path, *write_columns(spark, tmp_path, columns), "parquet", ("v0",)
+    )
 
     assert (command, run) == (set(), {0})
 
 
-def test_both_ways_read_what_a_file_of_another_writer_holds(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Fields that are called like places, times as pandas writes them, the parts of a list."""
+def test_both_ways_read_files_of_another_writer(spark: SparkSession, tmp_path: Path) -> None:
+    """Fields with the names of places, times as pandas writes them, and fields within a list."""
     moment = datetime(2026, 1, 2, 3, 4, 5, 123_456)
     table = pyarrow.table(
         {
@@ -308,22 +338,22 @@ def test_both_ways_read_what_a_file_of_another_writer_holds(
             "kv": pyarrow.array([[("a", 8)]], pyarrow.map_(pyarrow.string(), pyarrow.int64())),
         }
     )
-    pyarrow.parquet.write_table(table, tmp_path / "came")
+    pyarrow.parquet.write_table(table, tmp_path / "actual")
     at = "TIMESTAMP'2026-01-02 03:04:05.123456Z'"
-    recorded = spark.sql(
+    promised = spark.sql(
         f"SELECT 1L n, 'x' file, 7L Position, named_struct('at', {at}) nested, {at} nanos, "
         "array(1L) bs, array(1L) some, 8L AS of_map"
     )
-    recorded.write.parquet(str(tmp_path / "promised"))
+    promised.write.parquet(str(tmp_path / "promised"))
 
-    command, run = both_ways(
+    command, run = differences_both_ways(
         spark,
         tmp_path,
         tmp_path / "promised",
-        (tmp_path / "came").read_bytes(),
+        (tmp_path / "actual").read_bytes(),
         "parquet",
         ("file", "Position", "nested", "nanos", "bs", "some", "of_map"),
-        how={"bs": "items.b", "some": "array_compact(items.b)", "of_map": "kv.a"},
+        column_expressions={"bs": "items.b", "some": "array_compact(items.b)", "of_map": "kv.a"},
     )
 
     assert command == set()
@@ -331,7 +361,7 @@ def test_both_ways_read_what_a_file_of_another_writer_holds(
 
 
 @pytest.mark.parametrize(
-    ("came", "differs"),
+    ("actual", "differs"),
     [
         ('[{"b":1},{"b":null}]', False),
         ('[{"b":1e0,"c":2},{"c":3}]', False),
@@ -344,61 +374,65 @@ def test_both_ways_read_what_a_file_of_another_writer_holds(
         ("[1,null]", True),
     ],
 )
-def test_both_ways_take_a_path_through_a_list_for_the_list_of_parts(
-    spark: SparkSession, tmp_path: Path, came: str, *, differs: bool
+def test_both_ways_read_a_path_through_a_list_as_a_list(
+    spark: SparkSession, tmp_path: Path, actual: str, *, differs: bool
 ) -> None:
-    recorded = tmp_path / "promised"
-    spark.sql("SELECT 1L n, array(1L, NULL) bs").write.parquet(str(recorded))
-    # Another record has no list there, so that no type is told of all of them.
-    lines = f'{{"n":1,"items":{came}}}\n{{"n":2,"items":{{"b":"x"}}}}\n'
+    promised = tmp_path / "promised"
+    spark.sql("SELECT 1L n, array(1L, NULL) bs").write.parquet(str(promised))
+    # The other record has an object instead of a list, so that no common type is inferred.
+    lines = f'{{"n":1,"items":{actual}}}\n{{"n":2,"items":{{"b":"x"}}}}\n'
 
-    command, run = both_ways(
-        spark, tmp_path, recorded, lines.encode(), "json", ("bs",), how={"bs": "items.b"}
+    command, run = differences_both_ways(
+        spark,
+        tmp_path,
+        promised,
+        lines.encode(),
+        "json",
+        ("bs",),
+        column_expressions={"bs": "items.b"},
     )
 
     assert command == run == ({1} if differs else set())
 
 
-def test_both_ways_take_floating_point_beside_json_alike(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Where all values of the field are floating point to JSON."""
-    recorded = tmp_path / "promised"
+def test_both_ways_agree_on_floating_point_in_json(spark: SparkSession, tmp_path: Path) -> None:
+    """All values of the field are floating-point numbers in JSON."""
+    promised = tmp_path / "promised"
     rows = "(1L, 0.1), (2L, 1.4E-45), (3L, 0.1), (4L, 3.4028235E38)"
     frame = spark.sql(f"SELECT n, CAST(x AS FLOAT) v FROM VALUES {rows} t(n, x)")
-    frame.write.parquet(str(recorded))
-    arrived = ("0.1", "1e-45", "0.10000000149011612", "3.4028235e38")
-    lines = "".join(f'{{"n":{n},"v":{value}}}\n' for n, value in enumerate(arrived, 1))
+    frame.write.parquet(str(promised))
+    numerals = ("0.1", "1e-45", "0.10000000149011612", "3.4028235e38")
+    lines = "".join(f'{{"n":{n},"v":{value}}}\n' for n, value in enumerate(numerals, 1))
 
-    command, run = both_ways(spark, tmp_path, recorded, lines.encode(), "json", ("v",))
+    command, run = differences_both_ways(spark, tmp_path, promised, lines.encode(), "json", ("v",))
 
     assert command == run == {3}
 
 
-@pytest.mark.parametrize("came", ['{"n":null,"v":null}', '{"v":null}', "{}", '{"x":1}'])
-def test_both_ways_take_a_record_of_nulls_alone_for_one(
-    spark: SparkSession, tmp_path: Path, came: str
+@pytest.mark.parametrize("actual", ['{"n":null,"v":null}', '{"v":null}', "{}", '{"x":1}'])
+def test_both_ways_accept_a_record_of_nulls(
+    spark: SparkSession, tmp_path: Path, actual: str
 ) -> None:
-    recorded = tmp_path / "promised"
+    promised = tmp_path / "promised"
     rows = "(CAST(NULL AS BIGINT), CAST(NULL AS STRING)), (2L, 'x')"
-    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(recorded))
-    lines = f'{came}\n{{"n":2,"v":"x"}}\n'
+    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(promised))
+    lines = f'{actual}\n{{"n":2,"v":"x"}}\n'
 
-    command, run = findings_of_both(spark, tmp_path, recorded, lines.encode(), "json", ("v",))
+    command, run = findings_of_both(spark, tmp_path, promised, lines.encode(), "json", ("v",))
 
     assert command == run == ()
 
 
-def test_both_ways_take_a_line_that_is_no_record_for_no_record_of_nulls(
+def test_both_ways_distinguish_a_malformed_line_from_a_record_of_nulls(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    recorded = tmp_path / "promised"
+    promised = tmp_path / "promised"
     rows = "(CAST(NULL AS BIGINT), CAST(NULL AS STRING)), (2L, 'x')"
-    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(recorded))
+    spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(promised))
 
-    found = findings_of_both(spark, tmp_path, recorded, b'{"n":\n{"n":2,"v":"x"}\n', "json", ("v",))
+    found = findings_of_both(spark, tmp_path, promised, b'{"n":\n{"n":2,"v":"x"}\n', "json", ("v",))
 
-    assert [{each.what for each in findings} for findings in found] == [
+    assert [{finding.what for finding in findings} for findings in found] == [
         {"lost", "malformed"},
         {"lost", "phantom"},
     ]
@@ -407,83 +441,96 @@ def test_both_ways_take_a_line_that_is_no_record_for_no_record_of_nulls(
 def test_both_ways_show_a_column_with_a_dot_in_its_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    recorded = tmp_path / "promised"
-    spark.sql("SELECT 1L n, 1L `a.b`").write.parquet(str(recorded))
+    promised = tmp_path / "promised"
+    spark.sql("SELECT 1L n, 1L `a.b`").write.parquet(str(promised))
 
-    command, run = both_ways(
-        spark, tmp_path, recorded, b'{"n":1,"a.b":2}\n', "json", ("a.b",), how={"a.b": "`a.b`"}
+    command, run = differences_both_ways(
+        spark,
+        tmp_path,
+        promised,
+        b'{"n":1,"a.b":2}\n',
+        "json",
+        ("a.b",),
+        column_expressions={"a.b": "`a.b`"},
     )
 
     assert command == run == {1}
 
 
-def test_both_ways_tell_names_apart_by_their_case(spark: SparkSession, tmp_path: Path) -> None:
-    """One file has `v`, another `V`: of the latter's record `v` is null."""
-    write(tmp_path / "copied" / "part-0.parquet", [{"n": 1, "v": "x"}])
-    write(tmp_path / "copied" / "part-1.parquet", [{"n": 2, "V": "y"}])
-    recorded = write(tmp_path / "promised.parquet", [{"n": 1, "v": "x"}, {"n": 2, "v": "y"}])
+def test_both_ways_distinguish_names_by_their_case(spark: SparkSession, tmp_path: Path) -> None:
+    """One file has `v`, the other `V`, so `v` is null in the record of the other."""
+    write_rows(tmp_path / "copied" / "part-0.parquet", [{"n": 1, "v": "x"}])
+    write_rows(tmp_path / "copied" / "part-1.parquet", [{"n": 2, "V": "y"}])
+    promised = write_rows(tmp_path / "promised.parquet", [{"n": 1, "v": "x"}, {"n": 2, "v": "y"}])
 
-    command = compared(spark, recorded, tmp_path / "copied", "n", compare="v")
+    command = comparison_of(spark, promised, tmp_path / "copied", "n", compare="v")
 
-    assert wrong(command.findings) == {2}
+    assert differing_ids(command.findings) == {2}
     with pytest.raises(AnalysisException, match="COLUMN_ALREADY_EXISTS"):
-        run_alone(spark, tmp_path, recorded, ["v"])
+        differences_in_run(spark, tmp_path, promised, ["v"])
 
 
-def both_ways(
+def differences_both_ways(
     spark: SparkSession,
     folder: Path,
-    reported: Path,
-    came: bytes,
+    promised: Path,
+    actual: bytes,
     kind: str,
     values: Sequence[str],
-    how: Mapping[str, str] = FIELDS_BY_NAME,
+    column_expressions: Mapping[str, str] = FIELDS_BY_NAME,
 ) -> tuple[set[int], set[int]]:
-    """What differs of the values that came in a file, as the command says it, and as a run does."""
-    command, run = findings_of_both(spark, folder, reported, came, kind, values, how)
-    return wrong(command), wrong(run)
+    """The numbers of the records whose values differ from the promised ones, by the command and by
+    a run."""
+    command, run = findings_of_both(
+        spark, folder, promised, actual, kind, values, column_expressions
+    )
+    return differing_ids(command), differing_ids(run)
 
 
 def findings_of_both(
     spark: SparkSession,
     folder: Path,
-    reported: Path,
-    came: bytes,
+    promised: Path,
+    actual: bytes,
     kind: str,
     values: Sequence[str],
-    how: Mapping[str, str] = FIELDS_BY_NAME,
+    column_expressions: Mapping[str, str] = FIELDS_BY_NAME,
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     copied = folder / "copied"
     copied.mkdir()
-    (copied / f"part-0.{kind}").write_bytes(came)
-    command = compared(
+    (copied / f"part-0.{kind}").write_bytes(actual)
+    command = comparison_of(
         spark,
-        reported,
+        promised,
         copied / f"part-0.{kind}",
         "n",
         compare=", ".join(map(quote_name, values)),
-        actual_compare=", ".join(how.get(name, quote_name(name)) for name in values),
+        actual_compare=", ".join(column_expressions.get(name, quote_name(name)) for name in values),
     )
-    return command.findings, findings_of_run(spark, folder, reported, values, how)
+    return command.findings, findings_of_run(spark, folder, promised, values, column_expressions)
 
 
-def run_alone(
+def differences_in_run(
     spark: SparkSession,
     folder: Path,
-    reported: Path,
+    promised: Path,
     values: Sequence[str],
-    how: Mapping[str, str] = FIELDS_BY_NAME,
+    column_expressions: Mapping[str, str] = FIELDS_BY_NAME,
 ) -> set[int]:
-    """What differs of what `both_ways` was given, as a run says it."""
-    return wrong(findings_of_run(spark, folder, reported, values, how))
+    """The numbers of the records whose values differ from the promised ones, by a run alone."""
+    return differing_ids(findings_of_run(spark, folder, promised, values, column_expressions))
 
 
 def findings_of_run(
-    spark: SparkSession, folder: Path, reported: Path, values: Sequence[str], how: Mapping[str, str]
+    spark: SparkSession,
+    folder: Path,
+    promised: Path,
+    values: Sequence[str],
+    column_expressions: Mapping[str, str],
 ) -> tuple[Finding, ...]:
     dataset = Testbed(spark, folder / "data")
     read_files(
         spark, folder / "copied", into=StoredOutput(path=dataset.data / "nasty"), source="/nasty"
     )
-    output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values), map=how)
-    return reconciled(dataset.case(), "nasty", output, spark.read.parquet(str(reported))).findings
+    output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values), map=column_expressions)
+    return reconciled(dataset.case(), "nasty", output, spark.read.parquet(str(promised))).findings

@@ -1,4 +1,4 @@
-"""What is shown of values that were brought to one form."""
+"""Canonical texts are displayed as the values that they represent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from streamquake.harness.reconcile.values.canonical import display_value
         ("t:-9999999999999999999", "-9999999999999999999 µs since 1970"),
     ],
 )
-def test_a_canonical_text_as_the_value_it_was(canonical: str | None, value: object) -> None:
+def test_a_canonical_text_is_displayed_as_its_value(canonical: str | None, value: object) -> None:
     found = display_value(canonical)
 
     assert (found, type(found)) == (value, type(value))

@@ -50,7 +50,7 @@ def test_a_held_comparison_exits_with_0(run_command: RunCommand) -> None:
     assert "2 records" in err
 
 
-def test_what_is_violated_exits_with_1_and_leaves_its_findings(
+def test_a_violated_comparison_exits_with_1_and_stores_its_findings(
     run_command: RunCommand, tmp_path: Path
 ) -> None:
     (tmp_path / "a.json").write_text('{"id": 1}\n')
@@ -77,7 +77,7 @@ def test_what_is_violated_exits_with_1_and_leaves_its_findings(
     assert document["findings"][0]["detail"]["id"] == 2
 
 
-def test_what_proves_nothing_exits_with_3(run_command: RunCommand, tmp_path: Path) -> None:
+def test_an_undecided_comparison_exits_with_3(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text("")
 
     status, out, err = run_command(
@@ -130,7 +130,7 @@ def test_bad_input_is_reported_with_its_place(
     assert expected in err
 
 
-def test_classes_that_are_asked_for_are_judged_too(run_command: RunCommand, tmp_path: Path) -> None:
+def test_requested_classes_are_judged(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "n.json").write_text("".join(f'{{"id": "a", "n": {n}}}\n' for n in (1, 2, 5)))
 
     status, out, _ = run_command(
@@ -159,7 +159,7 @@ def test_classes_that_are_asked_for_are_judged_too(run_command: RunCommand, tmp_
     assert "n.json" in finding["where"]
 
 
-def test_a_class_that_is_asked_for_and_not_judged_is_undecided(run_command: RunCommand) -> None:
+def test_a_requested_class_that_cannot_be_judged_is_undecided(run_command: RunCommand) -> None:
     status, out, _ = run_command(
         "--expected", "e.json", "--actual", "e.json", "--key", "id", "--also", "regression"
     )
@@ -175,7 +175,9 @@ value: [payload.amount / 100]
 """
 
 
-def test_a_file_maps_a_side(run_command: RunCommand, tmp_path: Path) -> None:
+def test_a_mapping_file_replaces_the_options_of_a_side(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
     (tmp_path / "s.csv").write_text("user,n,euro\na,1,2.5\na,2,3\n")
     payloads = [{"user": "a", "turn": str(n), "amount": 250} for n in (1, 2)]
     lines = [json.dumps({"payload": payload}) + "\n" for payload in payloads]
@@ -281,7 +283,7 @@ def test_a_problem_of_a_mapping_is_reported_with_its_line(
     assert expected in err
 
 
-def test_a_failing_expression_names_the_columns_there_are(run_command: RunCommand) -> None:
+def test_an_unknown_column_is_reported_with_the_known_ones(run_command: RunCommand) -> None:
     _, _, err = run_command("--expected", "e.json", "--actual", "e.json", "--key", "nothing")
 
     assert "`nothing` is not a column of the expected side; known: _file, _position, ack, id" in err
@@ -317,7 +319,7 @@ def test_an_unreadable_side_is_reported(run_command: RunCommand, tmp_path: Path)
     assert "no record of the actual side could be read: is its format right? --actual-f" in out
 
 
-def test_brokers_that_do_not_answer_fail_to_run_within_a_bound(
+def test_unreachable_brokers_fail_to_run_within_a_limit(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kafka_admin, "DEADLINE_S", 0.5)
@@ -330,7 +332,7 @@ def test_brokers_that_do_not_answer_fail_to_run_within_a_bound(
     assert "kafka://127.0.0.1:1/t" in err
 
 
-def test_a_name_node_that_does_not_answer_fails_to_run(run_command: RunCommand) -> None:
+def test_an_unreachable_name_node_fails_to_run(run_command: RunCommand) -> None:
     status, _, err = run_command(
         "--expected", "e.json", "--actual", "hdfs://127.0.0.1:1/t", "--key", "id"
     )
@@ -352,7 +354,7 @@ def test_missing_java_fails_to_run(
     assert (status, "Spark needs Java 17" in err) == (3, True)
 
 
-def test_settings_of_spark_are_handed_on(
+def test_settings_of_spark_are_passed_to_the_session(
     run_command: RunCommand, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[tuple[str, object]] = []

@@ -1,4 +1,4 @@
-"""Any two data sets: every class planted in every format, and what makes a verdict undecided."""
+"""Comparisons of any two data sets: every class in every format, and the undecided verdicts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pyspark.sql import SparkSession
 from streamquake.harness.reconcile.comparison import COUNTS
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
-from tests.harness.reconcile.data_sets import FORMATS, compared, found, write
+from tests.harness.reconcile.data_sets import FORMATS, comparison_of, nonzero_counts, write_rows
 
 ROWS = [{"id": f"k{n % 3}", "seq": n, "amount": n * 7, "ack": "ok", "at": n} for n in range(1, 31)]
 
 
-def planted() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+def planted_anomalies() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """One record of each class: (expected, actual)."""
     expected = [dict(row) for row in ROWS]
     actual = [dict(row) for row in ROWS]
-    expected[20]["ack"] = "unknown"  # there all the same
-    expected[21]["ack"] = "unknown"  # and this one is not
+    expected[20]["ack"] = "unknown"  # present
+    expected[21]["ack"] = "unknown"  # absent
     expected[22]["ack"] = "fail"  # a phantom
     actual[9]["at"], actual[12]["at"] = actual[12]["at"], actual[9]["at"]  # reordered
     actual[5]["amount"] = -1  # changed
@@ -39,12 +39,12 @@ def planted() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
 def test_every_class_is_found_in_every_format(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
-    expected, actual = planted()
+    expected, actual = planted_anomalies()
 
-    result = compared(
+    result = comparison_of(
         spark,
-        write(tmp_path / f"e.{kind}", expected),
-        write(tmp_path / f"a.{kind}", actual),
+        write_rows(tmp_path / f"e.{kind}", expected),
+        write_rows(tmp_path / f"a.{kind}", actual),
         sequence="seq",
         compare="amount",
         order="at",
@@ -64,7 +64,7 @@ def test_every_class_is_found_in_every_format(
         "malformed": 0,
     }
     assert result.outcome == Outcome.VIOLATED
-    by_class = {each.what: each for each in result.findings}
+    by_class = {finding.what: finding for finding in result.findings}
     assert set(by_class) == {
         "lost",
         "duplicated",
@@ -74,8 +74,8 @@ def test_every_class_is_found_in_every_format(
         "reordered",
     }
     assert by_class["lost"].detail["id"] == "k1"
-    back = by_class["reordered"].detail
-    assert int(back["before"]) > int(back["seq"])
+    reordered = by_class["reordered"].detail
+    assert int(reordered["before"]) > int(reordered["seq"])
     assert f"a.{kind}" in by_class["duplicated"].where
 
 
@@ -85,44 +85,47 @@ def test_every_class_is_found_in_every_format(
 def test_the_same_records_are_the_same_in_every_format(
     spark: SparkSession, tmp_path: Path, kind: str, other: str
 ) -> None:
-    result = compared(
+    result = comparison_of(
         spark,
-        write(tmp_path / f"e.{kind}", ROWS),
-        write(tmp_path / f"a.{other}", ROWS),
+        write_rows(tmp_path / f"e.{kind}", ROWS),
+        write_rows(tmp_path / f"a.{other}", ROWS),
         "id, seq",
         compare="amount",
         ack="ack",
         sequence="at",
     )
 
-    assert found(result) == {"reordered": None}
+    assert nonzero_counts(result) == {"reordered": None}
     assert result.outcome == Outcome.HELD
     assert result.counts["expected"] == len(ROWS)
     assert set(result.counts) == set(COUNTS)
 
 
-def test_what_was_not_asked_is_not_judged(spark: SparkSession, tmp_path: Path) -> None:
-    path = write(tmp_path / "e.json", ROWS)
+def test_classes_without_their_option_are_not_judged(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "e.json", ROWS)
 
-    assert found(compared(spark, path, path, "seq")) == {"changed": None, "reordered": None}
+    assert nonzero_counts(comparison_of(spark, path, path, "seq")) == {
+        "changed": None,
+        "reordered": None,
+    }
 
 
 def test_a_null_order_cannot_be_judged(spark: SparkSession, tmp_path: Path) -> None:
-    path = write(tmp_path / "e.json", [*ROWS, {"id": "k0", "seq": 0, "at": None}])
+    path = write_rows(tmp_path / "e.json", [*ROWS, {"id": "k0", "seq": 0, "at": None}])
 
-    result = compared(spark, path, path, sequence="seq", order="at")
+    result = comparison_of(spark, path, path, sequence="seq", order="at")
 
     assert result.counts["reordered"] is None
     assert "--order is null for 1 records" in result.notes[0]
 
 
 def test_records_of_the_same_moment_are_not_reordered(spark: SparkSession, tmp_path: Path) -> None:
-    path = write(tmp_path / "e.json", [{"id": "a", "seq": seq, "at": 1} for seq in (3, 1, 2)])
+    path = write_rows(tmp_path / "e.json", [{"id": "a", "seq": seq, "at": 1} for seq in (3, 1, 2)])
 
-    assert compared(spark, path, path, sequence="seq", order="at").counts["reordered"] == 0
+    assert comparison_of(spark, path, path, sequence="seq", order="at").counts["reordered"] == 0
 
 
-def test_large_numbers_are_not_the_same_beside_floating_point(
+def test_large_whole_numbers_stay_exact_beside_floating_point(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = [
@@ -130,13 +133,14 @@ def test_large_numbers_are_not_the_same_beside_floating_point(
         {"id": "a", "seq": 2**53, "at": 2},
         {"id": "b", "seq": 0.5, "at": 3},
     ]
-    path = write(tmp_path / "e.json", rows)
+    path = write_rows(tmp_path / "e.json", rows)
 
-    assert compared(spark, path, path, sequence="seq", order="at").counts["reordered"] == 1
+    assert comparison_of(spark, path, path, sequence="seq", order="at").counts["reordered"] == 1
 
 
 def test_text_sorts_by_its_number_or_time(spark: SparkSession, tmp_path: Path) -> None:
-    """Numbers, moments and other texts, of which two are one number and two one moment."""
+    """Numbers, timestamps and other texts; two texts are the same number and two the same
+    timestamp."""
     second = "2026-01-01T00:00:1"
     texts = [
         "-1.5",
@@ -153,13 +157,13 @@ def test_text_sorts_by_its_number_or_time(spark: SparkSession, tmp_path: Path) -
         "x",
     ]
     rows = [{"id": "a", "at": text, "n": n} for n, text in enumerate(texts)]
-    path = write(tmp_path / "e.json", rows)
+    path = write_rows(tmp_path / "e.json", rows)
 
-    assert compared(spark, path, path, sequence="at", order="n").counts["reordered"] == 0
-    assert compared(spark, path, path, sequence="n", order="at").counts["reordered"] == 0
-    back = compared(spark, path, path, sequence="at", order="-n")
-    assert back.counts["reordered"] == len(texts) - 3
-    assert [each.detail["before"] for each in back.findings] == [
+    assert comparison_of(spark, path, path, sequence="at", order="n").counts["reordered"] == 0
+    assert comparison_of(spark, path, path, sequence="n", order="at").counts["reordered"] == 0
+    descending = comparison_of(spark, path, path, sequence="at", order="-n")
+    assert descending.counts["reordered"] == len(texts) - 3
+    assert [finding.detail["before"] for finding in descending.findings] == [
         "x",
         f"{second}1+00:00",
         f"{second}0.500000+00:00",
@@ -193,19 +197,24 @@ NUMBERS = (
 def test_numbers_of_json_are_ordered_exactly(
     spark: SparkSession, tmp_path: Path, quote: str
 ) -> None:
-    recorded = [text for text in NUMBERS if quote or "400" not in text]
+    ordered_numbers = [text for text in NUMBERS if quote or "400" not in text]
     lines = [
-        f'{{"id":"a","seq":{quote}{text}{quote},"at":{at}}}' for at, text in enumerate(recorded)
+        f'{{"id":"a","seq":{quote}{text}{quote},"at":{at}}}'
+        for at, text in enumerate(ordered_numbers)
     ]
     path = tmp_path / "e.json"
     path.write_text("\n".join(lines))
 
-    onward = compared(spark, path, path, sequence="seq", order="at")
-    back = compared(spark, path, path, sequence="seq", order="-at")
+    ascending = comparison_of(spark, path, path, sequence="seq", order="at")
+    descending = comparison_of(spark, path, path, sequence="seq", order="-at")
 
-    assert onward.counts["reordered"] == 0
-    assert back.counts["reordered"] == len(recorded) - 1
-    assert [each.detail["before"] for each in back.findings][:3] == ["2e300", "1e300", 10**38 - 1]
+    assert ascending.counts["reordered"] == 0
+    assert descending.counts["reordered"] == len(ordered_numbers) - 1
+    assert [finding.detail["before"] for finding in descending.findings][:3] == [
+        "2e300",
+        "1e300",
+        10**38 - 1,
+    ]
 
 
 BROKEN = {
@@ -222,7 +231,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_what_cannot_be_read_is_a_phantom_or_leaves_undecided(
+def test_an_unreadable_record_is_a_phantom_or_leaves_undecided(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
     good, bad, broken = tmp_path / f"good.{kind}", tmp_path / f"bad.{kind}", BROKEN[kind]
@@ -230,42 +239,44 @@ def test_what_cannot_be_read_is_a_phantom_or_leaves_undecided(
     good.write_text(lines)
     bad.write_text("".join([lines, *(f"{line}\n" for line in broken)]))
 
-    actual = compared(spark, good, bad)
-    expected = compared(spark, bad, good)
+    actual = comparison_of(spark, good, bad)
+    expected = comparison_of(spark, bad, good)
 
     count = len(broken)
-    assert found(actual) == {
+    assert nonzero_counts(actual) == {
         "phantom": count,
         "malformed": count,
         "changed": None,
         "reordered": None,
     }
     assert actual.counts["actual"] == 2 + count
-    assert {(each.what, each.detail["side"]) for each in actual.findings} == {
+    assert {(finding.what, finding.detail["side"]) for finding in actual.findings} == {
         ("malformed", "actual")
     }
-    assert all("bad." in each.where for each in actual.findings)
-    shown = [each.detail["record"] for each in actual.findings]
+    assert all("bad." in finding.where for finding in actual.findings)
+    shown = [finding.detail["record"] for finding in actual.findings]
     assert shown == broken
     assert expected.outcome == Outcome.UNDECIDED
     assert expected.counts["phantom"] is None
     assert "could not be read" in expected.reasons[0]
 
 
-def test_what_is_lost_is_lost_though_an_expected_record_cannot_be_read(
+def test_a_lost_record_violates_although_an_expected_record_is_unreadable(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "e.json").write_text('{"id": 1}\n{"id": 2}\nbroken\n')
     (tmp_path / "a.json").write_text('{"id": 1}\n')
 
-    assert compared(spark, tmp_path / "e.json", tmp_path / "a.json").outcome == Outcome.VIOLATED
+    assert (
+        comparison_of(spark, tmp_path / "e.json", tmp_path / "a.json").outcome == Outcome.VIOLATED
+    )
 
 
 def test_two_empty_sides_prove_nothing(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text("")
     (tmp_path / "a.csv").write_text("id,seq\n")
 
-    result = compared(spark, tmp_path / "e.json", tmp_path / "a.csv")
+    result = comparison_of(spark, tmp_path / "e.json", tmp_path / "a.csv")
 
     assert result.outcome == Outcome.UNDECIDED
     assert "nothing was expected" in result.reasons[0]
@@ -274,13 +285,13 @@ def test_two_empty_sides_prove_nothing(spark: SparkSession, tmp_path: Path) -> N
 def test_an_empty_side_has_lost_everything(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("")
 
-    result = compared(spark, write(tmp_path / "e.json", ROWS), tmp_path / "a.json", "seq")
+    result = comparison_of(spark, write_rows(tmp_path / "e.json", ROWS), tmp_path / "a.json", "seq")
 
     assert result.counts["lost"] == len(ROWS)
 
 
 @pytest.mark.parametrize(
-    ("came", "classes"),
+    ("values", "classes"),
     [
         ([2], {"changed": 1, "unknown_absent": 1}),
         ([1], {"unknown_absent": 1}),
@@ -289,25 +300,25 @@ def test_an_empty_side_has_lost_everything(spark: SparkSession, tmp_path: Path) 
         ([], {"lost": 1, "unknown_absent": 1}),
     ],
 )
-def test_an_unknown_send_does_not_stand_for_an_acknowledged_one_of_its_identity(
-    spark: SparkSession, tmp_path: Path, came: list[int], classes: dict[str, int]
+def test_the_value_of_an_unknown_send_does_not_replace_that_of_an_acknowledged_one(
+    spark: SparkSession, tmp_path: Path, values: list[int], classes: dict[str, int]
 ) -> None:
     sent = [
         {"id": "a", "v": 1, "ack": "ok"},
         {"id": "a", "v": 2, "ack": "unknown"},
         {"id": "b", "v": 0, "ack": "ok"},
     ]
-    seen = [{"id": "b", "v": 0}, *({"id": "a", "v": value} for value in came)]
+    seen = [{"id": "b", "v": 0}, *({"id": "a", "v": value} for value in values)]
 
-    result = compared(
+    result = comparison_of(
         spark,
-        write(tmp_path / "e.json", sent),
-        write(tmp_path / "a.json", seen),
+        write_rows(tmp_path / "e.json", sent),
+        write_rows(tmp_path / "a.json", seen),
         compare="v",
         ack="ack",
     )
 
-    assert found(result) == {"reordered": None, **classes}
+    assert nonzero_counts(result) == {"reordered": None, **classes}
 
 
 @pytest.mark.parametrize("fields", [450, 2000])
@@ -317,30 +328,32 @@ def test_records_with_hundreds_of_fields_are_read(
     wide = {"id": "a", **{f"f{at}": at for at in range(fields)}}
     rows = [{**wide, "id": f"{at}"} for at in range(3)]
 
-    result = compared(
+    result = comparison_of(
         spark,
-        write(tmp_path / "e.json", rows),
-        write(tmp_path / "a.json", [*rows[:2], {**rows[2], "f7": 0}]),
+        write_rows(tmp_path / "e.json", rows),
+        write_rows(tmp_path / "a.json", [*rows[:2], {**rows[2], "f7": 0}]),
         compare="f7",
     )
 
-    assert found(result) == {"reordered": None, "changed": 1}
+    assert nonzero_counts(result) == {"reordered": None, "changed": 1}
 
 
 def test_a_hundred_fields_are_compared(spark: SparkSession, tmp_path: Path) -> None:
     rows = [{"id": "a", **{f"f{at}": at for at in range(100)}}]
-    path = write(tmp_path / "e.json", rows)
+    path = write_rows(tmp_path / "e.json", rows)
 
-    result = compared(spark, path, path, compare=", ".join(f"f{at}" for at in range(100)))
+    result = comparison_of(spark, path, path, compare=", ".join(f"f{at}" for at in range(100)))
 
-    assert found(result) == {"reordered": None}
+    assert nonzero_counts(result) == {"reordered": None}
 
 
-def test_a_half_of_a_pair_in_a_name_is_no_record(spark: SparkSession, tmp_path: Path) -> None:
+def test_half_of_a_surrogate_pair_in_a_name_is_malformed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     path = tmp_path / "e.json"
     path.write_text('{"id":"a"}\n{"id":"b","\\ud800":1}\n')
 
-    assert found(compared(spark, path, path)) == {
+    assert nonzero_counts(comparison_of(spark, path, path)) == {
         "reordered": None,
         "changed": None,
         "malformed": 2,
@@ -349,36 +362,39 @@ def test_a_half_of_a_pair_in_a_name_is_no_record(spark: SparkSession, tmp_path: 
 
 
 @pytest.mark.parametrize("folder", ["value=7", "Value=7", "a.b=1"])
-def test_a_folder_may_be_called_as_columns_are_within(
+def test_a_partition_folder_may_have_the_name_of_a_column(
     spark: SparkSession, tmp_path: Path, folder: str
 ) -> None:
-    path = write(tmp_path / "side" / folder / "e.json", [{"id": "a", "v": 1}]).parent.parent
+    path = write_rows(tmp_path / "side" / folder / "e.json", [{"id": "a", "v": 1}]).parent.parent
 
-    assert found(compared(spark, path, path, compare="v")) == {"reordered": None}
+    assert nonzero_counts(comparison_of(spark, path, path, compare="v")) == {"reordered": None}
 
 
 @pytest.mark.parametrize("name", ["_e.json", ".e.json", "e.json._COPYING_"])
 def test_a_hidden_file_is_rejected_by_name_and_ignored_in_a_folder(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    path = write(tmp_path / "side" / "a.json", [{"id": "a"}])
+    path = write_rows(tmp_path / "side" / "a.json", [{"id": "a"}])
     (path.parent / name).write_text('{"id": "b"}\n')
 
     with pytest.raises(BadInput, match="Spark reads no file whose name"):
-        compared(spark, path, (str(path), str(path.parent / name)))
+        comparison_of(spark, path, (str(path), str(path.parent / name)))
     for some in (path.parent, f"{path.parent}/*"):
-        assert found(compared(spark, path, some)) == {"reordered": None, "changed": None}
+        assert nonzero_counts(comparison_of(spark, path, some)) == {
+            "reordered": None,
+            "changed": None,
+        }
 
 
-def test_a_sign_of_nothing_before_a_doubled_quote_of_csv_is_kept(
+def test_a_nul_character_before_a_doubled_quote_in_csv_is_preserved(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "e.csv").write_text('id,v\n1,"a\0""b"\n2,"a""b"\n')
-    path = write(tmp_path / "a.json", [{"id": "1", "v": 'a"b'}, {"id": "2", "v": 'a"b'}])
+    path = write_rows(tmp_path / "a.json", [{"id": "1", "v": 'a"b'}, {"id": "2", "v": 'a"b'}])
 
-    result = compared(spark, tmp_path / "e.csv", path, compare="v")
+    result = comparison_of(spark, tmp_path / "e.csv", path, compare="v")
 
-    assert found(result) == {"reordered": None, "changed": 1}
+    assert nonzero_counts(result) == {"reordered": None, "changed": 1}
 
 
 def test_a_csv_line_that_spark_drops_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
@@ -386,8 +402,11 @@ def test_a_csv_line_that_spark_drops_is_rejected(spark: SparkSession, tmp_path: 
     (tmp_path / "a.csv").write_text("id\na\n \t\n")
 
     with pytest.raises(BadInput, match="control characters alone"):
-        compared(spark, tmp_path / "e.csv", tmp_path / "a.csv")
-    assert found(compared(spark, tmp_path / "a.csv", tmp_path / "a.csv"))["reordered"] is None
+        comparison_of(spark, tmp_path / "e.csv", tmp_path / "a.csv")
+    assert (
+        nonzero_counts(comparison_of(spark, tmp_path / "a.csv", tmp_path / "a.csv"))["reordered"]
+        is None
+    )
 
 
 @pytest.mark.parametrize("name", ["__malformed", "__raw"])
@@ -395,29 +414,29 @@ def test_a_csv_line_that_spark_drops_is_rejected(spark: SparkSession, tmp_path: 
 def test_fields_with_names_of_internal_columns_are_rejected(
     spark: SparkSession, tmp_path: Path, kind: str, name: str
 ) -> None:
-    path = write(tmp_path / f"e.{kind}", [{"id": "a", name: 1}])
+    path = write_rows(tmp_path / f"e.{kind}", [{"id": "a", name: 1}])
 
     with pytest.raises(BadInput, match=f"expected fields of other names than `{name}`"):
-        compared(spark, path, path, compare=name)
+        comparison_of(spark, path, path, compare=name)
 
 
-def test_nanoseconds_are_times_in_whichever_file_they_stand(
+def test_nanoseconds_are_times_in_whichever_file_they_are(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     moment, nanos = datetime(2026, 1, 2, 3, 4, 5), pyarrow.timestamp("ns")
-    side, recorded = tmp_path / "side", tmp_path / "told.parquet"
+    side, expected = tmp_path / "side", tmp_path / "expected.parquet"
     side.mkdir()
     tables = {
         "a": {"id": [1]},
         "b": {"id": [2], "v": pyarrow.array([moment], nanos)},
         "c": {"id": [3], "v": [5000]},
     }
-    pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "v": [None, moment]}), recorded)
+    pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "v": [None, moment]}), expected)
     for name in ("a", "b"):
         pyarrow.parquet.write_table(pyarrow.table(tables[name]), side / f"{name}.parquet")
 
-    assert found(compared(spark, recorded, side, compare="v")) == {"reordered": None}
+    assert nonzero_counts(comparison_of(spark, expected, side, compare="v")) == {"reordered": None}
 
     pyarrow.parquet.write_table(pyarrow.table(tables["c"]), side / "c.parquet")
     with pytest.raises(BadInput, match="`v`, with timestamps of nanoseconds and with numbers"):
-        compared(spark, recorded, side, compare="v")
+        comparison_of(spark, expected, side, compare="v")

@@ -1,7 +1,6 @@
-"""Random data sets in random formats against the definitions said once more in plain Python.
-
-Many small cases go into one comparison, told apart by their number in the key, because a
-comparison costs seconds and a case nothing.
+"""Random data sets in random formats are compared with a model of the definitions in plain Python.
+Many small cases share one comparison, each with its number in the key, because a comparison takes
+seconds and a case takes almost no time.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from tests.harness.reconcile.data_sets import FORMATS, compared
+from tests.harness.reconcile.data_sets import FORMATS, comparison_of
 
 
-class Sent(NamedTuple):
+class SentRecord(NamedTuple):
     key: str | None
     seq: int | None
     value: int | None
     ack: str
 
 
-class BatchWindow(NamedTuple):
+class OutputRecord(NamedTuple):
     key: str | None
     seq: int | None
     value: int | None
     at: int
 
 
-JudgedRun = tuple[list[Sent], list[BatchWindow]]
+DrawnCase = tuple[list[SentRecord], list[OutputRecord]]
 keys = st.sampled_from(["a", "A", "a ", "", "7", "07", "é", "e\u0301", None])
 seqs = st.sampled_from([1, 2, 3, 2**53, 2**53 + 1, None])
 values = st.sampled_from([0, 1, 2**62, 2**62 + 1, None])
@@ -44,69 +43,70 @@ acks = st.sampled_from(["ok", "ok", "ok", "unknown", "fail"])
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> JudgedRun:
-    """Mostly what was sent comes, a little disturbed; some of it is anything at all."""
-    names = draw(st.lists(st.tuples(keys, seqs), min_size=1, max_size=5))
-    sent = [Sent(key, seq, draw(values), draw(acks)) for key, seq in names]
-    seen = [BatchWindow(s.key, s.seq, s.value, at) for at, s in enumerate(sent)]
-    changes = st.integers(0, len(seen) - 1)
+def cases(draw: st.DrawFn) -> DrawnCase:
+    """Sent records, and the received ones: mostly the same, with a few copies, changes, losses and
+    random records."""
+    identities = draw(st.lists(st.tuples(keys, seqs), min_size=1, max_size=5))
+    sent = [SentRecord(key, seq, draw(values), draw(acks)) for key, seq in identities]
+    received = [OutputRecord(s.key, s.seq, s.value, at) for at, s in enumerate(sent)]
+    changes = st.integers(0, len(received) - 1)
     for change in draw(st.lists(changes, max_size=2)):
-        seen.append(seen[change]._replace(at=draw(st.integers(0, 9))))
+        received.append(received[change]._replace(at=draw(st.integers(0, 9))))
     for change in draw(st.lists(changes, max_size=2)):
-        seen[change] = seen[change]._replace(value=draw(values), at=draw(st.integers(0, 9)))
+        received[change] = received[change]._replace(value=draw(values), at=draw(st.integers(0, 9)))
     if draw(st.booleans()):
-        del seen[draw(changes)]
+        del received[draw(changes)]
     if draw(st.booleans()):
-        seen.append(BatchWindow(draw(keys), draw(seqs), draw(values), draw(st.integers(0, 9))))
-    return sent, seen
+        received.append(OutputRecord(draw(keys), draw(seqs), draw(values), draw(st.integers(0, 9))))
+    return sent, received
 
 
-def model(sent: Sequence[Sent], seen: Sequence[BatchWindow]) -> Counter[str]:
-    """The counts of one case, by the definitions."""
+def model(sent: Sequence[SentRecord], received: Sequence[OutputRecord]) -> Counter[str]:
+    """The counts of one case by the definitions."""
     counts: Counter[str] = Counter()
-    real = set()
-    for name in {(s.key, s.seq) for s in sent} | {(s.key, s.seq) for s in seen}:
-        certain = [s.value for s in sent if (s.key, s.seq) == name and s.ack == "ok"]
-        unknown = [s.value for s in sent if (s.key, s.seq) == name and s.ack == "unknown"]
-        here = [s.value for s in seen if (s.key, s.seq) == name]
+    possible_identities = set()
+    for identity in {(s.key, s.seq) for s in sent} | {(s.key, s.seq) for s in received}:
+        certain = [s.value for s in sent if (s.key, s.seq) == identity and s.ack == "ok"]
+        unknown = [s.value for s in sent if (s.key, s.seq) == identity and s.ack == "unknown"]
+        actual_values = [s.value for s in received if (s.key, s.seq) == identity]
         possible = certain + unknown
-        arrived = min(len(unknown), max(0, len(here) - len(certain)))
+        unknown_arrived = min(len(unknown), max(0, len(actual_values) - len(certain)))
         counts["expected"] += len(certain)
-        counts["actual"] += len(here)
-        counts["lost"] += max(0, len(certain) - len(here))
-        counts["unknown_arrived"] += arrived
-        counts["unknown_absent"] += len(unknown) - arrived
+        counts["actual"] += len(actual_values)
+        counts["lost"] += max(0, len(certain) - len(actual_values))
+        counts["unknown_arrived"] += unknown_arrived
+        counts["unknown_absent"] += len(unknown) - unknown_arrived
         if not possible:
-            counts["phantom"] += len(here)
+            counts["phantom"] += len(actual_values)
             continue
-        real.add(name)
-        agree = (Counter(possible) & Counter(here)).total()
-        kept = (Counter(certain) & Counter(here)).total()
-        counts["duplicated"] += max(0, len(here) - len(possible))
+        possible_identities.add(identity)
+        matches = (Counter(possible) & Counter(actual_values)).total()
+        acknowledged_matches = (Counter(certain) & Counter(actual_values)).total()
+        counts["duplicated"] += max(0, len(actual_values) - len(possible))
         counts["changed"] += bool(
-            set(here) - set(possible)
-            or agree < min(len(here), len(possible))
-            or kept < min(len(here), len(certain))
+            set(actual_values) - set(possible)
+            or matches < min(len(actual_values), len(possible))
+            or acknowledged_matches < min(len(actual_values), len(certain))
         )
-    counts["reordered"] = reordered(real, seen)
+    counts["reordered"] = reordered_count(possible_identities, received)
     return counts
 
 
-def reordered(real: set[Any], seen: Sequence[BatchWindow]) -> int:
-    found, met = 0, set()
-    before: dict[str | None, int] = {}
-    placed = [s for s in seen if s.seq is not None and (s.key, s.seq) in real]
+def reordered_count(possible_identities: set[Any], received: Sequence[OutputRecord]) -> int:
+    count, visited = 0, set()
+    last_sequence: dict[str | None, int] = {}
+    placed = [s for s in received if s.seq is not None and (s.key, s.seq) in possible_identities]
     for record in sorted(placed, key=lambda s: (s.at, s.seq or 0)):
         assert record.seq is not None
-        if (record.key, record.seq) not in met:
-            met.add((record.key, record.seq))
-            found += record.seq < before.get(record.key, record.seq)
-            before[record.key] = record.seq
-    return found
+        if (record.key, record.seq) not in visited:
+            visited.add((record.key, record.seq))
+            count += record.seq < last_sequence.get(record.key, record.seq)
+            last_sequence[record.key] = record.seq
+    return count
 
 
 def write(path: Path, rows: Sequence[dict[str, Any]], last: str) -> Path:
-    """Rows of one format; nulls and empty texts stay two things in each."""
+    """Write rows in a format; nulls and empty texts stay different in each."""
     if path.suffix == ".parquet":
         kinds = {"key": pyarrow.string(), "ack": pyarrow.string()}
         schema = pyarrow.schema(
@@ -130,58 +130,58 @@ def field(value: str | int | None) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-DRAWN = given(
+DRAWN_CASES = given(
     drawn=st.lists(cases(), min_size=30, max_size=90),
     kinds=st.tuples(st.sampled_from(FORMATS), st.sampled_from(FORMATS)),
     broken=st.integers(0, 2),
 )
-PATIENT = settings(suppress_health_check=list(HealthCheck))
+WITHOUT_HEALTH_CHECKS = settings(suppress_health_check=list(HealthCheck))
 
 
-@settings(PATIENT, max_examples=2)
-@DRAWN
-def test_it_agrees_with_the_definitions(
+@settings(WITHOUT_HEALTH_CHECKS, max_examples=2)
+@DRAWN_CASES
+def test_a_comparison_agrees_with_the_model(
     spark: SparkSession,
     tmp_path_factory: Any,
-    drawn: list[JudgedRun],
+    drawn: list[DrawnCase],
     kinds: tuple[str, str],
     broken: int,
 ) -> None:
-    agrees(spark, tmp_path_factory, drawn, kinds, broken)
+    assert_agreement(spark, tmp_path_factory, drawn, kinds, broken)
 
 
 @pytest.mark.nightly
-@settings(PATIENT, max_examples=40)
-@DRAWN
-def test_it_agrees_with_the_definitions_in_all_formats(
+@settings(WITHOUT_HEALTH_CHECKS, max_examples=40)
+@DRAWN_CASES
+def test_many_comparisons_agree_with_the_model(
     spark: SparkSession,
     tmp_path_factory: Any,
-    drawn: list[JudgedRun],
+    drawn: list[DrawnCase],
     kinds: tuple[str, str],
     broken: int,
 ) -> None:
-    agrees(spark, tmp_path_factory, drawn, kinds, broken)
+    assert_agreement(spark, tmp_path_factory, drawn, kinds, broken)
 
 
-def agrees(
+def assert_agreement(
     spark: SparkSession,
     tmp_path_factory: Any,
-    drawn: list[JudgedRun],
+    drawn: list[DrawnCase],
     kinds: tuple[str, str],
     broken: int,
 ) -> None:
-    """Compare the cases, written in two formats, and hold the counts against the model's."""
+    """Write the cases in two formats, compare them, and check the counts by the model."""
     folder = tmp_path_factory.mktemp("drawn")
     sent = [{"n": n, **s._asdict()} for n, (sends, _) in enumerate(drawn) for s in sends]
-    seen = [{"n": n, **s._asdict()} for n, (_, seens) in enumerate(drawn) for s in seens]
+    received = [{"n": n, **s._asdict()} for n, (_, outputs) in enumerate(drawn) for s in outputs]
     expected = write(folder / f"e.{kinds[0]}", sent, "ack")
-    actual = write(folder / f"a.{kinds[1]}", seen, "at")
+    actual = write(folder / f"a.{kinds[1]}", received, "at")
     if kinds[1] == "parquet":
         broken = 0
     with actual.open("a") as file:
         file.writelines("{broken\n" for _ in range(broken))
 
-    result = compared(
+    result = comparison_of(
         spark,
         expected,
         actual,

@@ -1,4 +1,4 @@
-"""What is shown of a record that breaks a promise."""
+"""Examples show the values of a record that violates a promise."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.shape import Shape
 
 
-def test_of_a_long_text_the_beginning_and_the_length_are_shown() -> None:
+def test_a_long_text_is_shown_by_its_beginning_and_its_length() -> None:
     shown = clip("x" * 900_000)
 
     assert shown == "x" * MAX_TEXT + "… (900,000 characters)"
 
 
-def test_what_is_short_is_shown_whole() -> None:
+def test_short_values_are_shown_in_full() -> None:
     assert [clip(value) for value in ("abc", 17, None)] == ["abc", 17, None]
 
 
-def test_a_year_that_python_does_not_know_and_bytes_are_shown_as_text(spark: SparkSession) -> None:
+def test_years_beyond_the_limits_of_python_and_bytes_are_shown_as_text(spark: SparkSession) -> None:
     sent = spark.sql(
         "SELECT DATE'+12026-01-02' AS day, X'FF00' AS bytes, "
         "TIMESTAMP'0000-01-02 03:04:05.5Z' AS at, array(DATE'+12026-01-02') AS days"

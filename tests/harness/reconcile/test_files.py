@@ -1,4 +1,4 @@
-"""Which files make up a side, and in which format they are."""
+"""The files of a side, and the detection of their format."""
 
 from __future__ import annotations
 
@@ -19,32 +19,36 @@ from streamquake.harness.reconcile.reading.partitions import (
     partitions_of,
 )
 from streamquake.topologies.problems import BadInput
-from tests.harness.reconcile.data_sets import FORMATS, compared, found, write
+from tests.harness.reconcile.data_sets import FORMATS, comparison_of, nonzero_counts, write_rows
 
 ROWS = [{"id": n, "text": f"t{n}"} for n in range(6)]
 
 
-def test_a_folder_without_what_flink_has_not_finished(spark: SparkSession, tmp_path: Path) -> None:
-    """Names of Flink's file sink: part files have no ending that tells the format."""
+def test_pending_and_in_progress_files_of_flink_are_ignored(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Names as Flink's file sink chooses them: the suffix of a part file shows no format."""
     folder = tmp_path / "out"
-    write(folder / "2026-01-01" / "x.json", ROWS[:3]).rename(folder / "2026-01-01" / "part-7-0")
-    write(folder / "y.json", ROWS[3:]).rename(folder / "part-7-1")
-    write(folder / "z.json", ROWS).rename(folder / ".part-7-2.inprogress.77")
+    write_rows(folder / "2026-01-01" / "x.json", ROWS[:3]).rename(
+        folder / "2026-01-01" / "part-7-0"
+    )
+    write_rows(folder / "y.json", ROWS[3:]).rename(folder / "part-7-1")
+    write_rows(folder / "z.json", ROWS).rename(folder / ".part-7-2.inprogress.77")
     (folder / "_SUCCESS").write_text("")
 
-    result = compared(spark, write(tmp_path / "e.parquet", ROWS), folder, "id, text")
+    result = comparison_of(spark, write_rows(tmp_path / "e.parquet", ROWS), folder, "id, text")
 
     assert (result.counts["lost"], result.counts["actual"]) == (0, 6)
     assert "1 pending or in-progress files were ignored" in result.notes[0]
 
 
-def test_what_sparks_sink_has_not_committed_is_left_out(
+def test_files_that_sparks_sink_has_not_committed_are_ignored(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
     for change in range(6):
-        write(folder / f"part-{change}.json", ROWS[change : change + 1])
-    write(folder / "part-9.json", ROWS)
+        write_rows(folder / f"part-{change}.json", ROWS[change : change + 1])
+    write_rows(folder / "part-9.json", ROWS)
     log = folder / "_spark_metadata"
     log.mkdir()
 
@@ -56,48 +60,53 @@ def test_what_sparks_sink_has_not_committed_is_left_out(
     (log / "1.compact").write_text(batch("part-0.json", "part-1.json"))
     (log / "2").write_text(batch("part-2.json", "part-3.json", "part-4.json"))
 
-    result = compared(spark, write(tmp_path / "e.json", ROWS), folder)
+    result = comparison_of(spark, write_rows(tmp_path / "e.json", ROWS), folder)
 
     assert (result.counts["lost"], result.counts["actual"]) == (1, 5)
     assert "2 files that the sink's log has not committed" in result.notes[0]
 
     (log / "3").write_text(batch("part-77.json"))
     with pytest.raises(BadInput, match=r"committed file that does not exist: .*part-77"):
-        compared(spark, tmp_path / "e.json", folder)
+        comparison_of(spark, tmp_path / "e.json", folder)
 
 
 def test_patterns_odd_paths_and_compressed_files(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "a folder [1]"
-    write(folder / "one.json", ROWS[:3])
+    write_rows(folder / "one.json", ROWS[:3])
     with gzip.open(folder / "two.json.gz", "wt") as file:
         file.writelines(json.dumps(row) + "\n" for row in ROWS[3:])
     (folder / "other.txt").write_text("no record\n")
 
-    result = compared(spark, write(tmp_path / "e.csv", ROWS), f"{tmp_path}/a*/*.json*", "id, text")
+    result = comparison_of(
+        spark, write_rows(tmp_path / "e.csv", ROWS), f"{tmp_path}/a*/*.json*", "id, text"
+    )
 
     assert (result.counts["lost"], result.counts["phantom"]) == (0, 0)
-    assert compared(spark, folder / "one.json", folder / "one.json").counts["lost"] == 0
+    assert comparison_of(spark, folder / "one.json", folder / "one.json").counts["lost"] == 0
 
 
-def test_files_of_two_formats_are_no_side(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path / "a" / "one.json", ROWS)
-    write(tmp_path / "a" / "two.parquet", ROWS)
+def test_files_of_two_formats_are_rejected(spark: SparkSession, tmp_path: Path) -> None:
+    write_rows(tmp_path / "a" / "one.json", ROWS)
+    write_rows(tmp_path / "a" / "two.parquet", ROWS)
 
     with pytest.raises(BadInput, match=r"must be of one format: .* is json, .* is parquet"):
-        compared(spark, tmp_path / "a", tmp_path / "a")
+        comparison_of(spark, tmp_path / "a", tmp_path / "a")
 
 
 def test_a_format_can_be_given(spark: SparkSession, tmp_path: Path) -> None:
-    path = write(tmp_path / "e.csv", ROWS).rename(tmp_path / "data")
+    path = write_rows(tmp_path / "e.csv", ROWS).rename(tmp_path / "data")
 
-    assert compared(spark, path, path, format="csv").counts["lost"] == 0
+    assert comparison_of(spark, path, path, format="csv").counts["lost"] == 0
 
 
-def test_csv_fields_go_over_lines_and_hold_quotes(spark: SparkSession, tmp_path: Path) -> None:
+def test_csv_fields_may_span_lines_and_contain_quotes(spark: SparkSession, tmp_path: Path) -> None:
     rows = [{"id": 1, "text": 'two\nlines, "quoted"'}, {"id": 2, "text": "a\\b "}]
 
-    result = compared(
-        spark, write(tmp_path / "e.json", rows), write(tmp_path / "a.csv", rows), "id, text"
+    result = comparison_of(
+        spark,
+        write_rows(tmp_path / "e.json", rows),
+        write_rows(tmp_path / "a.csv", rows),
+        "id, text",
     )
 
     assert (result.counts["lost"], result.counts["phantom"]) == (0, 0)
@@ -110,19 +119,21 @@ def test_csv_files_must_name_the_same_fields(spark: SparkSession, tmp_path: Path
 
     message = r"two\.csv: .* the same fields .*: expected id, text, got text, id"
     with pytest.raises(BadInput, match=message):
-        compared(spark, tmp_path / "a", tmp_path / "a")
+        comparison_of(spark, tmp_path / "a", tmp_path / "a")
 
 
-def test_parquet_files_of_two_ages_are_read_by_name(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path / "a" / "one.parquet", [{"id": 1}])
-    write(tmp_path / "a" / "two.parquet", [{"new": "x", "id": 2}])
-    expected = write(tmp_path / "e.parquet", [{"id": 1, "new": None}, {"id": 2, "new": "x"}])
+def test_parquet_files_with_different_columns_are_read_by_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_rows(tmp_path / "a" / "one.parquet", [{"id": 1}])
+    write_rows(tmp_path / "a" / "two.parquet", [{"new": "x", "id": 2}])
+    expected = write_rows(tmp_path / "e.parquet", [{"id": 1, "new": None}, {"id": 2, "new": "x"}])
 
-    assert compared(spark, expected, tmp_path / "a", "id, new").counts["lost"] == 0
+    assert comparison_of(spark, expected, tmp_path / "a", "id, new").counts["lost"] == 0
 
 
 def test_numbers_of_two_widths_are_one_column(spark: SparkSession, tmp_path: Path) -> None:
-    """One file has it in 32 bits, the next in 64; and another field, which only one has."""
+    """One file has 32-bit numbers, the other 64-bit ones and one more field."""
     (tmp_path / "a").mkdir()
     for name, whole, fraction in (
         ("one", pyarrow.int32(), pyarrow.float32()),
@@ -133,43 +144,43 @@ def test_numbers_of_two_widths_are_one_column(spark: SparkSession, tmp_path: Pat
         columns = {"id": ids, "half": halves} | ({"new": halves} if name == "two" else {})
         pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "a" / f"{name}.parquet")
     rows = [{"id": number, "half": 0.5, "new": None} for number in (1, 2)]
-    expected = write(tmp_path / "e.json", [*rows, {"id": 2**40, "half": 0.5, "new": 0.5}])
+    expected = write_rows(tmp_path / "e.json", [*rows, {"id": 2**40, "half": 0.5, "new": 0.5}])
 
-    result = compared(spark, expected, tmp_path / "a", "id", compare="half, new")
+    result = comparison_of(spark, expected, tmp_path / "a", "id", compare="half, new")
 
-    assert found(result) == {"reordered": None}
+    assert nonzero_counts(result) == {"reordered": None}
 
 
-def in_folders(folder: Path, kind: str) -> Path:
-    """Two records in each of two folders that name a day and an hour."""
+def write_in_partition_folders(folder: Path, kind: str) -> Path:
+    """Write two records in each of two partition folders of a day and an hour."""
     for day, hour in (("2026-01-02", "07"), ("2026-01-03", "11")):
-        write(folder / f"day={day}" / f"hour={hour}" / f"p.{kind}", [{"id": 1}, {"id": 2}])
+        write_rows(folder / f"day={day}" / f"hour={hour}" / f"p.{kind}", [{"id": 1}, {"id": 2}])
     return folder
 
 
-def test_folders_give_columns(spark: SparkSession, tmp_path: Path) -> None:
-    """As Hive began it, and Spark and DuckDB do."""
+def test_partition_folders_give_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """Folders as Hive, Spark and DuckDB write them."""
     rows = [
         {"id": number, "day": f"2026-01-0{day}", "hour": hour}
         for number in (1, 2)
         for day, hour in ((2, 7), (3, 11))
     ]
-    whole = write(tmp_path / "e.json", rows)
-    lines, fields, columns = (in_folders(tmp_path / kind, kind) for kind in FORMATS)
+    whole = write_rows(tmp_path / "e.json", rows)
+    lines, fields, columns = (write_in_partition_folders(tmp_path / kind, kind) for kind in FORMATS)
 
     for expected, actual in ((whole, columns), (lines, fields)):
-        result = compared(spark, expected, actual, "id, day", compare="hour")
-        assert (result.counts["actual"], found(result)) == (4, {"reordered": None})
+        result = comparison_of(spark, expected, actual, "id, day", compare="hour")
+        assert (result.counts["actual"], nonzero_counts(result)) == (4, {"reordered": None})
 
 
-def test_folders_that_are_not_the_same_for_all_files_give_no_columns(
+def test_partition_folders_that_differ_between_files_give_no_columns(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    write(tmp_path / "out" / "k=1" / "one.parquet", [{"id": 1}])
-    write(tmp_path / "out" / "two.parquet", [{"id": 2}])
-    expected = write(tmp_path / "e.json", [{"id": 1}, {"id": 2}])
+    write_rows(tmp_path / "out" / "k=1" / "one.parquet", [{"id": 1}])
+    write_rows(tmp_path / "out" / "two.parquet", [{"id": 2}])
+    expected = write_rows(tmp_path / "e.json", [{"id": 1}, {"id": 2}])
 
-    result = compared(spark, expected, tmp_path / "out")
+    result = comparison_of(spark, expected, tmp_path / "out")
 
     assert (result.counts["actual"], result.counts["lost"]) == (2, 0)
     assert "not all in the same NAME=VALUE folders" in result.notes[0]
@@ -196,23 +207,25 @@ def test_which_folders_give_columns(
 
 
 @pytest.mark.parametrize("odd", ["1d", "2F", "0x8p-3", " 1", "1%20", "１"])
-def test_a_folder_that_spark_takes_for_a_number_gives_no_column(odd: str) -> None:
+def test_a_folder_that_spark_reads_as_a_number_gives_no_column(odd: str) -> None:
     found = partitions_of([("/o/a=1/f", "/o/"), (f"/o/a={odd}/f", "/o/")])
 
     assert found == Partitions(note=ODD_NUMBER.format(repr(unquote(odd))))
 
 
-def test_shards_that_are_no_numbers_are_not_made_the_same(
+def test_folders_of_different_texts_are_not_read_as_one_number(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Spark reads both `1d` and `1f` as 1."""
-    write(tmp_path / "out" / "k=1d" / "one.json", [{"id": 1}])
-    write(tmp_path / "out" / "k=1f" / "two.json", [{"id": 2}])
-    expected = write(tmp_path / "e.json", [{"id": 1, "k": 1}, {"id": 2, "k": 1}])
+    write_rows(tmp_path / "out" / "k=1d" / "one.json", [{"id": 1}])
+    write_rows(tmp_path / "out" / "k=1f" / "two.json", [{"id": 2}])
+    expected = write_rows(tmp_path / "e.json", [{"id": 1, "k": 1}, {"id": 2, "k": 1}])
 
     with pytest.raises(BadInput, match="`k` is not a column of the actual side"):
-        compared(spark, expected, tmp_path / "out", "id, k")
-    assert "Spark reads '1d' as a number" in compared(spark, expected, tmp_path / "out").notes[0]
+        comparison_of(spark, expected, tmp_path / "out", "id, k")
+    assert (
+        "Spark reads '1d' as a number" in comparison_of(spark, expected, tmp_path / "out").notes[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +239,7 @@ def test_shards_that_are_no_numbers_are_not_made_the_same(
         '1,"a\nb"\n"2" ,c\n',
     ],
 )
-def test_blanks_behind_a_closing_quote_are_not_left_out(
+def test_blanks_after_a_closing_quote_are_rejected(
     spark: SparkSession, tmp_path: Path, rows: str
 ) -> None:
     """Spark reads `"a" ` as `a`."""
@@ -235,7 +248,7 @@ def test_blanks_behind_a_closing_quote_are_not_left_out(
     with pytest.raises(
         BadInput, match=r"e\.csv: blanks between a closing quote and the next comma"
     ):
-        compared(spark, tmp_path / "e.csv", tmp_path / "e.csv", "id, v")
+        comparison_of(spark, tmp_path / "e.csv", tmp_path / "e.csv", "id, v")
 
 
 @pytest.mark.parametrize(
@@ -246,24 +259,28 @@ def test_blanks_within_quotes_or_without_any_are_text(
 ) -> None:
     (tmp_path / "e.csv").write_text(f"id,v\n{rows}")
 
-    assert compared(spark, tmp_path / "e.csv", tmp_path / "e.csv", "id, v").counts["actual"] == 1
+    assert (
+        comparison_of(spark, tmp_path / "e.csv", tmp_path / "e.csv", "id, v").counts["actual"] == 1
+    )
 
 
-def test_a_csv_field_may_be_called_as_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_csv_field_may_have_the_name_of_sparks_metadata(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     (tmp_path / "e.csv").write_text("id,_metadata\n1,x\n")
     (tmp_path / "a.csv").write_text("id,_metadata\n1,y\n")
 
-    result = compared(spark, tmp_path / "e.csv", tmp_path / "a.csv", "id", compare="_metadata")
+    result = comparison_of(spark, tmp_path / "e.csv", tmp_path / "a.csv", "id", compare="_metadata")
 
     assert result.counts["changed"] == 1
     assert result.findings[0].where == f"file {tmp_path}/a.csv, position 0"
 
 
-def test_text_that_is_not_utf_8_is_no_csv(spark: SparkSession, tmp_path: Path) -> None:
+def test_csv_that_is_not_utf_8_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("id,text\n1,é\n".encode("latin-1"))
 
     with pytest.raises(BadInput, match=r"a\.csv: expected text in UTF-8"):
-        compared(spark, tmp_path / "a.csv", tmp_path / "a.csv")
+        comparison_of(spark, tmp_path / "a.csv", tmp_path / "a.csv")
 
 
 def test_an_unsupported_type_is_reported(spark: SparkSession, tmp_path: Path) -> None:
@@ -271,16 +288,16 @@ def test_an_unsupported_type_is_reported(spark: SparkSession, tmp_path: Path) ->
     pyarrow.parquet.write_table(table, tmp_path / "e.parquet")
 
     with pytest.raises(BadInput, match=r"Spark cannot read a column of this type: .*TIME\(MILLIS"):
-        compared(spark, tmp_path / "e.parquet", tmp_path / "e.parquet")
+        comparison_of(spark, tmp_path / "e.parquet", tmp_path / "e.parquet")
 
 
 def test_unreadable_parquet_is_reported(spark: SparkSession, tmp_path: Path) -> None:
-    whole = write(tmp_path / "e.parquet", ROWS)
+    whole = write_rows(tmp_path / "e.parquet", ROWS)
     (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-9])
     twice = pyarrow.Table.from_arrays([pyarrow.array([1])] * 2, names=["id", "id"])
     pyarrow.parquet.write_table(twice, tmp_path / "twice.parquet")
-    write(tmp_path / "types" / "one.parquet", [{"id": 1}])
-    write(tmp_path / "types" / "two.parquet", [{"id": "1"}])
+    write_rows(tmp_path / "types" / "one.parquet", [{"id": 1}])
+    write_rows(tmp_path / "types" / "two.parquet", [{"id": "1"}])
 
     for name, message in (
         ("cut.parquet", r"cut\.parquet: it is not a complete Parquet file"),
@@ -288,4 +305,4 @@ def test_unreadable_parquet_is_reported(spark: SparkSession, tmp_path: Path) -> 
         ("types", 'one column, `id`, with "BIGINT" and "STRING"'),
     ):
         with pytest.raises(BadInput, match=message):
-            compared(spark, whole, tmp_path / name)
+            comparison_of(spark, whole, tmp_path / name)

@@ -1,4 +1,4 @@
-"""Lines read with guessed types say what variants say, or are in doubt."""
+"""Lines read with guessed types have the same values as variants, or are marked as uncertain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAIN = [
     '{"user": "{ \\\\", "seq": 2, "ok": true}',
     ' {"user" : "", "seq": 3, "ok": true, "note": "\\"user\\": 7"}\t',
 ]
-AGREEING = [
+UNCERTAIN_SAME_TYPES = [
     '{"user": null, "seq": 4, "ok": true}',
     '{"seq": 5, "ok": true}',
     '{"user": "n", "seq": 7, "ok": true, "inner": {"user": 7}}',
@@ -39,8 +39,8 @@ AGREEING = [
     '{"user": "a", "seq": 1e0, "ok": true}',
     "[1]",
 ]
-"""Doubtful; of the kinds that were guessed, or nothing that can be read."""
-OTHER = [
+"""Uncertain lines: malformed, or with values of the guessed types."""
+UNCERTAIN_OTHER_TYPES = [
     '{"user": "a", "seq": 1.0, "ok": true}',
     '{"user": 7, "seq": 1, "ok": true}',
     '{"a\\"user": "x", "user" : 7, "seq": 1, "ok": true}',
@@ -51,7 +51,7 @@ OTHER = [
     '{"user": "a", "seq": 9223372036854775808, "ok": true}',
     '{"user": "a", "seq": 1, "ok": 1}',
 ]
-"""Values of other kinds than those guessed."""
+"""Uncertain lines with values of other types than the guessed ones."""
 
 
 def table(spark: SparkSession, path: Path, lines: list[str]) -> Table:
@@ -61,7 +61,7 @@ def table(spark: SparkSession, path: Path, lines: list[str]) -> Table:
 
 
 def rows(found: Table) -> list[Row]:
-    """Each field's value and whether it is missing, and what could not be read."""
+    """The value of each field and whether it is missing, and the raw text of malformed lines."""
     absent = {
         name: F.col(found.missing[name])
         if name in found.missing
@@ -73,17 +73,22 @@ def rows(found: Table) -> list[Row]:
     return found.frame.select(*columns).orderBy("_line").collect()
 
 
-def test_what_is_not_certain_is_in_doubt(spark: SparkSession) -> None:
-    lines = [*PLAIN, *AGREEING, *OTHER]
+def test_lines_of_another_form_are_uncertain(spark: SparkSession) -> None:
+    lines = [*PLAIN, *UNCERTAIN_SAME_TYPES, *UNCERTAIN_OTHER_TYPES]
     frame = spark.createDataFrame(list(enumerate(lines)), "n int, value string")
 
-    how = sample_lines(frame.limit(len(PLAIN)))
+    sample = sample_lines(frame.limit(len(PLAIN)))
     cells = {name: f"c_{name}" for name in NAMES}
-    found = read_with_types(frame, how, ("n",), cells, KINDS).orderBy("n")
+    found = read_with_types(frame, sample, ("n",), cells, KINDS).orderBy("n")
 
-    seen = {row.n: row for row in found.collect()}
-    assert [n for n, row in seen.items() if row[UNCERTAIN]] == [*range(len(PLAIN), len(lines))]
-    assert [(seen[n].c_user, seen[n].c_seq, seen[n].c_ok) for n in range(len(PLAIN))] == [
+    rows_by_number = {row.n: row for row in found.collect()}
+    assert [n for n, row in rows_by_number.items() if row[UNCERTAIN]] == [
+        *range(len(PLAIN), len(lines))
+    ]
+    assert [
+        (rows_by_number[n].c_user, rows_by_number[n].c_seq, rows_by_number[n].c_ok)
+        for n in range(len(PLAIN))
+    ] == [
         ("a", 1, True),
         ('bé"x"', -(2**63), False),
         ("{ \\", 2, True),
@@ -91,10 +96,10 @@ def test_what_is_not_certain_is_in_doubt(spark: SparkSession) -> None:
     ]
 
 
-def test_doubtful_lines_are_read_as_all_would_be_without_a_guess(
+def test_uncertain_lines_are_read_as_without_a_guess(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = [*PLAIN, *AGREEING]
+    lines = [*PLAIN, *UNCERTAIN_SAME_TYPES]
     exact = table(spark, tmp_path / "exact.json", lines)
     monkeypatch.setattr(json_quick, "MIN_SAMPLE", len(PLAIN))
     guess = table(spark, tmp_path / "guess.json", lines)
@@ -108,13 +113,13 @@ def test_a_wrong_guess_is_dropped(
 ) -> None:
     monkeypatch.setattr(json_quick, "MIN_SAMPLE", len(PLAIN))
 
-    found = table(spark, tmp_path / "lines.json", [*PLAIN, OTHER[0]])
+    found = table(spark, tmp_path / "lines.json", [*PLAIN, UNCERTAIN_OTHER_TYPES[0]])
 
     assert found.missing == {}
     assert set(found.variants) == set(NAMES)
 
 
-def test_only_what_is_of_one_kind_is_guessed(
+def test_only_fields_of_one_type_are_guessed(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = '{"a": 1, "b": 1.5, "c": "x", "d": null, "e": true, "f%d": 1, "g\\u00e9": "x", "h": %s}'

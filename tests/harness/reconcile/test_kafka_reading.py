@@ -1,4 +1,4 @@
-"""Reading a real topic: committed, aborted and open transactions told apart."""
+"""Reads a real topic and distinguishes committed, aborted and open transactions."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def broker(docker_run: DockerRuntime, run_id: str) -> Cluster:
 
 
 def transaction(
-    broker: Cluster, name: str, values: Iterable[int], written: Callable[[int], str] = str
+    broker: Cluster, name: str, values: Iterable[int], value_text: Callable[[int], str] = str
 ) -> Producer:
-    """A transaction with some records on both partitions, not ended yet."""
+    """An open transaction with some records in both partitions."""
     bootstrap = kafka_admin.bootstrap(broker, "kafka")
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
     producer.init_transactions(30)
     producer.begin_transaction()
     for value in values:
-        producer.produce(TOPIC, written(value), key="k", partition=value % 2)
+        producer.produce(TOPIC, value_text(value), key="k", partition=value % 2)
     producer.flush(30)
     return producer
 
@@ -62,7 +62,7 @@ def test_kinds_of_transactions_are_distinguished(
     transaction(broker, "first", range(10)).commit_transaction(30)
     transaction(broker, "second", range(100, 106)).abort_transaction(30)
     transaction(broker, "third", range(200, 204)).commit_transaction(30)
-    hanging = transaction(broker, "fourth", range(300, 304))
+    open_transaction = transaction(broker, "fourth", range(300, 304))
     transaction(broker, "fifth", range(400, 402)).commit_transaction(30)
 
     into = StoredOutput(path=tmp_path / TOPIC)
@@ -75,24 +75,25 @@ def test_kinds_of_transactions_are_distinguished(
         into=into,
         began_ms=1,
     )
-    hanging.abort_transaction(30)
+    open_transaction.abort_transaction(30)
 
     rows = into.frame(spark).collect()
-    seen = {int(row.value) for row in rows if row.committed}
-    hidden = {int(row.value) for row in rows if not row.committed}
-    assert seen == {*range(10), *range(200, 204)}
-    # Aborted; open; and committed, but behind the open one, where no committed reader gets to.
-    assert hidden == {*range(100, 106), *range(300, 304), *range(400, 402)}
+    committed_values = {int(row.value) for row in rows if row.committed}
+    uncommitted_values = {int(row.value) for row in rows if not row.committed}
+    assert committed_values == {*range(10), *range(200, 204)}
+    # Aborted; open; and committed after the open one, where `read_committed` consumers do not read.
+    assert uncommitted_values == {*range(100, 106), *range(300, 304), *range(400, 402)}
     facts = into.facts()
     assert (facts["records"], facts["uncommitted"]) == (14, 12)
     assert (facts["stamped"], facts["began_ms"]) == ("append", 1)
     assert sum(facts["ends"].values()) > sum(facts["stable_ends"].values())
 
 
-def test_a_topic_is_compared_as_readers_of_committed_records_saw_it_when_it_began(
+def test_a_topic_is_compared_up_to_its_stable_end_at_the_start(
     broker: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """4 comes before 2 on its partition; what was aborted, is open or came later is not there."""
+    """4 is before 2 in its partition. Records that were aborted, are uncommitted or were sent later
+    are absent."""
 
     def send(name: str, values: Iterable[int]) -> Producer:
         return transaction(broker, name, values, lambda value: f'{{"n": {value}}}')
@@ -107,22 +108,25 @@ def test_a_topic_is_compared_as_readers_of_committed_records_saw_it_when_it_bega
         actual=Side(name="actual", uris=(uri,), key="_key", sequence="n"),
     )
 
-    sent, seen = source_of([str(tmp_path / "e.json")], "--expected"), source_of([uri], "--actual")
-    sent.inspect()
-    seen.inspect()
+    expected, actual = (
+        source_of([str(tmp_path / "e.json")], "--expected"),
+        source_of([uri], "--actual"),
+    )
+    expected.inspect()
+    actual.inspect()
     send("late", [8]).commit_transaction(30)
-    at_first = compare(spark, request, sent, seen, print)
-    hanging = send("fourth", [7, 8])
-    seen.inspect()
-    later = compare(spark, request, sent, seen, print)
-    hanging.abort_transaction(30)
+    first_comparison = compare(spark, request, expected, actual, print)
+    open_transaction = send("fourth", [7, 8])
+    actual.inspect()
+    later_comparison = compare(spark, request, expected, actual, print)
+    open_transaction.abort_transaction(30)
 
-    def found(of: DataComparison) -> dict[str, int | None]:
+    def counts_of(comparison: DataComparison) -> dict[str, int | None]:
         classes = ("expected", "actual", "lost", "duplicated", "phantom", "changed", "reordered")
-        return {name: of.counts[name] for name in classes}
+        return {name: comparison.counts[name] for name in classes}
 
     once = {"expected": 9, "phantom": 0, "changed": None, "duplicated": 1, "reordered": 1}
-    assert found(at_first) == {**once, "actual": 8, "lost": 2}
-    assert found(later) == {**once, "actual": 9, "lost": 1}
-    assert (at_first.notes, len(later.notes)) == ((), 1)
-    assert "held back by a transaction that is still open" in later.notes[0]
+    assert counts_of(first_comparison) == {**once, "actual": 8, "lost": 2}
+    assert counts_of(later_comparison) == {**once, "actual": 9, "lost": 1}
+    assert (first_comparison.notes, len(later_comparison.notes)) == ((), 1)
+    assert "held back by a transaction that is still open" in later_comparison.notes[0]

@@ -1,4 +1,5 @@
-"""A topic as a side: what is asked of the brokers, and what becomes of keys, values and offsets."""
+"""A topic as a side: which offsets are read from the brokers, and how keys, values and offsets are
+compared."""
 
 from __future__ import annotations
 
@@ -15,22 +16,23 @@ from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.sources.kafka import Topic, topic_of
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
-from tests.harness.reconcile.data_sets import compared
+from tests.harness.reconcile.data_sets import comparison_of
 
 COLUMNS = "partition int, offset bigint, timestamp_ms bigint, key string, value string"
 Rows = Sequence[tuple[int, int, int, str, str | None]]
-Asked = tuple[str, str, dict[int, int], bool]
+RequestedRead = tuple[str, str, dict[int, int], bool]
 
 
-def brokers_hold(
+def stub_brokers(
     patch: pytest.MonkeyPatch,
     written: Mapping[str, Rows],
     *,
     stable: dict[int, int],
     ends: dict[int, int],
-) -> list[Asked]:
-    """Topics without a broker, all with the same ends; notes what Spark is told to read."""
-    requested: list[Asked] = []
+) -> list[RequestedRead]:
+    """Stub topics without a broker, all with the same ends; returns the reads that Spark is
+    requested to do."""
+    requested: list[RequestedRead] = []
 
     def records(
         session: SparkSession, brokers: str, topic: str, ends: Mapping[int, int], *, committed: bool
@@ -99,7 +101,7 @@ def test_an_unknown_topic_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Key x stands in two partitions, between which there is no order; y goes back in one."""
+    """Key x is in two partitions, between which there is no order; y is out of order in one."""
     rows = [
         (0, 0, 10, "x", '{"n": 3}'),
         (1, 0, 11, "x", '{"n": 1}'),
@@ -109,12 +111,12 @@ def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
         (0, 3, 15, "z", None),
         (0, 4, 16, "z", "broken"),
     ]
-    requested = brokers_hold(monkeypatch, {"t": rows}, stable={0: 5, 1: 2}, ends={0: 8, 1: 2})
+    requested = stub_brokers(monkeypatch, {"t": rows}, stable={0: 5, 1: 2}, ends={0: 8, 1: 2})
     sent = [("x", 1), ("x", 2), ("x", 3), ("y", 1), ("y", 2)]
     lines = [f'{{"id": "{key}", "n": {n}}}\n' for key, n in sent]
     (tmp_path / "e.json").write_text("".join([*lines, '{"id": "z"}\n']))
 
-    result = compared(
+    result = comparison_of(
         spark, tmp_path / "e.json", "kafka://b/t", "id", sequence="n", actual_key="_key"
     )
 
@@ -123,7 +125,7 @@ def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
     assert (counts["lost"], counts["phantom"], counts["malformed"]) == (0, 1, 1)
     assert counts["reordered"] == 1
     assert result.outcome == Outcome.VIOLATED
-    places = {each.what: each.where for each in result.findings}
+    places = {finding.what: finding.where for finding in result.findings}
     assert places["reordered"] == "key y, partition 0, offset 2, timestamp_ms 14"
     assert "3 offsets are held back by a transaction" in result.notes[0]
 
@@ -131,8 +133,9 @@ def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
 def test_several_topics_are_one_side_without_an_order_between_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Key x goes back from topic to topic, which says nothing, and y within one, which does; y is
-    away from the home that the number of its partition is. One is read with all that is there."""
+    """Key x is out of order between topics, which is no anomaly, and y within one, which is one.
+    One record of y is not in the home partition of its key. The second topic is read with its
+    uncommitted records."""
     written = {
         "t": [(0, 0, 10, "x", '{"n": 3}'), (1, 0, 11, "y", '{"n": 1}')],
         "u": [
@@ -142,12 +145,12 @@ def test_several_topics_are_one_side_without_an_order_between_them(
             (0, 1, 15, "y", '{"n": 4}'),
         ],
     }
-    requested = brokers_hold(monkeypatch, written, stable={0: 2}, ends={0: 3})
+    requested = stub_brokers(monkeypatch, written, stable={0: 2}, ends={0: 3})
     sent = [("x", 1), ("x", 3), ("y", 1), ("y", 2), ("y", 3), ("y", 4), ("y", 5)]
     lines = [f'{{"id": "{key}", "n": {n}}}\n' for key, n in sent]
     (tmp_path / "e.json").write_text("".join(lines))
 
-    result = compared(
+    result = comparison_of(
         spark,
         tmp_path / "e.json",
         ("kafka://b/t", "kafka://b/u?isolation=read_uncommitted"),
@@ -166,7 +169,7 @@ def test_several_topics_are_one_side_without_an_order_between_them(
         "reordered": 1,
         "wrong_partition": 1,
     }
-    places = {each.what: each.where for each in result.findings}
+    places = {finding.what: finding.where for finding in result.findings}
     assert places["reordered"] == "topic u, key y, partition 1, offset 1, timestamp_ms 14"
     assert places["wrong_partition"] == "topic u, key y, partition 0, offset 1, timestamp_ms 15"
     assert [note for note in result.notes if "transaction" in note] == [
@@ -178,8 +181,8 @@ def test_several_topics_are_one_side_without_an_order_between_them(
 def test_a_stable_end_before_the_beginning_is_the_beginning(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A transaction of before is open in partition 0: of two records behind its end none is seen by
-    readers of committed records, and of partition 1 all are."""
+    """An earlier transaction is open in partition 0, so `read_committed` consumers read none of its
+    two records, and all records of partition 1."""
     written = [(0, 7, "hidden"), (0, 8, "hidden"), (1, 3, "seen")]
 
     def records(

@@ -1,4 +1,4 @@
-"""Records that were made to have one hash are told apart, whatever the key of the comparison."""
+"""Records that are crafted to collide are distinguished, whatever the key of the comparison."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ P1, P2 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F
 MASK = (1 << 64) - 1
 
 
-def rotated(value: int, by: int) -> int:
+def rotate(value: int, by: int) -> int:
     return ((value << by) | (value >> (64 - by))) & MASK
 
 
-def mixed(lane: int) -> int:
-    """What xxHash64 makes of eight bytes before it takes them into its state."""
-    return rotated(lane * P2 & MASK, 31) * P1 & MASK
+def mix_lane(lane: int) -> int:
+    """Eight bytes as xxHash64 mixes them before it adds them to its state."""
+    return rotate(lane * P2 & MASK, 31) * P1 & MASK
 
 
-def unmixed(value: int) -> int:
-    lane = rotated(value * pow(P1, -1, 1 << 64) & MASK, 64 - 31)
+def unmix_lane(value: int) -> int:
+    lane = rotate(value * pow(P1, -1, 1 << 64) & MASK, 64 - 31)
     return lane * pow(P2, -1, 1 << 64) & MASK
 
 
-def lane_apart_by(bit: int, lane: bytes) -> bytes:
+def lane_with_flipped_bit(bit: int, lane: bytes) -> bytes:
     """Eight bytes whose mixed lane differs in one bit from that of these."""
-    return unmixed(mixed(int.from_bytes(lane, "little")) ^ (1 << bit)).to_bytes(8, "little")
+    return unmix_lane(mix_lane(int.from_bytes(lane, "little")) ^ (1 << bit)).to_bytes(8, "little")
 
 
 @pytest.fixture(scope="module")
-def twins() -> tuple[bytes, bytes]:
-    """Two values with one xxHash64 under every seed: the bit in which the first lanes differ is
-    moved to the top, where multiplying by an odd number leaves it alone, and the second lanes
-    differ in that bit too."""
+def colliding_texts() -> tuple[bytes, bytes]:
+    """Two values with one xxHash64 under every seed. The bit in which the first lanes differ is
+    moved to the top, where a multiplication by an odd number does not change it, and the second
+    lanes differ in that bit too."""
     first, second = b"first ei", b"second e"
-    return first + second, lane_apart_by(36, first) + lane_apart_by(63, second)
+    return first + second, lane_with_flipped_bit(36, first) + lane_with_flipped_bit(63, second)
 
 
 def frame(spark: SparkSession, *rows: tuple[Any, ...], schema: str) -> DataFrame:
     return spark.createDataFrame([*rows], schema)
 
 
-def test_the_twins_are_two_texts_with_one_hash(
-    spark: SparkSession, twins: tuple[bytes, bytes]
+def test_colliding_texts_are_two_texts_with_one_hash(
+    spark: SparkSession, colliding_texts: tuple[bytes, bytes]
 ) -> None:
-    made = frame(spark, *((text,) for text in twins), schema="text binary")
+    rows_frame = frame(spark, *((text,) for text in colliding_texts), schema="text binary")
     for seed in ("", "one", "another"):
-        assert made.select(F.xxhash64(F.lit(seed), "text")).distinct().count() == 1
-    assert len(set(twins)) == 2
+        assert rows_frame.select(F.xxhash64(F.lit(seed), "text")).distinct().count() == 1
+    assert len(set(colliding_texts)) == 2
 
 
 @pytest.mark.parametrize(
@@ -67,41 +67,43 @@ def test_the_twins_are_two_texts_with_one_hash(
         ("id long, value array<binary>", lambda text: [b"x", text]),
     ],
 )
-def test_a_text_for_its_twin_is_changed(
-    spark: SparkSession, twins: tuple[bytes, bytes], schema: str, value: Any
+def test_a_colliding_value_is_changed(
+    spark: SparkSession, colliding_texts: tuple[bytes, bytes], schema: str, value: Any
 ) -> None:
-    sent, seen = (frame(spark, (1, value(text)), schema=schema) for text in twins)
+    sent, received = (frame(spark, (1, value(text)), schema=schema) for text in colliding_texts)
 
-    found = reconcile(sent, seen, Shape(identity=("id",), compare=("value",)))
+    found = reconcile(sent, received, Shape(identity=("id",), compare=("value",)))
 
     assert found.counts["changed"] == 1
 
 
-def test_a_key_for_its_twin_is_lost_and_a_phantom(
-    spark: SparkSession, twins: tuple[bytes, bytes]
+def test_a_colliding_key_is_lost_and_a_phantom(
+    spark: SparkSession, colliding_texts: tuple[bytes, bytes]
 ) -> None:
-    sent, seen = (frame(spark, (text, 1), schema="key binary, value long") for text in twins)
+    sent, received = (
+        frame(spark, (text, 1), schema="key binary, value long") for text in colliding_texts
+    )
 
-    found = reconcile(sent, seen, Shape(identity=("key",), compare=("value",)))
+    found = reconcile(sent, received, Shape(identity=("key",), compare=("value",)))
 
     assert (found.counts["lost"], found.counts["phantom"]) == (1, 1)
 
 
-def test_a_text_does_not_run_over_into_the_next(spark: SparkSession) -> None:
+def test_texts_that_are_split_differently_have_different_hashes(spark: SparkSession) -> None:
     rows = [("a", "bc"), ("ab", "c"), ("", "abc"), (None, "abc"), ("abc", None), ("abc", "")]
-    made = frame(spark, *rows, schema="one string, other string")
+    rows_frame = frame(spark, *rows, schema="one string, other string")
 
-    hashes = made.select(keyed_hash(made, ("one", "other"), "key").alias("hash"))
+    hashes = rows_frame.select(keyed_hash(rows_frame, ("one", "other"), "key").alias("hash"))
 
     assert hashes.distinct().count() == len(rows)
 
 
 @pytest.mark.parametrize("lowest", [1, 1_000])
-def test_microseconds_within_a_value_count(spark: SparkSession, lowest: int) -> None:
-    made = spark.range(2).select(
+def test_microseconds_within_a_value_change_its_hash(spark: SparkSession, lowest: int) -> None:
+    rows_frame = spark.range(2).select(
         F.struct(F.timestamp_micros(F.col("id") * lowest).alias("at")).alias("value")
     )
-    hashes = made.select(keyed_hash(made, ("value",), "key").alias("hash"))
+    hashes = rows_frame.select(keyed_hash(rows_frame, ("value",), "key").alias("hash"))
 
     assert hashes.distinct().count() == 2
 
@@ -109,19 +111,22 @@ def test_microseconds_within_a_value_count(spark: SparkSession, lowest: int) -> 
 def test_every_comparison_has_a_key_of_its_own(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = frame(spark, *((n,) for n in range(100)), schema="id long")
+    rows_frame = frame(spark, *((n,) for n in range(100)), schema="id long")
     shape = Shape(identity=("id",))
     keys: list[str] = []
 
-    def kept(*args: Any) -> DataFrame:
+    def recording_both_sides(*args: Any) -> DataFrame:
         keys.append(args[-1])
         return both_sides(*args)
 
-    monkeypatch.setattr(reconciling, "both_sides", kept)
+    monkeypatch.setattr(reconciling, "both_sides", recording_both_sides)
     for _ in range(2):
-        reconcile(made, made, shape)
+        reconcile(rows_frame, rows_frame, shape)
     buckets = [
-        both_sides(made, made, shape, BUCKETS, key).select("bucket").distinct().collect()
+        both_sides(rows_frame, rows_frame, shape, BUCKETS, key)
+        .select("bucket")
+        .distinct()
+        .collect()
         for key in keys
     ]
 
@@ -130,14 +135,16 @@ def test_every_comparison_has_a_key_of_its_own(
 
 
 @pytest.mark.parametrize(
-    ("sent", "seen"),
+    ("sent", "received"),
     [([1, 1, 1, 1], [1, 1, 2, 2]), ([1, 2], [1, 1]), ([1, 1, 2, 2], [3, 3, 4, 4]), ([1], [1, 1])],
 )
-def test_repeats_do_not_cancel_each_other_out(
-    spark: SparkSession, sent: list[int], seen: list[int]
+def test_copies_do_not_cancel_each_other_out(
+    spark: SparkSession, sent: list[int], received: list[int]
 ) -> None:
-    """One bucket for all, so that nothing but the sums can tell."""
-    one, other = (frame(spark, *((n,) for n in side), schema="id long") for side in (sent, seen))
+    """All records share one bucket, so only the sums can distinguish them."""
+    one, other = (
+        frame(spark, *((n,) for n in side), schema="id long") for side in (sent, received)
+    )
 
     digest = digest_of(both_sides(one, other, Shape(identity=("id",)), 1, random_key()))
 
@@ -147,7 +154,8 @@ def test_repeats_do_not_cancel_each_other_out(
 def test_buckets_that_differ_are_compared_by_value(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A hash that is always the same hides a difference where all else balances, and no other."""
+    """All records have the same hash, so only the counts show a difference, and the values are
+    compared."""
     monkeypatch.setattr(
         "streamquake.harness.reconcile.row_hashes.keyed_hash", lambda *args: F.lit(7).cast("bigint")
     )

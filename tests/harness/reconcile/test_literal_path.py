@@ -1,4 +1,4 @@
-"""A folder of records means itself, also where Spark would read its name as a pattern."""
+"""A folder of records is read literally, also where Spark would read its name as a pattern."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from streamquake.harness.reconcile.comparison import DataComparison
 from streamquake.harness.reconcile.mapping import read_mapping
 from streamquake.topologies.problems import BadInput
-from tests.harness.reconcile.data_sets import compared, found, write
-from tests.harness.reconcile.protobuf_bytes import described, framed, integer, text
+from tests.harness.reconcile.data_sets import comparison_of, nonzero_counts, write_rows
+from tests.harness.reconcile.protobuf_bytes import integer, text, with_header, write_descriptors
 from tests.harness.reconcile.stub_topic import stub_topic
 
 ROWS: tuple[dict[str, Any], ...] = (
@@ -38,19 +38,21 @@ def topic(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 class Topic:
-    """A topic of one partition whose values are these bytes, against `ROWS`."""
+    """A topic of one partition, whose values are compared with `ROWS`."""
 
     def __init__(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.spark, self.patch, self.folder = spark, monkeypatch, folder
 
-    def compared(self, values: Sequence[bytes | None], reported: str = "") -> DataComparison:
+    def comparison_of(
+        self, values: Sequence[bytes | None], mapping_lines: str = ""
+    ) -> DataComparison:
         topic = stub_topic(self.patch, values)
-        described(self.folder / "shop.desc", "Order")
+        write_descriptors(self.folder / "shop.desc", "Order")
         mapping = self.folder / "m.yaml"
-        mapping.write_text(f"format: protobuf\nschema: shop.desc\n{reported}")
-        return compared(
+        mapping.write_text(f"format: protobuf\nschema: shop.desc\n{mapping_lines}")
+        return comparison_of(
             self.spark,
-            write(self.folder / "e.json", list(ROWS)),
+            write_rows(self.folder / "e.json", list(ROWS)),
             topic,
             "id",
             compare="text, u, `order`",
@@ -60,27 +62,27 @@ class Topic:
 
 
 def test_values_are_decoded_by_the_given_message(topic: Topic) -> None:
-    assert found(topic.compared([order(row) for row in ROWS])) == {"reordered": None}
+    assert nonzero_counts(topic.comparison_of([order(row) for row in ROWS])) == {"reordered": None}
 
 
 def test_a_value_that_is_no_message_is_malformed_and_a_tombstone_has_no_fields(
     topic: Topic,
 ) -> None:
     broken = (b"\xff" * 11, text(2, b"\xff\xfe"))
-    result = topic.compared([*map(order, ROWS), *broken, None])
+    result = topic.comparison_of([*map(order, ROWS), *broken, None])
 
-    assert found(result) == {"phantom": 3, "malformed": 2, "reordered": None}
+    assert nonzero_counts(result) == {"phantom": 3, "malformed": 2, "reordered": None}
     records = {f.detail["record"] for f in result.findings if f.what == "malformed"}
     assert records == {value.hex().upper() for value in broken}
 
 
 def test_a_value_that_differs_is_changed(topic: Topic) -> None:
-    """Numbers of 64 bits are not rounded; a text that is not there is not an empty one."""
+    """Numbers of 64 bits are not rounded; a missing text is not an empty text."""
     close, empty = {**ROWS[0], "u": 2**64 - 2}, {**ROWS[3], "text": ""}
 
-    result = topic.compared([order(row) for row in (close, *ROWS[1:3], empty)])
+    result = topic.comparison_of([order(row) for row in (close, *ROWS[1:3], empty)])
 
-    assert found(result) == {"changed": 2, "reordered": None}
+    assert nonzero_counts(result) == {"changed": 2, "reordered": None}
     seen = {f.detail["id"]: f.detail["seen"] for f in result.findings}
     assert seen == {
         1: [{"text": "a", "u": 2**64 - 2, "`order`": 2**32 - 1}],
@@ -89,22 +91,26 @@ def test_a_value_that_differs_is_changed(topic: Topic) -> None:
 
 
 def test_the_header_before_each_value_is_removed(topic: Topic) -> None:
-    """It says where in its file the message stands: first, or by some steps."""
-    values = [framed(order(row)) for row in ROWS[:3]]
-    values.append(framed(order(ROWS[3]), steps=b"\4\0\2"))
+    """The header has the path of the message in its file: the first message, or several steps."""
+    values = [with_header(order(row)) for row in ROWS[:3]]
+    values.append(with_header(order(ROWS[3]), steps=b"\4\0\2"))
     without = order(ROWS[0])
-    cut = (framed(b"", steps=b""), framed(b"", steps=b"\4\0"), framed(b"", steps=b"\xff"))
+    cut = (
+        with_header(b"", steps=b""),
+        with_header(b"", steps=b"\4\0"),
+        with_header(b"", steps=b"\xff"),
+    )
 
-    result = topic.compared([*values, without, *cut], "header: confluent\n")
+    result = topic.comparison_of([*values, without, *cut], "header: confluent\n")
 
-    assert found(result) == {"phantom": 4, "malformed": 4, "reordered": None}
+    assert nonzero_counts(result) == {"phantom": 4, "malformed": 4, "reordered": None}
 
 
 def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
-    described(tmp_path / "shop.desc", "Item", "Order")
+    write_descriptors(tmp_path / "shop.desc", "Item", "Order")
 
-    def schema(recorded: str) -> object:
-        (tmp_path / "m.yaml").write_text(f"format: protobuf\nschema: shop.desc\n{recorded}")
+    def schema(mapping_lines: str) -> object:
+        (tmp_path / "m.yaml").write_text(f"format: protobuf\nschema: shop.desc\n{mapping_lines}")
         return read_mapping(tmp_path / "m.yaml", "actual").schema
 
     assert schema("message: shop.Order") is not None
@@ -118,7 +124,7 @@ def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reported", "wording"),
+    ("mapping_lines", "message"),
     [
         ("schema: text.desc", r":2: schema: expected what `protoc --include_imports"),
         ("schema: empty.desc", r":2: schema: it does not describe exactly one message"),
@@ -130,32 +136,37 @@ def test_the_message_is_named_where_there_are_several(tmp_path: Path) -> None:
     ],
 )
 def test_unusable_descriptors_are_rejected(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reported: str, wording: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mapping_lines: str, message: str
 ) -> None:
     # A relative path stays short: a message with a long one is cut.
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.desc").write_text('syntax = "proto3";')
     (tmp_path / "empty.desc").write_bytes(b"")
-    described(tmp_path / "bare.desc", "Bare", fields={})
-    described(tmp_path / "self.desc", "Own", fields={"it": FieldDescriptorProto.TYPE_MESSAGE})
+    write_descriptors(tmp_path / "bare.desc", "Bare", fields={})
+    write_descriptors(
+        tmp_path / "self.desc", "Own", fields={"it": FieldDescriptorProto.TYPE_MESSAGE}
+    )
     (tmp_path / "lacking.desc").write_bytes(
         text(1, text(1, b"a.proto") + text(3, b"other.proto") + text(4, text(1, b"A")))
     )
-    (tmp_path / "m.yaml").write_text(f"format: protobuf\n{reported}")
+    (tmp_path / "m.yaml").write_text(f"format: protobuf\n{mapping_lines}")
 
-    with pytest.raises(BadInput, match=wording):
+    with pytest.raises(BadInput, match=message):
         read_mapping(Path("m.yaml"), "actual")
 
 
 def test_a_side_of_files_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
-    side = write(tmp_path / "e.json", [{"id": 1}])
+    side = write_rows(tmp_path / "e.json", [{"id": 1}])
     with pytest.raises(BadInput, match="Protobuf has no files of many records"):
-        compared(spark, side, side, "id", actual_format="protobuf")
+        comparison_of(spark, side, side, "id", actual_format="protobuf")
 
 
 def test_a_topic_needs_a_schema(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    uri, sent = stub_topic(monkeypatch, [order(ROWS[0])]), write(tmp_path / "e.json", [ROWS[0]])
+    uri, sent = (
+        stub_topic(monkeypatch, [order(ROWS[0])]),
+        write_rows(tmp_path / "e.json", [ROWS[0]]),
+    )
     with pytest.raises(BadInput, match="values in protobuf do not contain their schema"):
-        compared(spark, sent, uri, "id", actual_format="protobuf")
+        comparison_of(spark, sent, uri, "id", actual_format="protobuf")

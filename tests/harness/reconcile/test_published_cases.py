@@ -1,7 +1,7 @@
 """Histories whose verdict others have published: the test cases of Jepsen's checkers, as two sides.
 
-What a history's last reading returned is the actual side; its sends are the expected one: `ok`,
-`fail`, or `unknown` where no answer came (`info`, or an invocation alone).
+The last read of a history is the actual side; its sends are the expected side: `ok`, `fail`, or
+`unknown` where the result is unknown (`info`, or an invocation without a completion).
 https://github.com/jepsen-io/jepsen: jepsen/test/jepsen/checker_test.clj (total-queue-test,
 set-full-test) and jepsen/test/jepsen/tests/kafka_test.clj (g1a-test), read in November 2026.
 """
@@ -16,63 +16,65 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.reports.record.outcome import Outcome
-from tests.harness.reconcile.data_sets import compared, found
+from tests.harness.reconcile.data_sets import comparison_of, nonzero_counts
 
 
-class Published(NamedTuple):
+class PublishedCase(NamedTuple):
     name: str
     sends: Sequence[tuple[str, str]]
-    seen: Sequence[str]
-    wrong: dict[str, int]
-    """What the published verdict counts, by our names: what is unexpected, or of a failed send, is
-    phantom; what is recovered, unknown_arrived."""
+    received: Sequence[str]
+    violations: dict[str, int]
+    """The counts of the published verdict, by the names of this project: an unexpected value, or
+    one of a failed send, is a phantom; a recovered one is unknown_arrived."""
 
 
 CASES = (
-    Published(
+    PublishedCase(
         "total-queue, sane", [("1", "unknown"), ("2", "ok")], ["1", "2"], {"unknown_arrived": 1}
     ),
-    Published(
+    PublishedCase(
         "total-queue, pathological",
         [("hung", "unknown"), ("enqueued", "ok"), ("dup", "ok")],
         ["wtf", "dup", "dup"],
         {"lost": 1, "duplicated": 1, "phantom": 1, "unknown_absent": 1},
     ),
-    Published(
+    PublishedCase(
         "set-full, never confirmed, never read", [("0", "unknown")], [], {"unknown_absent": 1}
     ),
-    Published("set-full, subsequent read", [("0", "ok")], ["0"], {}),
-    Published("set-full, absent read after", [("0", "ok")], [], {"lost": 1}),
-    Published("set-full, write, present, missing", [("0", "ok"), ("1", "ok")], [], {"lost": 2}),
-    Published(
+    PublishedCase("set-full, subsequent read", [("0", "ok")], ["0"], {}),
+    PublishedCase("set-full, absent read after", [("0", "ok")], [], {"lost": 1}),
+    PublishedCase("set-full, write, present, missing", [("0", "ok"), ("1", "ok")], [], {"lost": 2}),
+    PublishedCase(
         "set-full, write, flutter, stable/lost", [("0", "ok"), ("1", "ok")], ["1"], {"lost": 1}
     ),
-    Published(
+    PublishedCase(
         "kafka, g1a: a failed send is seen", [("2", "fail"), ("3", "fail")], ["2"], {"phantom": 1}
     ),
 )
-NEVER_WRONG = {"unknown_arrived", "unknown_absent"}
+NEVER_VIOLATIONS = {"unknown_arrived", "unknown_absent"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_the_published_verdict_is_ours(
-    spark: SparkSession, tmp_path: Path, case: Published
+def test_the_verdict_equals_the_published_one(
+    spark: SparkSession, tmp_path: Path, case: PublishedCase
 ) -> None:
-    sent, seen = tmp_path / "sent.json", tmp_path / "seen.json"
+    sent, received = tmp_path / "sent.json", tmp_path / "seen.json"
     lines = (f'{{"id": "{value}", "ack": "{ack}"}}\n' for value, ack in case.sends)
     sent.write_text("".join(lines))
-    seen.write_text("".join(f'{{"id": "{value}"}}\n' for value in case.seen))
+    received.write_text("".join(f'{{"id": "{value}"}}\n' for value in case.received))
 
-    result = compared(spark, sent, seen, ack="ack")
+    result = comparison_of(spark, sent, received, ack="ack")
 
-    assert {name: count for name, count in found(result).items() if count} == case.wrong
-    assert (result.outcome == Outcome.VIOLATED) == bool(case.wrong.keys() - NEVER_WRONG)
+    assert {
+        name: count for name, count in nonzero_counts(result).items() if count
+    } == case.violations
+    assert (result.outcome == Outcome.VIOLATED) == bool(case.violations.keys() - NEVER_VIOLATIONS)
 
 
-def test_nothing_at_all_proves_nothing_here(spark: SparkSession, tmp_path: Path) -> None:
-    """An empty queue is valid to Jepsen (total-queue, empty): here it would not have been
-    tested."""
+def test_an_empty_history_is_undecided(spark: SparkSession, tmp_path: Path) -> None:
+    """Jepsen calls an empty queue valid (total-queue, empty). Here it is undecided, since nothing
+    was tested."""
     empty = tmp_path / "none.json"
     empty.write_text("")
 
-    assert compared(spark, empty, empty).outcome == Outcome.UNDECIDED
+    assert comparison_of(spark, empty, empty).outcome == Outcome.UNDECIDED

@@ -1,4 +1,4 @@
-"""Findings by the expressions they were asked with, and by values that JSON can write."""
+"""Findings show the expressions of the request, and values that JSON can represent."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ LAYOUT = Layout(
 )
 
 
-def shown(**detail: Any) -> dict[str, Any]:
+def readable_detail(**detail: Any) -> dict[str, Any]:
     return dict(readable_finding(Finding(what="changed", detail=detail), LAYOUT).detail)
 
 
-def test_columns_have_the_names_they_were_asked_by() -> None:
-    found = shown(k0=1, k0_missing=True, sent=[{"c0": 1.5, "c1": "s:x"}], seen=[{}, {}])
+def test_columns_have_the_names_of_the_request() -> None:
+    found = readable_detail(k0=1, k0_missing=True, sent=[{"c0": 1.5, "c1": "s:x"}], seen=[{}, {}])
 
     assert found == {"id": ABSENT, "sent": [{"price": 1.5, "user.name": "x"}], "seen": 2}
 
 
-def test_what_json_has_no_word_for_is_text() -> None:
-    assert json.dumps(shown(k0=float("nan"), sent=[{"c0": float("-inf")}], seen=[]))
-    assert shown(k0=float("nan"))["id"] == "nan"
+def test_values_that_json_cannot_represent_are_texts() -> None:
+    assert json.dumps(readable_detail(k0=float("nan"), sent=[{"c0": float("-inf")}], seen=[]))
+    assert readable_detail(k0=float("nan"))["id"] == "nan"
 
 
-def test_a_rank_is_the_number_the_moment_or_the_text_it_was() -> None:
+def test_a_rank_is_shown_as_its_number_timestamp_or_text() -> None:
     def before(**parts: Any) -> Any:
         nothing = {
             "sign": None,
@@ -50,7 +50,7 @@ def test_a_rank_is_the_number_the_moment_or_the_text_it_was() -> None:
             "moment": None,
             "other": None,
         }
-        return shown(before=Row(**{**nothing, **parts}))["before"]
+        return readable_detail(before=Row(**{**nothing, **parts}))["before"]
 
     whole = before(number=Decimal(2**60 + 1))
     assert (whole, type(whole)) == (2**60 + 1, int)
@@ -61,5 +61,5 @@ def test_a_rank_is_the_number_the_moment_or_the_text_it_was() -> None:
     assert before(other="x") == "x"
 
 
-def test_a_row_that_is_no_rank_stays_what_it_is() -> None:
-    assert shown(k0=Row(a=1), before=7) == {"id": Row(a=1), "before": 7}
+def test_a_row_that_is_no_rank_is_unchanged() -> None:
+    assert readable_detail(k0=Row(a=1), before=7) == {"id": Row(a=1), "before": 7}

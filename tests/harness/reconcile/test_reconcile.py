@@ -13,7 +13,7 @@ from streamquake.harness.reconcile import reconcile as reconciling
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult, violated_classes
 from streamquake.harness.reconcile.shape import Shape
-from tests.harness.reconcile.model import BatchWindow, Sent, counts
+from tests.harness.reconcile.model import OutputRecord, SentRecord, counts
 
 SHAPE = Shape(
     identity=("key", "seq"),
@@ -27,23 +27,23 @@ SHAPE = Shape(
 KEYS, PER_KEY = 5, 40
 
 
-def all_sent() -> list[Sent]:
-    return [Sent(f"k{key}", seq, seq * 7) for seq in range(PER_KEY) for key in range(KEYS)]
+def all_sent() -> list[SentRecord]:
+    return [SentRecord(f"k{key}", seq, seq * 7) for seq in range(PER_KEY) for key in range(KEYS)]
 
 
-def all_seen() -> list[BatchWindow]:
+def all_received() -> list[OutputRecord]:
     return [
-        BatchWindow(record.key, record.seq, record.amount, int(record.key[1]) % 2, offset)
+        OutputRecord(record.key, record.seq, record.amount, int(record.key[1]) % 2, offset)
         for offset, record in enumerate(all_sent())
     ]
 
 
-def judged(
-    spark: SparkSession, sent: Sequence[Sent], seen: Sequence[BatchWindow]
+def reconcile_records(
+    spark: SparkSession, sent: Sequence[SentRecord], received: Sequence[OutputRecord]
 ) -> ReconciliationResult:
     expected = spark.createDataFrame(sent, "key string, seq bigint, amount bigint, status string")
     actual = spark.createDataFrame(
-        seen, "key string, seq bigint, amount bigint, partition int, offset bigint"
+        received, "key string, seq bigint, amount bigint, partition int, offset bigint"
     )
     return reconcile(expected, actual, SHAPE)
 
@@ -55,8 +55,8 @@ def assert_only(result: ReconciliationResult, **found: int) -> None:
     assert {finding.what for finding in result.findings} == set(found)
 
 
-def test_nothing_is_found_in_what_is_the_same(spark: SparkSession) -> None:
-    result = judged(spark, all_sent(), all_seen())
+def test_equal_sides_have_no_anomalies(spark: SparkSession) -> None:
+    result = reconcile_records(spark, all_sent(), all_received())
 
     assert_only(result)
     assert result.counts["expected"] == result.counts["actual"] == KEYS * PER_KEY
@@ -64,7 +64,7 @@ def test_nothing_is_found_in_what_is_the_same(spark: SparkSession) -> None:
 
 
 def test_lost_records_are_found(spark: SparkSession) -> None:
-    result = judged(spark, all_sent(), all_seen()[3:])
+    result = reconcile_records(spark, all_sent(), all_received()[3:])
 
     assert_only(result, lost=3)
     assert result.findings[0].detail["key"] == "k0"
@@ -72,40 +72,50 @@ def test_lost_records_are_found(spark: SparkSession) -> None:
     assert result.findings[0].detail["seen"] == []
 
 
-def test_every_copy_beyond_the_first_is_a_duplicate_and_no_step_back(spark: SparkSession) -> None:
-    seen = all_seen()
-    again = [record._replace(offset=1000 + change) for change, record in enumerate([seen[7]] * 2)]
+def test_every_copy_beyond_the_first_is_a_duplicate_and_not_reordered(spark: SparkSession) -> None:
+    received = all_received()
+    again = [
+        record._replace(offset=1000 + change) for change, record in enumerate([received[7]] * 2)
+    ]
 
-    result = judged(spark, all_sent(), [*seen, *again])
+    result = reconcile_records(spark, all_sent(), [*received, *again])
 
     assert_only(result, duplicated=2)
     assert result.findings[0].detail["extra_copies"] == 2
     assert "offset 1001" in result.findings[0].where
 
 
-def test_what_was_sent_twice_is_no_step_back_when_it_comes_again(spark: SparkSession) -> None:
-    sent, seen = all_sent(), all_seen()
-    again = seen[7]._replace(offset=1000)
+def test_the_second_copy_of_a_record_that_was_sent_twice_is_not_reordered(
+    spark: SparkSession,
+) -> None:
+    sent, received = all_sent(), all_received()
+    again = received[7]._replace(offset=1000)
 
-    result = judged(spark, [*sent, sent[7]], [*seen, again])
+    result = reconcile_records(spark, [*sent, sent[7]], [*received, again])
 
     assert_only(result)
-    assert result.counts["actual"] == len(seen) + 1
+    assert result.counts["actual"] == len(received) + 1
 
 
-def test_steps_back_count_among_records_sent_twice(spark: SparkSession) -> None:
-    sent, seen = all_sent(), all_seen()
-    late = seen[7]._replace(offset=1000)
+def test_reordered_records_are_counted_beside_records_that_were_sent_twice(
+    spark: SparkSession,
+) -> None:
+    sent, received = all_sent(), all_received()
+    late_copy = received[7]._replace(offset=1000)
 
-    result = judged(
-        spark, [*sent, sent[8]], [*seen[:7], *seen[8:], late, seen[8]._replace(offset=1001)]
+    result = reconcile_records(
+        spark,
+        [*sent, sent[8]],
+        [*received[:7], *received[8:], late_copy, received[8]._replace(offset=1001)],
     )
 
     assert_only(result, reordered=1)
 
 
 def test_a_record_that_was_never_sent_is_a_phantom(spark: SparkSession) -> None:
-    result = judged(spark, all_sent(), [BatchWindow("k9", 0, 1, 0, 999), *all_seen()])
+    result = reconcile_records(
+        spark, all_sent(), [OutputRecord("k9", 0, 1, 0, 999), *all_received()]
+    )
 
     assert_only(result, phantom=1)
     assert result.findings[0].where == "partition 0, offset 999"
@@ -115,7 +125,7 @@ def test_a_failed_send_that_is_present_is_a_phantom(spark: SparkSession) -> None
     sent = all_sent()
     sent[4] = sent[4]._replace(status="failed")
 
-    result = judged(spark, sent, all_seen())
+    result = reconcile_records(spark, sent, all_received())
 
     assert result.counts["phantom"] == 1
     assert result.findings[0].what == "phantom, though the send was refused"
@@ -125,15 +135,15 @@ def test_a_failed_send_that_is_absent_is_not_lost(spark: SparkSession) -> None:
     sent = all_sent()
     sent[4] = sent[4]._replace(status="failed")
 
-    assert_only(judged(spark, sent, all_seen()[:4] + all_seen()[5:]))
+    assert_only(reconcile_records(spark, sent, all_received()[:4] + all_received()[5:]))
 
 
 @pytest.mark.parametrize("amount", [99, None])
 def test_a_changed_value_is_found(spark: SparkSession, amount: int | None) -> None:
-    seen = all_seen()
-    seen[11] = seen[11]._replace(amount=amount)
+    received = all_received()
+    received[11] = received[11]._replace(amount=amount)
 
-    result = judged(spark, all_sent(), seen)
+    result = reconcile_records(spark, all_sent(), received)
 
     assert_only(result, changed=1)
     assert result.findings[0].detail["sent"] == [{"amount": 14}]
@@ -141,36 +151,38 @@ def test_a_changed_value_is_found(spark: SparkSession, amount: int | None) -> No
 
 
 def test_an_extra_copy_that_differs_is_both_duplicated_and_changed(spark: SparkSession) -> None:
-    seen = all_seen()
+    received = all_received()
 
-    result = judged(spark, all_sent(), [*seen, seen[11]._replace(amount=-1, offset=1000)])
+    result = reconcile_records(
+        spark, all_sent(), [*received, received[11]._replace(amount=-1, offset=1000)]
+    )
 
     assert_only(result, duplicated=1, changed=1)
 
 
 def test_a_record_after_a_later_one_of_its_key_is_reordered(spark: SparkSession) -> None:
-    seen = all_seen()
-    seen[10], seen[15] = (
-        seen[10]._replace(offset=seen[15].offset),
-        seen[15]._replace(offset=seen[10].offset),
+    received = all_received()
+    received[10], received[15] = (
+        received[10]._replace(offset=received[15].offset),
+        received[15]._replace(offset=received[10].offset),
     )
 
-    result = judged(spark, all_sent(), seen)
+    result = reconcile_records(spark, all_sent(), received)
 
     assert_only(result, reordered=1)
     assert result.findings[0].detail == {"key": "k0", "seq": 2, "before": 3}
 
 
-def test_keys_and_lanes_have_no_order_among_them(spark: SparkSession) -> None:
-    """The second half of each key stands in other partitions, at lower offsets."""
-    seen = [
+def test_records_of_different_keys_or_lanes_have_no_order(spark: SparkSession) -> None:
+    """The second half of each key is in other partitions, at lower offsets."""
+    received = [
         record._replace(partition=record.partition + 2, offset=record.offset - 500)
         if (record.seq or 0) >= PER_KEY // 2
         else record
-        for record in all_seen()
+        for record in all_received()
     ]
 
-    assert_only(judged(spark, all_sent(), seen))
+    assert_only(reconcile_records(spark, all_sent(), received))
 
 
 def test_unknown_sends_are_never_a_violation(spark: SparkSession) -> None:
@@ -179,33 +191,33 @@ def test_unknown_sends_are_never_a_violation(spark: SparkSession) -> None:
         for change, record in enumerate(all_sent())
     ]
 
-    result = judged(spark, sent, all_seen()[4:])
+    result = reconcile_records(spark, sent, all_received()[4:])
 
     assert_only(result)
     assert result.counts["unknown_absent"] == 4
     assert result.counts["unknown_arrived"] == 6
 
 
-def test_a_broken_whole_is_counted_as_exactly_as_one_record(spark: SparkSession) -> None:
-    """More than a fifth of the buckets differ, so everything is grouped."""
-    sent = [Sent("k", seq, seq) for seq in range(3000)]
-    seen = [
-        BatchWindow("k", seq, seq, 0, 2 * seq + copy) for seq in range(1, 3000) for copy in (0, 1)
+def test_anomalies_in_most_records_are_counted_exactly(spark: SparkSession) -> None:
+    """More than a fifth of the buckets differ, so all records are grouped."""
+    sent = [SentRecord("k", seq, seq) for seq in range(3000)]
+    received = [
+        OutputRecord("k", seq, seq, 0, 2 * seq + copy) for seq in range(1, 3000) for copy in (0, 1)
     ]
 
-    assert_only(judged(spark, sent, seen), lost=1, duplicated=2999)
+    assert_only(reconcile_records(spark, sent, received), lost=1, duplicated=2999)
 
 
 def test_identity_is_exact(spark: SparkSession) -> None:
-    """Neither blanks nor letter case nor a combining accent are taken for the same."""
-    sent = [Sent("k", 0, 1), Sent("é", 0, 1), Sent("x ", 0, 1)]
-    seen = [
-        BatchWindow("K", 0, 1, 0, 0),
-        BatchWindow("e\u0301", 0, 1, 0, 1),
-        BatchWindow("x", 0, 1, 0, 2),
+    """Texts that differ in blanks, in case or in a combining accent are different."""
+    sent = [SentRecord("k", 0, 1), SentRecord("é", 0, 1), SentRecord("x ", 0, 1)]
+    received = [
+        OutputRecord("K", 0, 1, 0, 0),
+        OutputRecord("e\u0301", 0, 1, 0, 1),
+        OutputRecord("x", 0, 1, 0, 2),
     ]
 
-    assert_only(judged(spark, sent, seen), lost=3, phantom=3)
+    assert_only(reconcile_records(spark, sent, received), lost=3, phantom=3)
 
 
 def test_without_a_sequence_the_order_is_not_judged(spark: SparkSession) -> None:
@@ -220,15 +232,17 @@ def test_without_a_sequence_the_order_is_not_judged(spark: SparkSession) -> None
 def test_two_sends_of_one_identity_may_have_two_copies(spark: SparkSession) -> None:
     shape = Shape(identity=("key",), compare=("value",))
     sent = spark.createDataFrame([("a", 1), ("a", 2), ("b", 1), ("b", 2)], "key string, value int")
-    seen = spark.createDataFrame([("a", 2), ("a", 1), ("b", 1), ("b", 1)], "key string, value int")
+    received = spark.createDataFrame(
+        [("a", 2), ("a", 1), ("b", 1), ("b", 1)], "key string, value int"
+    )
 
-    counts_ = reconcile(sent, seen, shape).counts
+    class_counts = reconcile(sent, received, shape).counts
 
-    assert (counts_["lost"], counts_["duplicated"], counts_["changed"]) == (0, 0, 1)
+    assert (class_counts["lost"], class_counts["duplicated"], class_counts["changed"]) == (0, 0, 1)
 
 
 def test_two_empty_sides_prove_nothing(spark: SparkSession) -> None:
-    assert judged(spark, [], []).empty
+    assert reconcile_records(spark, [], []).empty
 
 
 records = st.tuples(st.sampled_from("abc"), st.integers(0, 5))
@@ -249,19 +263,19 @@ cases = st.tuples(st.sets(records, min_size=1), anomalies)
 def test_it_agrees_with_a_model_in_plain_python(
     spark: SparkSession, drawn: list[tuple[set[tuple[str, int]], list[tuple[str, int]]]]
 ) -> None:
-    """Many cases in one comparison, told apart by their number in the key: a comparison costs
-    seconds and a case nothing. Bucket by bucket, and all at once."""
-    all_sent: list[Sent] = []
-    all_seen: list[BatchWindow] = []
+    """Many cases share one comparison, each with its number in the key, because a comparison takes
+    seconds and a case takes almost no time. Compared by dirty buckets, and all records at once."""
+    all_sent: list[SentRecord] = []
+    all_received: list[OutputRecord] = []
     for number, (names, planted) in enumerate(drawn):
-        sent, seen = _case(names, planted)
-        all_sent += [each._replace(key=f"{number} {each.key}") for each in sent]
-        all_seen += [each._replace(key=f"{number} {each.key}") for each in seen]
-    expected = counts(all_sent, all_seen)
+        sent, received = _case(names, planted)
+        all_sent += [record._replace(key=f"{number} {record.key}") for record in sent]
+        all_received += [record._replace(key=f"{number} {record.key}") for record in received]
+    expected = counts(all_sent, all_received)
     share = reconciling.DIRTY_SHARE
     try:
         for reconciling.DIRTY_SHARE in (0.0, 1.0):
-            result = judged(spark, all_sent, all_seen)
+            result = reconcile_records(spark, all_sent, all_received)
             assert {name: result.counts[name] for name in expected} == expected
     finally:
         reconciling.DIRTY_SHARE = share
@@ -269,36 +283,36 @@ def test_it_agrees_with_a_model_in_plain_python(
 
 def _case(
     names: set[tuple[str, int]], planted: list[tuple[str, int]]
-) -> tuple[list[Sent], list[BatchWindow]]:
-    sent = [Sent(key, seq, seq) for key, seq in sorted(names, key=lambda name: name[1])]
-    seen = [
-        BatchWindow(record.key, record.seq, record.amount, ord(record.key) % 2, offset)
+) -> tuple[list[SentRecord], list[OutputRecord]]:
+    sent = [SentRecord(key, seq, seq) for key, seq in sorted(names, key=lambda name: name[1])]
+    received = [
+        OutputRecord(record.key, record.seq, record.amount, ord(record.key) % 2, offset)
         for offset, record in enumerate(sent)
     ]
     for kind, at in planted:
-        _plant(kind, at, sent, seen)
-    return sent, seen
+        _plant(kind, at, sent, received)
+    return sent, received
 
 
-def _plant(kind: str, at: int, sent: list[Sent], seen: list[BatchWindow]) -> None:
-    here, there = at % max(len(seen), 1), at % len(sent)
+def _plant(kind: str, at: int, sent: list[SentRecord], received: list[OutputRecord]) -> None:
+    actual_index, sent_index = at % max(len(received), 1), at % len(sent)
     if kind == "unknown":
-        sent[there] = sent[there]._replace(status="unknown")
+        sent[sent_index] = sent[sent_index]._replace(status="unknown")
     elif kind == "refuse":
-        sent[there] = sent[there]._replace(status="failed")
+        sent[sent_index] = sent[sent_index]._replace(status="failed")
     elif kind == "invent":
-        seen.append(BatchWindow("z", at, 0, 0, 10_000 + len(seen)))
-    elif not seen:
+        received.append(OutputRecord("z", at, 0, 0, 10_000 + len(received)))
+    elif not received:
         return
     elif kind == "drop":
-        del seen[here]
+        del received[actual_index]
     elif kind == "copy":
-        seen.append(seen[here]._replace(offset=10_000 + len(seen)))
+        received.append(received[actual_index]._replace(offset=10_000 + len(received)))
     elif kind == "change":
-        seen[here] = seen[here]._replace(amount=-at - 1)
+        received[actual_index] = received[actual_index]._replace(amount=-at - 1)
     elif kind == "swap":
-        other = (at // 7) % len(seen)
-        seen[here], seen[other] = (
-            seen[here]._replace(offset=seen[other].offset),
-            seen[other]._replace(offset=seen[here].offset),
+        other = (at // 7) % len(received)
+        received[actual_index], received[other] = (
+            received[actual_index]._replace(offset=received[other].offset),
+            received[other]._replace(offset=received[actual_index].offset),
         )

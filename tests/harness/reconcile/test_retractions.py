@@ -15,7 +15,7 @@ from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
-from tests.harness.reconcile.data_sets import compared, found, write
+from tests.harness.reconcile.data_sets import comparison_of, nonzero_counts, write_rows
 
 SHAPE = Shape(
     identity=("trial", "key"),
@@ -35,7 +35,7 @@ DEBEZIUM: dict[str, Any] = {
 
 
 def test_the_final_state_matches_a_count_of_the_records(spark: SparkSession) -> None:
-    """Forty changelogs, drawn, of few keys and totals, one of them null, in any order."""
+    """Forty random changelogs of few keys and totals, one total null, in any order."""
     draw = random.Random(4)
     rows = [
         (trial, draw.choice("ab"), draw.choice([None, 1, 2]), draw.random() < 0.4, at % 2, at)
@@ -43,25 +43,25 @@ def test_the_final_state_matches_a_count_of_the_records(spark: SparkSession) -> 
         for at in range(draw.randrange(12))
     ]
     balance: Counter[tuple[Any, ...]] = Counter()
-    for *record, back, _, _ in rows:
-        balance[tuple(record)] += -1 if back else 1
+    for *record, is_retraction, _, _ in rows:
+        balance[tuple(record)] += -1 if is_retraction else 1
     actual = spark.createDataFrame(rows, COLUMNS)
     nothing = spark.createDataFrame([], "trial int, key string, total bigint")
 
-    with final_records(actual, SHAPE) as stands:
-        left = Counter((row.trial, row.key, row.total) for row in stands.collect())
+    with final_records(actual, SHAPE) as final:
+        remaining = Counter((row.trial, row.key, row.total) for row in final.collect())
     result = reconcile(nothing, actual, SHAPE)
 
-    assert left == +balance
+    assert remaining == +balance
     assert (result.counts["actual"], result.counts["phantom"]) == ((+balance).total(),) * 2
     assert result.counts["unmatched_retraction"] == (-balance).total() > 0
 
 
-def test_of_equal_records_the_last_ones_stand(spark: SparkSession) -> None:
+def test_of_equal_records_the_last_ones_remain(spark: SparkSession) -> None:
     rows = [(0, "a", 1, False, 0, at) for at in range(3)] + [(0, "a", 1, True, 0, 3)]
 
-    with final_records(spark.createDataFrame(rows, COLUMNS), SHAPE) as stands:
-        assert sorted(row.offset for row in stands.collect()) == [1, 2]
+    with final_records(spark.createDataFrame(rows, COLUMNS), SHAPE) as final:
+        assert sorted(row.offset for row in final.collect()) == [1, 2]
 
 
 def debezium(*changes: tuple[str, str, int]) -> list[dict[str, Any]]:
@@ -82,41 +82,44 @@ def debezium(*changes: tuple[str, str, int]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def expected(tmp_path: Path) -> Path:
-    return write(tmp_path / "e.json", [{"key": "a", "total": 3}, {"key": "b", "total": 5}])
+    return write_rows(tmp_path / "e.json", [{"key": "a", "total": 3}, {"key": "b", "total": 5}])
 
 
 def test_a_changelog_is_judged_by_its_final_state(
     spark: SparkSession, tmp_path: Path, expected: Path
 ) -> None:
     changes = [("+", "a", 1), ("+", "b", 5), ("-", "a", 1), ("+", "a", 3)]
-    actual = write(tmp_path / "a.json", debezium(*changes))
+    actual = write_rows(tmp_path / "a.json", debezium(*changes))
 
-    result = compared(spark, expected, actual, "key", **DEBEZIUM)
+    result = comparison_of(spark, expected, actual, "key", **DEBEZIUM)
 
     assert result.outcome == Outcome.HELD
     assert (result.counts["actual"], result.counts["unmatched_retraction"]) == (2, 0)
 
 
-def test_what_a_replay_repeats_is_unmatched_and_there_twice(
+def test_replayed_changes_are_unmatched_retractions_and_duplicates(
     spark: SparkSession, tmp_path: Path, expected: Path
 ) -> None:
-    """The job failed after 1, 2 and 3 and went on from 1; key b has no end, a line is no JSON."""
+    """The job failed after 1, 2 and 3 and continued from 1. Key b was retracted, and a line is no
+    JSON."""
     first = [("+", "a", 1), ("-", "a", 1), ("+", "a", 2), ("-", "a", 2), ("+", "a", 3)]
     again = [("-", "a", 1), ("+", "a", 2), ("-", "a", 2), ("+", "a", 3)]
     changes = [*first, *again, ("+", "b", 5), ("-", "b", 5)]
-    actual = write(tmp_path / "a.json", debezium(*changes))
+    actual = write_rows(tmp_path / "a.json", debezium(*changes))
     actual.write_text(actual.read_text() + "broken\n")
 
-    result = compared(spark, expected, actual, "key", **DEBEZIUM)
+    result = comparison_of(spark, expected, actual, "key", **DEBEZIUM)
 
-    assert {name: n for name, n in found(result).items() if n} == {
+    assert {name: n for name, n in nonzero_counts(result).items() if n} == {
         "lost": 1,
         "duplicated": 1,
         "phantom": 1,
         "malformed": 1,
         "unmatched_retraction": 1,
     }
-    (unmatched,) = (each for each in result.findings if each.what == "unmatched_retraction")
+    (unmatched,) = (
+        finding for finding in result.findings if finding.what == "unmatched_retraction"
+    )
     assert unmatched.detail == {"key": "a", "total": 1}
     assert result.reasons[-1] == "1 unmatched_retraction"
 
@@ -124,29 +127,32 @@ def test_what_a_replay_repeats_is_unmatched_and_there_twice(
 @pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
 def test_a_field_can_mark_retractions(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     rows = [{"key": "a", "back": False}, {"key": "b", "back": False}, {"key": "b", "back": True}]
-    sent = write(tmp_path / "e.json", [{"key": "a"}])
-    seen = write(tmp_path / f"a.{kind}", rows)
-    says = "back = 'True'" if kind == "csv" else "back"
+    sent = write_rows(tmp_path / "e.json", [{"key": "a"}])
+    seen = write_rows(tmp_path / f"a.{kind}", rows)
+    condition = "back = 'True'" if kind == "csv" else "back"
 
-    assert compared(spark, sent, seen, "key", retracts=says).outcome == Outcome.HELD
-    assert compared(spark, sent, seen, "key", retracts=f"NOT ({says})").counts["phantom"] == 0
+    assert comparison_of(spark, sent, seen, "key", retracts=condition).outcome == Outcome.HELD
+    assert (
+        comparison_of(spark, sent, seen, "key", retracts=f"NOT ({condition})").counts["phantom"]
+        == 0
+    )
 
 
 def test_an_expression_that_is_no_condition_is_rejected(
     spark: SparkSession, tmp_path: Path, expected: Path
 ) -> None:
-    actual = write(tmp_path / "a.json", debezium(("+", "a", 1), ("-", "a", 1)))
+    actual = write_rows(tmp_path / "a.json", debezium(("+", "a", 1), ("-", "a", 1)))
 
     with pytest.raises(BadInput, match="--retracts: expected a condition, got string; write one"):
-        compared(spark, expected, actual, "key", actual_key=KEY, retracts="op")
+        comparison_of(spark, expected, actual, "key", actual_key=KEY, retracts="op")
 
 
-def test_without_a_word_on_retractions_they_cannot_be_judged(
+def test_retractions_without_a_condition_cannot_be_judged(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    same = write(tmp_path / "e.json", [{"key": "a"}])
+    same = write_rows(tmp_path / "e.json", [{"key": "a"}])
 
-    result = compared(spark, same, same, "key", also=("unmatched_retraction",))
+    result = comparison_of(spark, same, same, "key", also=("unmatched_retraction",))
 
     assert (result.outcome, result.counts["unmatched_retraction"]) == (Outcome.UNDECIDED, None)
     assert "--retracts" in result.reasons[0]

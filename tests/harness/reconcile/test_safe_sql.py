@@ -79,7 +79,7 @@ RELATIONS = (
     "SELECT * FROM sql_keywords()",
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT * FROM t",
     "SELECT * FROM sent WHERE key = :parameter",
-    # The name of a query within is no name outside of it: there it is the session's own relation.
+    # The name of an inner query is unknown outside of it, where it is the session's own relation.
     "SELECT * FROM (WITH others AS (SELECT 1 AS x) SELECT * FROM others), others",
     "WITH a AS (WITH Others AS (SELECT 1 AS x) SELECT * FROM others) SELECT * FROM others",
 )
@@ -119,7 +119,7 @@ CALLS = (
     "format_number(1, 2147483647)",
     "array_insert(array(1), -2147483647, 1)",
 )
-PRESENT = (
+PRESENT_LITERALS = (
     "DATE 'today'",
     "date r'Yesterday'",
     "DATE 'to\\u0064ay'",
@@ -136,7 +136,7 @@ PRESENT = (
     "CAST('now\u0001' AS TIMESTAMP)",
     "transform(array(1), x -> DATE 'today')",
 )
-PUT_TOGETHER = (
+COMPUTED_PRESENT = (
     "CAST('12:30' AS TIMESTAMP)",
     "to_timestamp('12:30')",
     "to_date('tod'||'ay')",
@@ -156,7 +156,7 @@ PUT_TOGETHER = (
     "CAST('12:30+01:00' AS TIMESTAMP)",
     "CAST(upper(' t12:30\\u0000') AS TIMESTAMP)",
 )
-STILL = (
+FIXED_TIMES = (
     "DATE '2026-01-01'",
     "TIMESTAMP '2026-01-01 12:30:00+01:00'",
     'TIMESTAMP_NTZ"2026-01-01"',
@@ -170,14 +170,14 @@ STILL = (
     "from_json(payload, 'a TIMESTAMP').a",
     "INTERVAL '1' DAY",
 )
-INSIDE_EXPRESSIONS = (
+SUBQUERIES = (
     "(SELECT max(value) FROM text.`/etc/passwd`)",
     "(SELECT 1)",
     "EXISTS (SELECT 1 FROM sent)",
     "key IN (SELECT key FROM sent)",
 )
 NAMES = ("current_user", "user", "session_user", "current_date", "CURRENT_TIMESTAMP", "`user`")
-WANTED = (
+ALLOWED_QUERIES = (
     "SELECT key, CAST(amount AS DECIMAL(10, 2)) AS amount FROM sent WHERE status = 'acknowledged'",
     "SELECT window(timestamp_millis(event_time_ms), '10 seconds').start AS s, COUNT(*) AS n "
     "FROM sent GROUP BY 1",
@@ -203,7 +203,7 @@ WANTED = (
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
-    """A session with records that were sent, and a view that no document is given."""
+    """A session with the sent records, and a view that is not given to any document."""
     own = spark.newSession()
     columns = "key, CAST(1 AS BIGINT) AS seq, CAST(7 AS BIGINT) AS amount"
     own.sql(
@@ -248,7 +248,7 @@ def test_functions_that_do_more_than_compute_are_rejected(session: SparkSession,
         expressions(session, f"key, {call}", "--key")
 
 
-@pytest.mark.parametrize("text", PRESENT)
+@pytest.mark.parametrize("text", PRESENT_LITERALS)
 def test_a_literal_of_the_present_time_is_rejected(session: SparkSession, text: str) -> None:
     with pytest.raises(BadInput, match="depends on the time at which it is read"):
         safe_query(session, f"SELECT * FROM sent WHERE EXISTS (SELECT {text})", "expected")
@@ -256,7 +256,7 @@ def test_a_literal_of_the_present_time_is_rejected(session: SparkSession, text: 
         expressions(session, f"key, {text}", "--key")
 
 
-@pytest.mark.parametrize("text", PUT_TOGETHER)
+@pytest.mark.parametrize("text", COMPUTED_PRESENT)
 def test_a_constant_of_the_present_time_is_rejected(session: SparkSession, text: str) -> None:
     with pytest.raises(BadInput, match="depends on the time at which it is read"):
         safe_query(session, f"SELECT * FROM sent WHERE EXISTS (SELECT {text})", "expected")
@@ -273,8 +273,10 @@ def test_a_time_of_day_among_values_is_rejected(session: SparkSession) -> None:
         safe_query(session, query, "expected")
 
 
-@pytest.mark.parametrize("text", STILL)
-def test_a_time_that_stays_is_allowed(session: SparkSession, text: str) -> None:
+@pytest.mark.parametrize("text", FIXED_TIMES)
+def test_a_time_that_does_not_depend_on_the_present_is_allowed(
+    session: SparkSession, text: str
+) -> None:
     (expression,) = expressions(session, text, "--key")
     type_of(
         expression, Table(frame=session.table("sent"), columns=("payload",), place=()), "actual"
@@ -283,7 +285,7 @@ def test_a_time_that_stays_is_allowed(session: SparkSession, text: str) -> None:
     assert len(expressions(session, f"key, {text}", "--key")) == 2
 
 
-def test_rows_out_of_nothing_are_bounded(session: SparkSession) -> None:
+def test_generated_rows_are_bounded(session: SparkSession) -> None:
     for text in (
         "SELECT stack(2147483647, 1)",
         "SELECT * FROM stack(2147483647, 1)",
@@ -293,7 +295,7 @@ def test_rows_out_of_nothing_are_bounded(session: SparkSession) -> None:
             safe_query(session, text, "expected")
 
 
-@pytest.mark.parametrize("text", INSIDE_EXPRESSIONS)
+@pytest.mark.parametrize("text", SUBQUERIES)
 def test_an_expression_reads_no_relation(session: SparkSession, text: str) -> None:
     with pytest.raises(BadInput, match="expected an expression over one record"):
         expressions(session, text, "--key")
@@ -310,7 +312,7 @@ def test_a_name_of_a_function_is_rejected_in_a_query_and_is_a_field_in_an_expres
     assert field.path == (name.strip("`"),)
 
 
-def test_the_environment_does_not_get_into_a_text(session: SparkSession) -> None:
+def test_environment_variables_are_not_substituted(session: SparkSession) -> None:
     rows = safe_query(session, "SELECT '${env:HOME}' AS a, '${spark.app.id}' AS b FROM sent", "e")
 
     assert tuple(rows.collect()[0]) == ("${env:HOME}", "${spark.app.id}")
@@ -344,14 +346,16 @@ def test_sql_that_makes_spark_fail_is_rejected(session: SparkSession) -> None:
         type_of(odd, Table(frame=sent, columns=("key",), place=()), "actual")
 
 
-def test_the_list_holds_names_of_parts_alone() -> None:
-    named = re.compile(r"(analysis|expressions|expressions\.aggregate|plans\.logical)\.[A-Z]\w+")
+def test_the_list_of_parts_holds_class_names_only() -> None:
+    part_name = re.compile(
+        r"(analysis|expressions|expressions\.aggregate|plans\.logical)\.[A-Z]\w+"
+    )
 
-    assert all(named.fullmatch(part) for part in parts_of_queries())
+    assert all(part_name.fullmatch(part) for part in parts_of_queries())
 
 
-@pytest.mark.parametrize("text", WANTED)
-def test_what_an_expectation_needs_is_allowed(session: SparkSession, text: str) -> None:
+@pytest.mark.parametrize("text", ALLOWED_QUERIES)
+def test_the_sql_of_expectations_is_allowed(session: SparkSession, text: str) -> None:
     safe_query(session, text, "expected").collect()
 
 
@@ -368,16 +372,16 @@ def test_every_shipped_expectation_is_allowed(session: SparkSession) -> None:
 
 
 def test_every_function_of_spark_is_on_the_list(session: SparkSession) -> None:
-    there = {row.function for row in session.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    spark_functions = {row.function for row in session.sql("SHOW SYSTEM FUNCTIONS").collect()}
 
-    assert functions().keys() == there
+    assert functions().keys() == spark_functions
 
 
-def test_names_of_columns_are_no_sql(session: SparkSession) -> None:
-    hostile = "a` OR reflect('java.lang.System', 'getenv', 'HOME') IS NOT NULL OR f.`a"
-    frame = session.createDataFrame([(1,)], [hostile])
+def test_column_names_are_not_parsed_as_sql(session: SparkSession) -> None:
+    hostile_name = "a` OR reflect('java.lang.System', 'getenv', 'HOME') IS NOT NULL OR f.`a"
+    frame = session.createDataFrame([(1,)], [hostile_name])
 
-    joined = frame.alias("a").join(frame.alias("f"), same_values([hostile], "a", "f"))
+    joined = frame.alias("a").join(frame.alias("f"), same_values([hostile_name], "a", "f"))
     condition = joined._jdf.queryExecution().analyzed().condition().get()
 
     assert joined.count() == 1

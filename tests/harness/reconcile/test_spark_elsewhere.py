@@ -1,4 +1,4 @@
-"""A session on another master than this process: what is awaited of it, and what is said."""
+"""A session on another master than this process waits for an executor, and reports its absence."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from streamquake.harness.reconcile.spark_session import SparkMasterError, await_
 
 
 class Session:
-    """A session whose context has so many stores of blocks, one answer after the other."""
+    """A session whose context reports these numbers of block stores, one at each poll."""
 
     def __init__(self, *stores: int) -> None:
         self._stores: Iterator[int] = iter(stores)
         self.sparkContext = self._jsc = self
-        self.asked = 0
+        self.polls = 0
 
     def sc(self) -> Session:
         return self
@@ -29,14 +29,14 @@ class Session:
         return self
 
     def size(self) -> int:
-        self.asked += 1
+        self.polls += 1
         return next(self._stores, 1)
 
 
-def test_the_first_executor_is_awaited_beside_the_driver() -> None:
+def test_the_session_waits_for_an_executor_beside_the_driver() -> None:
     session: Any = Session(1, 1, 3)
     await_executor(session, FakeClock())
-    assert session.asked == 3
+    assert session.polls == 3
 
 
 def test_a_missing_executor_is_reported_within_a_limit() -> None:
@@ -45,7 +45,7 @@ def test_a_missing_executor_is_reported_within_a_limit() -> None:
         await_executor(session, FakeClock())
 
 
-def test_a_master_that_gives_no_executor_is_left_with_what_to_look_at(
+def test_a_master_without_an_executor_is_reported_and_its_session_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stopped: list[Any] = []
@@ -59,12 +59,12 @@ def test_a_master_that_gives_no_executor_is_left_with_what_to_look_at(
     assert stopped == [session]
 
 
-def test_a_master_that_accepts_no_application_differs_from_a_bug() -> None:
-    def refused() -> Any:
+def test_a_master_that_rejects_the_application_is_reported() -> None:
+    def reject_application() -> Any:
         raise Py4JError("Cannot call methods on a stopped SparkContext")
 
     with pytest.raises(
         SparkMasterError, match=r"did not accept .*spark\.executor\.memory"
     ) as caught:
-        module._start_on_master("spark://m:7077", refused)
-    assert isinstance(caught.value, OSError), "what the surroundings are to blame for"
+        module._start_on_master("spark://m:7077", reject_application)
+    assert isinstance(caught.value, OSError), "an error of the environment"

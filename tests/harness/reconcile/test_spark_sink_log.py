@@ -12,8 +12,8 @@ from streamquake.harness.reconcile.reading.spark_sink_log import committed_paths
 NAMES = ("part-0.json", "part-1.json", "part-2.json")
 
 
-def written(folder: Path, **batches: tuple[str, ...]) -> list[str]:
-    """The names of some files and of a log with these batches."""
+def write_log(folder: Path, **batches: tuple[str, ...]) -> list[str]:
+    """Write a log of these batches; returns the names of the data files and of the log files."""
     log = folder / "_spark_metadata"
     log.mkdir()
     for number, names in batches.items():
@@ -23,47 +23,47 @@ def written(folder: Path, **batches: tuple[str, ...]) -> list[str]:
 
 
 def test_a_file_that_no_batch_names_is_not_committed(tmp_path: Path) -> None:
-    names = written(tmp_path, n0=NAMES[:1], n1=NAMES[2:])
+    names = write_log(tmp_path, n0=NAMES[:1], n1=NAMES[2:])
     assert "part-1.json" in uncommitted_files(tmp_path, names)
     assert not uncommitted_files(tmp_path, names) & {"part-0.json", "part-2.json"}
 
 
-def test_without_a_log_nothing_is_left_out(tmp_path: Path) -> None:
+def test_without_a_log_no_file_is_ignored(tmp_path: Path) -> None:
     assert uncommitted_files(tmp_path, NAMES) == frozenset()
 
 
-def added(*paths: str) -> list[tuple[str, str]]:
+def additions(*paths: str) -> list[tuple[str, str]]:
     return [("add", path) for path in paths]
 
 
 @pytest.mark.parametrize(
     ("log", "paths"),
     [
-        ({"1": added("b"), "0": added("a", "c")}, ["a", "c", "b"]),
-        ({"9": added("old"), "9.compact": added("a"), "10": added("b")}, ["a", "b"]),
-        # What was not removed yet of the batches and compactions before the newest one.
+        ({"1": additions("b"), "0": additions("a", "c")}, ["a", "c", "b"]),
+        ({"9": additions("old"), "9.compact": additions("a"), "10": additions("b")}, ["a", "b"]),
+        # Earlier batches and compactions that Spark has not removed yet are superseded.
         (
             {
-                "8": added("gone"),
-                "9.compact": added("lost"),
-                "19.compact": added("a"),
-                "19": added("late"),
-                "20": added("b"),
+                "8": additions("gone"),
+                "9.compact": additions("lost"),
+                "19.compact": additions("a"),
+                "19": additions("late"),
+                "20": additions("b"),
             },
             ["a", "b"],
         ),
-        # A file that a batch takes back, known by then or not; later batches may add it again.
-        ({"9": added("a", "b"), "10": [("delete", "a"), ("delete", "x")]}, ["b"]),
-        ({"0": added("a"), "1": [("delete", "a")], "2": added("a")}, ["a"]),
+        # A batch may delete a file, known or not; later batches may add it again.
+        ({"9": additions("a", "b"), "10": [("delete", "a"), ("delete", "x")]}, ["b"]),
+        ({"0": additions("a"), "1": [("delete", "a")], "2": additions("a")}, ["a"]),
         ({"0": []}, []),
-        ({"left.tmp": added("a"), ".0.crc": added("a")}, None),
+        ({"left.tmp": additions("a"), ".0.crc": additions("a")}, None),
     ],
 )
-def test_a_log_names_what_its_batches_have_committed_from_the_newest_compaction_on(
+def test_committed_paths_are_those_since_the_newest_compaction(
     log: dict[str, list[tuple[str, str]]], paths: list[str] | None
 ) -> None:
     def text(name: str) -> str:
-        lines = [json.dumps({"action": each, "path": path}) for each, path in log[name[16:]]]
+        lines = [json.dumps({"action": action, "path": path}) for action, path in log[name[16:]]]
         return "\n".join(["v1", *lines])
 
     names = [*(f"_spark_metadata/{name}" for name in log), "part-0.json", "other/0"]
@@ -71,6 +71,6 @@ def test_a_log_names_what_its_batches_have_committed_from_the_newest_compaction_
 
 
 def test_a_compaction_replaces_the_earlier_batches(tmp_path: Path) -> None:
-    names = written(tmp_path, **{"8": (), "9.compact": NAMES[:1], "10": NAMES[1:2]})
+    names = write_log(tmp_path, **{"8": (), "9.compact": NAMES[:1], "10": NAMES[1:2]})
     assert uncommitted_files(tmp_path, names) >= {"part-2.json"}
     assert not uncommitted_files(tmp_path, names) & set(NAMES[:2])

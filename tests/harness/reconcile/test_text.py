@@ -10,14 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.comparison import DataComparison
-from tests.harness.reconcile.data_sets import compared, found, write
+from tests.harness.reconcile.data_sets import comparison_of, nonzero_counts, write_rows
 from tests.harness.reconcile.stub_topic import stub_topic
 
 SENT = [{"name": "producer_send_success", "value": f"1.{n}", "partition": n % 2} for n in range(6)]
-UNASKED = {"changed": None, "reordered": None}
+NOT_JUDGED = {"changed": None, "reordered": None}
 
 
-def of_topic(
+def compare_topic(
     spark: SparkSession,
     patch: pytest.MonkeyPatch,
     sent: Path,
@@ -26,41 +26,41 @@ def of_topic(
     **options: Any,
 ) -> DataComparison:
     topic = stub_topic(patch, values, partitions=2)
-    return compared(spark, sent, topic, key, **options)
+    return comparison_of(spark, sent, topic, key, **options)
 
 
 @pytest.fixture
 def sent(tmp_path: Path) -> Path:
-    return write(tmp_path / "e.json", SENT)
+    return write_rows(tmp_path / "e.json", SENT)
 
 
 def test_a_verifiable_producer_is_reconciled(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
 ) -> None:
-    """1.0 and 1.2 are missing, 1.5 is there twice, one value is no text, one was never sent."""
+    """1.0 and 1.2 are missing, 1.5 is present twice, one value is no text, one was never sent."""
     values = [b"1.1", b"1.3", b"1.5", b"1.5", b"\xff1.2", b"1.4", b"1.9", None]
 
-    result = of_topic(spark, monkeypatch, sent, values, actual_format="text")
+    result = compare_topic(spark, monkeypatch, sent, values, actual_format="text")
 
-    assert found(result) == {
+    assert nonzero_counts(result) == {
         "lost": 2,
         "duplicated": 1,
         "phantom": 3,
         "malformed": 1,
-        **UNASKED,
+        **NOT_JUDGED,
     }
     (broken,) = (finding for finding in result.findings if finding.what == "malformed")
     assert broken.detail["record"] == b"\xff1.2".hex().upper()
 
 
-def test_a_number_within_the_text_orders_it(
+def test_a_number_within_the_text_is_its_sequence(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
 ) -> None:
-    """On partition 1, 1.5 comes before 1.3."""
+    """In partition 1, 1.5 is before 1.3."""
     values = [b"1.0", b"1.1", b"1.2", b"1.5", b"1.4", b"1.3"]
     half = "CAST(split(value, '[.]')[1] AS INT)"
 
-    result = of_topic(
+    result = compare_topic(
         spark,
         monkeypatch,
         sent,
@@ -72,26 +72,26 @@ def test_a_number_within_the_text_orders_it(
         actual_format="text",
     )
 
-    assert found(result) == {"reordered": 1}
+    assert nonzero_counts(result) == {"reordered": 1}
 
 
 def test_values_that_are_no_json_are_reported_with_advice(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
 ) -> None:
-    result = of_topic(spark, monkeypatch, sent, [b"1.0", b"1.1"])
+    result = compare_topic(spark, monkeypatch, sent, [b"1.0", b"1.1"])
 
-    assert found(result) == {"lost": 6, "phantom": 2, "malformed": 2, **UNASKED}
+    assert nonzero_counts(result) == {"lost": 6, "phantom": 2, "malformed": 2, **NOT_JUDGED}
     message = "no record of the actual side could be read: is its format right?"
     assert [note[: len(message)] for note in result.notes] == [message]
 
 
 def test_lines_of_files_beside_numbers(spark: SparkSession, tmp_path: Path) -> None:
     """Blank lines are no records; 007 is no number, so it is a record of its own."""
-    sent = write(tmp_path / "e.parquet", [{"n": n} for n in (7, 8, 9)])
+    sent = write_rows(tmp_path / "e.parquet", [{"n": n} for n in (7, 8, 9)])
     (tmp_path / "seen.txt").write_text("8\n\n007\n9")
 
-    result = compared(
+    result = comparison_of(
         spark, sent, tmp_path / "seen.txt", "n", actual_key="value", actual_format="text"
     )
 
-    assert found(result) == {"lost": 1, "phantom": 1, **UNASKED}
+    assert nonzero_counts(result) == {"lost": 1, "phantom": 1, **NOT_JUDGED}

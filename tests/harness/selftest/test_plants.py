@@ -20,7 +20,13 @@ from streamquake.harness.selftest.result import CellResult
 from streamquake.harness.selftest.selftest_runner import Plan, run_selftest
 from streamquake.harness.selftest.shapes import data_shapes
 from streamquake.reports.record.outcome import Outcome
-from tests.harness.reconcile.model import BatchWindow, Sent, asked_for, counts, stands
+from tests.harness.reconcile.model import (
+    OutputRecord,
+    SentRecord,
+    counts,
+    final_state,
+    further_counts,
+)
 
 RECORDS = 1600
 SEED = 22
@@ -47,7 +53,7 @@ def test_the_counts_are_those_of_a_model_in_plain_python(
     homes = {row.key: row.partition for row in dataset.frame.select("key", "partition").collect()}
     requested = {**asked_for(sent, seen, homes), UNMATCHED: unmatched}
 
-    modelled = {**counts(sent, seen), **{name: requested[name] for name in plant.also}}
+    modelled = {**counts(sent, output_rows), **{name: requested[name] for name in plant.also}}
     assert {**modelled, "malformed": planted["malformed"]} == planted
 
 

@@ -18,10 +18,10 @@ from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.workloads.numbered.records import Record
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
-from tests.harness.reconcile.avro_bytes import container, number
+from tests.harness.reconcile.avro_bytes import number, write_avro_file
 from tests.harness.reconcile.avro_bytes import text as avro_text
-from tests.harness.reconcile.data_sets import write
-from tests.harness.reconcile.protobuf_bytes import described, framed, integer, text
+from tests.harness.reconcile.data_sets import write_rows
+from tests.harness.reconcile.protobuf_bytes import integer, text, with_header, write_descriptors
 from tests.harness.verdict.checks.test_exactly_once import RECORDS, Testbed
 
 FIELDS = {
@@ -33,7 +33,7 @@ FIELDS = {
 
 def message(record: Record) -> bytes:
     fields = text(1, record.key.encode()) + integer(2, record.seq) + integer(3, record.amount * 100)
-    return framed(fields)
+    return with_header(fields)
 
 
 class Topic:
@@ -41,7 +41,9 @@ class Topic:
 
     def __init__(self, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.testbed, self.patch = Testbed(spark, folder / "data"), patch
-        schema = formats["protobuf"].schema_text(described(folder / "p", "Sum", fields=FIELDS))
+        schema = formats["protobuf"].schema_text(
+            write_descriptors(folder / "p", "Sum", fields=FIELDS)
+        )
         self.output = Output(
             kafka="sums",
             format="protobuf",
@@ -173,7 +175,7 @@ def test_json_may_be_told_and_text_is_told() -> None:
 
 def test_times_in_files_keep_their_microseconds(spark: SparkSession, tmp_path: Path) -> None:
     moment = datetime(2026, 1, 2, 3, 4, 5, 123_456)
-    write(tmp_path / "out" / "part-0.parquet", [{"at": moment, "none": None}])
+    write_rows(tmp_path / "out" / "part-0.parquet", [{"at": moment, "none": None}])
 
     read_files(spark, tmp_path / "out", into=StoredOutput(path=tmp_path / "o"), source="/o")
 
@@ -185,8 +187,8 @@ def test_times_in_files_keep_their_microseconds(spark: SparkSession, tmp_path: P
 
 
 def test_files_of_two_formats_are_no_output(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path / "out" / "part-0.parquet", [{"n": 1}])
-    write(tmp_path / "out" / "part-1.json", [{"n": 2}])
+    write_rows(tmp_path / "out" / "part-0.parquet", [{"n": 1}])
+    write_rows(tmp_path / "out" / "part-1.json", [{"n": 2}])
     (tmp_path / "out" / "part-2").touch()
 
     with pytest.raises(BadInput, match=r"of one format: part-0.parquet is parquet, part-1.json is"):
@@ -208,7 +210,7 @@ def test_fields_of_one_kind_of_null_can_be_kept(spark: SparkSession, tmp_path: P
     }
     one_null = number(1) + number(0)
     one_key = number(1) + avro_text(b"k") + number(0)
-    container(tmp_path / "out" / "part-0", schema, [one_null + one_key])
+    write_avro_file(tmp_path / "out" / "part-0", schema, [one_null + one_key])
 
     read_files(spark, tmp_path / "out", into=StoredOutput(path=tmp_path / "o"), source="/o")
 
@@ -230,7 +232,9 @@ def test_what_folders_name_is_read(
     """As a partitioned table of Flink or Spark writes it: the columns are not in the files."""
     for day in range(2):
         rows = [{"key": each.key, "seq": each.seq} for each in RECORDS if each.seq % 2 == day]
-        write(tmp_path / "out" / f"day=2026-01-0{day + 1}" / "hour=07" / f"part-0.{kind}", rows)
+        write_rows(
+            tmp_path / "out" / f"day=2026-01-0{day + 1}" / "hour=07" / f"part-0.{kind}", rows
+        )
     dataset = Testbed(spark, tmp_path / "data")
     read_files(spark, tmp_path / "out", into=StoredOutput(path=dataset.data / "o"), source="/o")
     output = Output(
