@@ -49,32 +49,36 @@ def comparison_of(
     **options: Any,
 ) -> DataComparison:
     """The comparison of two sources. `options` are for both sides, or for one as `actual_…`."""
-    both: dict[str, Any] = {
+    shared: dict[str, Any] = {
         name: text for name, text in options.items() if not name.startswith("actual_")
     }
-    other: dict[str, Any] = {
+    actual_only: dict[str, Any] = {
         name.removeprefix("actual_"): text
         for name, text in options.items()
         if name.startswith("actual_")
     }
     uris = actual if isinstance(actual, tuple) else (str(actual),)
     request = ComparisonRequest(
-        expected=Side(name="expected", uris=(str(expected),), **{"key": key, **both}),
-        actual=Side(name="actual", uris=uris, **{"key": key, **both, **other}),
+        expected=Side(name="expected", uris=(str(expected),), **{"key": key, **shared}),
+        actual=Side(name="actual", uris=uris, **{"key": key, **shared, **actual_only}),
         order=order,
         ack=ack,
         retracts=retracts,
         upsert=upsert,
         also=also,
     )
-    sent = source_of(request.expected.uris, "--expected")
-    seen = source_of(request.actual.uris, "--actual")
-    for side in (sent, seen):
+    expected_source = source_of(request.expected.uris, "--expected")
+    actual_source = source_of(request.actual.uris, "--actual")
+    for side in (expected_source, actual_source):
         side.inspect()
-    return compare(spark, request, sent, seen, lambda line: None)
+    return compare(spark, request, expected_source, actual_source, lambda line: None)
 
 
 def nonzero_counts(comparison: DataComparison) -> dict[str, int | None]:
     """The counts of the classes whose count is not zero, None where a class was not judged."""
-    whole = ("expected", "actual")
-    return {n: c for n, c in comparison.counts.items() if n not in whole and c != 0}
+    totals = ("expected", "actual")
+    return {
+        name: count
+        for name, count in comparison.counts.items()
+        if name not in totals and count != 0
+    }

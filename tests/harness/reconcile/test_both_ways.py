@@ -430,9 +430,9 @@ def test_both_ways_distinguish_a_malformed_line_from_a_record_of_nulls(
     rows = "(CAST(NULL AS BIGINT), CAST(NULL AS STRING)), (2L, 'x')"
     spark.sql(f"SELECT * FROM VALUES {rows} t(n, v)").write.parquet(str(promised))
 
-    found = findings_of_both(spark, tmp_path, promised, b'{"n":\n{"n":2,"v":"x"}\n', "json", ("v",))
+    both = findings_of_both(spark, tmp_path, promised, b'{"n":\n{"n":2,"v":"x"}\n', "json", ("v",))
 
-    assert [{finding.what for finding in findings} for findings in found] == [
+    assert [{finding.what for finding in findings} for findings in both] == [
         {"lost", "malformed"},
         {"lost", "phantom"},
     ]

@@ -36,6 +36,6 @@ from streamquake.harness.reconcile.values.canonical import display_value
     ],
 )
 def test_a_canonical_text_is_displayed_as_its_value(canonical: str | None, value: object) -> None:
-    found = display_value(canonical)
+    displayed = display_value(canonical)
 
-    assert (found, type(found)) == (value, type(value))
+    assert (displayed, type(displayed)) == (value, type(value))

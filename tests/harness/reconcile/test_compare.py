@@ -308,12 +308,12 @@ def test_the_value_of_an_unknown_send_does_not_replace_that_of_an_acknowledged_o
         {"id": "a", "v": 2, "ack": "unknown"},
         {"id": "b", "v": 0, "ack": "ok"},
     ]
-    seen = [{"id": "b", "v": 0}, *({"id": "a", "v": value} for value in values)]
+    received = [{"id": "b", "v": 0}, *({"id": "a", "v": value} for value in values)]
 
     result = comparison_of(
         spark,
         write_rows(tmp_path / "e.json", sent),
-        write_rows(tmp_path / "a.json", seen),
+        write_rows(tmp_path / "a.json", received),
         compare="v",
         ack="ack",
     )

@@ -24,10 +24,10 @@ def test_years_beyond_the_limits_of_python_and_bytes_are_shown_as_text(spark: Sp
         "SELECT DATE'+12026-01-02' AS day, X'FF00' AS bytes, "
         "TIMESTAMP'0000-01-02 03:04:05.5Z' AS at, array(DATE'+12026-01-02') AS days"
     )
-    seen = sent.selectExpr("day", "bytes", "at + INTERVAL 1 SECOND AS at", "days")
+    received = sent.selectExpr("day", "bytes", "at + INTERVAL 1 SECOND AS at", "days")
     shape = Shape(identity=("day", "bytes"), compare=("at", "days"))
 
-    (finding,) = reconcile(sent, seen, shape).findings
+    (finding,) = reconcile(sent, received, shape).findings
 
     days = '{"days":["+12026-01-02"]}'
     assert (finding.what, finding.detail) == (

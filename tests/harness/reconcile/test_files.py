@@ -208,9 +208,9 @@ def test_which_folders_give_columns(
 
 @pytest.mark.parametrize("odd", ["1d", "2F", "0x8p-3", " 1", "1%20", "１"])
 def test_a_folder_that_spark_reads_as_a_number_gives_no_column(odd: str) -> None:
-    found = partitions_of([("/o/a=1/f", "/o/"), (f"/o/a={odd}/f", "/o/")])
+    partitions = partitions_of([("/o/a=1/f", "/o/"), (f"/o/a={odd}/f", "/o/")])
 
-    assert found == Partitions(note=ODD_NUMBER.format(repr(unquote(odd))))
+    assert partitions == Partitions(note=ODD_NUMBER.format(repr(unquote(odd))))
 
 
 def test_folders_of_different_texts_are_not_read_as_one_number(

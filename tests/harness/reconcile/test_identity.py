@@ -237,12 +237,12 @@ def differing_records(
         # A different value is one lost record and one phantom.
         assert lost == phantoms
         assert len(lost) == result.counts["lost"]
-        found, first = {}, 0
+        differing, first = {}, 0
         for name, case in cases.items():
             size = len(case.expected.values)
-            found[name] = {n - first for n in lost if first <= n < first + size}
+            differing[name] = {n - first for n in lost if first <= n < first + size}
             first += size
-        return found
+        return differing
 
     return differing_in
 

@@ -60,17 +60,17 @@ def table(spark: SparkSession, path: Path, lines: list[str]) -> Table:
     return json_table(text, ("_line",), NAMES)
 
 
-def rows(found: Table) -> list[Row]:
+def rows(lines_table: Table) -> list[Row]:
     """The value of each field and whether it is missing, and the raw text of malformed lines."""
-    absent = {
-        name: F.col(found.missing[name])
-        if name in found.missing
-        else F.isnull(found.variants[name])
+    missing = {
+        name: F.col(lines_table.missing[name])
+        if name in lines_table.missing
+        else F.isnull(lines_table.variants[name])
         for name in NAMES
     }
     columns: list[Any] = ["_line", *NAMES, MALFORMED, RAW]
-    columns += [column.alias(f"no_{name}") for name, column in absent.items()]
-    return found.frame.select(*columns).orderBy("_line").collect()
+    columns += [column.alias(f"no_{name}") for name, column in missing.items()]
+    return lines_table.frame.select(*columns).orderBy("_line").collect()
 
 
 def test_lines_of_another_form_are_uncertain(spark: SparkSession) -> None:
@@ -79,9 +79,9 @@ def test_lines_of_another_form_are_uncertain(spark: SparkSession) -> None:
 
     sample = sample_lines(frame.limit(len(PLAIN)))
     cells = {name: f"c_{name}" for name in NAMES}
-    found = read_with_types(frame, sample, ("n",), cells, KINDS).orderBy("n")
+    marked_rows = read_with_types(frame, sample, ("n",), cells, KINDS).orderBy("n")
 
-    rows_by_number = {row.n: row for row in found.collect()}
+    rows_by_number = {row.n: row for row in marked_rows.collect()}
     assert [n for n, row in rows_by_number.items() if row[UNCERTAIN]] == [
         *range(len(PLAIN), len(lines))
     ]
@@ -113,10 +113,10 @@ def test_a_wrong_guess_is_dropped(
 ) -> None:
     monkeypatch.setattr(json_quick, "MIN_SAMPLE", len(PLAIN))
 
-    found = table(spark, tmp_path / "lines.json", [*PLAIN, UNCERTAIN_OTHER_TYPES[0]])
+    lines_table = table(spark, tmp_path / "lines.json", [*PLAIN, UNCERTAIN_OTHER_TYPES[0]])
 
-    assert found.missing == {}
-    assert set(found.variants) == set(NAMES)
+    assert lines_table.missing == {}
+    assert set(lines_table.variants) == set(NAMES)
 
 
 def test_only_fields_of_one_type_are_guessed(

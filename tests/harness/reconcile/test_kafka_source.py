@@ -161,8 +161,8 @@ def test_several_topics_are_one_side_without_an_order_between_them(
     )
 
     assert requested == [("b:9092", "t", {0: 2}, True), ("b:9092", "u", {0: 3}, False)]
-    found = {name: n for name, n in result.counts.items() if n}
-    assert found == {
+    counts = {name: n for name, n in result.counts.items() if n}
+    assert counts == {
         "expected": 7,
         "actual": 6,
         "lost": 1,

@@ -72,9 +72,9 @@ def test_a_colliding_value_is_changed(
 ) -> None:
     sent, received = (frame(spark, (1, value(text)), schema=schema) for text in colliding_texts)
 
-    found = reconcile(sent, received, Shape(identity=("id",), compare=("value",)))
+    result = reconcile(sent, received, Shape(identity=("id",), compare=("value",)))
 
-    assert found.counts["changed"] == 1
+    assert result.counts["changed"] == 1
 
 
 def test_a_colliding_key_is_lost_and_a_phantom(
@@ -84,9 +84,9 @@ def test_a_colliding_key_is_lost_and_a_phantom(
         frame(spark, (text, 1), schema="key binary, value long") for text in colliding_texts
     )
 
-    found = reconcile(sent, received, Shape(identity=("key",), compare=("value",)))
+    result = reconcile(sent, received, Shape(identity=("key",), compare=("value",)))
 
-    assert (found.counts["lost"], found.counts["phantom"]) == (1, 1)
+    assert (result.counts["lost"], result.counts["phantom"]) == (1, 1)
 
 
 def test_texts_that_are_split_differently_have_different_hashes(spark: SparkSession) -> None:
@@ -163,6 +163,6 @@ def test_buckets_that_differ_are_compared_by_value(
     sent = frame(spark, (1, "a"), (2, "b"), (3, "c"), schema="id long, value string")
     changed = frame(spark, (1, "a"), (2, "x"), schema="id long, value string")
 
-    found = reconcile(sent, changed, shape)
+    result = reconcile(sent, changed, shape)
 
-    assert (found.counts["lost"], found.counts["changed"]) == (1, 1)
+    assert (result.counts["lost"], result.counts["changed"]) == (1, 1)

@@ -83,8 +83,8 @@ def test_a_value_that_differs_is_changed(topic: Topic) -> None:
     result = topic.comparison_of([order(row) for row in (close, *ROWS[1:3], empty)])
 
     assert nonzero_counts(result) == {"changed": 2, "reordered": None}
-    seen = {f.detail["id"]: f.detail["seen"] for f in result.findings}
-    assert seen == {
+    received = {f.detail["id"]: f.detail["seen"] for f in result.findings}
+    assert received == {
         1: [{"text": "a", "u": 2**64 - 2, "`order`": 2**32 - 1}],
         4: [{"text": "", "u": None, "`order`": None}],
     }

@@ -48,7 +48,10 @@ CASES = (
         "set-full, write, flutter, stable/lost", [("0", "ok"), ("1", "ok")], ["1"], {"lost": 1}
     ),
     PublishedCase(
-        "kafka, g1a: a failed send is seen", [("2", "fail"), ("3", "fail")], ["2"], {"phantom": 1}
+        "kafka, g1a: a failed send is read",
+        [("2", "fail"), ("3", "fail")],
+        ["2"],
+        {"phantom": 1},
     ),
 )
 NEVER_VIOLATIONS = {"unknown_arrived", "unknown_absent"}
@@ -58,7 +61,7 @@ NEVER_VIOLATIONS = {"unknown_arrived", "unknown_absent"}
 def test_the_verdict_equals_the_published_one(
     spark: SparkSession, tmp_path: Path, case: PublishedCase
 ) -> None:
-    sent, received = tmp_path / "sent.json", tmp_path / "seen.json"
+    sent, received = tmp_path / "sent.json", tmp_path / "received.json"
     lines = (f'{{"id": "{value}", "ack": "{ack}"}}\n' for value, ack in case.sends)
     sent.write_text("".join(lines))
     received.write_text("".join(f'{{"id": "{value}"}}\n' for value in case.received))

@@ -29,9 +29,9 @@ def readable_detail(**detail: Any) -> dict[str, Any]:
 
 
 def test_columns_have_the_names_of_the_request() -> None:
-    found = readable_detail(k0=1, k0_missing=True, sent=[{"c0": 1.5, "c1": "s:x"}], seen=[{}, {}])
+    detail = readable_detail(k0=1, k0_missing=True, sent=[{"c0": 1.5, "c1": "s:x"}], seen=[{}, {}])
 
-    assert found == {"id": ABSENT, "sent": [{"price": 1.5, "user.name": "x"}], "seen": 2}
+    assert detail == {"id": ABSENT, "sent": [{"price": 1.5, "user.name": "x"}], "seen": 2}
 
 
 def test_values_that_json_cannot_represent_are_texts() -> None:

@@ -48,11 +48,11 @@ def reconcile_records(
     return reconcile(expected, actual, SHAPE)
 
 
-def assert_only(result: ReconciliationResult, **found: int) -> None:
+def assert_only(result: ReconciliationResult, **expected_counts: int) -> None:
     assert {name: result.counts[name] for name in VIOLATIONS} == {
-        name: found.get(name, 0) for name in VIOLATIONS
+        name: expected_counts.get(name, 0) for name in VIOLATIONS
     }
-    assert {finding.what for finding in result.findings} == set(found)
+    assert {finding.what for finding in result.findings} == set(expected_counts)
 
 
 def test_equal_sides_have_no_anomalies(spark: SparkSession) -> None:

@@ -128,12 +128,12 @@ def test_replayed_changes_are_unmatched_retractions_and_duplicates(
 def test_a_field_can_mark_retractions(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     rows = [{"key": "a", "back": False}, {"key": "b", "back": False}, {"key": "b", "back": True}]
     sent = write_rows(tmp_path / "e.json", [{"key": "a"}])
-    seen = write_rows(tmp_path / f"a.{kind}", rows)
+    received = write_rows(tmp_path / f"a.{kind}", rows)
     condition = "back = 'True'" if kind == "csv" else "back"
 
-    assert comparison_of(spark, sent, seen, "key", retracts=condition).outcome == Outcome.HELD
+    assert comparison_of(spark, sent, received, "key", retracts=condition).outcome == Outcome.HELD
     assert (
-        comparison_of(spark, sent, seen, "key", retracts=f"NOT ({condition})").counts["phantom"]
+        comparison_of(spark, sent, received, "key", retracts=f"NOT ({condition})").counts["phantom"]
         == 0
     )
 

@@ -88,10 +88,10 @@ def test_values_that_are_no_json_are_reported_with_advice(
 def test_lines_of_files_beside_numbers(spark: SparkSession, tmp_path: Path) -> None:
     """Blank lines are no records; 007 is no number, so it is a record of its own."""
     sent = write_rows(tmp_path / "e.parquet", [{"n": n} for n in (7, 8, 9)])
-    (tmp_path / "seen.txt").write_text("8\n\n007\n9")
+    (tmp_path / "received.txt").write_text("8\n\n007\n9")
 
     result = comparison_of(
-        spark, sent, tmp_path / "seen.txt", "n", actual_key="value", actual_format="text"
+        spark, sent, tmp_path / "received.txt", "n", actual_key="value", actual_format="text"
     )
 
     assert nonzero_counts(result) == {"lost": 1, "phantom": 1, **NOT_JUDGED}

@@ -104,11 +104,11 @@ def records_of_all_cases() -> tuple[KeyedValues, list[dict[str, Any]]]:
 
 
 def by_case(findings: Iterable[Finding]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {case: set() for case in CASES}
+    classes: dict[str, set[str]] = {case: set() for case in CASES}
     for finding in findings:
         if (name := finding.detail.get("id")) is not None:
-            found[name.partition(":")[0]].add(finding.what)
-    return found
+            classes[name.partition(":")[0]].add(finding.what)
+    return classes
 
 
 def test_both_ways_judge_the_last_record_of_a_key(topic: Topic) -> None:
