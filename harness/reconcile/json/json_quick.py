@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from streamquake.harness.reconcile.identity_join import quote_name
-from streamquake.harness.reconcile.json.json_record import STRICT, JsonLines
+from streamquake.harness.reconcile.json.json_record import STRICT, LineForm
 
 MIN_SAMPLE = 1000
 """With fewer records than this no types are guessed."""
@@ -40,13 +40,13 @@ LONG = range(-(2**63), 2**63)
 UNCERTAIN, TEXT = "__uncertain", "__text"
 
 
-def guess_types(lines: JsonLines, names: Iterable[str]) -> dict[str, str]:
+def guess_types(sample: LineForm, names: Iterable[str]) -> dict[str, str]:
     """Field -> the probable type of all its values, for fields whose first values have one type."""
-    if len(lines.first) < MIN_SAMPLE:
+    if len(sample.first) < MIN_SAMPLE:
         return {}
-    first = map(_parse_record, lines.first[:MIN_SAMPLE])
+    first = map(_parse_record, sample.first[:MIN_SAMPLE])
     records = [record for record in first if record is not None]
-    known = set().union(*lines.variants)
+    known = set().union(*sample.variants)
     kinds = {
         name: _common_kind([record.get(name) for record in records])
         for name in names
@@ -56,8 +56,8 @@ def guess_types(lines: JsonLines, names: Iterable[str]) -> dict[str, str]:
 
 
 def read_with_types(
-    lines_frame: DataFrame,
-    lines: JsonLines,
+    lines: DataFrame,
+    sample: LineForm,
     place: tuple[str, ...],
     cells: Mapping[str, str],
     kinds: Mapping[str, str],
@@ -67,9 +67,9 @@ def read_with_types(
     fields = [StructField(name, TYPES[kinds.get(name, "variant")]) for name in cells]
     schema = StructType([*fields, StructField(UNCERTAIN, StringType())])
     options = {"columnNameOfCorruptRecord": UNCERTAIN, **STRICT}
-    plain = lines.plain(F.col("value"), kinds)
+    plain = sample.plain(F.col("value"), kinds)
     record = F.from_json(F.when(plain, F.col("value")), schema, options)
-    parsed = lines_frame.select(
+    parsed = lines.select(
         "value", *map(quote_name, place), record.alias("it"), plain.alias("plain")
     )
     field = F.col("it").getField
@@ -81,11 +81,9 @@ def read_with_types(
     ]
     uncertain = ~F.coalesce(reduce(and_, conditions), F.lit(False))
     values = (field(name).alias(cell) for name, cell in cells.items())
-    rows_with_mark = parsed.select(
-        *values, *map(quote_name, place), "value", uncertain.alias(UNCERTAIN)
-    )
+    marked = parsed.select(*values, *map(quote_name, place), "value", uncertain.alias(UNCERTAIN))
     text = F.when(F.col(UNCERTAIN), F.col("value")).alias(TEXT)
-    return rows_with_mark.select(*cells.values(), *map(quote_name, place), UNCERTAIN, text)
+    return marked.select(*cells.values(), *map(quote_name, place), UNCERTAIN, text)
 
 
 def _parse_record(line: str | None) -> dict[str, object] | None:

@@ -51,7 +51,7 @@ _OF_KIND = {"string": _TEXT, "bigint": _WHOLE, "boolean": "(?:true|false)"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonLines:
+class LineForm:
     """The form of the first lines of a data set."""
 
     first: tuple[str | None, ...]
@@ -70,19 +70,19 @@ class JsonLines:
         return F.coalesce(value.rlike(pattern) & F.is_valid_utf8(value), F.lit(False))
 
 
-def sample_lines(lines: DataFrame) -> JsonLines:
+def sample_lines(lines: DataFrame) -> LineForm:
     """The form of some lines, whose text is in `value`."""
     first = tuple(row.value for row in lines.select("value").take(SAMPLE_SIZE))
     name_counts = Counter(names for names in map(_names, first) if names)
-    return JsonLines(
+    return LineForm(
         first=first, variants=tuple(names for names, _ in name_counts.most_common(VARIANTS))
     )
 
 
-def record_of(value: Column, lines: JsonLines, names: Iterable[str]) -> Column:
+def record_of(value: Column, sample: LineForm, names: Iterable[str]) -> Column:
     """A line as one record that Spark reads exactly, with at least the fields `names`; null for a
     malformed line."""
-    plain = lines.plain(value)
+    plain = sample.plain(value)
     rewrite: Any = _evaluated_once(arrow_udf(record_rewriter(frozenset(names)), "string"))  # type: ignore[call-overload]
     return F.when(plain, value).otherwise(rewrite(F.when(~plain, value.cast("binary"))))
 

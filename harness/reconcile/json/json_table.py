@@ -27,7 +27,7 @@ from streamquake.harness.reconcile.json.json_quick import (
 )
 from streamquake.harness.reconcile.json.json_record import (
     STRICT,
-    JsonLines,
+    LineForm,
     record_of,
     sample_lines,
 )
@@ -121,7 +121,7 @@ def _survey(rows: DataFrame, cells: Mapping[str, str]) -> _FieldSurvey:
 
 def _parse_with_guess(
     lines: DataFrame,
-    sample: JsonLines,
+    sample: LineForm,
     place: tuple[str, ...],
     cells: Mapping[str, str],
     kinds: Mapping[str, str],
@@ -160,7 +160,7 @@ def _parse_with_guess(
 
 
 def _parse_lines(
-    lines: DataFrame, sample: JsonLines, place: tuple[str, ...], cells: Mapping[str, str]
+    lines: DataFrame, sample: LineForm, place: tuple[str, ...], cells: Mapping[str, str]
 ) -> DataFrame:
     fields = [StructField(name, VariantType()) for name in cells]
     schema = StructType([*fields, StructField(_CORRUPT, StringType())])
