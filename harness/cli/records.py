@@ -13,7 +13,7 @@ from streamquake.harness.experiment.promise_sql import reject_unsafe_sql
 from streamquake.harness.reconcile.spark_session import SparkInBackground
 from streamquake.harness.run.runner import save
 from streamquake.harness.verdict.judge import judge
-from streamquake.harness.verdict.recorded_run import of_record, recorded_experiment
+from streamquake.harness.verdict.recorded_run import damage_as_bad_input, recorded_experiment
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
@@ -72,7 +72,7 @@ def _save(results: Results, folder: RunFolder) -> None:
 def report_command(run: str, out: Path) -> int:
     """Render the page of RUN again and print its summary."""
     folder = RunFolder.open(out, run)
-    with of_record(folder):
+    with damage_as_bad_input(folder):
         page = render_report(folder)
         results, damage = _saved_results(folder)
         if results is not None:

@@ -40,9 +40,9 @@ from streamquake.harness.run.supervisor import supervise
 from streamquake.harness.run.transaction_record import record_transactions
 from streamquake.harness.run.versions import version_manifest
 from streamquake.harness.verdict.evidence.batches import longest_s
-from streamquake.harness.verdict.evidence.commits import CommitWatch
+from streamquake.harness.verdict.evidence.commits import CommitRecorder
 from streamquake.harness.verdict.evidence.waits import NOT_MET, Wait
-from streamquake.harness.verdict.judge import cut_short, judge, unjudged
+from streamquake.harness.verdict.judge import interrupted_results, judge, unjudged_results
 from streamquake.reports.junit import write_junit
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.event import Action
@@ -120,10 +120,12 @@ def run(
         except (Interrupted, Exception) as error:
             if not (requested.signal or isinstance(error, Interrupted)):
                 raise
-            results = cut_short(unjudged(experiment, folder, run_id=run_id), folder)
+            results = interrupted_results(
+                unjudged_results(experiment, folder, run_id=run_id), folder
+            )
         else:
             if ended != "interrupted" and (requested.signal or results.ended == "interrupted"):
-                results = cut_short(results, folder)
+                results = interrupted_results(results, folder)
         spark.stop()
         return save(results, folder)
 
@@ -177,7 +179,7 @@ class RunInProgress:
         self._phase = ""
         self.loop.listen(self._status.on_event)
         if self.experiment.job is not None and self.experiment.job.sink == "exactly-once":
-            self.loop.listen(CommitWatch(self.loop.record).see)
+            self.loop.listen(CommitRecorder(self.loop.record).observe)
 
     def execute(self) -> None:
         """Execute the phases of the run up to the removal of the cluster. Raises StreamquakeError

@@ -1,4 +1,4 @@
-"""What a run's outputs should hold: the job's expectation over what was really sent."""
+"""The records that a run's outputs should hold: the job's expectation over the records sent."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ RETRACTS, DELETES = "_retracts", "_deletes"
 
 @dataclass(frozen=True, kw_only=True)
 class OutputAnomalies:
-    """All that is wrong with an output, where `Reconciled` has counts and examples."""
+    """Every anomaly of an output, where `ReconciliationResult` has counts and examples."""
 
     found: DataFrame
-    """One row per identity that is in a class, with how often it is in each."""
+    """One row per anomalous identity: its count in each class of anomalies."""
     actual: DataFrame
-    """The records that stand, as they were read; those of a topic with their `STAMP`."""
+    """The final records, as they were read; those of a topic with their `STAMP`."""
     shape: Shape
 
 
 def register_sent(case: JudgedRun) -> None:
-    """Make the view `sent` of what the job may have been given."""
-    given(case).createOrReplaceTempView("sent")
+    """Create the view `sent` of the records that the job may have read."""
+    possible_input(case).createOrReplaceTempView("sent")
 
 
-def given(case: JudgedRun) -> DataFrame:
-    """What the job may have been given: a row per record, with the columns of the workload.
+def possible_input(case: JudgedRun) -> DataFrame:
+    """The records that the job may have read, with the columns of the workload.
 
-    Sends of unknown result are settled by the input topic where it was read: what stands there
-    counts as acknowledged, the rest was never given to the job.
+    The input topic, where it was read, settles the sends of unknown result: a record in it counts
+    as acknowledged, and the job never read the others.
     """
     workload = case.experiment.workload
     sent = workload.sent_frame(case.spark(), case.history, case.experiment.seed)
@@ -77,21 +77,21 @@ def given(case: JudgedRun) -> DataFrame:
     return records
 
 
-def sends(case: JudgedRun, status: str) -> int:
-    """How many sends are recorded to have ended so."""
+def count_sends(case: JudgedRun, status: str) -> int:
+    """How many sends are recorded with this result."""
     return sum(sent.count for sent in case.history.of(RecordsSent) if sent.status == status)
 
 
-def unsettled(case: JudgedRun) -> bool:
-    """Whether it is not known of some sends if the job was given them."""
-    cut_off = case.history.first(WorkloadDone) is None
+def has_unsettled_sends(case: JudgedRun) -> bool:
+    """Whether the result of some sends is not known."""
+    interrupted = case.history.first(WorkloadDone) is None
     settled = StoredOutput(path=case.data / INPUT_FOLDER).complete
-    return not settled and (cut_off or sends(case, "unknown") > 0)
+    return not settled and (interrupted or count_sends(case, "unknown") > 0)
 
 
 class Expectations(Mapping[str, DataFrame]):
-    """The expected records of each output that declares any, made when they are asked for. Raises
-    then what is wrong with that output's expectation: BadInput, or pyspark's AnalysisException."""
+    """The expected records of each output that declares an expectation, computed at the first
+    access. An access raises BadInput, or pyspark's AnalysisException, for a wrong expectation."""
 
     def __init__(self, case: JudgedRun, stack: ExitStack) -> None:
         promise = case.experiment.promise
@@ -124,20 +124,21 @@ class Expectations(Mapping[str, DataFrame]):
 
 @contextmanager
 def expectations(case: JudgedRun) -> Iterator[Expectations]:
-    """What each output should hold; those of one query are computed once."""
+    """The expected records of each output; outputs with the same query share one computation."""
     with ExitStack() as stack:
         yield Expectations(case, stack)
 
 
-def reconciled(
+def reconcile_output(
     case: JudgedRun, name: str, output: Output, expected: DataFrame
 ) -> ReconciliationResult:
-    """One output, as it was read, against what it should hold.
+    """Reconcile one output, as it was read, with its expected records.
 
     Raises pyspark's AnalysisException when the expectation lacks a column that the output names.
     """
     actual, shape = actual_of(case, name, output, expected)
-    # Reading a record costs more than comparing it, and it is looked at three times at least.
+    # Reading a record costs more than comparing it, and reconciliation scans it at least three
+    # times.
     with persisted(actual):
         return reconcile(
             with_canonical_texts(expected),
@@ -148,10 +149,10 @@ def reconciled(
 
 
 @contextmanager
-def anomalous(
+def find_anomalies(
     case: JudgedRun, name: str, output: Output, expected: DataFrame
 ) -> Iterator[OutputAnomalies]:
-    """All that is wrong with one output, found once for all that is reported of it in the block."""
+    """Every anomaly of one output, computed once for the whole block."""
     stamped = (STAMP,) if output.kafka else ()
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
     with (
@@ -159,14 +160,14 @@ def anomalous(
         final_records(actual, shape) as stands,
         persisted(all_anomalies(with_canonical_texts(expected), stands, shape)) as found,
     ):
-        yield OutputAnomalies(found=found, actual=stands, shape=shape)
+        yield OutputAnomalies(found=found, actual=final, shape=shape)
 
 
 def actual_of(
     case: JudgedRun, name: str, output: Output, expected: DataFrame, *, extra: tuple[str, ...] = ()
 ) -> tuple[DataFrame, Shape]:
-    """An output as it was read, by the columns of what it should hold, and how to compare them.
-    `extra` names further columns of the reading, with an underscore before."""
+    """An output as it was read, with the columns of its expected records, and how to compare the
+    two. `extra` names further columns of the reading, each with an underscore in front."""
     raw = StoredOutput(path=case.data / name).frame(case.spark())
     committed = raw.where("committed") if output.kafka else raw
     shape = _shape(output, expected)
@@ -176,27 +177,29 @@ def actual_of(
         read = parse_records(
             committed, expected, output.columns, place, output.map, deletes=deletes
         )
-        return (_aimed(read, output) if deletes else read), shape
-    like = expected.withColumn(RETRACTS, F.lit(False))
-    how = {**output.map, RETRACTS: output.retracts}
-    return parse_records(committed, like, (*output.columns, RETRACTS), place, how), shape
+        return (_reject_deletes_without_key(read, output) if deletes else read), shape
+    with_retracts = expected.withColumn(RETRACTS, F.lit(False))
+    mapping = {**output.map, RETRACTS: output.retracts}
+    return parse_records(
+        committed, with_retracts, (*output.columns, RETRACTS), place, mapping
+    ), shape
 
 
-def _aimed(read: DataFrame, output: Output) -> DataFrame:
-    """With records malformed that delete, and do not say what."""
-    unaimed = deletes_without_key(
+def _reject_deletes_without_key(read: DataFrame, output: Output) -> DataFrame:
+    """Mark a delete without a key as malformed."""
+    without_key = deletes_without_key(
         F.col(DELETES), (F.col(quote_name(name)) for name in output.identity)
     )
     return read.withColumns(
-        {MALFORMED: F.col(MALFORMED) | unaimed, DELETES: F.col(DELETES) & ~unaimed}
+        {MALFORMED: F.col(MALFORMED) | without_key, DELETES: F.col(DELETES) & ~without_key}
     )
 
 
 def held_back_of(
     case: JudgedRun, name: str, output: Output, expected: DataFrame, stable_ends: Mapping[int, int]
 ) -> DataFrame:
-    """The records of a topic at and behind these offsets, which only readers of uncommitted records
-    see."""
+    """The records of a topic from these offsets on, which only readers of uncommitted records can
+    read."""
     raw = StoredOutput(path=case.data / name).frame(case.spark())
     behind = (
         (F.col("partition") == partition) & (F.col("offset") >= end)

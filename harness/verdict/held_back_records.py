@@ -1,9 +1,8 @@
-"""Records that are written, and that no reader of committed records can see.
+"""Records that were written, and that no reader of committed records can read.
 
-An open transaction holds back all that stands behind it in its partition: the last stable offset
-does not pass it. Where it is never ended (a hanging transaction) even what was committed later
-stays invisible. Such records are among the lost; their presence attributes the loss to the open
-transaction.
+An open transaction holds back all later records of its partition: the last stable offset does not
+pass it. If it never ends (a hanging transaction), even records committed later stay invisible. They
+count as lost; finding them attributes the loss to the open transaction.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from streamquake.reports.record.outcome import Finding
 
 @dataclass(frozen=True, kw_only=True)
 class HeldBackRecords:
-    """How many acknowledged records stand behind the last stable offset and not before it, and in
-    which partitions."""
+    """How many acknowledged records are only behind the last stable offset, and in which
+    partitions."""
 
     records: int
     findings: tuple[Finding, ...] = ()
 
 
-def invisible(
+def find_held_back(
     case: JudgedRun,
     name: str,
     output: Output,
@@ -39,8 +38,8 @@ def invisible(
     facts: Mapping[str, Any],
     wrong: OutputAnomalies,
 ) -> HeldBackRecords:
-    """What of a topic that was read is held back; `facts` are those of the reading, and the lost
-    are among what is `wrong`."""
+    """The lost records that an open transaction holds back. `facts` are those of the reading of the
+    topic; `wrong` has the lost records."""
     behind = {
         int(partition): (stable, facts["ends"][partition])
         for partition, stable in facts["stable_ends"].items()
@@ -50,11 +49,11 @@ def invisible(
         return HeldBackRecords(records=0)
     shape = wrong.shape
     lost = wrong.found.where("lost > 0").alias("l")
-    there = held_back_of(
+    held_back = held_back_of(
         case, name, output, expected, {n: first for n, (first, _) in behind.items()}
     )
     found = (
-        there.alias("t")
+        held_back.alias("t")
         .join(lost, same_values(shape.identity, "l", "t"), "semi")
         .dropDuplicates([*shape.identity])
     )

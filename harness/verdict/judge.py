@@ -65,11 +65,12 @@ def judge(
     warnings: tuple[str, ...] = (),
     show_message: Callable[[str], None] = lambda line: None,
 ) -> Results:
-    """Run every check over the folder's history and data. Never raises for what the folder holds.
+    """Run every check over the folder's history and data. Never raises for any content of the
+    folder.
 
-    A run that failed or was interrupted before it was disturbed and drained is judged by what
-    there is, but never held; the same goes for a record of which a part is missing or damaged.
-    `cause` is the kind of error that a run failed with.
+    A run that failed or was interrupted before its faults and its drain is judged by what it
+    recorded, and never held. The same holds for a record of which a part is missing or damaged.
+    `cause` is the kind of error of a failed run.
     """
     parts = RecordParts()
     history, damage = parts.derive(
@@ -114,28 +115,28 @@ def judge(
         outcome=outcome,
         expected=experiment.expected,
         cause=_cause(ended, cause, outcome),
-        # A run that was judged before has the same problems in its reason already.
+        # The reason of a run that was judged before already has the same problems.
         reason="; ".join(filter(None, (reason, *(p for p in parts.problems if p not in reason)))),
         checks=results,
         faults=faults,
         recovery=recoveries[0].phases if recoveries else {},
         recoveries=recoveries,
         replay=f"streamquake replay {folder.path}",
-        # What was judged before has them already.
+        # A run that was judged before already has them.
         warnings=tuple(dict.fromkeys((*warnings, *revivals))),
     )
 
 
 def _cause(ended: Ended, failure: str, outcome: Outcome) -> str:
-    """What kept the run from a verdict: its failure, or that nothing was proven."""
+    """Why the run has no verdict: its failure, or that nothing was proven."""
     if ended == "failed_to_run":
         return failure
     undecided = ended == "completed" and outcome == Outcome.UNDECIDED
     return ErrorKind.UNDECIDED if undecided else ""
 
 
-def _checked(case: JudgedRun, show_message: Callable[[str], None]) -> tuple[CheckResult, ...]:
-    """What each check came to; those that were reached where the user interrupted."""
+def _run_checks(case: JudgedRun, show_message: Callable[[str], None]) -> tuple[CheckResult, ...]:
+    """The result of each check; after an interrupt, of the checks that had finished."""
     results = []
     try:
         for check in checks_of(case.experiment):
@@ -155,8 +156,8 @@ def _readable(metrics: Path) -> Path:
     return metrics
 
 
-def unjudged(experiment: Experiment, folder: RunFolder, *, run_id: str) -> Results:
-    """The results of a run of which nothing was judged; its record is whole."""
+def unjudged_results(experiment: Experiment, folder: RunFolder, *, run_id: str) -> Results:
+    """The results of a run without any verdict; its record is complete."""
     return Results(
         run_id=run_id,
         experiment=experiment.name,
@@ -169,9 +170,9 @@ def unjudged(experiment: Experiment, folder: RunFolder, *, run_id: str) -> Resul
     )
 
 
-def cut_short(results: Results, folder: RunFolder) -> Results:
-    """The results of a run whose user interrupted the judging: what was found violated stays, and
-    nothing is held."""
+def interrupted_results(results: Results, folder: RunFolder) -> Results:
+    """The results of a run whose user interrupted the checks: a violation stays, and nothing is
+    held."""
     return replace(
         results,
         ended="interrupted",
@@ -194,7 +195,7 @@ def _recoveries(
 
 
 def _revivals(history: History) -> tuple[str, ...]:
-    """Nodes that ended by themselves: survived, and worth a look."""
+    """Warnings about nodes that ended without a fault and were started again."""
     return tuple(
         f"{event.node} ended by itself with exit code {event.exit_code} at "
         f"{event.at_s:.1f} s and was started again"
@@ -209,7 +210,7 @@ def checks_of(experiment: Experiment) -> tuple[Check, ...]:
 
 
 def fault_records(experiment: Experiment, history: History) -> tuple[FaultRecord, ...]:
-    """What each step of the schedule did, from the history."""
+    """The result of each step of the schedule, from the history."""
     return tuple(_fault_record(experiment, history, n) for n in range(len(experiment.faults)))
 
 

@@ -1,4 +1,4 @@
-"""The experiment of a run that was recorded, from its folder."""
+"""The experiment of a recorded run, from the run's folder."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ DAMAGED = (
     ArithmeticError,
     TemplateError,
 )
-"""What reading values of other kinds or sizes than a run writes ends in."""
+"""The errors that reading a damaged record can raise."""
 
 
 def recorded_experiment(folder: RunFolder, sets: Sequence[str] = ()) -> Experiment:
-    """The experiment that a run recorded, with some of its values set anew. Raises BadInput where
+    """The experiment that a run recorded, with the values in `sets` replaced. Raises BadInput where
     it cannot be read."""
-    with of_record(folder):
+    with damage_as_bad_input(folder):
         manifest = folder.read_manifest()
         plan, seed = manifest["experiment"], int(manifest["seed"])
         if plan.get("seed", seed) != seed:
-            raise ValueError(f"the run has the seed {seed}, and its plan {plan['seed']}")
+            raise ValueError(f"the run's seed is {seed}, and its plan's seed is {plan['seed']}")
         return experiment_of_plan(plan, str(folder.manifest), seed, sets)
 
 
 @contextmanager
-def of_record(folder: RunFolder) -> Iterator[None]:
-    """Errors over a damaged record, or one that was not made here, as one clear line."""
+def damage_as_bad_input(folder: RunFolder) -> Iterator[None]:
+    """Raise an error over a damaged or foreign record as BadInput with one clear line."""
     try:
         yield
     except DAMAGED as error:

@@ -24,10 +24,10 @@ from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.verdict.expected_output import (
     STATUS,
     actual_of,
+    count_sends,
     expectations,
-    given,
+    possible_input,
     register_sent,
-    sends,
 )
 from streamquake.reports.comparison.comparison_results import ComparedRun, OutputDifference
 from streamquake.reports.record.history import read_history
@@ -88,7 +88,7 @@ def _held(run: ComparedRun) -> bool:
 
 def _digest(case: JudgedRun) -> Row | None:
     """A digest of the job's input: the number of records, and the sum of their hashes."""
-    records = given(case)
+    records = possible_input(case)
     values = (name for name in records.columns if name != STATUS)
     return records.agg(F.count("*"), F.sum(F.xxhash64(*values).cast("decimal(38,0)"))).first()
 

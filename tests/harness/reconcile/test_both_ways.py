@@ -22,7 +22,7 @@ from streamquake.harness.reconcile.json.json_quick import MIN_SAMPLE
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.promised_columns import FIELDS_BY_NAME
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
-from streamquake.harness.verdict.expected_output import reconciled
+from streamquake.harness.verdict.expected_output import reconcile_output
 from streamquake.reports.record.outcome import Finding
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import comparison_of, write_rows

@@ -1,4 +1,4 @@
-"""Records with parts missing, cut or changed: a verdict of what is there, and never a traceback."""
+"""Records with missing, truncated or changed parts are judged by the rest, without a traceback."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ seed: 0
 
 @pytest.fixture
 def recorded(stage: Stage, tmp_path: Path) -> tuple[Experiment, RunFolder]:
-    """A run that was held, on the fake runtime; its plan is one that can be read again."""
+    """A held run on the fake runtime; its plan can be parsed again."""
     stage.during_load = lambda loop: loop.measure("sent_per_s", "workload", 500)
     assert stage.run().outcome == Outcome.HELD
     document = tmp_path / "plan.yaml"
@@ -66,11 +66,11 @@ def outcome_of(experiment: Experiment, folder: RunFolder) -> tuple[Outcome, str]
     return results.outcome, results.reason
 
 
-def test_a_whole_record_is_held(recorded: tuple[Experiment, RunFolder]) -> None:
+def test_a_complete_record_is_held(recorded: tuple[Experiment, RunFolder]) -> None:
     assert outcome_of(*recorded) == (Outcome.HELD, "")
 
 
-def test_a_cut_file_of_metrics_hides_no_violation(
+def test_a_truncated_metrics_file_hides_no_violation(
     recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment, folder = recorded
@@ -111,7 +111,7 @@ def test_a_plan_of_another_seed_is_bad_input(recorded: tuple[Experiment, RunFold
     _, folder = recorded
     manifest = folder.read_manifest()
     folder.write_manifest({**manifest, "seed": manifest["seed"] + 1})
-    with pytest.raises(BadInput, match="the run has the seed 1, and its plan 0"):
+    with pytest.raises(BadInput, match="the run's seed is 1, and its plan's seed is 0"):
         recorded_experiment(folder)
 
 
@@ -147,7 +147,7 @@ def test_results_of_other_types_are_no_results(
 def judged_again(
     recorded: tuple[Experiment, RunFolder], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], tuple[int, str]]:
-    """What `check` exits with, and the reason that it leaves in the results."""
+    """The exit status of `check`, and the reason that it writes into the results."""
     experiment, folder = recorded
     first = folder.read_results()
     folder.write_results(replace(first, experiment=experiment.name, seed=experiment.seed))
@@ -166,7 +166,7 @@ def test_results_of_another_run_prove_nothing(
     judged_again: Callable[[], tuple[int, str]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Such as of the same experiment with the same seed, which came to its end."""
+    """For example of a completed run of the same experiment with the same seed."""
     _, folder = recorded
     assert judged_again() == (0, "")
     other = replace(folder.read_results(), run_id="20260101-000000-abcd")
@@ -179,7 +179,7 @@ def test_results_of_another_run_prove_nothing(
     assert "results of another run, 20260101-000000-abcd" in reason
 
 
-def test_a_record_that_is_whole_again_is_judged_as_such(
+def test_a_repaired_record_is_judged_without_a_problem(
     recorded: tuple[Experiment, RunFolder], judged_again: Callable[[], tuple[int, str]]
 ) -> None:
     _, folder = recorded
@@ -196,7 +196,7 @@ def test_a_record_that_is_whole_again_is_judged_as_such(
     assert judged_again() == (0, "")
 
 
-def test_a_cut_history_is_undecided(recorded: tuple[Experiment, RunFolder]) -> None:
+def test_a_truncated_history_is_undecided(recorded: tuple[Experiment, RunFolder]) -> None:
     experiment, folder = recorded
     whole = folder.history.read_bytes()
     folder.history.write_bytes(whole[: len(whole) // 2])
@@ -290,7 +290,7 @@ def test_no_damage_ends_in_a_traceback(
 
 
 def checked(folder: RunFolder, monkeypatch: pytest.MonkeyPatch, outcome: Outcome) -> int:
-    """The exit status of `check` where one check comes to an outcome."""
+    """The exit status of `check` where one check has this outcome."""
 
     class Certain(Check):
         name = "certain"
@@ -339,7 +339,7 @@ def test_a_link_to_itself_is_bad_input(
 
 
 @pytest.mark.parametrize(("outcome", "status"), [(Outcome.HELD, 0), (Outcome.VIOLATED, 1)])
-def test_a_record_that_cannot_be_written_to_is_judged_as_well(
+def test_a_read_only_record_is_judged_too(
     recorded: tuple[Experiment, RunFolder],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -350,10 +350,10 @@ def test_a_record_that_cannot_be_written_to_is_judged_as_well(
     before = json.loads(folder.results.read_text("utf-8"))
     folder.results.write_text(json.dumps({**before, "experiment": "damaged", "seed": 0}), "utf-8")
 
-    def refused(*given: object) -> None:
+    def rejection(*given: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(RunFolder, "write_results", refused)
+    monkeypatch.setattr(RunFolder, "write_results", rejection)
 
     assert checked(folder, monkeypatch, outcome) == status
     message = capsys.readouterr()
@@ -361,7 +361,7 @@ def test_a_record_that_cannot_be_written_to_is_judged_as_well(
     assert "cannot be saved in the record: [Errno 13]" in message.err
 
 
-def test_nodes_that_were_started_again_are_told_once(
+def test_restarted_nodes_are_reported_once(
     recorded: tuple[Experiment, RunFolder],
 ) -> None:
     experiment, folder = recorded
@@ -402,7 +402,7 @@ def test_nodes_that_were_started_again_are_told_once(
         ("results.json", ("recovery",), {"first_checkpoint_s": 10**400}),
     ],
 )
-def test_a_value_of_another_kind_or_size_is_a_record_that_cannot_be_read(
+def test_a_value_of_another_type_or_size_makes_a_record_unreadable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, place: Any, value: Any
 ) -> None:
     folder = made_run(tmp_path, Outcome.VIOLATED)

@@ -1,4 +1,4 @@
-"""Judging a folder by hand: the whole of the results, and what each step of the schedule did."""
+"""Judging a written folder: the complete results, and the record of each step of the schedule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.verdict import judge as judging
-from streamquake.harness.verdict.judge import checks_of, cut_short, fault_records, judge, unjudged
+from streamquake.harness.verdict.judge import (
+    checks_of,
+    fault_records,
+    interrupted_results,
+    judge,
+    unjudged_results,
+)
 from streamquake.reports.record.event import Action, EventDraft
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
@@ -27,9 +33,9 @@ ABOUT = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager", "node
 
 
 class FixedOutcome(Check):
-    """A check that says what a test wants; the others are named in `told`."""
+    """A check with a fixed outcome."""
 
-    name = "says"
+    name = "fixed_outcome"
     outcome: int = 0
 
     def check(self, case: JudgedRun) -> CheckResult:
@@ -40,7 +46,7 @@ class FixedOutcome(Check):
 
 
 def reported() -> Story:
-    """A run that killed one worker, and revived another."""
+    """A run that killed one worker and restarted another."""
     story = Story().at(1, Action.FAULT_CALLED, **ABOUT)
     seen = {"seen_ns": 2 * 10**9, "evidence": {WORKER: {"exit_code": 137}}, "lateness_ms": 1.5}
     story.at(2.1, Action.FAULT_IN_EFFECT, **ABOUT, **seen)
@@ -71,7 +77,7 @@ def written(out: Path, story: Story) -> RunFolder:
 def judged(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[int], **given: Any
 ) -> Results:
-    """Judge with checks that say so; the plan has one kill."""
+    """Judge with checks of fixed outcomes; the plan has one kill."""
     monkeypatch.setattr(
         judging, "checks_of", lambda plan: [FixedOutcome(outcome=o) for o in outcomes]
     )
@@ -79,12 +85,12 @@ def judged(
     return judge(experiment(seed=7, expect="violated"), folder, **fields)
 
 
-def test_the_results_of_a_run_say_what_was_found(
+def test_the_results_of_a_run_hold_every_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, message = written(tmp_path, reported()), list[str]()
     results = judged(folder, monkeypatch, (0, 2), warnings=("slow",), show_message=message.append)
-    assert message == ["checking says", "checking says"]
+    assert message == ["checking fixed_outcome", "checking fixed_outcome"]
     assert (results.run_id, results.experiment, results.seed) == ("run-1", "by-hand", 7)
     assert (results.ended, results.outcome, results.reason) == ("completed", Outcome.VIOLATED, "")
     assert results.expected.outcome == Outcome.VIOLATED
@@ -121,7 +127,7 @@ def test_the_results_of_a_run_say_what_was_found(
         ("completed", (2, -1), Outcome.VIOLATED),
     ],
 )
-def test_only_a_whole_run_is_held_and_what_is_violated_stays(
+def test_only_a_complete_run_is_held_and_a_violation_stays(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     ended: str,
@@ -157,7 +163,7 @@ def test_the_cause_is_the_failure_or_that_nothing_was_proven(
     assert judged(folder, monkeypatch, outcomes, ended=ended, cause=failure).cause == cause
 
 
-def test_every_part_that_cannot_be_made_is_named_and_nothing_is_held(
+def test_every_unreadable_part_is_named_and_nothing_is_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: object, **kwargs: object) -> None:
@@ -173,7 +179,7 @@ def test_every_part_that_cannot_be_made_is_named_and_nothing_is_held(
     assert (results.recovery, results.faults, results.warnings) == ({}, (), ())
 
 
-def test_a_history_that_is_gone_or_cut_is_named(
+def test_a_missing_or_truncated_history_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = written(tmp_path, reported())
@@ -184,11 +190,11 @@ def test_a_history_that_is_gone_or_cut_is_named(
     assert cut.reason.startswith(f"{folder.history}:6: not an event")
     assert [each.summary for each in cut.checks] == ["4 events"], "those before the damage"
     folder.history.unlink()
-    gone = judged(folder, monkeypatch, (0,))
+    missing = judged(folder, monkeypatch, (0,))
     why = f"[Errno 2] No such file or directory: '{folder.history}'"
-    assert gone.reason == f"the history cannot be read: FileNotFoundError: {why}"
-    assert [each.summary for each in gone.checks] == ["0 events"]
-    assert gone.outcome == Outcome.UNDECIDED
+    assert missing.reason == f"the history cannot be read: FileNotFoundError: {why}"
+    assert [each.summary for each in missing.checks] == ["0 events"]
+    assert missing.outcome == Outcome.UNDECIDED
 
 
 def test_a_run_without_a_job_has_no_recovery(
@@ -205,7 +211,7 @@ def test_a_run_without_a_job_has_no_recovery(
 @pytest.mark.parametrize(
     ("output", "first_s"), [({"hdfs": "/output/totals"}, 4.0), ({"kafka": "totals"}, None)]
 )
-def test_the_recovery_of_a_job_that_writes_files_is_told_by_commits(
+def test_the_recovery_of_a_job_that_writes_files_is_shown_by_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: dict[str, str], first_s: float | None
 ) -> None:
     monkeypatch.setattr(judging, "checks_of", lambda plan: [FixedOutcome()])
@@ -237,7 +243,7 @@ def test_checks_get_the_folder_and_the_session(
 def test_a_run_that_was_not_judged_has_its_faults_and_no_verdict(tmp_path: Path) -> None:
     plan = experiment(seed=7, expect="violated")
     folder = written(tmp_path, reported())
-    assert unjudged(plan, folder, run_id="run-1") == Results(
+    assert unjudged_results(plan, folder, run_id="run-1") == Results(
         run_id="run-1",
         experiment="by-hand",
         seed=7,
@@ -250,7 +256,7 @@ def test_a_run_that_was_not_judged_has_its_faults_and_no_verdict(tmp_path: Path)
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_an_interrupted_judging_holds_nothing_and_hides_nothing(
+def test_an_interrupted_verdict_holds_nothing_and_hides_no_violation(
     tmp_path: Path, outcome: Outcome
 ) -> None:
     folder = RunFolder.create(tmp_path, "run-1")
@@ -262,7 +268,7 @@ def test_an_interrupted_judging_holds_nothing_and_hides_nothing(
         outcome=outcome,
         cause="undecided",
     )
-    cut = cut_short(whole, folder)
+    cut = interrupted_results(whole, folder)
     assert cut.outcome == max(outcome, Outcome.UNDECIDED)
     assert (cut.ended, cut.cause) == ("interrupted", "")
     show_message = f"interrupted while judging; judge it with: streamquake check {folder.path}"
@@ -274,7 +280,7 @@ def record(story: Story, plan: Experiment | None = None) -> FaultRecord:
     return found
 
 
-def test_a_step_that_was_never_tried_has_a_record_without_moments() -> None:
+def test_a_step_that_was_never_attempted_has_a_record_without_moments() -> None:
     assert record(Story()) == FaultRecord(
         fault="kill", target="one of flink/taskmanager", nodes=(), injected_s=None, in_effect=False
     )
@@ -282,7 +288,7 @@ def test_a_step_that_was_never_tried_has_a_record_without_moments() -> None:
     assert (skipped.reason, skipped.in_effect, skipped.healed) == ("no trigger", False, False)
 
 
-def test_a_step_that_failed_says_why() -> None:
+def test_a_failed_step_has_its_reason() -> None:
     called = Story().at(1, Action.FAULT_CALLED, **ABOUT)
     idle = record(called.at(2, Action.FAULT_NOT_IN_EFFECT, step=0, reason="still running"))
     assert (idle.nodes, idle.reason, idle.in_effect) == ((WORKER,), "still running", False)
@@ -293,7 +299,7 @@ def test_a_step_that_failed_says_why() -> None:
     assert (record(stuck).healed, record(stuck).reason) == (False, "still paused")
 
 
-def test_a_step_that_ended_early_says_when() -> None:
+def test_a_step_that_ended_early_has_the_moment() -> None:
     ended = reported().at(3, Action.FAULT_ENDED_EARLY, step=0, seen_ns=2_500_000_000, reason="gone")
     assert record(ended).ended_early_s == 2.5
     assert record(reported()).ended_early_s is None
@@ -304,7 +310,7 @@ def test_each_step_has_the_record_of_its_own_events() -> None:
     assert (first.in_effect, second.in_effect) == (True, False)
 
 
-def test_the_checks_of_an_experiment_stand_behind_those_always_on() -> None:
+def test_the_checks_of_an_experiment_follow_those_always_on() -> None:
     plan = experiment(checks=({"recovery": {"within_s": 5}}, {"progress": {"records": 700}}))
     found = checks_of(plan)
     assert [each.name for each in found] == ["progress", "effect", "execution", "recovery"]
