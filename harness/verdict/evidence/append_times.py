@@ -1,7 +1,8 @@
-"""An output topic whose records say when the broker appended them, set beside the run's clock.
+"""When the broker appended the records of an output topic, on the run's clock.
 
-The one witness of when something came out that needs no engine: the broker's own stamps. They are
-its wall clock's, and containers share that of their host, which the run's clock was anchored to.
+The broker's stamps show when a record was written without asking the engine. They are of the
+broker's wall clock. Containers share the wall clock of their host, and the run's clock was anchored
+to it.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 STEP_BACK_MS = 100
-"""Stamps of a partition grow; farther back than this a broker's clock was moved, not adjusted."""
+"""Stamps of a partition grow. A larger step back means that a broker's clock was moved, not
+adjusted."""
 
 
 class AppendTimesUnknown(StreamquakeError, LookupError):
-    """It is not known when the records of an output were appended; the message has the reason."""
+    """The append times of an output's records are not known; the message has the reason."""
 
     kind = ErrorKind.UNDECIDED
 
@@ -36,17 +38,18 @@ class AppendedRecords:
     partitions: int
     records: DataFrame
     map: Mapping[str, str]
-    """What its records call otherwise, see `Output`."""
+    """Column -> its expression over the records, as in `Output.map`."""
     began_ms: int
-    """Epoch milliseconds at which the run's clock stood at zero."""
+    """Epoch milliseconds of the zero of the run's clock."""
 
     def ms(self, at_ns: int) -> int:
-        """A moment of the run's clock, as stamps have it."""
+        """A moment of the run's clock, in epoch milliseconds like the stamps."""
         return self.began_ms + at_ns // 1_000_000
 
 
-def appended(case: JudgedRun, output: str | None = None) -> AppendedRecords:
-    """An output by its name, or the first that is a topic. Raises AppendTimesUnknown."""
+def append_times_of(case: JudgedRun, output: str | None = None) -> AppendedRecords:
+    """The records of an output by its name, or of the first that is a topic. Raises
+    AppendTimesUnknown."""
     topics = {n: o.kafka for n, o in case.experiment.promise.outputs.items() if o.kafka is not None}
     name = output or next(iter(topics), None)
     if name is None or name not in topics:
@@ -71,7 +74,7 @@ def appended(case: JudgedRun, output: str | None = None) -> AppendedRecords:
 
 def _began_ms(name: str, facts: Mapping[str, Any]) -> int:
     if (stamped := facts.get("stamped")) != "append":
-        message = {"create": "what the producer said", "mixed": "of two kinds"}.get(
+        message = {"create": "set by the producer", "mixed": "of two kinds"}.get(
             str(stamped), "unknown"
         )
         raise AppendTimesUnknown(

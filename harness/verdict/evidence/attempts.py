@@ -22,51 +22,51 @@ Task = tuple[int | None, int, int]
 """Batch, stage and the number of a task in it."""
 LOST = "ExecutorLostFailure"
 UNFETCHED = ("FetchFailed", "Resubmitted")
-"""How an attempt ends that could not fetch shuffle output, and one that had finished when the
-output that it left was lost (`TaskEndReason`)."""
+"""The end of an attempt that could not fetch shuffle output, and of a finished attempt whose
+shuffle output was lost (`TaskEndReason`)."""
 DONE = "SUCCESS"
-"""The state of an attempt that did what it had to."""
+"""The state of a successful attempt."""
 KINDS = ("task", "region", "job")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedTasks:
-    """What was repeated after a moment."""
+    """The tasks that were repeated after a moment."""
 
-    hit: Mapping[Task, TaskAttempt]
+    affected: Mapping[Task, TaskAttempt]
     """Attempts that were lost with an executor of the affected nodes."""
     shuffle: Mapping[Task, TaskAttempt]
-    """Repeated only since shuffle output was lost."""
+    """Attempts repeated only because shuffle output was lost."""
     unexplained: Mapping[Task, TaskAttempt]
-    """Attempts that failed in another way, on whichever node."""
+    """Attempts that failed for another reason, on any node."""
     batches: tuple[int, ...]
-    """Those that ran again whole."""
+    """The batches that ran again as a whole."""
     tasks: int
-    """All tasks of the batches that were touched."""
+    """How many tasks the affected batches had."""
     unfinished: tuple[TaskAttempt, ...]
-    """Attempts of `hit` whose task was not seen to succeed, nor their batch to complete or to run
-    again whole."""
-    unheard: tuple[TaskAttempt, ...]
-    """Attempts that were not the first of their task, of which no earlier one was seen."""
+    """Attempts of `affected` without evidence that their task succeeded, or that their batch
+    completed or ran again as a whole."""
+    without_earlier: tuple[TaskAttempt, ...]
+    """Attempts that were not the first of their task, without an event of an earlier one."""
 
     @property
     def kind(self) -> str | None:
-        """The narrowest word for it: `task` where failed tasks alone were repeated, `region` where
-        those too that had to make lost shuffle output again, `job` where a batch ran again whole;
-        None where nothing was."""
+        """The narrowest kind of failover: `task` where only failed tasks were repeated, `region`
+        where tasks were also repeated for lost shuffle output, `job` where a batch ran again as a
+        whole; None where nothing was repeated."""
         if self.batches:
             return "job"
         if self.shuffle:
             return "region"
-        return "task" if self.hit or self.unexplained else None
+        return "task" if self.affected or self.unexplained else None
 
     @property
     def count(self) -> int:
-        return len({*self.hit, *self.shuffle, *self.unexplained})
+        return len({*self.affected, *self.shuffle, *self.unexplained})
 
 
 def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> RepeatedTasks:
-    """What of the batches was repeated since the moment of a fault on these nodes."""
+    """The tasks repeated since the moment of a fault on these nodes."""
     attempts = [e for e in history.of(TaskAttempt) if "batch" in e.value]
     ended = [event for event in attempts if event.at_ns >= after_ns]
     affected: dict[Task, TaskAttempt] = {}
@@ -82,55 +82,55 @@ def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> Re
             unexplained.setdefault(place, event)
     shuffle = {place: event for place, event in shuffle.items() if place not in affected}
     batches = _run_again(history, after_ns)
-    touched = {place[0] for place in (*affected, *shuffle, *unexplained)}
+    affected_batches = {place[0] for place in (*affected, *shuffle, *unexplained)}
     return RepeatedTasks(
-        hit=affected,
+        affected=affected,
         shuffle=shuffle,
         unexplained=unexplained,
         batches=batches,
-        tasks=len({_task(e) for e in ended if e.batch in touched}),
+        tasks=len({_task(e) for e in ended if e.batch in affected_batches}),
         unfinished=tuple(
             event
             for event in affected.values()
-            if event.batch not in {*batches, *_completed(history, event.at_ns)}
-            and not _done(event, attempts)
+            if event.batch not in {*batches, *_completed_batches(history, event.at_ns)}
+            and not _was_repeated(event, attempts)
         ),
-        unheard=tuple(event for event in ended if not _follows(event, attempts)),
+        without_earlier=tuple(event for event in ended if not _follows_recorded(event, attempts)),
     )
 
 
-def _completed(history: History, after_ns: int) -> set[int]:
-    """The batches that were complete after a moment."""
+def _completed_batches(history: History, after_ns: int) -> set[int]:
+    """The batches that completed after a moment."""
     completed = history.of(CheckpointCompleted)
     return {event.checkpoint for event in completed if event.at_ns >= after_ns}
 
 
-def _done(lost: TaskAttempt, attempts: Collection[TaskAttempt]) -> bool:
-    """Whether another attempt did what a lost one had to, after it was lost: also one in another
-    attempt of its stage, where tasks are numbered anew. Of two of which one is speculative the
-    other may have been faster."""
+def _was_repeated(lost: TaskAttempt, attempts: Collection[TaskAttempt]) -> bool:
+    """Whether another attempt of the same partition succeeded after this one was lost, also in
+    another attempt of its stage, which numbers its tasks again from zero. A speculative copy, or
+    its original, may have succeeded earlier."""
 
     def may_count(event: TaskAttempt) -> bool:
         speculative = event.speculative or lost.speculative
         return event.at_ns >= lost.at_ns or bool(speculative)
 
     return any(
-        event.state == DONE and _part(event) == _part(lost) and may_count(event)
+        event.state == DONE and _partition_task(event) == _partition_task(lost) and may_count(event)
         for event in attempts
     )
 
 
-def _follows(event: TaskAttempt, attempts: Collection[TaskAttempt]) -> bool:
-    """Whether an earlier attempt of its task was seen, where there must have been one: a
-    speculative one may end before the first does."""
+def _follows_recorded(event: TaskAttempt, attempts: Collection[TaskAttempt]) -> bool:
+    """Whether an earlier attempt of its task was recorded, if there must be one: a speculative one
+    may end before the first does."""
     if not event.attempt or event.speculative:
         return True
     earlier = (each for each in attempts if each.attempt < event.attempt)
-    return any(_numbered(each) == _numbered(event) for each in earlier)
+    return any(_in_stage_attempt(each) == _in_stage_attempt(event) for each in earlier)
 
 
 def _run_again(history: History, after_ns: int) -> tuple[int, ...]:
-    """Batches that failed and were triggered once more."""
+    """Batches that failed and were triggered again."""
     failed: set[int] = set()
     again: list[int] = []
     for event in history.of(CheckpointFailed, CheckpointTriggered):
@@ -148,12 +148,12 @@ def _task(attempt: TaskAttempt) -> Task:
     return (attempt.batch, attempt.stage, attempt.task)
 
 
-def _part(attempt: TaskAttempt) -> Task:
-    """A task by the partition that it makes; by its own number in records without partitions."""
+def _partition_task(attempt: TaskAttempt) -> Task:
+    """A task by the partition that it computes; by its own number in records without partitions."""
     partition = attempt.task if attempt.partition is None else attempt.partition
     return (attempt.batch, attempt.stage, partition)
 
 
-def _numbered(attempt: TaskAttempt) -> tuple[int | None, ...]:
-    """A task in the one attempt of its stage that counts its attempts."""
+def _in_stage_attempt(attempt: TaskAttempt) -> tuple[int | None, ...]:
+    """A task within one attempt of its stage: only there its attempts are counted together."""
     return (*_task(attempt), attempt.stage_attempt)

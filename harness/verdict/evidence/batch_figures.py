@@ -1,7 +1,7 @@
-"""Figures of a group of micro-batches: how large, how long, and in which of their parts.
+"""Figures of a group of micro-batches: their sizes, their durations, and those of their parts.
 
-All are medians over the batches, but for what waited, which is the most. A part is what Spark
-measures of a batch in its driver: parts follow each other, and make up the whole.
+All are medians over the batches, except for the waiting records, of which it is the maximum.
+Spark's driver measures the parts of a batch: they follow each other and add up to the whole.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def batch_figures(batches: Sequence[Batch]) -> dict[str, float | None]:
         "batch_rows": median(each.rows for each in batches),
         "waiting_rows_max": max(each.waiting for each in batches),
         **{
-            _named(part): median(each.durations_ms.get(part, 0) for each in batches)
+            _figure_name(part): median(each.durations_ms.get(part, 0) for each in batches)
             for part in PARTS
         },
         "state_rows": median(each.state_rows for each in batches),
@@ -38,7 +38,8 @@ def batch_figures(batches: Sequence[Batch]) -> dict[str, float | None]:
 
 
 def batches_text(batches: Sequence[Batch]) -> str:
-    """How long the batches took, and which part dominates; nothing without any."""
+    """A text about the durations of the batches and the part that dominates; empty without
+    batches."""
     if not batches:
         return ""
     slowest = max(batches, key=lambda each: each.took_ms)
@@ -51,5 +52,5 @@ def batches_text(batches: Sequence[Batch]) -> str:
     )
 
 
-def _named(part: str) -> str:
+def _figure_name(part: str) -> str:
     return re.sub(r"([A-Z])", r"_\1", part).lower() + "_ms"

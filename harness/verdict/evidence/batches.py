@@ -1,18 +1,18 @@
 """Micro-batches as Spark reports them, and which of them fell behind the load.
 
-A micro-batch takes what has come when it begins, so a query that is too slow does not hold its
-source back as a back-pressured operator does: more waits for each batch, and each takes longer.
-That is the back-pressure of micro-batches, and it counts as proven where
+A micro-batch reads the records that have arrived when it begins. So a query that is too slow does
+not hold its source back as a back-pressured operator does: more records wait for each batch, and
+each batch takes longer. That is the back-pressure of micro-batches. It counts as proven where
 
 - a batch took longer than its trigger's interval: the next one began at once;
 - more records waited for the next one than had waited for it; and
-- batch after batch this went on until at least twice as many waited as in the beginning, and as
-  had usually (in the median) waited before. A batch or two that are somewhat longer or smaller
-  than those before are chance.
+- this continued, batch after batch, until at least twice as many records waited as at its start,
+  and as the median before. One or two batches that are somewhat longer or smaller are chance.
 
-What waits for a batch are the newest offsets that Spark saw when it began (`latestOffset`) without
-those that were done; a limit on the size of batches may leave some of it for later. The first batch
-with records of each driver proves nothing: it makes plans and starts processes.
+The records that wait for a batch are those up to the newest offsets that Spark read at its begin
+(`latestOffset`), without the processed ones; a limit on the size of batches may leave some of them
+for later. The first batch with records of each driver proves nothing: it compiles plans and starts
+processes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from streamquake.reports.record.history import History
 
 GROWN = 2.0
 AT_ONCE_MS = 500
-"""A driver short of time needs some of it between two batches that follow without a rest."""
+"""The longest time between two batches that follow each other without a wait: a busy driver needs
+some."""
 WHOLE = "triggerExecution"
 """Spark's name for all of a batch; its other durations are parts of it."""
 
@@ -39,23 +40,23 @@ class Batch:
 
     number: int
     driver: int
-    """The number of the driver that committed it, from zero."""
+    """The index of the driver that committed it, from zero."""
     began_ms: int
     ended_ms: int
     ended_s: float
-    """When its report was seen, on the run's clock."""
+    """When its report was received, on the run's clock."""
     rows: int
     waiting: int
-    """Records that waited for it when it began, those among them that it took."""
+    """Records that waited for it when it began, including those that it read."""
     durations_ms: Mapping[str, int]
-    """Spark's own names for the parts of a batch, which follow each other -> how long they took."""
+    """Spark's name for a part of the batch -> its duration. Parts follow each other."""
     state_rows: int
     state_commit_ms: int
-    """How long tasks took to commit their state, over all tasks."""
+    """The time in which tasks committed their state, summed over all tasks."""
     changelog_commit_ms: int | None
-    """The part of it that was spent on changelogs; None with a store that reports nothing of it."""
+    """The part of it that was spent on changelogs; None with a store that does not report it."""
     files_copied: int | None
-    """The files of the store that were copied for it; None as before."""
+    """The files of the store that were copied for it; None with a store that does not report it."""
 
     @property
     def took_ms(self) -> int:
@@ -67,7 +68,7 @@ class Batch:
 
 
 def batch_of(completed: CheckpointCompleted, *, driver: int) -> Batch | None:
-    """The batch of a checkpoint; None where it was not reported, since its driver ended in that
+    """The batch of a checkpoint; None where it was not reported because its driver ended at that
     moment. Raises KeyError for a damaged record."""
     reported = completed.value
     if "durations_ms" not in reported:
@@ -97,43 +98,46 @@ def batch_of(completed: CheckpointCompleted, *, driver: int) -> Batch | None:
 
 
 def longest_s(history: History) -> float:
-    """How long the longest batch so far took, in seconds; 0 where there was none."""
+    """The duration of the longest batch so far, in seconds; 0 without batches."""
     recorded = (event.durations_ms for event in history.of(CheckpointCompleted))
     return max((durations.get(WHOLE, 0) / 1000 for durations in recorded), default=0.0)
 
 
-def settled(batches: Iterable[Batch]) -> list[Batch]:
-    """Those after the first one with records of their driver."""
-    return [batch for _, own in groupby(batches, lambda b: b.driver) for batch in _settled(own)]
+def settled_batches(batches: Iterable[Batch]) -> list[Batch]:
+    """The batches after the first one with records of each driver."""
+    return [
+        batch for _, own in groupby(batches, lambda b: b.driver) for batch in _after_warm_up(own)
+    ]
 
 
-def behind(batches: Sequence[Batch]) -> tuple[Batch, ...]:
-    """Those that fell behind the load, of all of a run in their order."""
+def batches_behind(batches: Sequence[Batch]) -> tuple[Batch, ...]:
+    """The batches that fell behind the load, of all batches of a run in their order."""
     found: tuple[Batch, ...] = ()
     interval: tuple[Batch, ...] = ()
-    known = settled(batches)
-    for at, (one, after) in enumerate(pairwise(known)):
-        at_once = after.driver == one.driver and after.began_ms - one.ended_ms <= AT_ONCE_MS
-        if not at_once or after.waiting <= one.waiting:
+    known = settled_batches(batches)
+    for at, (batch, after) in enumerate(pairwise(known)):
+        at_once = after.driver == batch.driver and after.began_ms - batch.ended_ms <= AT_ONCE_MS
+        if not at_once or after.waiting <= batch.waiting:
             interval = ()
             continue
-        interval = (*interval, one)
+        interval = (*interval, batch)
         before = [batch.waiting for batch in known[: at + 2 - len(interval)]]
         if after.waiting >= GROWN * max(1, interval[0].waiting, median(before)):
             found = (*found, *(batch for batch in interval if batch not in found))
     return found
 
 
-def _settled(batches: Iterable[Batch]) -> Iterator[Batch]:
-    warm = False
+def _after_warm_up(batches: Iterable[Batch]) -> Iterator[Batch]:
+    warmed_up = False
     for batch in batches:
-        if warm:
+        if warmed_up:
             yield batch
-        warm = warm or batch.rows > 0
+        warmed_up = warmed_up or batch.rows > 0
 
 
 def _waiting(source: Mapping[str, Any]) -> int:
-    """Of one source, over its partitions; nothing where its offsets are not those of topics."""
+    """The waiting records of one source, over its partitions; 0 where its offsets are not of
+    topics."""
     newest, done = source.get("latest") or source.get("end"), source.get("start") or {}
     if not isinstance(newest, Mapping):
         return 0

@@ -1,8 +1,8 @@
-"""How far a failure may spread in a job's graph, and how far it did, in the words of a failover.
+"""How far a failure may spread in a job's graph, and how far it did: the kind of its failover.
 
-`task` is the failed subtasks alone, `downstream` adds all that their records lead to, `region` all
-that exchanges records with them without keeping them in between (Flink's pipelined regions; with
-the approximate exchange every subtask is one), `job` everything.
+`task` is the failed subtasks alone. `downstream` adds all subtasks downstream of them. `region`
+adds all subtasks in the same pipelined region (Flink; with the approximate exchange every subtask
+is its own region). `job` is all subtasks.
 """
 
 from __future__ import annotations
@@ -33,51 +33,57 @@ class RegionGraph:
 
     @classmethod
     def of(cls, submitted: JobSubmitted) -> RegionGraph:
-        """The graph of a job; without regions in records that do not hold them."""
+        """The graph of a job; without regions where the record has none."""
         return cls(submitted.regions or (), submitted.edges or (), submitted.vertices)
 
     @property
-    def all(self) -> set[Subtask]:
+    def all_subtasks(self) -> set[Subtask]:
         """Every subtask of the job."""
         return set().union(*self._regions)
 
-    def unlike(self, places: Collection[Subtask]) -> str | None:
-        """How the numbers of subtasks differ from the graph's; None where they do not."""
-        seen, drawn = (Counter(vertex for vertex, _ in each) for each in (places, self.all))
-        for vertex in sorted(seen | drawn):
-            if seen[vertex] != drawn[vertex]:
+    def width_difference(self, places: Collection[Subtask]) -> str | None:
+        """How the numbers of subtasks differ from the graph's; None where they are equal."""
+        observed, planned = (
+            Counter(vertex for vertex, _ in each) for each in (places, self.all_subtasks)
+        )
+        for vertex in sorted(observed | planned):
+            if observed[vertex] != planned[vertex]:
                 return (
-                    f"{seen[vertex]} subtasks of {vertex} were seen, {drawn[vertex]} in its graph"
+                    f"{observed[vertex]} subtasks of {vertex} were seen, {planned[vertex]} in its "
+                    "graph"
                 )
         return None
 
-    def reach(self, kind: str, victims: Set[Subtask]) -> set[Subtask]:
-        """The subtasks that restart when a failure of the victims spreads so far."""
+    def reach(self, kind: str, affected: Set[Subtask]) -> set[Subtask]:
+        """The subtasks that restart in a failover of this kind, after a failure of the affected
+        subtasks."""
         if kind == "task":
-            return set(victims)
+            return set(affected)
         if kind == "downstream":
-            return self._downstream(victims)
+            return self._downstream(affected)
         if kind == "job":
-            return self.all
-        return set().union(*(region for region in self._regions if region & victims))
+            return self.all_subtasks
+        return set().union(*(region for region in self._regions if region & affected))
 
-    def kind(self, victims: Set[Subtask], restarted: Set[Subtask]) -> str | None:
+    def kind(self, affected: Set[Subtask], restarted: Set[Subtask]) -> str | None:
         """The narrowest kind of failover that restarts exactly these; None when none does."""
-        return next((kind for kind in KINDS if self.reach(kind, victims) == restarted), None)
+        return next((kind for kind in KINDS if self.reach(kind, affected) == restarted), None)
 
-    def _downstream(self, victims: Set[Subtask]) -> set[Subtask]:
-        reached, fresh = set(victims), set(victims)
-        while fresh:
-            fresh = {fed for edge in self._edges for fed in self._fed(edge, fresh)} - reached
-            reached |= fresh
+    def _downstream(self, affected: Set[Subtask]) -> set[Subtask]:
+        reached, added = set(affected), set(affected)
+        while added:
+            added = {
+                receiver for edge in self._edges for receiver in self._receivers(edge, added)
+            } - reached
+            reached |= added
         return reached
 
-    def _fed(self, edge: Mapping[str, str], senders: Set[Subtask]) -> set[Subtask]:
+    def _receivers(self, edge: Mapping[str, str], senders: Set[Subtask]) -> set[Subtask]:
         """The subtasks that these send records to over one edge."""
         source, target = edge["from"], edge["to"]
         if all(vertex != source for vertex, _ in senders):
             return set()
         if edge["ship"] not in POINTWISE:
             return {(target, n) for n in range(self._width[target])}
-        joined = ({one, other} for one, other in pairs(edge, self._width))
-        return {end for pair in joined if pair & senders for end in pair if end[0] == target}
+        connected = ({one, other} for one, other in pairs(edge, self._width))
+        return {end for pair in connected if pair & senders for end in pair if end[0] == target}

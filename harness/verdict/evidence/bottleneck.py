@@ -1,13 +1,13 @@
-"""The bottleneck of a job's graph: which vertex, or which link, all that is back-pressured waits
+"""The bottleneck of a job's graph: the vertex, or the link, that all back-pressured vertices wait
 for.
 
-A vertex is back-pressured when it cannot hand its records on, so the bottleneck itself is not: it
-is the next one downstream of the last vertex that is. Where that one has several consumers, the
-bottleneck is the one whose input buffers are full or which is busy all the time. Both signs count:
-while a checkpoint aligns, its senders are blocked behind their barriers and the buffers of the
-bottleneck run empty, though it is as busy as before (`PipelinedSubpartition.isBlocked`). And where
-the consumer has neither, it waits for records as its senders wait for buffers: the bottleneck is
-the link between them. These are the rules of the article on back-pressure.
+A vertex is back-pressured when it cannot emit its records. So the bottleneck itself is not
+back-pressured: it is the next vertex downstream of the last one that is. Where that one has several
+consumers, the bottleneck is the consumer whose input buffers are full or which is busy all the
+time. Both signs count: while a checkpoint aligns, its senders are blocked behind their barriers and
+the buffers of the bottleneck run empty, though it is as busy as before
+(`PipelinedSubpartition.isBlocked`). Where the consumer has neither sign, it waits for records while
+its senders wait for buffers: the bottleneck is the link between them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from streamquake.harness.verdict.evidence.pressure import PressureLevel, Ratios, Series, ratios
+from streamquake.harness.verdict.evidence.pressure import PressureLevel, Ratios, Series, ratios_of
 from streamquake.reports.record.job_events import JobSubmitted
 
 BUSY = "busy_ms_per_s"
 POOL = "input_pool_usage_max"
 STRAINED_ABOVE = 0.5
-"""Of a bottleneck the buffers are full and the time is used up, nearly; of one that waits for
-records both are nearly nothing. Half lies far from either."""
+"""A bottleneck has nearly full buffers and is busy nearly all the time; a vertex that waits for
+records has nearly zero of both. Half is far from either."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class JobGraph:
 
     @classmethod
     def of(cls, submitted: JobSubmitted) -> JobGraph:
-        """The graph of a job; without edges in records that do not hold them."""
+        """The graph of a job; without edges where the record has none."""
         return cls(
             names={vertex["id"]: vertex["name"] for vertex in submitted.vertices},
             edges=tuple((e["from"], e["to"], e["ship"]) for e in submitted.edges or ()),
@@ -44,7 +44,7 @@ class JobGraph:
         return [to for source, to, _ in self.edges if source == vertex]
 
     def below(self, vertex: str) -> set[str]:
-        """All vertices that its records can come to."""
+        """All vertices downstream of this one."""
         found: set[str] = set()
         ahead = self.consumers(vertex)
         while ahead:
@@ -55,8 +55,8 @@ class JobGraph:
 
 @dataclass(frozen=True, kw_only=True)
 class VertexLoad:
-    """What a vertex did in a window. `busy` (share of time) and `pool` (share of the input buffers
-    in use) are means of the worst subtask's samples, None where there are none."""
+    """The load of a vertex in a window. `busy` (share of time) and `pool` (share of the input
+    buffers in use) are means of the worst subtask's samples, None where there are none."""
 
     pressed: Ratios
     busy: float | None
@@ -64,7 +64,7 @@ class VertexLoad:
 
     @property
     def strain(self) -> float:
-        """How much it looks like a bottleneck, by the stronger of its two signs."""
+        """The stronger of the two signs of a bottleneck, 0 to 1."""
         return max(self.busy or 0.0, self.pool or 0.0)
 
     @property
@@ -87,11 +87,11 @@ class BackpressureSource:
 
 
 def load_of(series: Series, name: str, start_s: float, end_s: float) -> VertexLoad | None:
-    """What the vertex of this name did, or None where its back-pressure was not sampled."""
-    pressed = ratios(series, name, start_s, end_s)
+    """The load of the vertex of this name, or None where its back-pressure was not sampled."""
+    pressed = ratios_of(series, name, start_s, end_s)
     if pressed is None:
         return None
-    busy = ratios(series, name, start_s, end_s, BUSY)
+    busy = ratios_of(series, name, start_s, end_s, BUSY)
     samples = series.get(POOL, {}).get(name)
     used = (
         ()
@@ -108,12 +108,12 @@ def load_of(series: Series, name: str, start_s: float, end_s: float) -> VertexLo
 def root_of(
     graph: JobGraph, loads: Mapping[str, VertexLoad], high: Collection[str]
 ) -> BackpressureSource | None:
-    """The root by the loads (vertex id -> load) of all vertices; `high` are those that are
-    back-pressured. None where there are none, or none with a consumer."""
+    """The root by the loads (vertex id -> load) of all vertices; `high` are the back-pressured
+    vertices. None where no back-pressured vertex has a consumer."""
     last = [vertex for vertex in high if not graph.below(vertex) & set(high)]
     reached = list(dict.fromkeys(each for vertex in last for each in _next(graph, loads, vertex)))
     free = [vertex for vertex in reached if loads[vertex].pressed.level == PressureLevel.OK]
-    # One that is pressed a little is the bottleneck only if nothing behind it is.
+    # A vertex with low back-pressure is the bottleneck only if no vertex downstream of it is.
     for candidates in (free, [vertex for vertex in reached if vertex not in free]):
         strained = [vertex for vertex in candidates if loads[vertex].is_strained]
         if strained:
@@ -124,15 +124,17 @@ def root_of(
 
 
 def _next(graph: JobGraph, loads: Mapping[str, VertexLoad], vertex: str) -> Iterator[str]:
-    """The consumers, and behind those that are pressed themselves, theirs."""
+    """The consumers of a vertex; also, for a back-pressured consumer, its own consumers."""
     for consumer in graph.consumers(vertex):
         yield consumer
         if loads[consumer].pressed.level != PressureLevel.OK:
             yield from _next(graph, loads, consumer)
 
 
-def unsampled(graph: JobGraph, loads: Mapping[str, VertexLoad], least: int) -> Iterable[str]:
-    """The names of the vertices with fewer samples than these."""
+def unsampled_vertices(
+    graph: JobGraph, loads: Mapping[str, VertexLoad], least: int
+) -> Iterable[str]:
+    """The names of the vertices with fewer than `least` samples."""
     for vertex, name in graph.names.items():
         if vertex not in loads or loads[vertex].pressed.samples < least:
             yield name
