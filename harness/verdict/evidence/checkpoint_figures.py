@@ -1,7 +1,7 @@
-"""Figures of a group of checkpoints: how many came through, how long they took, and in which phase.
+"""Figures of a group of checkpoints: how many completed, how long they took, and in which phase.
 
-Durations and sizes are medians over the completed ones; a phase is that of the slowest subtask of
-each checkpoint, since a checkpoint is as slow as its slowest subtask.
+Durations and sizes are medians over the completed checkpoints. A phase is that of each checkpoint's
+slowest subtask, since a checkpoint is as slow as that.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from streamquake.harness.verdict.evidence.checkpoints import PHASES, Checkpoint
 from streamquake.harness.verdict.evidence.lag import percentile
 
 METADATA = "_metadata"
-"""The one file in a checkpoint's folder that has a name of its own."""
-SPOKEN = {
+"""The only file in a checkpoint's folder with a fixed name."""
+PHASE_NAMES = {
     "start_delay_ms": "start delay",
     "alignment_ms": "alignment",
     "sync_ms": "synchronous part",
@@ -23,10 +23,10 @@ SPOKEN = {
 }
 
 
-def figures(checkpoints: Sequence[Checkpoint]) -> dict[str, float | None]:
-    """All figures by name, with the unit last; None where nothing of the kind was seen."""
+def checkpoint_figures(checkpoints: Sequence[Checkpoint]) -> dict[str, float | None]:
+    """All figures by name, with the unit last; None where nothing of the kind was recorded."""
     done = [checkpoint for checkpoint in checkpoints if checkpoint.completed]
-    failed = [checkpoint.failed_how for checkpoint in checkpoints if checkpoint.failed_how]
+    failed = [checkpoint.failure_kind for checkpoint in checkpoints if checkpoint.failure_kind]
     ended = len(done) + len(failed)
     return {
         "triggered": len(checkpoints),
@@ -39,16 +39,17 @@ def figures(checkpoints: Sequence[Checkpoint]) -> dict[str, float | None]:
         "unaligned": sum(checkpoint.unaligned for checkpoint in done),
         **_durations(done),
         **phase_medians(done),
-        # Start delay and alignment in one: how they share it depends on which barrier came first.
+        # Start delay plus alignment: how the sum is split depends on which barrier arrived first.
         "barriers_ms": _median(last.barriers_ms for each in done if (last := each.last_barrier)),
         **_source_delays(done),
         **_sizes(done),
-        **_shared(done),
+        **_shared_files(done),
     }
 
 
 def phase_medians(done: Iterable[Checkpoint]) -> dict[str, float | None]:
-    """Of each phase, the median over checkpoints of the slowest subtask's."""
+    """The median of each phase over checkpoints; of a checkpoint, its slowest subtask in that
+    phase."""
     recorded = [checkpoint.parts for checkpoint in done if checkpoint.parts]
     return {
         phase: _median(max(p.phases[phase] for p in parts) for parts in recorded)
@@ -57,9 +58,9 @@ def phase_medians(done: Iterable[Checkpoint]) -> dict[str, float | None]:
 
 
 def _source_delays(done: Iterable[Checkpoint]) -> dict[str, float | None]:
-    """How long sources waited for their own lock or mailbox: medians over checkpoints of the
-    slowest subtask's wait, of the vertex that waited longest and of the one that waited least. The
-    two are the same where a job has one source."""
+    """How long sources waited for their own lock or mailbox, by their slowest subtask: medians over
+    checkpoints, of the vertex that waited longest and of the one that waited least. The two are
+    equal where a job has one source."""
     waits = [waited for checkpoint in done if (waited := _source_waits(checkpoint))]
     return {
         "source_start_delay_ms": _median(max(waited) for waited in waits),
@@ -68,7 +69,7 @@ def _source_delays(done: Iterable[Checkpoint]) -> dict[str, float | None]:
 
 
 def _source_waits(checkpoint: Checkpoint) -> list[int]:
-    """Of each source vertex, how long its slowest subtask waited."""
+    """How long the slowest subtask of each source vertex waited."""
     waited: dict[str, int] = {}
     for part in checkpoint.parts or ():
         if part.source:
@@ -77,20 +78,20 @@ def _source_waits(checkpoint: Checkpoint) -> list[int]:
     return list(waited.values())
 
 
-def dominating(done: Iterable[Checkpoint]) -> str | None:
-    """The phase that was the longest of the slowest subtask in most of the checkpoints."""
+def dominating_phase(done: Iterable[Checkpoint]) -> str | None:
+    """The phase that was the slowest subtask's longest in most of the checkpoints."""
     slowest = [checkpoint.slowest for checkpoint in done]
     longest = [part.longest_phase for part in slowest if part is not None]
     return max(PHASES, key=longest.count) if longest else None
 
 
-def slowest_of(done: Iterable[Checkpoint]) -> Checkpoint | None:
+def slowest_checkpoint(done: Iterable[Checkpoint]) -> Checkpoint | None:
     """The completed checkpoint that took longest."""
     return max(done, key=lambda checkpoint: checkpoint.duration_ms or 0, default=None)
 
 
 def slowest_part(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Who was slowest in a checkpoint, and in which phase; empty where it is not recorded."""
+    """The slowest subtask of a checkpoint with its phases; empty where they are not recorded."""
     part = checkpoint.slowest
     if part is None:
         return {}
@@ -98,27 +99,28 @@ def slowest_part(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def durations_text(done: Sequence[Checkpoint]) -> str:
-    """How long they took, who was slowest and in which phase, and which phase dominates."""
-    found, slowest = _durations(done), slowest_of(done)
+    """A text about their durations, the slowest subtask and its phase, and the dominating phase."""
+    found, slowest = _durations(done), slowest_checkpoint(done)
     if slowest is None or found["median_ms"] is None:
         return ""
     message = f"median {found['median_ms']:,.0f} ms, 95th percentile {found['p95_ms']:,.0f} ms"
-    part, phase = slowest.slowest, dominating(done)
+    part, phase = slowest.slowest, dominating_phase(done)
     if part is None or phase is None:
         return message
     own = part.longest_phase
     return (
-        f"{message}; slowest {slowest.where} at {part.where}: {SPOKEN[own]} {part.phases[own]:,} "
-        f"ms; {SPOKEN[phase]} dominates (median {phase_medians(done)[phase]:,.0f} ms)"
+        f"{message}; slowest {slowest.where} at {part.where}: {PHASE_NAMES[own]} "
+        f"{part.phases[own]:,} ms; {PHASE_NAMES[phase]} dominates "
+        f"(median {phase_medians(done)[phase]:,.0f} ms)"
     )
 
 
 def _durations(done: Sequence[Checkpoint]) -> dict[str, float | None]:
-    took = [each.duration_ms for each in done if each.duration_ms is not None]
+    durations = [each.duration_ms for each in done if each.duration_ms is not None]
     return {
-        "median_ms": _median(took),
-        "p95_ms": percentile(took, 0.95) if took else None,
-        "max_ms": max(took, default=None),
+        "median_ms": _median(durations),
+        "p95_ms": percentile(durations, 0.95) if durations else None,
+        "max_ms": max(durations, default=None),
     }
 
 
@@ -140,9 +142,9 @@ def _sizes(done: Sequence[Checkpoint]) -> dict[str, float | None]:
     }
 
 
-def _shared(done: Sequence[Checkpoint]) -> dict[str, float | None]:
-    """Of the folder that several checkpoints share: what its last listing holds, and how many files
-    of earlier listings are gone from it. Where nothing is ever gone, it grows without bound."""
+def _shared_files(done: Sequence[Checkpoint]) -> dict[str, float | None]:
+    """Figures of the folder that several checkpoints share: the files in its last listing, and how
+    many files of earlier listings were deleted. Without deletions it grows without bound."""
     listings = [checkpoint.shared for checkpoint in done if checkpoint.shared is not None]
     if not listings:
         return {"shared_files": None, "shared_files_bytes": None, "shared_files_gone": None}

@@ -1,4 +1,4 @@
-"""What can be wrong with checkpoints, as findings: each names its checkpoint and what it shows."""
+"""The findings about checkpoints: each names its checkpoint and the evidence."""
 
 from __future__ import annotations
 
@@ -9,53 +9,61 @@ from streamquake.harness.verdict.evidence.checkpoint_loop import RestartLoop
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint
 from streamquake.reports.record.outcome import Finding
 
-NAMED = 6
-"""Subtasks named as missing in one finding."""
+MAX_MISSING = 6
+"""The most missing subtasks that one finding names."""
 
 
-def failed(each: Checkpoint) -> Finding:
-    """Which checkpoint failed, how, and who had not acknowledged it by then."""
+def failed(checkpoint: Checkpoint) -> Finding:
+    """A checkpoint failed; with the reason and the subtasks that had not acknowledged it."""
+    subtasks = checkpoint.subtasks or "an unknown number"
     detail: dict[str, Any] = {
-        "acknowledged": f"{each.acknowledged} of {each.subtasks or 'an unknown number'}",
-        "reason": each.reason,
-        "duration_ms": each.duration_ms,
+        "acknowledged": f"{checkpoint.acknowledged} of {subtasks}",
+        "reason": checkpoint.reason,
+        "duration_ms": checkpoint.duration_ms,
     }
-    if each.missing:
-        more = len(each.missing) - NAMED
-        detail["missing"] = [*each.missing[:NAMED], *([f"{more} more"] if more > 0 else [])]
-    what = each.failed_how or "failed"
-    return Finding(what=what, where=each.where, detail=detail | slowest_part(each))
+    if checkpoint.missing:
+        more = len(checkpoint.missing) - MAX_MISSING
+        detail["missing"] = [
+            *checkpoint.missing[:MAX_MISSING],
+            *([f"{more} more"] if more > 0 else []),
+        ]
+    what = checkpoint.failure_kind or "failed"
+    return Finding(what=what, where=checkpoint.where, detail=detail | slowest_part(checkpoint))
 
 
-def wrong_type(each: Checkpoint, *, unaligned: bool) -> Finding | None:
-    """That the reported type, or what its subtasks report, is not the one asked for."""
-    parts = [part.unaligned for part in each.parts or ()]
-    recorded = {each.unaligned, any(parts)} if parts else {each.unaligned}
-    if each.kind is None or each.micro_batch or recorded == {unaligned}:
+def wrong_type(checkpoint: Checkpoint, *, unaligned: bool) -> Finding | None:
+    """The reported type, or that of its subtasks, is not the required one; None where it is."""
+    parts = [part.unaligned for part in checkpoint.parts or ()]
+    recorded = {checkpoint.unaligned, any(parts)} if parts else {checkpoint.unaligned}
+    if checkpoint.kind is None or checkpoint.micro_batch or recorded == {unaligned}:
         return None
-    detail = {"type": each.kind, "unaligned": f"{sum(parts)} of {len(parts)} subtasks"}
-    return Finding(what="aligned" if unaligned else "unaligned", where=each.where, detail=detail)
+    detail = {"type": checkpoint.kind, "unaligned": f"{sum(parts)} of {len(parts)} subtasks"}
+    return Finding(
+        what="aligned" if unaligned else "unaligned", where=checkpoint.where, detail=detail
+    )
 
 
-def wrongly_persisted(each: Checkpoint, *, wanted: bool) -> Finding | None:
-    """That it holds bytes that were in flight, or holds none, against what is asked for."""
-    kept = each.persisted_bytes
-    if kept is None or each.parts_kept_more or (kept > 0) == wanted:
+def wrongly_persisted(checkpoint: Checkpoint, *, wanted: bool) -> Finding | None:
+    """It persisted in-flight bytes, or none, against the requirement; None where it complies."""
+    persisted = checkpoint.persisted_bytes
+    if persisted is None or checkpoint.parts_persisted_more or (persisted > 0) == wanted:
         return None
-    what = "in-flight bytes persisted" if kept else "no in-flight bytes persisted"
-    return Finding(what=what, where=each.where, detail={"bytes": kept, "type": each.kind})
+    what = "in-flight bytes persisted" if persisted else "no in-flight bytes persisted"
+    return Finding(
+        what=what, where=checkpoint.where, detail={"bytes": persisted, "type": checkpoint.kind}
+    )
 
 
 def too_slow(slowest: Checkpoint, median_ms: float) -> Finding:
-    """That checkpoints take too long; shown by the slowest one."""
+    """Checkpoints take too long; the slowest one is the example."""
     detail = {"median_ms": median_ms, "duration_ms": slowest.duration_ms}
     return Finding(what="too slow", where=slowest.where, detail=detail | slowest_part(slowest))
 
 
-def switched_late(each: Checkpoint, timeout_ms: int, within_ms: float) -> Finding | None:
-    """That its last barrier came long after the time-out at which it should have become
-    unaligned, whether it did so in the end or not."""
-    last = each.last_barrier
+def switched_late(checkpoint: Checkpoint, timeout_ms: int, within_ms: float) -> Finding | None:
+    """Its last barrier arrived long after the time-out at which it should have become unaligned,
+    whether it became unaligned or not; None where it arrived in time."""
+    last = checkpoint.last_barrier
     if last is None or last.barriers_ms <= timeout_ms + within_ms:
         return None
     detail = {
@@ -64,22 +72,22 @@ def switched_late(each: Checkpoint, timeout_ms: int, within_ms: float) -> Findin
         "subtask": last.where,
         **last.phases,
     }
-    what = "switched late" if each.unaligned else "not switched"
-    return Finding(what=what, where=each.where, detail=detail)
+    what = "switched late" if checkpoint.unaligned else "not switched"
+    return Finding(what=what, where=checkpoint.where, detail=detail)
 
 
-def too_many_files(each: Checkpoint, at_most: int) -> Finding | None:
-    """That its folder holds more files than allowed."""
-    files = each.files or {}
+def too_many_files(checkpoint: Checkpoint, at_most: int) -> Finding | None:
+    """Its folder holds more files than allowed; None where it does not."""
+    files = checkpoint.files or {}
     if len(files) <= at_most:
         return None
     detail = {"files": len(files), "bytes": sum(files.values())}
-    return Finding(what="too many files", where=each.where, detail=detail)
+    return Finding(what="too many files", where=checkpoint.where, detail=detail)
 
 
-def looped(loop: RestartLoop) -> Finding:
-    """That a job was set back to one checkpoint again and again."""
-    # A query says -1 before its first batch was committed.
+def restart_loop(loop: RestartLoop) -> Finding:
+    """A job was set back to the same checkpoint again and again."""
+    # A query reports -1 before its first batch was committed.
     known = loop.checkpoint is not None and loop.checkpoint >= 0
     back_to = f"checkpoint {loop.checkpoint}" if known else "its beginning"
     detail = {

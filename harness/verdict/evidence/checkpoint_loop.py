@@ -1,8 +1,8 @@
 """The loop of a job that tolerates too few failed checkpoints: fail, restart, fall back, fail.
 
 Every restart sets the job back to the same checkpoint and gives it more to catch up with, so the
-next checkpoint fails as well: the job is called running most of the time, and never gets on. So
-does a query that ends over a batch, and over the same batch again in each further driver.
+next checkpoint fails as well: the job's state is "running" most of the time, and it makes no
+progress. A query whose drivers all end over the same batch is such a loop too.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from streamquake.reports.record.job_events import JobFailing, JobRestarting, Job
 EXCEEDED = "Exceeded checkpoint tolerable failure threshold"
 """Flink's `CheckpointFailureManager.EXCEEDED_CHECKPOINT_TOLERABLE_FAILURE_MESSAGE`."""
 RESTARTS = 3
-"""So many restarts from one checkpoint are a loop: the second may still be bad luck."""
+"""So many restarts from one checkpoint are a loop: two may be chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RestartLoop:
-    """Restarts of a job from one and the same checkpoint; seconds on the run's clock."""
+    """Restarts of a job from the same checkpoint; seconds on the run's clock."""
 
     job: Any
     checkpoint: int | None
-    """What it was set back to each time; None for its very beginning."""
+    """The checkpoint that it was set back to each time; None for its beginning."""
     failed_s: tuple[float, ...]
     cause: str
     over_batch: bool
     """Whether it is a query that ends over the same batch each time."""
 
 
-def loops_of(history: History) -> tuple[RestartLoop, ...]:
-    """The loops of a run: at least `RESTARTS` restarts over failed checkpoints set the job back
-    to the same one."""
+def restart_loops_of(history: History) -> tuple[RestartLoop, ...]:
+    """The loops of a run: at least `RESTARTS` restarts because of failed checkpoints set the job
+    back to the same checkpoint."""
     restarts: dict[tuple[Any, int | None], list[tuple[float, JobFailing]]] = defaultdict(list)
     for failed, at_s, restored in _restarts(history):
         restarts[failed.job, restored].append((at_s, failed))
@@ -60,14 +60,14 @@ def tolerable_restarts(history: History) -> int:
 
 
 def _over_checkpoints(failed: JobFailing) -> bool:
-    """Whether a job failed because its checkpoints did: too many of them, or the one batch over
-    which a query ends."""
+    """Whether a job failed because of its checkpoints: too many failed, or a query ended over a
+    batch."""
     return EXCEEDED in (failed.cause or "") or bool(failed.own)
 
 
 def _restarts(history: History) -> Iterator[tuple[JobFailing, float, int | None]]:
-    """(failure, its moment in seconds, the checkpoint restored after it); a failure that was not
-    followed by a restart is none."""
+    """(failure, its moment in seconds, the checkpoint restored after it), of each failure that a
+    restart followed."""
     clock = EngineClock(history)
     recorded = history.of(JobFailing, JobRestored, JobRestarting)
     for job in dict.fromkeys(event.job for event in recorded):

@@ -1,7 +1,7 @@
-"""Checkpoints as a history records them: one value for each, from its trigger to its end.
+"""Checkpoints as a history records them: one value per checkpoint, from its trigger to its end.
 
-Savepoints are recorded by the same events; `Checkpoint.savepoint` says which they are. What an
-older history does not hold is None or empty, never zero.
+The same events record savepoints; `Checkpoint.savepoint` distinguishes them. A value that an older
+history does not hold is None or empty, never zero.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobRestored, JobSubmitted
 
 PHASES = ("start_delay_ms", "alignment_ms", "sync_ms", "async_ms")
-"""The parts of a subtask's checkpoint, in their order: until its first barrier came, until its last
-one came, while it held back records, while it wrote beside its work."""
-COUNTED: Mapping[str, str] = {
+"""The phases of a subtask's checkpoint, in their order: until its first barrier arrived, until its
+last one arrived, while it stopped processing records, while it wrote in the background."""
+FAILURE_KINDS: Mapping[str, str] = {
     "Checkpoint expired before completing": "expired",
     "Checkpoint was declined.": "declined",
     "Asynchronous task checkpoint failed": "asynchronous part failed",
     "IO-problem detected": "input or output failed",
     "Failure to finalize checkpoint": "not finalized",
 }
-"""Reason as in Flink's `CheckpointFailureReason` -> a word for it: the failures that are the
-checkpoint's own and count as such (`CheckpointFailureManager.checkFailureCounter`). All others come
-from tasks that were not running yet or any more."""
+"""Reason as in Flink's `CheckpointFailureReason` -> its kind here. These failures count as caused
+by the checkpoint (`CheckpointFailureManager.checkFailureCounter`); all others are of tasks that did
+not run."""
 E = TypeVar("E", bound=CheckpointEvent)
 Key = tuple[str | None, int, int]
-"""Job, number, and how often a micro-batch of that number had been begun."""
+"""Job, number, and how many micro-batches of that number have started."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class SubtaskCheckpoint:
     """One subtask's part of a checkpoint that it acknowledged; milliseconds and bytes."""
 
     vertex: str
-    """The vertex's name; its id where the job's graph was not seen."""
+    """The vertex's name; its id where the job's graph was not recorded."""
     subtask: int
     took_ms: int
     """From the trigger to the acknowledgement."""
@@ -66,13 +66,13 @@ class SubtaskCheckpoint:
 
     @property
     def barriers_ms(self) -> int:
-        """From the trigger until its last barrier had come."""
+        """From the trigger until its last barrier arrived."""
         return self.phases["start_delay_ms"] + self.phases["alignment_ms"]
 
     @property
     def longest_phase(self) -> str:
-        """The phase that took longest. In an unaligned checkpoint the asynchronous part lasts
-        until the last barrier came, so the alignment is taken out of it."""
+        """The phase that took longest. In an unaligned checkpoint the asynchronous part lasts until
+        the last barrier arrived, so the alignment is subtracted from it."""
         own = dict(self.phases)
         if self.unaligned:
             own["async_ms"] = max(0, own["async_ms"] - own["alignment_ms"])
@@ -88,8 +88,8 @@ class Checkpoint:
     triggered_s: float
     ended_s: float | None = None
     acknowledged_s: float | None = None
-    """When all of it was acknowledged, by the engine's own stamps; None where it has none, where a
-    fault moved the clocks, or while it is in progress."""
+    """When the last subtask acknowledged it, by the engine's own stamps; None without stamps, where
+    a fault moved the clocks, or while it is in progress."""
     completed: bool = False
     kind: str | None = None
     """The type Flink reports at its end, such as `UNALIGNED_CHECKPOINT`."""
@@ -103,20 +103,20 @@ class Checkpoint:
     acknowledged: int = 0
     subtasks: int | None = None
     unacknowledged: int = 0
-    """How many subtasks were to acknowledge it and are not recorded to have; 0 where neither the
-    parts nor the progress are recorded."""
+    """How many subtasks have no recorded acknowledgement; 0 where neither the parts nor the
+    progress are recorded."""
     missing: tuple[str, ...] = ()
-    """The subtasks that had not acknowledged it at its end, as far as they are known."""
+    """The subtasks, as far as known, that had not acknowledged it at its end."""
     files: Mapping[str, int] | None = None
     """The files in its folder -> their bytes, as listed soon after it completed."""
     shared: Mapping[str, int] | None = None
-    """Those in the job's folder for what several checkpoints refer to, listed with its own."""
+    """The files in the folder that several checkpoints of the job share, listed with its own."""
     path: str = ""
-    """Where it lies, once it is completed."""
+    """The folder in which it is stored, once it is completed."""
     batch: Batch | None = None
-    """The committed batch that it is; None for every other checkpoint."""
+    """Its committed micro-batch; None for every other checkpoint."""
     ended_query: bool | None = None
-    """Whether it is a batch that its query ended over; None where that is not recorded."""
+    """Whether its query ended over this micro-batch; None where that is not recorded."""
     contradicted: bool = False
     """Whether it is recorded both to have completed and to have failed."""
 
@@ -126,7 +126,7 @@ class Checkpoint:
 
     @property
     def micro_batch(self) -> bool:
-        """Whether it is a batch of records, read, written and committed as one."""
+        """Whether it is a micro-batch: records that are read, written and committed together."""
         return self.kind == MICRO_BATCH
 
     @property
@@ -139,27 +139,27 @@ class Checkpoint:
         return self.kind == "UNALIGNED_CHECKPOINT"
 
     @property
-    def parts_kept_more(self) -> bool:
-        """Whether its parts hold bytes in flight, and it is recorded to hold none."""
+    def parts_persisted_more(self) -> bool:
+        """Whether its parts report in-flight bytes, and the checkpoint as a whole reports none."""
         return self.persisted_bytes == 0 and any(p.persisted_bytes > 0 for p in self.parts or ())
 
     @property
     def last_barrier(self) -> SubtaskCheckpoint | None:
-        """The part that its last barrier reached last, or None where no part is known."""
+        """The subtask whose last barrier arrived last, or None where no subtask is known."""
         return max(self.parts or (), key=lambda part: part.barriers_ms, default=None)
 
     @property
-    def failed_how(self) -> str | None:
-        """The word for a failure of its own; None for every other end."""
+    def failure_kind(self) -> str | None:
+        """The kind of a failure that the checkpoint itself caused; None for every other end."""
         if self.ended_s is None or self.completed:
             return None
         if self.micro_batch:
             return "query ended" if self.ended_query else None
-        return next((word for text, word in COUNTED.items() if text in self.reason), None)
+        return next((word for text, word in FAILURE_KINDS.items() if text in self.reason), None)
 
     @property
-    def failed_somehow(self) -> bool:
-        """Whether it failed, and the record does not say of what."""
+    def failed_without_reason(self) -> bool:
+        """Whether it failed for a reason that the record does not have."""
         if self.ended_s is None or self.completed:
             return False
         if self.micro_batch:
@@ -168,13 +168,13 @@ class Checkpoint:
 
     @property
     def slowest(self) -> SubtaskCheckpoint | None:
-        """The part that took longest, or None where no part is known."""
+        """The subtask that took longest, or None where no subtask is known."""
         return max(self.parts or (), key=lambda part: part.took_ms, default=None)
 
 
 def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
     """Every checkpoint and savepoint of a run, in order of their triggers."""
-    keyed = _keyed(history)
+    keyed = _events_by_key(history)
     started = _last(keyed, CheckpointTriggered)
     acknowledged = _last(keyed, CheckpointAcknowledged)
     completed, failed = _last(keyed, CheckpointCompleted), _last(keyed, CheckpointFailed)
@@ -205,9 +205,9 @@ def batches_of(history: History) -> tuple[Batch, ...]:
     return tuple(batch for batch in found if batch is not None)
 
 
-def _keyed(history: History) -> list[tuple[Key, CheckpointEvent]]:
-    """The events about checkpoints. A batch that was begun again has the number it had before, and
-    is another one nevertheless."""
+def _events_by_key(history: History) -> list[tuple[Key, CheckpointEvent]]:
+    """The events of checkpoints by key. A micro-batch that was started again keeps its number but
+    is another checkpoint."""
     found: list[tuple[Key, CheckpointEvent]] = []
     started = Counter[tuple[str | None, int]]()
     for event in history.of(
@@ -224,7 +224,7 @@ def _keyed(history: History) -> list[tuple[Key, CheckpointEvent]]:
 
 
 def _last(keyed: Iterable[tuple[Key, CheckpointEvent]], kind: type[E]) -> dict[Key, E]:
-    """Key -> the last of its events of a class."""
+    """Key -> its last event of a class."""
     return {key: event for key, event in keyed if isinstance(event, kind)}
 
 
@@ -241,24 +241,24 @@ def _checkpoint(
 ) -> Checkpoint:
     first = started or ended
     assert first is not None, "a checkpoint is known by its trigger or its end"
-    about = ended or first
+    latest = ended or first
     completed = ended if isinstance(ended, CheckpointCompleted) else None
     failed = ended if isinstance(ended, CheckpointFailed) else None
     duration_ms = ended.duration_ms if ended else None
     if duration_ms is not None and duration_ms < 0:
-        duration_ms = None  # no time is negative, so it was not measured
+        duration_ms = None  # a negative duration means that it was not measured
     back_s = 0.0 if started else (duration_ms or 0) / 1000
     parts = _parts(ended, graph)
     done = max(len(parts or ()), (acknowledged.acknowledged or 0) if acknowledged else 0)
     expected = acknowledged.subtasks if acknowledged else None
     return Checkpoint(
-        job=about.job,
-        number=about.checkpoint,
+        job=latest.job,
+        number=latest.checkpoint,
         triggered_s=first.at_s - back_s,
         ended_s=ended.at_s if ended else None,
         acknowledged_s=_acknowledged_s(ended, clock),
         completed=completed is not None,
-        kind=about.type,
+        kind=latest.type,
         reason=(failed.reason or "").strip() if failed else "",
         duration_ms=duration_ms,
         state_bytes=completed.state_bytes if completed else None,
@@ -279,7 +279,7 @@ def _checkpoint(
 
 
 def _acknowledged_s(ended: CheckpointEnd | None, clock: EngineClock | None) -> float | None:
-    """A checkpoint's own duration is that until its last acknowledgement."""
+    """The moment of the last acknowledgement: a checkpoint's own duration ends with it."""
     if ended is None or clock is None:
         return None
     if ended.duration_ms is None or not ended.trigger_ms:
@@ -299,14 +299,14 @@ def _parts(
     if ended is None or ended.subtasks is None:
         return None
     names = {vertex["id"]: vertex["name"] for vertex in _vertices(graph)}
-    # Without the edges nothing is known of who is fed, and no vertex is called a source.
+    # Without edges the receiving vertices are unknown, and no vertex counts as a source.
     fed = {edge["to"] for edge in graph.edges} if graph and graph.edges is not None else names
     return tuple(
         SubtaskCheckpoint(
             vertex=names.get(recorded["vertex"], recorded["vertex"]),
             subtask=recorded["subtask"],
             took_ms=recorded["duration_ms"],
-            # Flink writes -1 for what a subtask did not measure.
+            # Flink writes -1 for a phase that a subtask did not measure.
             phases={phase: max(0, recorded[phase]) for phase in PHASES},
             persisted_bytes=recorded["persisted_bytes"],
             unaligned=recorded["unaligned"],
@@ -321,8 +321,8 @@ def _unacknowledged(
     acknowledged: CheckpointAcknowledged | None,
     graph: JobSubmitted | None,
 ) -> int:
-    """How many of those that were to acknowledge are not recorded to have. Without progress it is
-    known only of none at all: tasks that have finished need not."""
+    """How many expected acknowledgements are not recorded. Without recorded progress only the case
+    of no acknowledgement at all is certain: finished tasks need not acknowledge."""
     if acknowledged is not None:
         done = max(len(parts or ()), acknowledged.acknowledged or 0)
         expected = done if acknowledged.subtasks is None else acknowledged.subtasks
@@ -333,12 +333,13 @@ def _unacknowledged(
 def _missing(
     parts: tuple[SubtaskCheckpoint, ...] | None, expected: int | None, graph: JobSubmitted | None
 ) -> tuple[str, ...]:
-    """Who did not acknowledge; nothing where the graph is not that of this checkpoint."""
-    everyone = _subtasks(graph)
-    if parts is None or (expected is not None and expected != len(everyone)):
+    """The subtasks that did not acknowledge; empty where the graph is not that of this
+    checkpoint."""
+    all_subtasks = _subtasks(graph)
+    if parts is None or (expected is not None and expected != len(all_subtasks)):
         return ()
-    there = {part.where for part in parts}
-    return tuple(subtask for subtask in everyone if subtask not in there)
+    present = {part.where for part in parts}
+    return tuple(subtask for subtask in all_subtasks if subtask not in present)
 
 
 def _subtasks(graph: JobSubmitted | None) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Commits of the sink: which growth of an output belongs to which checkpoint.
+"""Commits of the sink: the checkpoint that each growth of an output belongs to.
 
-A sink that is exactly-once commits what it wrote when the checkpoint completed; a reader of
-committed records sees the output grow then, and not before.
+An exactly-once sink commits its records when the checkpoint completes; only then does the output
+grow for a reader of committed records.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.run_events import OutputSeen
 
 
-class CommitWatch:
+class CommitRecorder:
     """Records `sink committed` at the first growth of each output after a completed checkpoint."""
 
-    def __init__(self, show_message: Callable[..., None]) -> None:
-        self._record = show_message
+    def __init__(self, record: Callable[..., None]) -> None:
+        self._record = record
         self._checkpoint: int | None = None
         self._reported: set[str] = set()
 
-    def see(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         if isinstance(event, CheckpointCompleted):
             self._checkpoint = event.checkpoint
             self._reported = set()

@@ -1,7 +1,7 @@
-"""Whose traffic or work a fault disturbed: the system's, or that of the harness's probe alone.
+"""Whether a fault disturbed the system's traffic or work, or only the harness's probe.
 
-A cut, a limit or a reset is shown by attempts of the harness's own. On a link or a node that the
-system left idle they are all that suffered, and what holds then proves nothing.
+The harness's own probe verifies a partition, a limit or a reset. On an idle link or node only the
+probe was affected, and a held check proves nothing.
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from streamquake.reports.record.fault_events import (
 )
 from streamquake.reports.record.history import History
 
-SHOWING = (FaultInEffect, FaultStillInEffect, FaultEndedEarly)
+EVIDENCE_EVENTS = (FaultInEffect, FaultStillInEffect, FaultEndedEarly)
 
 
-def probe_alone(history: History, step: int) -> tuple[str, ...]:
-    """The targets of a step's newest try on which, by every look, only the probe suffered."""
-    message: dict[str, set[str]] = {}
+def targets_of_probe_alone(history: History, step: int) -> tuple[str, ...]:
+    """The targets of a step's newest attempt on which, by every sample, only the probe was
+    affected."""
+    disturbed_by: dict[str, set[str]] = {}
     for event in history.of(FaultEvent):
         if event.step != step:
             continue
         if isinstance(event, FaultCalled):
-            message = {}
-        shown = event.evidence if isinstance(event, SHOWING) else None
-        for target, seen in (shown or {}).items():
-            if isinstance(seen, dict) and DISTURBED in seen:
-                message.setdefault(target, set()).add(seen[DISTURBED])
+            disturbed_by = {}
+        evidence = event.evidence if isinstance(event, EVIDENCE_EVENTS) else None
+        for target, sample in (evidence or {}).items():
+            if isinstance(sample, dict) and DISTURBED in sample:
+                disturbed_by.setdefault(target, set()).add(sample[DISTURBED])
     return tuple(
-        target for target, whose in message.items() if PROBE_ALONE in whose and SYSTEM not in whose
+        target
+        for target, disturbed in disturbed_by.items()
+        if PROBE_ALONE in disturbed and SYSTEM not in disturbed
     )

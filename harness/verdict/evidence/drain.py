@@ -1,8 +1,8 @@
 """Whether a run was drained: everything sent was read, and everything read was committed.
 
-The run records it when its waits are met. The record is held against the checkpoints: one that
-persisted in-flight data holds records that no sink has seen, so after the drain the newest
-checkpoint must have persisted none, but for the headers of empty channels
+The run records the drain when its waits are met. The checkpoints must agree: one that persisted
+in-flight data holds records that no sink has received. So after the drain the newest checkpoint
+must have persisted nothing except the headers of empty channels
 (https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure/).
 """
 
