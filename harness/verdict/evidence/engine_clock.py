@@ -1,9 +1,9 @@
 """The engine's own time stamps on the run's clock, from the history alone.
 
-Events are seen by asking again and again, so an event may be seen after one that it caused. Their
-stamps are exact, but in milliseconds since 1970, which the history does not relate to the run's
-clock. The event that was seen soonest after its stamp gives the difference, late by a few
-milliseconds at most.
+The harness polls the engine, so it may observe an event after another event that the first one
+caused. The engine's stamps are exact, but in milliseconds since 1970, which the history does not
+relate to the run's clock. The event with the shortest delay between stamp and observation gives the
+difference, with an error of a few milliseconds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streamquake.reports.record.fault_events import FaultCalled
 from streamquake.reports.record.history import History
 
 CLOCK_FAULT = "clock_skew"
-"""Moves the engine's stamps, so that they say nothing of the run's clock."""
+"""The fault that moves the engine's stamps: they no longer relate to the run's clock."""
 
 
 def clock_moved(history: History) -> bool:
@@ -26,8 +26,8 @@ def clock_moved(history: History) -> bool:
 
 
 class EngineClock:
-    """Gives when the engine did something, on the run's clock: by its stamps, but when it was seen
-    where a fault moved the clocks."""
+    """Converts the engine's stamps to the run's clock; where a fault moved the clocks, it gives the
+    moment of the observation instead."""
 
     def __init__(self, history: History) -> None:
         self._offset_ns: int | None = None
@@ -37,17 +37,19 @@ class EngineClock:
         self._offset_ns = min((lag for lag in behind if lag is not None), default=None)
 
     def moment_ns(self, event: Event) -> int:
-        """When it happened; when it was seen where it has no stamp. Never later than seen."""
+        """When the event happened; when it was observed where it has no stamp. Never later than
+        that."""
         return self.stamped_ns(event, stamp_ms(event))
 
     def moments_in(self, event: Event) -> Iterator[tuple[Action, int]]:
-        """Everything an event reports: (what happened, when)."""
+        """Everything an event reports: (action, moment)."""
         yield event.action, self.moment_ns(event)
         for action, later_ms in later_stamps(event):
             yield action, self.stamped_ns(event, later_ms)
 
     def stamped_ns(self, event: Event, recorded_ms: float | None) -> int:
-        """The moment of a stamp that an event holds; when it was seen where that is None."""
+        """The moment of a stamp that an event holds; the event's observation where the stamp is
+        None."""
         behind_ns = _behind_ns(event, recorded_ms)
         if behind_ns is None or self._offset_ns is None:
             return event.at_ns
@@ -55,7 +57,8 @@ class EngineClock:
 
 
 def _behind_ns(event: Event, recorded_ms: float | None) -> int | None:
-    """The run's clock at the sight, less the stamp; only its differences mean anything."""
+    """The run's clock at the observation, minus the stamp; only differences between events are
+    meaningful."""
     if recorded_ms is None or recorded_ms <= 0:
         return None
     return event.at_ns - int(recorded_ms) * 1_000_000

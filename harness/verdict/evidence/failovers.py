@@ -1,7 +1,7 @@
 """The faults of a run, each with the part of the history that shows its failover.
 
-Each fault is judged by itself, from its call until the next one's. Where its failover was not over
-by then the restarts of the two cannot be distinguished: both are judged together.
+Each fault is judged separately, from its call until the next one's. If its failover was not over by
+then, the restarts of the two cannot be distinguished: both are judged together.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from streamquake.reports.record.job_events import (
 from streamquake.reports.record.metrics import Samples
 
 FAILURES = (JobFailing, JobRestarting)
-"""What an engine reports of a failure that it noticed."""
+"""The events with which an engine reports a failure."""
 
 
 def failures_of(history: History) -> list[JobEvent]:
-    """The failures that an engine reports; also by the end of a job that was not asked for, which
-    is all there is of one that the engine no longer knows."""
+    """The failures that an engine reports, including the failed end of a job: of a job that the
+    engine no longer knows that is the only event."""
     return [event for event in history.of(*FAILURES, JobEnded) if is_failure(event)]
 
 
@@ -65,119 +65,122 @@ class Failover:
     """Faults that are judged together."""
 
     faults: tuple[FaultInEffect, ...]
-    """Their `fault in effect`, in the order of the calls."""
+    """Their `fault in effect` events, in the order of the calls."""
     earlier: tuple[FaultInEffect, ...]
     """The faults called before these."""
     history: History
-    """Until the next fault was called, or to the end; without what was seen of tasks that the job
-    had no more when it began: of a job before it, and of before it was rescaled."""
+    """The history until the next fault was called, or to the end; without the events of tasks that
+    no longer existed when the failover began: those of a replaced job, or from before a rescale."""
     end_ns: int | None
     """When the next fault was called; None where there is none."""
     rescaled: bool
-    """Whether the job may have other numbers of subtasks than its graph, as it was rescaled."""
+    """Whether the job was rescaled, so that its numbers of subtasks may differ from its graph."""
 
     @property
     def start_ns(self) -> int:
         return self.faults[0].start_ns
 
     @property
-    def last_ns(self) -> int:
+    def last_called_ns(self) -> int:
         """When the last of its faults was called."""
         return self.faults[-1].start_ns
 
     @property
-    def named(self) -> str:
+    def fault_names(self) -> str:
         return ", ".join(fault_name(fault) for fault in self.faults)
 
     @property
-    def ending(self) -> tuple[FaultInEffect, ...]:
-        """Those of its faults that leave no task of their nodes as it was."""
+    def task_ending_faults(self) -> tuple[FaultInEffect, ...]:
+        """Those of its faults that must end every task of their nodes."""
         return tuple(fault for fault in self.faults if must_end_tasks(fault))
 
     @property
     def submitted(self) -> JobSubmitted | None:
-        """The newest `job submitted` when it began, else the first."""
+        """The newest `job submitted` before it began, else the first."""
         graphs = self.history.of(JobSubmitted)
         before = [graph for graph in graphs if graph.at_ns <= self.start_ns]
         return next(iter(before[-1:] or graphs), None)
 
     @property
-    def as_ordered(self) -> bool:
-        """Whether the job was only started again as ordered: nothing failed."""
+    def only_ordered(self) -> bool:
+        """Whether every restart was ordered: nothing failed."""
         failed = self.history.first(JobFailing, after_ns=self.start_ns)
         return failed is None and all(orders_restart(fault) for fault in self.faults)
 
     @property
-    def reordered(self) -> bool:
-        """Whether the job was ordered within it to start again, with whichever subtasks."""
-        steps = {fault.step for fault in self.acting if changes_width(fault)}
+    def restart_ordered(self) -> bool:
+        """Whether a restart of the job was ordered within it, with any subtasks."""
+        steps = {fault.step for fault in self.active_faults if changes_width(fault)}
         healed = {event.step for event in self.history.of(HealCalled)}
         return bool(steps & healed) or any(orders_restart(fault) for fault in self.faults)
 
     def samples(self, running: Mapping[str, Samples]) -> Mapping[str, Samples]:
-        """Of the running times those until its end."""
+        """The samples of the running times until its end."""
         if self.end_ns is None:
             return running
         return {place: _until_then(each, self.end_ns) for place, each in running.items()}
 
     def restarts_of_subtasks(self, running: Mapping[str, Samples]) -> dict[Subtask, SubtaskHistory]:
-        """What became of each subtask; `running` as in `restarts_of_subtasks`."""
+        """The history of each subtask; `running` as in `restarts_of_subtasks`."""
         return restarts_of_subtasks(self.history, self.start_ns, running, self.end_ns)
 
-    def victims(self) -> set[Subtask]:
-        """The subtasks that its faults hit."""
-        return _affected(self.ending or self.faults, self.history)
+    def affected_subtasks(self) -> set[Subtask]:
+        """The subtasks that its faults affected."""
+        return _affected_by(self.task_ending_faults or self.faults, self.history)
 
     @property
-    def acting(self) -> tuple[FaultInEffect, ...]:
+    def active_faults(self) -> tuple[FaultInEffect, ...]:
         """The earlier faults that were not over when it began."""
         return tuple(f for f in self.earlier if not _over_by(f, self.history, self.start_ns))
 
-    def endangered(self) -> set[Subtask]:
+    def endangered_subtasks(self) -> set[Subtask]:
         """The subtasks that ran, when it began, on nodes of earlier faults that were not over."""
         return {
             place
-            for fault in self.acting
+            for fault in self.active_faults
             if must_end_tasks(fault)
             for place in tasks_within_reach(fault, self.history, self.start_ns)
         }
 
-    def unsure(self, places: Set[Subtask]) -> tuple[FaultInEffect, ...]:
-        """The faults beside others of which it is not known which tasks they end, so that they
-        may have ended all of these: of its own, and of the earlier ones that were not over."""
+    def ambiguous_faults(self, places: Set[Subtask]) -> tuple[FaultInEffect, ...]:
+        """The faults that may have ended all of these subtasks, since it is not known which tasks
+        they end: of its own faults if there are several, and of the earlier ones that were not
+        over."""
         own = self.faults if len(self.faults) > 1 else ()
         return tuple(
             fault
-            for fault in (*self.acting, *own)
+            for fault in (*self.active_faults, *own)
             if places
             and not (must_end_tasks(fault) and affected_subtasks_of(fault, self.history))
             and not places & self._ended_by(fault.start_ns)
         )
 
     def _ended_by(self, at_ns: int) -> set[Subtask]:
-        """The subtasks that were seen to end, or in another attempt, until a moment."""
+        """The subtasks that ended, or had another attempt, by a moment."""
         found = restarts_of_subtasks(_until(self.history, at_ns), self.start_ns)
         return {place for place, task in found.items() if task.restarted}
 
 
 def fault_name(injected: FaultInEffect) -> str:
-    """What a `fault in effect` is called, and its place in the experiment."""
+    """The name of the fault of a `fault in effect`, and its index in the experiment."""
     return f"{injected.fault or 'fault'} (faults[{injected.step}])"
 
 
 def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Failover]:
-    """Of all faults that took effect; `over` says whether what is in a failover's history is all
-    of it, so that the next fault begins another."""
+    """The failovers of all faults that took effect. `over` decides whether a failover is complete
+    in its history, so that the next fault begins another."""
     injected = sorted(history.of(FaultInEffect), key=lambda fault: fault.start_ns)
     first = 0
     for number in range(1, len(injected) + 1):
         end_ns = injected[number].start_ns if number < len(injected) else None
         part = history if end_ns is None else _until(history, end_ns)
-        now, rescaled = _of_its_tasks(part, injected[:first], injected[first].start_ns)
+        without_obsolete, rescaled = _without_obsolete_tasks(
+            part, injected[:first], injected[first].start_ns
+        )
         found = Failover(
             faults=tuple(injected[first:number]),
             earlier=tuple(injected[:first]),
-            history=now,
+            history=without_obsolete,
             end_ns=end_ns,
             rescaled=rescaled,
         )
@@ -186,11 +189,11 @@ def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Fa
             first = number
 
 
-def _of_its_tasks(
+def _without_obsolete_tasks(
     history: History, earlier: Iterable[FaultInEffect], at_ns: int
 ) -> tuple[History, bool]:
-    """The history without what was seen of tasks that the job had no more at a moment, of another
-    job or of before it was rescaled; and whether it was rescaled by then."""
+    """The history without the events of tasks that no longer existed at a moment (of a replaced
+    job, or from before a rescale), and whether the job was rescaled by then."""
     graphs = [graph for graph in history.of(JobSubmitted) if graph.at_ns <= at_ns]
     replaced = {g.job for g in graphs} - {g.job for g in graphs[-1:]}
     changed = [event for event in history.of(TaskChanged) if event.at_ns <= at_ns]
@@ -214,7 +217,7 @@ def _of_its_tasks(
 def _width_orders(
     history: History, earlier: Iterable[FaultInEffect], until_ns: int
 ) -> Iterator[int]:
-    """When the job was ordered to have other numbers of subtasks, or those of before again."""
+    """When the job was ordered to rescale, or to scale back."""
     changing = [fault for fault in earlier if changes_width(fault)]
     steps = {fault.step for fault in changing}
     yield from (fault.start_ns for fault in changing)
@@ -223,21 +226,22 @@ def _width_orders(
             yield event.at_ns
 
 
-def tasks_are_over(failover: Failover, running: Mapping[str, Samples]) -> bool:
-    """Whether all that was hit restarted and the job ran whole again, or nothing was to restart."""
+def is_over_by_tasks(failover: Failover, running: Mapping[str, Samples]) -> bool:
+    """Whether all affected subtasks restarted and all tasks ran again, or nothing had to
+    restart."""
     restarted = {
         place for place, task in failover.restarts_of_subtasks(running).items() if task.restarted
     }
     failed = failover.history.first(*FAILURES, after_ns=failover.start_ns)
     if not restarted and failed is None:
         ordered = any(orders_restart(fault) for fault in failover.faults)
-        return hit_nothing(failover) and not ordered
-    affected = _affected(failover.ending, failover.history)
-    return affected <= restarted and ran_whole_again(failover.history, failover.start_ns)
+        return affects_no_task(failover) and not ordered
+    affected = _affected_by(failover.task_ending_faults, failover.history)
+    return affected <= restarted and all_tasks_ran_again(failover.history, failover.start_ns)
 
 
-def batches_are_over(failover: Failover) -> bool:
-    """Whether a micro-batch that was begun when all of its faults were in effect was completed."""
+def is_over_by_batches(failover: Failover) -> bool:
+    """Whether a micro-batch completed that began after all of its faults were in effect."""
     since_ns = max(fault.at_ns for fault in failover.faults)
 
     def later(kind: type[CheckpointEvent]) -> set[int]:
@@ -247,22 +251,24 @@ def batches_are_over(failover: Failover) -> bool:
     return bool(later(CheckpointTriggered) & later(CheckpointCompleted))
 
 
-def hit_nothing(failover: Failover) -> bool:
-    """Whether none of its faults ends tasks, or none ran where they were injected."""
-    return not any(tasks_on_its_nodes(fault, failover.history) for fault in failover.ending)
+def affects_no_task(failover: Failover) -> bool:
+    """Whether none of its faults ends tasks, or no task ran where they were injected."""
+    return not any(
+        tasks_on_its_nodes(fault, failover.history) for fault in failover.task_ending_faults
+    )
 
 
-def ran_whole_again(history: History, effect_ns: int) -> bool:
-    """Whether every task was seen to run after the last failure, and after a first restart."""
+def all_tasks_ran_again(history: History, effect_ns: int) -> bool:
+    """Whether every task ran after the last failure, and after a first restart."""
     failures = [event.at_ns for event in failures_of(in_engine_order(history))]
     changed = history.first(TaskChanged, after_ns=effect_ns + 1)
     since_ns = max([effect_ns, *failures, *([changed.at_ns] if changed else [])])
     return history.first(JobRunning, after_ns=since_ns) is not None
 
 
-def unnoticed(failover: Failover) -> FaultInEffect | None:
-    """The first fault of several that was over, and had made nothing fail, when the next was
-    called: either may have caused what restarted later."""
+def unnoticed_fault(failover: Failover) -> FaultInEffect | None:
+    """The first of several faults that was over without a failure when the next one was called:
+    either may have caused a later restart."""
     may_end = [fault for fault in failover.faults if _may_end_tasks(fault, failover.history)]
     for fault, following in itertools.pairwise(may_end):
         start_ns, end_ns = fault.start_ns, following.start_ns
@@ -276,12 +282,12 @@ def unnoticed(failover: Failover) -> FaultInEffect | None:
 
 
 def _may_end_tasks(fault: FaultInEffect, history: History) -> bool:
-    """Whether it must, orders it, or touches a node on which a task ran."""
+    """Whether the fault must end tasks, orders a restart, or has a node on which a task ran."""
     recorded = must_end_tasks(fault) or orders_restart(fault)
     return recorded or bool(tasks_within_reach(fault, history, fault.start_ns))
 
 
-def _affected(faults: Iterable[FaultInEffect], history: History) -> set[Subtask]:
+def _affected_by(faults: Iterable[FaultInEffect], history: History) -> set[Subtask]:
     return {place for fault in faults for place in affected_subtasks_of(fault, history)}
 
 
@@ -290,12 +296,12 @@ def _until(history: History, end_ns: int) -> History:
 
 
 def _until_then(samples: Samples, end_ns: int) -> Samples:
-    kept = samples.at_s <= end_ns / 1e9
-    return Samples(at_s=samples.at_s[kept], value=samples.value[kept])
+    selected = samples.at_s <= end_ns / 1e9
+    return Samples(at_s=samples.at_s[selected], value=samples.value[selected])
 
 
 def _over_by(fault: FaultInEffect, history: History, at_ns: int) -> bool:
-    """Whether the fault was seen to be over by a moment."""
+    """Whether the fault was healed, or had ended early, by a moment."""
     return any(
         event.step == fault.step and fault.at_ns <= event.at_ns <= at_ns
         for event in history.of(FaultHealed, FaultEndedEarly)

@@ -14,14 +14,14 @@ from streamquake.reports.record.fault_events import (
 from streamquake.reports.record.fault_windows import FaultWindow
 
 CLOCK_S = 0.01
-"""Moments are converted between two clocks, and rounded."""
+"""The tolerance for moments that are converted between two clocks and rounded."""
 
 
 def not_healed(attempt: StepAttempt) -> str:
-    """Why the removal of a fault that took effect is not known; empty where it is.
+    """Why the heal of a fault that took effect is not verified; empty where it is.
 
-    A heal that failed may be attempted again, and the last verification counts. Targets that no
-    longer existed at the heal are named by it (`gone`).
+    A failed heal may be attempted again, and the last verification counts. The heal lists targets
+    that no longer existed (`gone`).
     """
     healed, failed = attempt.get(FaultHealed), attempt.get(FaultNotHealed)
     if failed is not None and (healed is None or healed.index < failed.index):
@@ -34,15 +34,15 @@ def not_healed(attempt: StepAttempt) -> str:
     if called is not None and healed.moment_ns < called.at_ns - CLOCK_S * 1e9:
         return "its removal was seen before its heal was called"
     if (evidence := healed.evidence) is None:
-        return ""  # as in records of older versions
+        return ""  # records of older versions have no evidence
     known = {*evidence, *healed.gone}
     if unseen := [name for name in began.nodes or () if name not in known]:
-        return f"nothing was seen of its removal on {', '.join(unseen)}"
+        return f"no removal was seen on {', '.join(unseen)}"
     return ""
 
 
-def left_by_earlier_try(windows: Sequence[FaultWindow], step: int) -> str:
-    """That an earlier injection of a step took effect and was never healed."""
+def unhealed_earlier_attempt(windows: Sequence[FaultWindow], step: int) -> str:
+    """A message if an earlier injection of a step took effect and was never healed; else empty."""
     earlier = [window for window in windows if window.step == step][:-1]
     left = next((w for w in earlier if w.acted and w.healed_s is None), None)
     return "" if left is None else f"an injection called at {left.called_s:.1f} s was not healed"

@@ -1,4 +1,4 @@
-"""When the lag was normal again after a fault.
+"""When the lag returned to normal after a fault.
 
 Lag counts the records that were sent and are not committed as read. It is a sawtooth: it rises
 until a commit and drops at it. Checkpoints are short and many: their lag is normal at or below its
@@ -22,11 +22,11 @@ from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import read_metrics
 
 SPREAD = 1.5
-"""How much longer than the longest batch before a fault a usual one may be, since these are few:
-undisturbed batches of one run differed by as much."""
+"""How much longer than the longest batch before a fault a usual batch may be: there are few batches
+before a fault, and undisturbed batches of one run differed by as much."""
 
 Sample = tuple[float, float]
-"""When, in seconds on the run's clock, and how many records."""
+"""(seconds on the run's clock, number of records)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +34,13 @@ class LagInterval:
     """The lag from one commit to the next."""
 
     at_s: float
-    """When the commit was seen."""
-    foot: float
-    tip: float
+    """When the commit was observed."""
+    lowest: float
+    highest: float
 
 
 def lag_normal_s(history: History, metrics: Path, effect_s: float) -> float | None:
-    """Seconds after the effect from which on lag stayed normal, or None."""
+    """Seconds from the effect until the lag stayed normal, or None."""
     if not metrics.exists():
         return None
     table = read_metrics(metrics).to_pylist()
@@ -50,24 +50,24 @@ def lag_normal_s(history: History, metrics: Path, effect_s: float) -> float | No
     before = [sample for sample in lag if sample[0] < effect_s]
     after = [sample for sample in lag if sample[0] >= effect_s]
     if commits:
-        feet = [
-            interval.foot
+        lowest = [
+            interval.lowest
             for interval in _lag_intervals(before, [at_s for at_s in commits if at_s < effect_s])
         ]
         intervals = list(_lag_intervals(after, [at_s for at_s in commits if at_s >= effect_s]))
-        back_s = _back_of_batches(feet, intervals)
+        normal_s = _normal_by_batches(lowest, intervals)
     else:
-        back_s = _back_of_checkpoints([value for _, value in before], after, effect_s)
-    return None if back_s is None else back_s - effect_s
+        normal_s = _normal_by_checkpoints([value for _, value in before], after, effect_s)
+    return None if normal_s is None else normal_s - effect_s
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below or at which this share of the values lies (nearest rank)."""
+    """The percentile of the values at this share, 0 to 1 (nearest rank)."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def _back_of_checkpoints(
+def _normal_by_checkpoints(
     before: Sequence[float], after: Sequence[Sample], effect_s: float
 ) -> float | None:
     if not before or not after:
@@ -79,23 +79,23 @@ def _back_of_checkpoints(
     return next((at_s for at_s, _ in after if at_s > high[-1]), None)
 
 
-def _back_of_batches(before: Sequence[float], after: Sequence[LagInterval]) -> float | None:
-    """The first foot is that of the first batch with records, which makes plans and starts
-    processes; where there is no other before the fault, nothing is added to it."""
+def _normal_by_batches(before: Sequence[float], after: Sequence[LagInterval]) -> float | None:
+    """`before` are lowest samples. The first one is of the first batch with records, which compiles
+    plans and starts processes: it counts only, and without `SPREAD`, where it is the only one."""
     if not before:
         return None
     usual = max(before[1:]) * SPREAD if before[1:] else before[0]
-    back_s = None
+    normal_s = None
     for interval in reversed(after):
-        if interval.foot > usual or interval.tip > 2 * usual:
+        if interval.lowest > usual or interval.highest > 2 * usual:
             break
-        back_s = interval.at_s
-    return back_s
+        normal_s = interval.at_s
+    return normal_s
 
 
 def _lag_intervals(lag: Sequence[Sample], commits: Sequence[float]) -> Iterator[LagInterval]:
-    """Those in which lag was sampled: batches may be shorter than the time between two samples."""
+    """The intervals with samples of the lag: a batch may be shorter than the sampling interval."""
     for begin_s, end_s in pairwise([*commits, inf]):
         values = [value for at_s, value in lag if begin_s <= at_s < end_s]
         if values:
-            yield LagInterval(at_s=begin_s, foot=min(values), tip=max(values))
+            yield LagInterval(at_s=begin_s, lowest=min(values), highest=max(values))

@@ -1,7 +1,7 @@
-"""Failures that were seen after the restart which they caused, put before it.
+"""Moves failures that were observed after the restart they caused to before it.
 
-A job's state and its tasks are asked for one after the other: where a quick restart falls inside
-one slow look, the tasks are seen to run again before the failure is.
+A poll queries a job's state and its tasks one after the other. If a quick restart happens within
+one slow poll, the restarted tasks are observed before the failure.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from streamquake.reports.record.job_events import JobEvent, JobRunning, TaskChan
 
 
 def in_engine_order(history: History) -> History:
-    """The history with each such failure at the engine's own moment, in its old place otherwise."""
+    """The history with each such failure at the engine's own moment; its index stays the same."""
     if clock_moved(history):
         return history
     clock = EngineClock(history)
     running, changed = history.of(JobRunning), history.of(TaskChanged)
 
-    def placed(event: Event) -> Event:
+    def in_order(event: Event) -> Event:
         if not isinstance(event, BREAKS):
             return event
         own_ns = clock.moment_ns(event)
@@ -31,12 +31,12 @@ def in_engine_order(history: History) -> History:
         late = bool(ran) and any(_began_between(task, event, ran[-1]) for task in changed)
         return replace(event, at_ns=own_ns) if late else event
 
-    return History(placed(event) for event in history)
+    return History(in_order(event) for event in history)
 
 
 def _began_between(task: TaskChanged, failure: JobEvent, ran: JobRunning) -> bool:
-    """Whether it is of a task that began after the failure and was seen to run by then. That
-    the job was seen to run is no proof: the look may have begun before the failure."""
+    """Whether a task was deployed after the failure and observed running by then. An observation of
+    the running job proves nothing: its poll may have begun before the failure."""
     return (
         _same_job(task, failure)
         and task.at_ns <= ran.at_ns

@@ -1,13 +1,13 @@
 """How long records took from being sent to being read: by a reader of everything that is written,
 and by one of committed records alone.
 
-When a record was sent is shown by the events of the load: those between two of them are taken as
-sent evenly in that time, as the load does, and a few hundredths of a second late, since they are
-noted when they were acknowledged. When it was written is the broker's own stamp. When it could be
-read as committed shows from the samples of each partition's last stable offset: between the last
-one that still hid it and the first one that did not; the middle of the two counts, as either end
-would lean to one side. Across a hole of the samples the middle says nothing: there both ends count,
-the one for what is late at best, the other for what was seen to be in time.
+The events of the load give the time of a send: records between two events count as sent evenly in
+that time, and a few hundredths of a second late, since an event follows the acknowledgement. The
+broker's stamp is the time of the write. The samples of each partition's last stable offset give the
+time from which a record could be read as committed: it is between the last sample that still hid
+the record and the first one that did not, and the midpoint is the unbiased estimate. Across a hole
+of the samples the midpoint proves nothing: the hole's start is the earliest possible time, and its
+end the observed one.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.metrics import HOLE_S, Samples
 
 IDENTITY = ("key", "seq")
-"""What a record of the output must say for its send to be known."""
+"""The columns that an output needs to trace a record to its send."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyQuantiles:
-    """How long records took, in milliseconds: the median, what 99 of 100 took at most, the longest.
+    """How long records took, in milliseconds: the median, the 99th percentile, the maximum.
 
-    Of a record that never came the time is infinite. None where there was no record."""
+    The time of a record that never arrived is infinite. None where there was no record."""
 
     records: int
-    """How many came."""
+    """How many arrived."""
     never: int
-    """How many did not."""
+    """How many never arrived."""
     p50_ms: float | None
     p99_ms: float | None
     max_ms: float | None
@@ -45,10 +45,10 @@ class LatencyQuantiles:
 
 @dataclass(frozen=True, kw_only=True)
 class Latencies:
-    """From send to write, of all records and of those on either side of a moment; from send to the
-    moment at which a reader of committed records could have them, as it was seen, and as it was at
-    best: what was written and not seen to become readable might have been read at once, and what
-    became readable in a hole of the samples at the hole's begin."""
+    """`written`: from send to write, also split into records written `before` a moment and those
+    `since`. `committed`: from send until a reader of committed records could read it, as observed.
+    `at_best`: the same at the earliest possible time: at the write for a record that was not
+    observed to become readable, and at the start of a hole of the samples."""
 
     written: LatencyQuantiles
     before: LatencyQuantiles
@@ -57,13 +57,16 @@ class Latencies:
     at_best: LatencyQuantiles
 
 
-def traced(
-    spark: SparkSession, output: AppendedRecords, must_come: DataFrame, notes: Iterable[SentRange]
+def trace_records(
+    spark: SparkSession,
+    output: AppendedRecords,
+    required: DataFrame,
+    sent_ranges: Iterable[SentRange],
 ) -> DataFrame:
-    """One row for each record of the view `sent` that had to come out, by the identities in
-    `must_come`: sent_ms, partition, offset, written_ms; of copies the first, and nulls where none
-    came."""
-    wanted = must_come.select(*IDENTITY).distinct()
+    """One row for each record of the view `sent` that must be in the output, by the identities in
+    `required`: sent_ms, partition, offset, written_ms. The first of several copies counts; nulls
+    where there is none."""
+    wanted = required.select(*IDENTITY).distinct()
     sent = spark.table("sent").select(*IDENTITY, "index").join(wanted, [*IDENTITY], "semi")
     place = ("_partition", "_offset", "_timestamp_ms")
     arrived = parse_records(output.records, sent, IDENTITY, place, output.map)
@@ -78,13 +81,19 @@ def traced(
         )
     )
     stamps = [
-        (note.first, note.last, output.ms(note.since_ns), output.ms(note.at_ns)) for note in notes
+        (
+            sent_range.first,
+            sent_range.last,
+            output.ms(sent_range.since_ns),
+            output.ms(sent_range.at_ns),
+        )
+        for sent_range in sent_ranges
     ]
     columns = "first bigint, last bigint, since_ms bigint, noted_ms bigint"
-    noted = F.broadcast(spark.createDataFrame(stamps, columns))
+    send_events = F.broadcast(spark.createDataFrame(stamps, columns))
     share = F.expr("(index - first + 1) / (last - first + 1)")
     sent_ms = F.col("since_ms") + share * (F.col("noted_ms") - F.col("since_ms"))
-    at = sent.join(noted, F.col("index").between(F.col("first"), F.col("last")))
+    at = sent.join(send_events, F.col("index").between(F.col("first"), F.col("last")))
     at = at.withColumn("sent_ms", sent_ms.cast("bigint"))
     return at.join(first, [*IDENTITY], "left").select(
         "sent_ms", "partition", "offset", "written_ms"
@@ -94,20 +103,20 @@ def traced(
 def with_read_ms(
     spark: SparkSession, records: DataFrame, stable_ends: Mapping[int, Samples], began_ms: int
 ) -> DataFrame:
-    """The traced records with read_ms, when a reader of committed records could have them, and
-    soonest_ms, since when at best; null for those that never came or that no sample shows as
-    stable."""
+    """The traced records with read_ms, when a reader of committed records could read them, and
+    soonest_ms, the earliest possible time of that; null for records that never arrived or that no
+    sample shows as stable."""
     steps = [
         (partition, *step)
         for partition, samples in stable_ends.items()
-        for step in _steps(samples, began_ms)
+        for step in _stable_end_moves(samples, began_ms)
     ]
     columns = "of int, hidden bigint, stable bigint, soonest double, moved double"
     table = F.broadcast(spark.createDataFrame(steps, columns))
-    within = F.col("offset").between(F.col("hidden"), F.col("stable") - 1)
-    shown = records.join(table, (F.col("partition") == F.col("of")) & within, "left")
-    # A record cannot be read before it is written, whatever the middle of two samples says.
-    return shown.withColumns(
+    in_move = F.col("offset").between(F.col("hidden"), F.col("stable") - 1)
+    with_moves = records.join(table, (F.col("partition") == F.col("of")) & in_move, "left")
+    # A record cannot be read before it is written, whatever the midpoint of two samples is.
+    return with_moves.withColumns(
         {
             name: F.when(F.col("of").isNotNull(), F.greatest(at, "written_ms"))
             for name, at in (("soonest_ms", "soonest"), ("read_ms", "moved"))
@@ -115,9 +124,9 @@ def with_read_ms(
     )
 
 
-def _steps(samples: Samples, began_ms: int) -> Iterator[tuple[int, int, float, float]]:
-    """Each time the stable end moved: from where, to where, since when at best, and by when (epoch
-    milliseconds)."""
+def _stable_end_moves(samples: Samples, began_ms: int) -> Iterator[tuple[int, int, float, float]]:
+    """Each move of the stable end: (old offset, new offset, earliest possible time, estimated
+    time); times in epoch milliseconds."""
     moves = zip(samples.at_s, samples.at_s[1:], samples.value, samples.value[1:], strict=False)
     for before_s, at_s, hidden, stable in moves:
         if stable > hidden:
@@ -127,16 +136,16 @@ def _steps(samples: Samples, began_ms: int) -> Iterator[tuple[int, int, float, f
             yield int(hidden), int(stable), soonest_ms, moved_ms
 
 
-def latencies(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Latencies:
+def latencies_of(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Latencies:
     """The latencies of records with sent_ms, written_ms, soonest_ms and read_ms, in one pass.
 
-    A note that is later than the record it tells of makes no time negative. `ended_ms` is when a
-    run ended that was not drained: what was missing then might have come a moment later.
+    No latency is negative, even if the event of a send is later than the write. `ended_ms` is when
+    a run ended that was not drained: missing records might have arrived a moment later.
     """
 
     def since_sent(column: str) -> Column:
         took = F.greatest(F.col(column) - F.col("sent_ms"), F.lit(0)).cast("double")
-        return F.when(F.isnotnull(column), took)  # of nulls the greatest is the other value
+        return F.when(F.isnotnull(column), took)  # F.greatest ignores nulls
 
     never = F.lit(inf)
     written = F.coalesce(since_sent("written_ms"), never)
@@ -156,7 +165,7 @@ def latencies(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Laten
     }
     aggregates = [
         F.struct(
-            F.count_if(part < never).alias("came"),
+            F.count_if(part < never).alias("arrived"),
             F.count_if(part == never).alias("never"),
             F.percentile(part, [0.5, 0.99, 1.0]).alias("t"),
         ).alias(name)
@@ -164,11 +173,11 @@ def latencies(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Laten
     ]
     found = records.agg(*aggregates).first()
     assert found is not None
-    return Latencies(**{name: _delays(found[name]) for name in parts})
+    return Latencies(**{name: _quantiles(found[name]) for name in parts})
 
 
-def _delays(found: Row) -> LatencyQuantiles:
-    p50, p99, longest = found.t if found.came or found.never else (None, None, None)
+def _quantiles(found: Row) -> LatencyQuantiles:
+    p50, p99, longest = found.t if found.arrived or found.never else (None, None, None)
     return LatencyQuantiles(
-        records=found.came, never=found.never, p50_ms=p50, p99_ms=p99, max_ms=longest
+        records=found.arrived, never=found.never, p50_ms=p50, p99_ms=p99, max_ms=longest
     )

@@ -1,4 +1,4 @@
-"""Whether the load was what the experiment planned: all records sent, at about their rate."""
+"""Whether the load followed the plan of the experiment: all records sent, at about their rate."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 
 BEHIND_SHARE = 0.5
-"""How far a load may end behind its plan, as a share of the planned time: a busy machine slows a
-producer, and beyond this the system was under another load than the experiment names."""
+"""How late a load may end, as a share of the planned time. A busy machine slows the producer;
+beyond this share the system was under another load than the experiment names."""
 MAX_PROBLEMS = 3
 """How many problems with the records of the sends are reported."""
 BEHIND_S = 10.0
-"""A short load may end so much later whatever its share."""
+"""A short load may end so many seconds late, whatever the share."""
 
 
 def load_problems(workload: Workload, history: History) -> Iterator[str]:
-    """What of the load was not as planned."""
+    """The deviations of the load from its plan."""
     done = history.first(WorkloadDone)
     if done is None:
         yield "its end is not recorded"
@@ -39,8 +39,8 @@ def load_problems(workload: Workload, history: History) -> Iterator[str]:
 
 
 def _behind_s(history: History, planned_s: float) -> float | None:
-    """How long after its planned end the load ended, where that is more than the faults and a busy
-    machine explain: a broker that is unreachable holds the load up for as long."""
+    """How late the load ended, if that is more than the faults and a busy machine explain: an
+    unreachable broker delays the load for as long as it is unreachable. None if explained."""
     sent, done = history.of(RecordsSent), history.first(WorkloadDone)
     if not sent or done is None:
         return None

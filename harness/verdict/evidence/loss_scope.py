@@ -1,11 +1,11 @@
-"""What a failover may have cost: the partitions of the subtasks that failed, and the records that
-were sent between the last checkpoint and the moment they ran again."""
+"""The scope of a failover's possible loss: the partitions of the failed subtasks, and the records
+sent between the last checkpoint and the moment these subtasks ran again."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_ranges_of
+from streamquake.harness.verdict.evidence.sent_times import recorded_between, sent_ranges_of
 from streamquake.harness.verdict.evidence.task_restarts import Subtask, restarts_of_subtasks
 from streamquake.reports.record.checkpoint_events import (
     CheckpointCompleted,
@@ -18,19 +18,19 @@ from streamquake.reports.record.job_events import TaskChanged
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 WRITERS = ("Writer", "Sink")
-"""What Flink calls the operators that write, in the order in which they are looked for."""
+"""Flink's names for operators that write, in the order of the search."""
 RAN = ("RUNNING", "FINISHED")
 
 
 class LossScopeUnknown(StreamquakeError, LookupError):
-    """Nothing says what may be lost; the message says why."""
+    """The scope of the possible loss is not known; the message has the reason."""
 
     kind = ErrorKind.UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossScope:
-    """What one fault may have cost. Without partitions nothing that writes had failed."""
+    """The scope of one fault's possible loss. Without partitions no writing subtask had failed."""
 
     partitions: frozenset[int]
     injected_ns: int
@@ -50,8 +50,8 @@ def scopes_of(
 ) -> tuple[LossScope, ...]:
     """The scope of each fault that took effect. Raises LossScopeUnknown.
 
-    One that restarted subtasks, but none of those that write, cannot be attributed: `vertex` may
-    name others that share their numbers.
+    A fault that restarted only subtasks that do not write has no scope: `vertex` may name a vertex
+    whose subtasks share the writers' numbers.
     """
     injected = history.of(FaultInEffect)
     if not injected:
@@ -60,8 +60,10 @@ def scopes_of(
     moments = [event.start_ns for event in injected]
     scopes = []
     for injected_ns, next_ns in zip(moments, [*moments[1:], None], strict=True):
-        again = _ran_again_ns(history, injected_ns, next_ns)
-        failed = {number: ran for (vertex_id, number), ran in again.items() if vertex_id == writer}
+        restarted = _ran_again_ns(history, injected_ns, next_ns)
+        failed = {
+            number: ran for (vertex_id, number), ran in restarted.items() if vertex_id == writer
+        }
         scopes.append(_scope(history, injected_ns, failed, partitions, slack_s))
     if not any(scope.partitions for scope in scopes) and _ran_again_ns(history, moments[0]):
         raise LossScopeUnknown(
@@ -80,12 +82,12 @@ def _scope(
 ) -> LossScope:
     slack_ns = round(slack_s * 1e9)
     start_ns = _checkpoint_ns(history, injected_ns) - slack_ns
-    if still := sorted(number for number, ran in failed.items() if ran is None):
-        raise LossScopeUnknown(f"subtask {still[0]} that writes the output never ran again")
+    if never_ran := sorted(number for number, ran in failed.items() if ran is None):
+        raise LossScopeUnknown(f"subtask {never_ran[0]} that writes the output never ran again")
     end_ns = (
         max((ran for ran in failed.values() if ran is not None), default=injected_ns) + slack_ns
     )
-    notes = noted_between(sent_ranges_of(history), start_ns, end_ns)
+    notes = recorded_between(sent_ranges_of(history), start_ns, end_ns)
     return LossScope(
         partitions=frozenset(number % partitions for number in failed),
         injected_ns=injected_ns,
@@ -99,8 +101,8 @@ def _scope(
 def _ran_again_ns(
     history: History, after_ns: int, until_ns: int | None = None
 ) -> dict[Subtask, int | None]:
-    """The subtasks that were started again between two moments, and when the last attempt of each
-    ran, None where it never did."""
+    """The subtasks that restarted between two moments -> when their last attempt ran, None where it
+    never did."""
     seen = History(event for event in history if until_ns is None or event.at_ns <= until_ns)
     ran: dict[Subtask, int | None] = {}
     for (vertex, subtask), task in restarts_of_subtasks(seen, after_ns).items():
@@ -119,32 +121,32 @@ def _ran_again_ns(
 
 
 def _checkpoint_ns(history: History, injected_ns: int) -> int:
-    """When the last checkpoint was triggered that was complete before the fault. Another job, or
-    the same one later, may have taken one of the same number. Raises LossScopeUnknown."""
+    """The trigger of the last checkpoint that completed before the fault. Another job, or the same
+    one later, may have a checkpoint of the same number. Raises LossScopeUnknown."""
     before = History(event for event in history if event.at_ns <= injected_ns)
-    triggered = {_named(event): event.at_ns for event in before.of(CheckpointTriggered)}
-    done = [_named(event) for event in before.of(CheckpointCompleted)]
-    known = [triggered[each] for each in done if each in triggered]
-    if not known:
+    triggered = {_checkpoint_key(event): event.at_ns for event in before.of(CheckpointTriggered)}
+    done = [_checkpoint_key(event) for event in before.of(CheckpointCompleted)]
+    completed_ns = [triggered[each] for each in done if each in triggered]
+    if not completed_ns:
         raise LossScopeUnknown("no checkpoint was complete before the fault, so all may be lost")
-    return known[-1]
+    return completed_ns[-1]
 
 
-def _named(event: CheckpointEvent) -> tuple[str | None, int]:
+def _checkpoint_key(event: CheckpointEvent) -> tuple[str | None, int]:
     return event.job, event.checkpoint
 
 
 def _writer(history: History, part: str | None) -> str:
-    """The vertex that writes the output. Raises LossScopeUnknown unless there is one."""
+    """The vertex that writes the output. Raises LossScopeUnknown unless there is exactly one."""
     names = {event.vertex: event.name for event in history.of(TaskChanged)}
     if not names:
         raise LossScopeUnknown("nothing is known of the attempts of the job's subtasks")
-    fitting: list[str] = []
+    candidates: list[str] = []
     for word in (part,) if part is not None else WRITERS:
-        fitting = fitting or [vertex for vertex, name in names.items() if word in name]
-    if len(fitting) != 1:
-        several = ", ".join(names[vertex] for vertex in fitting or names)
+        candidates = candidates or [vertex for vertex, name in names.items() if word in name]
+    if len(candidates) != 1:
+        several = ", ".join(names[vertex] for vertex in candidates or names)
         raise LossScopeUnknown(
             f"`vertex` must name the one that writes the output, among {several}"
         )
-    return fitting[0]
+    return candidates[0]

@@ -1,7 +1,7 @@
-"""Whether a step that was to be injected between two events was, by what the record has of them.
+"""Whether the record shows that a step was injected between its two events.
 
-"Before the second event" is proven only by a second event that came later, or by a sign that it
-cannot come any more: the checkpoint failed or a later one completed, or the job failed.
+"Before the second event" is proven by a later second event, or by evidence that it can no longer
+happen: the checkpoint failed, a later one completed, or the job failed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from streamquake.faults.schedule.event_times import closes_window, later_stamps
 from streamquake.faults.schedule.step import TriggerSpec
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
-from streamquake.harness.verdict.evidence.trigger_evidence import set_off_by
+from streamquake.harness.verdict.evidence.trigger_evidence import trigger_event
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted, checkpoint_number
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import FaultCalled, FaultInEffect, FaultMissedWindow
@@ -19,16 +19,17 @@ from streamquake.reports.record.job_events import JobFailing, JobRestarting, Job
 
 JOB_FAILED = (JobFailing, JobRestarting, JobRestored)
 TOLERANCE_NS = 100 * 10**6
-"""The run itself judges by the clocks; a history relates them only by what was seen soonest."""
+"""The run compares the clocks directly; a history relates them only by the fastest observation."""
 
 
 def outside_window(when: TriggerSpec, attempt: StepAttempt, history: History) -> str:
-    """Why it is not known that the fault came between its two events; empty where it is, where the
-    run itself says that it was late, or where the record does not say what set it off."""
+    """Why it is not proven that the fault was injected between its two events; empty where it is,
+    where the run itself recorded that it was late, or where the record does not have the
+    trigger."""
     called = attempt.get(FaultCalled)
     if when.between is None or called is None or FaultMissedWindow in attempt:
         return ""
-    opened = set_off_by(when, called, history)
+    opened = trigger_event(when, called, history)
     if opened is None:
         return ""
     return _closed_before(when.between[1], opened, attempt, history) or _never_closed(
@@ -37,23 +38,23 @@ def outside_window(when: TriggerSpec, attempt: StepAttempt, history: History) ->
 
 
 def _closed_before(second: str, opened: Event, attempt: StepAttempt, history: History) -> str:
-    """That the window was closed when the fault was seen to act, or, by a failure of the
-    checkpoint, when it was called: one that fails from then on fails by the fault."""
-    seen = attempt.get(FaultInEffect)
-    if seen is None or clock_moved(history):
+    """A message if the window had closed before the effect was observed or, by a failure of the
+    checkpoint, before the injection was called: a later failure is caused by the fault."""
+    in_effect = attempt.get(FaultInEffect)
+    if in_effect is None or clock_moved(history):
         return ""
-    called_ns = seen.called_ns or attempt[FaultCalled].at_ns
+    called_ns = in_effect.called_ns or attempt[FaultCalled].at_ns
     clock = EngineClock(history)
     for event in history:
         if event.index <= opened.index:
             continue
         for action, moment_ns in clock.moments_in(event):
-            limit_ns = called_ns if action == Action.CHECKPOINT_FAILED else seen.moment_ns
+            limit_ns = called_ns if action == Action.CHECKPOINT_FAILED else in_effect.moment_ns
             late_ns = limit_ns - moment_ns
             if late_ns > TOLERANCE_NS and closes_window(opened, second, action, event):
                 return (
                     f'"{action}" had closed its window {late_ns / 1e9:.1f} s before, and the '
-                    "record does not call it missed"
+                    "record does not report it as missed"
                 )
     return ""
 
@@ -68,8 +69,13 @@ def _never_closed(between: tuple[str, str], opened: Event, history: History) -> 
 def _closes(event: Event, opened: Event, second: str) -> bool:
     if isinstance(event, JOB_FAILED):
         return True
-    of, by = checkpoint_number(opened), checkpoint_number(event)
-    if of is not None and by is not None and isinstance(event, CheckpointCompleted) and by > of:
-        return True  # the engine gives up older checkpoints then
+    opened_number, closing_number = checkpoint_number(opened), checkpoint_number(event)
+    if (
+        opened_number is not None
+        and closing_number is not None
+        and isinstance(event, CheckpointCompleted)
+        and closing_number > opened_number
+    ):
+        return True  # the engine then aborts older checkpoints
     earlier = (action for action, _ in later_stamps(event))
     return any(closes_window(opened, second, each, event) for each in (event.action, *earlier))
