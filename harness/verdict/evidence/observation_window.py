@@ -1,7 +1,7 @@
-"""The interval of a run in which its output is watched: from the first fault's call until five
-seconds after the last heal or restart, and after the longest pause that is allowed, as far as the
-load went on; to the end of the load where the job failed and was not seen running again. Every
-fault must have been followed for as long as the limit."""
+"""The interval of a run in which the pauses of its output count. It begins with the first fault's
+call. It ends five seconds after the last heal or restart, or five seconds after the longest allowed
+pause, whichever is later, but not after the end of the load. Where the job failed and did not run
+again, it ends with the load. Each fault must be observed for at least the longest allowed pause."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from streamquake.reports.record.job_events import JobRunning
 from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
-AFTERWARDS_NS = 5 * 10**9
-"""How long after heal and recovery pauses still count: what came back late is late."""
+MARGIN_NS = 5 * 10**9
+"""How long pauses still count after the heal and the recovery: a late return is part of the
+fault."""
 
 
 class ObservationWindowUnknown(StreamquakeError, LookupError):
@@ -34,20 +35,20 @@ class ObservationWindow:
     start_ns: int
     end_ns: int
     cut_ns: int | None
-    """When another fault was called: from then on a pause is that one's; None without one."""
+    """When another fault was called: later pauses belong to it; None without one."""
     failed_ns: int | None
-    """When the job failed last, where it was not seen running again; None where it was."""
-    unseen: str = ""
-    """The last fault of the name that is judged, where it was called after another fault, so that
-    it is not in the interval."""
+    """When the job failed last, if it was not seen running again; None otherwise."""
+    last_unobserved: str = ""
+    """The last fault of the judged name if it is not in the interval, since another fault was
+    called before it."""
 
     @property
-    def not_back(self) -> str | None:
-        """Why nothing is held, whatever came out; None where nothing speaks against it."""
-        if self.failed_ns is None and self.unseen and self.cut_ns is not None:
+    def reason_not_held(self) -> str | None:
+        """Why the check cannot be held, whatever the output shows; None where it can."""
+        if self.failed_ns is None and self.last_unobserved and self.cut_ns is not None:
             return (
-                f"another fault was called at {self.cut_ns / 1e9:.1f} s, before {self.unseen}, and "
-                "pauses from then on may be its own"
+                f"another fault was called at {self.cut_ns / 1e9:.1f} s, before "
+                f"{self.last_unobserved}, and pauses from then on may be its own"
             )
         if self.failed_ns is None:
             return None
@@ -64,48 +65,49 @@ def injected_ns(history: History) -> int | None:
 def observation_window_of(
     history: History, within_s: float, fault: str | None = None
 ) -> ObservationWindow:
-    """From when to when pauses count, for a limit of `within_s` seconds.
+    """The interval in which pauses count, for a limit of `within_s` seconds.
 
-    With `fault` from the first injection of that name, and until a later fault of another name is
-    called; faults of that name that come after that one are not looked at, and nothing is held.
-    Raises ObservationWindowUnknown where a pause of that length could not have been observed after
-    each fault.
+    With `fault` it begins with the first injection of that name and ends when a fault of another
+    name is called; later faults of that name are ignored, and the check cannot be held. Raises
+    ObservationWindowUnknown where a pause of that length could not have been observed after each
+    fault.
     """
-    named = [each for each in acted_windows(history) if fault in (None, each.fault)]
-    if not named:
-        none = "no fault took effect" if fault is None else f"{fault} was not in effect"
-        raise ObservationWindowUnknown(f"{none}, so nothing failed over")
-    start_ns = min(_ns(window.called_s) for window in named)
-    cut_ns = _other_fault_ns(history, named, after_all=fault is None)
-    windows = [each for each in named if cut_ns is None or _ns(each.called_s) < cut_ns]
+    judged = [each for each in acted_windows(history) if fault in (None, each.fault)]
+    if not judged:
+        missing = "no fault took effect" if fault is None else f"{fault} was not in effect"
+        raise ObservationWindowUnknown(f"{missing}, so nothing failed over")
+    start_ns = min(_ns(window.called_s) for window in judged)
+    cut_ns = _other_fault_ns(history, judged, after_all=fault is None)
+    windows = [each for each in judged if cut_ns is None or _ns(each.called_s) < cut_ns]
     over_ns = max(_over_ns(history, window) for window in windows)
     sent: Sequence[Event] = history.of(WorkloadDone) or history.of(RecordsSent)
     if not sent:
         raise ObservationWindowUnknown("nothing was sent")
     last_ns = max(_ns(window.called_s) for window in windows)
     until_ns = min(sent[-1].at_ns, history[-1].at_ns if cut_ns is None else cut_ns)
-    failed_ns = _not_back_ns(history, start_ns, until_ns, cut_ns)
+    failed_ns = _unrecovered_failure_ns(history, start_ns, until_ns, cut_ns)
     if failed_ns is not None:
         over_ns = until_ns
-    end_ns = min(max(over_ns, last_ns + round(within_s * 1e9)) + AFTERWARDS_NS, until_ns)
-    if (left_s := (end_ns - last_ns) / 1e9) < within_s:
+    end_ns = min(max(over_ns, last_ns + round(within_s * 1e9)) + MARGIN_NS, until_ns)
+    if (observed_s := (end_ns - last_ns) / 1e9) < within_s:
         ended = "the load ended" if until_ns == sent[-1].at_ns else "another fault was called"
         raise ObservationWindowUnknown(
-            f"{ended} {max(left_s, 0):.1f} s after {_named(windows)} was injected, and a pause of "
-            f"{within_s:g} s could not have been seen; send longer, or inject it later"
+            f"{ended} {max(observed_s, 0):.1f} s after {_fault_name(windows)} was injected, "
+            f"and a pause of {within_s:g} s could not have been seen; send longer, or inject it "
+            "later"
         )
     return ObservationWindow(
         start_ns=start_ns,
         end_ns=end_ns,
         cut_ns=cut_ns,
         failed_ns=failed_ns,
-        unseen="" if len(windows) == len(named) else _named(named),
+        last_unobserved="" if len(windows) == len(judged) else _fault_name(judged),
     )
 
 
 def _over_ns(history: History, window: FaultWindow) -> int:
-    """When the last of it was seen: its removal, and the job running after its effect. What the
-    next fault ended is over with that one."""
+    """When the fault was over: healed, and the job running after its effect, whichever was
+    later."""
     seen_ns = _ns(window.in_effect_s or window.called_s)
     over = [event.at_ns for event in history.of(JobRunning) if event.at_ns >= seen_ns]
     if window.healed_s is not None:
@@ -118,24 +120,26 @@ def _over_ns(history: History, window: FaultWindow) -> int:
     return max(over)
 
 
-def _not_back_ns(history: History, start_ns: int, until_ns: int, cut_ns: int | None) -> int | None:
-    """When the job failed last in the interval, if it was not seen running again: at all, or before
-    another fault was called."""
+def _unrecovered_failure_ns(
+    history: History, start_ns: int, until_ns: int, cut_ns: int | None
+) -> int | None:
+    """When the job failed last in the interval, if it was not seen running again before the next
+    fault; None otherwise."""
     recorded = failures_of(in_engine_order(history))
     failures = (event.at_ns for event in recorded if start_ns <= event.at_ns <= until_ns)
     failed_ns = max(failures, default=None)
     if failed_ns is None:
         return None
     again = history.first(JobRunning, after_ns=failed_ns)
-    back = again is not None and (cut_ns is None or again.at_ns <= cut_ns)
-    return None if back else failed_ns
+    recovered = again is not None and (cut_ns is None or again.at_ns <= cut_ns)
+    return None if recovered else failed_ns
 
 
 def _other_fault_ns(history: History, windows: list[FaultWindow], *, after_all: bool) -> int | None:
-    """When a fault that is not among those judged was called after the first of them, or after all
-    of them; None without one.
+    """When a fault that is not judged was called after the first judged fault, or, with
+    `after_all`, after all of them; None without one.
 
-    Its pauses are its own, and would count against a limit that names another fault.
+    Its own pauses must not count against a limit that names another fault.
     """
     steps = {window.step for window in windows}
     injected_ns = [_ns(window.called_s) for window in windows]
@@ -144,7 +148,7 @@ def _other_fault_ns(history: History, windows: list[FaultWindow], *, after_all: 
     return min((at_ns for at_ns in called if at_ns > since_ns), default=None)
 
 
-def _named(windows: list[FaultWindow]) -> str:
+def _fault_name(windows: list[FaultWindow]) -> str:
     last = max(windows, key=lambda window: window.called_s)
     return "the fault" if len(windows) == 1 else f"{last.fault} (faults[{last.step}])"
 

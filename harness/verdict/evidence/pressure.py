@@ -1,4 +1,5 @@
-"""Back-pressure as proven by samples: how much of its time a vertex could not hand records on.
+"""Back-pressure as proven by samples: the share of its time in which a vertex could not emit
+records.
 
 The samples are Flink's `backPressuredTimeMsPerSecond` of every subtask, about once a second; a
 ratio is a share of time, 0 to 1. The levels and their limits are those of Flink's
@@ -21,12 +22,12 @@ Series = Mapping[str, Mapping[str, Samples]]
 BACK_PRESSURED = "back_pressured_ms_per_s"
 LOW_ABOVE, HIGH_ABOVE = 0.10, 0.50
 MARGIN_S = 2.0
-"""A window is widened by two periods of the samples: a gauge tells of the second before it, and a
+"""A window is widened by two sampling intervals: a gauge covers the second before it, and a
 checkpoint may be over between two samples."""
 
 
 class PressureLevel(StrEnum):
-    """Flink's words for how hard a vertex is pressed."""
+    """Flink's levels of back-pressure."""
 
     OK = "ok"
     LOW = "low"
@@ -42,12 +43,12 @@ def level_of(ratio: float) -> PressureLevel:
 
 @dataclass(frozen=True, kw_only=True)
 class Ratios:
-    """What a vertex did with its time in a window, as means over the samples of the window."""
+    """Shares of a vertex's time in a window, as means over the window's samples."""
 
     mean: float
-    """Of the mean over the vertex's subtasks."""
+    """The mean over the vertex's subtasks."""
     max: float
-    """Of the worst subtask at each sample; what `level` goes by, as Flink does."""
+    """The worst subtask at each sample; `level` uses it, as Flink does."""
     samples: int
 
     @property
@@ -55,13 +56,13 @@ class Ratios:
         return level_of(self.max)
 
 
-def ratios(
+def ratios_of(
     series: Series, vertex: str, start_s: float, end_s: float, kind: str = BACK_PRESSURED
 ) -> Ratios | None:
     """The ratios of one vertex from `start_s` to `end_s` on the run's clock, both included.
 
     `kind` may be another series in ms per second, such as `busy_ms_per_s`. None where the window
-    holds no sample: nothing is known of it, which is not a ratio of zero.
+    has no sample: an unknown ratio is not zero.
     """
     mean = _values_in(series, kind, vertex, start_s, end_s)
     highest = _values_in(series, f"{kind}_max", vertex, start_s, end_s)
@@ -74,17 +75,17 @@ def ratios(
     )
 
 
-def max_at_most(series: Series, vertex: str, start_s: float, end_s: float) -> float:
-    """What `Ratios.max` of a vertex comes to if its worst subtask was back-pressured all the time
-    in the holes of its samples."""
+def max_upper_bound(series: Series, vertex: str, start_s: float, end_s: float) -> float:
+    """The upper bound of `Ratios.max` of a vertex: its worst subtask may have been back-pressured
+    throughout the holes of its samples."""
     samples = series.get(f"{BACK_PRESSURED}_max", {}).get(vertex)
-    found = ratios(series, vertex, start_s, end_s)
+    found = ratios_of(series, vertex, start_s, end_s)
     if samples is None or found is None:
         return 1.0
     inside = samples.at_s[(samples.at_s >= start_s) & (samples.at_s <= end_s)]
     gaps_s = np.diff([start_s, *inside, end_s])
-    unseen = float(gaps_s[gaps_s > HOLE_S].sum()) / (end_s - start_s)
-    return found.max * (1 - unseen) + unseen
+    unsampled_share = float(gaps_s[gaps_s > HOLE_S].sum()) / (end_s - start_s)
+    return found.max * (1 - unsampled_share) + unsampled_share
 
 
 def worst_vertex(
@@ -94,18 +95,18 @@ def worst_vertex(
     `margin_s` on either side; None where it was not sampled."""
     vertices = series.get(f"{BACK_PRESSURED}_max", {})
     window = (start_s - margin_s, end_s + margin_s)
-    found = ((vertex, ratios(series, vertex, *window)) for vertex in vertices)
+    found = ((vertex, ratios_of(series, vertex, *window)) for vertex in vertices)
     known = [(vertex, ratio) for vertex, ratio in found if ratio is not None]
     return max(known, key=lambda each: each[1].max, default=None)
 
 
-def worst_at_most(series: Series, start_s: float, end_s: float) -> float:
-    """The most that the ratio of `worst_vertex` comes to if a vertex was back-pressured all the
-    time in the holes of its samples; 1 where none was sampled."""
+def worst_upper_bound(series: Series, start_s: float, end_s: float) -> float:
+    """The upper bound of the ratio of `worst_vertex`: a vertex may have been back-pressured
+    throughout the holes of its samples. 1 where none was sampled."""
     window = (max(0.0, start_s - MARGIN_S), end_s + MARGIN_S)
-    # What was not sampled beside others is no vertex of the job at that time.
-    there = [v for v in series.get(f"{BACK_PRESSURED}_max", {}) if ratios(series, v, *window)]
-    return max((max_at_most(series, vertex, *window) for vertex in there), default=1.0)
+    # A vertex without samples, beside sampled ones, did not belong to the job at that time.
+    vertices = [v for v in series.get(f"{BACK_PRESSURED}_max", {}) if ratios_of(series, v, *window)]
+    return max((max_upper_bound(series, vertex, *window) for vertex in vertices), default=1.0)
 
 
 def _values_in(series: Series, name: str, vertex: str, start_s: float, end_s: float) -> list[float]:

@@ -1,8 +1,8 @@
-"""What was going on when a record was written or sent: the intervals of a run, each with its cause.
+"""The intervals of a run, each with a cause for anomalies of the records written or sent in it.
 
-An interval ends where something changes that can explain an anomaly: a fault is in effect or
-healed, a checkpoint is completed (in Flink each writer's transaction reaches from one to the next),
-another attempt of what writes begins to run.
+An interval ends where something changes that can explain an anomaly: a fault is injected or healed,
+a checkpoint completes (in Flink a writer's transaction lasts from one to the next), or another
+attempt of the writer begins to run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import TaskChanged
 
 Moments = Sequence[tuple[int, int]]
-"""Moments of the run's clock, ascending, each with the number of what was done then."""
+"""(moment of the run's clock, number of the checkpoint or attempt), ascending by moment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +31,8 @@ class CauseInterval:
     cause: str
 
 
-def intervals(history: History) -> tuple[CauseInterval, ...]:
-    """The intervals of a run; the first begins with it. One alone explains nothing."""
+def cause_intervals(history: History) -> tuple[CauseInterval, ...]:
+    """The intervals of a run; the first begins at zero. A single interval explains nothing."""
     windows = [window for window in fault_windows(history) if window.in_effect_s is not None]
     checkpoints, attempts = _checkpoints(history), _attempts(history)
     moments = {0, *(at_ns for at_ns, _ in (*checkpoints, *attempts))}
@@ -40,42 +40,47 @@ def intervals(history: History) -> tuple[CauseInterval, ...]:
     moments |= {round(w.healed_s * 1e9) for w in windows if w.healed_s is not None}
     return tuple(
         CauseInterval(
-            from_ns=at_ns, cause="; ".join(_reported(windows, checkpoints, attempts, at_ns))
+            from_ns=at_ns, cause="; ".join(_causes_at(windows, checkpoints, attempts, at_ns))
         )
         for at_ns in sorted(moments)
     )
 
 
-def first_sent(notes: Sequence[SentRange], parts: Sequence[CauseInterval]) -> tuple[int, ...]:
-    """Of each interval the first record, by index, that was recorded as sent in it or later."""
-    end = max((note.last for note in notes), default=-1) + 1
+def first_sent_indexes(
+    sent_ranges: Sequence[SentRange], parts: Sequence[CauseInterval]
+) -> tuple[int, ...]:
+    """For each interval the index of the first record whose send was recorded in it or later."""
+    end = max((sent_range.last for sent_range in sent_ranges), default=-1) + 1
     return tuple(
-        min((note.first for note in notes if note.at_ns >= part.from_ns), default=end)
+        min(
+            (sent_range.first for sent_range in sent_ranges if sent_range.at_ns >= part.from_ns),
+            default=end,
+        )
         for part in parts
     )
 
 
-def _reported(
+def _causes_at(
     windows: Sequence[FaultWindow], checkpoints: Moments, attempts: Moments, at_ns: int
 ) -> Iterator[str]:
-    yield _of_faults(windows, at_ns / 1e9)
+    yield _fault_cause(windows, at_ns / 1e9)
     if checkpoints:
-        done, later = _around(checkpoints, at_ns)
-        after = "before the first checkpoint" if done is None else f"after checkpoint {done}"
-        yield after if None in (done, later) else f"{after}, before {later}"
+        last, later = _last_and_next(checkpoints, at_ns)
+        after = "before the first checkpoint" if last is None else f"after checkpoint {last}"
+        yield after if None in (last, later) else f"{after}, before {later}"
     if attempts:
-        started, _ = _around(attempts, at_ns)
+        started, _ = _last_and_next(attempts, at_ns)
         yield "before the writer ran" if started is None else f"writer's attempt {started}"
 
 
-def _around(moments: Moments, at_ns: int) -> tuple[int | None, int | None]:
-    """What was last by a moment, and what was first after it."""
+def _last_and_next(moments: Moments, at_ns: int) -> tuple[int | None, int | None]:
+    """The last number by a moment, and the first one after it; None where there is none."""
     change = bisect_right(moments, at_ns, key=itemgetter(0))
-    done = moments[change - 1][1] if change else None
-    return done, moments[change][1] if change < len(moments) else None
+    last = moments[change - 1][1] if change else None
+    return last, moments[change][1] if change < len(moments) else None
 
 
-def _of_faults(windows: Sequence[FaultWindow], at_s: float) -> str:
+def _fault_cause(windows: Sequence[FaultWindow], at_s: float) -> str:
     started = [window for window in windows if window.called_s <= at_s]
     if not started:
         return "before any fault"
@@ -85,13 +90,13 @@ def _of_faults(windows: Sequence[FaultWindow], at_s: float) -> str:
 
 
 def _checkpoints(history: History) -> Moments:
-    """Of each completed checkpoint the moment and the number."""
+    """The completed checkpoints."""
     completed = history.of(CheckpointCompleted)
     return sorted((event.at_ns, event.checkpoint) for event in completed)
 
 
 def _attempts(history: History) -> Moments:
-    """Of each attempt of what writes when it began to run, the first of its subtasks."""
+    """The attempts of the writer, each by its first running subtask."""
     started: dict[int, int] = {}
     for event in history.of(TaskChanged):
         writes = any(word in (event.vertex_name or "") for word in WRITERS)

@@ -1,9 +1,9 @@
-"""Restores as a history records them: each restart of a job, what it was set back to, its phases.
+"""Restores as a history records them: each restart of a job, its restored checkpoint, its phases.
 
 A restart begins with the first failure or restart that the engine reports, and ends when every task
-runs again; a failure after state was handed out begins another one. A job that takes the place of
-another is a restart too, from the other's end. Moments are the engine's own stamps where it gives
-them: of two events seen by asking again and again, the later one may be seen first.
+runs again; a failure after state was assigned begins another restart. A job that replaces another
+one is a restart too, from the other's end. Moments are the engine's own stamps where it has them,
+since polling may observe two events in the wrong order.
 """
 
 from __future__ import annotations
@@ -34,75 +34,75 @@ from streamquake.reports.record.run_events import OutputSeen
 BREAKS = (JobFailing, JobRestarting)
 STEPS = (*BREAKS, JobRestored, JobRunning, JobEnded)
 FAILED = ("FAILED", "LOST")
-"""The ends of a job that were not asked for."""
+"""The ends of a job that were not requested."""
 RESTART_JOB = "restart_job"
-"""The fault that has one job take another's place."""
+"""The fault that replaces a job by another one."""
 
 
 def is_failure(event: Event) -> bool:
-    """Whether what an engine reports of a job is a failure; of ends, only those not asked for."""
+    """Whether an engine's report about a job is a failure; a requested end is none."""
     return not isinstance(event, JobEnded) or event.state in FAILED
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobReplacement:
-    """A `restart_job`: one job ended, the next one submitted from the state of the first."""
+    """A `restart_job`: one job ends, and the next one is submitted from the state of the first."""
 
     at_s: float
-    keeping: str | None = None
-    """What the ended job was to leave, as in the fault's `from`; None where that is not
+    kept_state: str | None = None
+    """The kind of state that the ended job keeps, as in the fault's `from`; None where it is not
     recorded."""
-    given: str = ""
-    """Where that lies, as the fault's evidence has it; empty where it does not have it."""
+    restored_from: str = ""
+    """The path of that state, by the fault's evidence; empty where it has none."""
 
     @property
     def savepoint(self) -> bool:
-        return self.keeping != "checkpoint"
+        return self.kept_state != "checkpoint"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restart:
-    """One restart of a job; seconds on the run's clock, None for what was not seen."""
+    """One restart of a job; seconds on the run's clock, None for a moment that was not observed."""
 
     job: Any
     broke_s: float
     cause: str = ""
     submitted: bool = False
-    """Whether it is the job's first start, from a savepoint or checkpoint it was given."""
+    """Whether it is the job's first start, from a given savepoint or checkpoint."""
     replaced_s: float | None = None
-    """When the job whose place it took had ended; None where there was none."""
+    """When the replaced job had ended; None where there was none."""
     ordered_s: float | None = None
-    """When that job's end was ordered."""
+    """When the end of the replaced job was ordered."""
     injected_at_s: float | None = None
-    """When the last fault before it was seen in effect."""
+    """When the last fault before it was verified in effect."""
     restored_s: float | None = None
     checkpoint: int | None = None
-    """What it was set back to."""
+    """The number of the restored checkpoint."""
     path: str = ""
-    """Where that lies."""
+    """The path of the restored checkpoint."""
     set_back_first: tuple[int, ...] = ()
-    """What it was set back to before that, without another failure in between."""
+    """The checkpoints that it restored before, without another failure in between."""
     triggered_s: float | None = None
-    """When the checkpoint that it was set back to was triggered first; None where that is not
-    recorded, or where a fault moved the clocks."""
+    """When the restored checkpoint was first triggered; None where that is not recorded, or where a
+    fault moved the clocks."""
     parallelism: int | None = None
-    """Subtasks of its widest vertex; None where the job's graph was not seen."""
+    """Subtasks of its widest vertex; None where the job's graph was not recorded."""
     former: Any = None
-    """The job whose place it took; None where there was none."""
+    """The replaced job; None where there was none."""
     former_parallelism: int | None = None
-    """The same of that job."""
+    """The parallelism of the replaced job."""
     order: JobReplacement | None = None
-    """What had that job replaced; None where that is not recorded."""
+    """The order to replace that job; None where it is not recorded."""
     failed: str = ""
-    """Why it never came to run, in the engine's words; nothing where it did, or where it is not
+    """Why the job never ran again, in the engine's words; empty where it did, or where it is not
     known."""
     written: int = 0
-    """Committed records that were seen to come after it began and failed."""
+    """Committed records that were observed after it began and failed."""
     running_s: float | None = None
     initializing_ms: float | None = None
     """How long the slowest new attempt restored its state."""
     slowest: str = ""
-    """Whose that is, as vertex name/subtask."""
+    """The subtask of the slowest attempt, as vertex name/subtask."""
 
     @property
     def where(self) -> str:
@@ -110,65 +110,68 @@ class Restart:
 
     @property
     def phases(self) -> Mapping[str, float | None]:
-        """Seconds each phase took: from the fault's effect until it was noticed, or from the order
-        to end the job before it until that had ended and until the new one was submitted; until
-        state was handed out, until every task ran. `restart_s` is how long no job ran whole."""
+        """Seconds of each phase: `detect_s` from the fault's effect to its detection, or `end_s`
+        from the order to end the replaced job to its end and `submit_s` to the submission of the
+        new one; `until_restored_s` to the restore, `until_running_s` until every task ran.
+        `restart_s` is how long no job had all tasks running."""
         since_s = self.broke_s if self.replaced_s is None else self.replaced_s
         return {
-            "detect_s": None if self.submitted else _between(self.injected_at_s, self.broke_s),
-            "end_s": _between(self.ordered_s, self.replaced_s),
-            "submit_s": _between(self.replaced_s, self.broke_s),
-            "until_restored_s": _between(self.broke_s, self.restored_s),
-            "until_running_s": _between(self.restored_s, self.running_s),
-            "restart_s": _between(since_s, self.running_s),
+            "detect_s": None
+            if self.submitted
+            else _seconds_between(self.injected_at_s, self.broke_s),
+            "end_s": _seconds_between(self.ordered_s, self.replaced_s),
+            "submit_s": _seconds_between(self.replaced_s, self.broke_s),
+            "until_restored_s": _seconds_between(self.broke_s, self.restored_s),
+            "until_running_s": _seconds_between(self.restored_s, self.running_s),
+            "restart_s": _seconds_between(since_s, self.running_s),
         }
 
 
 @dataclass
 class _RestartEvents:
-    """The steps of one restart while they are gathered."""
+    """The events of one restart while they are collected."""
 
     first: bool = False
-    """Whether the job did not run whole before."""
+    """Whether the job's tasks had never all run before."""
     breaks: list[JobFailing | JobRestarting] = field(default_factory=list)
     restored: JobRestored | None = None
     restored_first: list[JobRestored] = field(default_factory=list)
-    """Restores that another one followed."""
+    """Restores that another restore followed."""
     running: JobRunning | None = None
     ended: JobEnded | None = None
-    """The end that it came to instead of running."""
+    """The end of the job, if it ended instead of running."""
 
 
 def restarts_of(history: History) -> tuple[Restart, ...]:
-    """Every restart of every job, in order, and every first start that restored something or took
-    the place of another job."""
+    """Every restart of every job, in order, and every first start that restored state or replaced
+    another job."""
     clock = EngineClock(history)
     found = []
     for job in dict.fromkeys(event.job for event in history.of(*STEPS)):
         own = [event for event in history.of(*STEPS) if event.job == job]
         own.sort(key=clock.moment_ns)
-        gathered = _gathered(own, anew=_former(history, job) is not None)
-        found += [_described(history, clock, job, steps) for steps in gathered]
+        collected = _collect_events(own, replacement=_former(history, job) is not None)
+        found += [_restart_of(history, clock, job, steps) for steps in collected]
     found.sort(key=lambda restart: restart.broke_s)
-    return tuple(_never_back(restart, history, restart is found[-1]) for restart in found)
+    return tuple(_with_failure(restart, history, restart is found[-1]) for restart in found)
 
 
-def _gathered(steps: Sequence[JobEvent], anew: bool) -> list[_RestartEvents]:
-    """The steps of each restart of a job, which took another's place where it is `anew`. That all
-    tasks run is seen late: a restore that follows it without another break still belongs to the
-    restart that has none yet."""
+def _collect_events(steps: Sequence[JobEvent], replacement: bool) -> list[_RestartEvents]:
+    """The events of each restart of a job; `replacement` is whether the job replaced another.
+    `JobRunning` may be observed late: a restore after it without another failure still belongs to
+    the restart that has no restore yet."""
     found: list[_RestartEvents] = []
     under_way, ran = False, False
     for event in steps:
         if isinstance(event, BREAKS):
             if not under_way or found[-1].restored is not None:
-                found.append(_RestartEvents(first=anew and not ran))
+                found.append(_RestartEvents(first=replacement and not ran))
             found[-1].breaks.append(event)
             under_way = True
         elif isinstance(event, JobEnded):
             if is_failure(event):
                 if not under_way:
-                    found.append(_RestartEvents(first=anew and not ran))
+                    found.append(_RestartEvents(first=replacement and not ran))
                 found[-1].ended = event
                 under_way = True
         elif isinstance(event, JobRestored):
@@ -179,15 +182,15 @@ def _gathered(steps: Sequence[JobEvent], anew: bool) -> list[_RestartEvents]:
             found[-1].restored, found[-1].running = event, None
             under_way = True
         elif isinstance(event, JobRunning):
-            if anew and not found:
+            if replacement and not found:
                 found.append(_RestartEvents(first=True))
             under_way, ran = False, True
-            for restart in found:  # also those that failed again before all tasks ran
+            for restart in found:  # also restarts that failed again before all tasks ran
                 restart.running = restart.running or event
     return found
 
 
-def _described(history: History, clock: EngineClock, job: Any, steps: _RestartEvents) -> Restart:
+def _restart_of(history: History, clock: EngineClock, job: Any, steps: _RestartEvents) -> Restart:
     causes = [e.cause or "" for e in steps.breaks if isinstance(e, JobFailing)]
     restart = Restart(
         job=job,
@@ -200,8 +203,8 @@ def _described(history: History, clock: EngineClock, job: Any, steps: _RestartEv
         path=(steps.restored.path or "") if steps.restored else "",
         set_back_first=tuple(event.checkpoint for event in steps.restored_first),
         triggered_s=_triggered_s(history, clock, steps.restored),
-        failed=_end_of(steps, causes),
-        parallelism=_widest(_graph(history, job)),
+        failed=_end_reason(steps, causes),
+        parallelism=_max_parallelism(_graph(history, job)),
         running_s=steps.running.at_s if steps.running else None,
     )
     if restart.submitted:
@@ -222,7 +225,7 @@ def _triggered_s(
     return min(moments, default=None)
 
 
-def _end_of(steps: _RestartEvents, causes: Sequence[str]) -> str:
+def _end_reason(steps: _RestartEvents, causes: Sequence[str]) -> str:
     """Why the job ended instead of running."""
     if steps.ended is None:
         return ""
@@ -231,7 +234,7 @@ def _end_of(steps: _RestartEvents, causes: Sequence[str]) -> str:
 
 
 def _with_former(restart: Restart, history: History, clock: EngineClock) -> Restart:
-    """The first start of a job with what is known of the one whose place it took."""
+    """The first start of a job with the facts about the job that it replaced."""
     if (former := _former(history, restart.job)) is None:
         return restart
     ends = [end for end in history.of(JobEnded) if end.job == former]
@@ -244,15 +247,16 @@ def _with_former(restart: Restart, history: History, clock: EngineClock) -> Rest
     return replace(
         restart,
         former=former,
-        order=_order(history, restart),
+        order=_replacement_order(history, restart),
         replaced_s=None if replaced_ns is None else replaced_ns / 1e9,
         ordered_s=orders[-1] if orders else None,
-        former_parallelism=_widest(_graph(history, former)),
+        former_parallelism=_max_parallelism(_graph(history, former)),
     )
 
 
-def _order(history: History, restart: Restart) -> JobReplacement | None:
-    """The newest call of a `restart_job` before a job was submitted, with what it gave that job."""
+def _replacement_order(history: History, restart: Restart) -> JobReplacement | None:
+    """The newest call of a `restart_job` before a job was submitted, with the state that it gave
+    the job."""
     calls = [
         call
         for call in history.of(FaultCalled)
@@ -261,39 +265,44 @@ def _order(history: History, restart: Restart) -> JobReplacement | None:
     if not calls:
         return None
     params = calls[-1].params
-    keeping = None if params is None else params.get("from", "checkpoint")
-    return JobReplacement(at_s=calls[-1].at_s, keeping=keeping, given=_given(history, restart.job))
+    kept_state = None if params is None else params.get("from", "checkpoint")
+    return JobReplacement(
+        at_s=calls[-1].at_s,
+        kept_state=kept_state,
+        restored_from=_restored_from(history, restart.job),
+    )
 
 
-def _given(history: History, job: Any) -> str:
-    """Where the state lies that a job was given and, by the fault's evidence, restored from."""
-    seen = (
+def _restored_from(history: History, job: Any) -> str:
+    """The path of the state that a job was given and, by the fault's evidence, restored from."""
+    samples = (
         each
         for effect in history.of(FaultInEffect)
         if effect.fault == RESTART_JOB
         for each in (effect.evidence or {}).values()
         if isinstance(each, Mapping) and each.get("job") == job and each.get("restored_from")
     )
-    return next((str(each["restored_from"]) for each in seen), "")
+    return next((str(each["restored_from"]) for each in samples), "")
 
 
 def same_place(one: str, other: str) -> bool:
-    """Whether two addresses name the same place, also where one leaves out the file system."""
+    """Whether two addresses have the same path, also where one leaves out the file system."""
     return urlsplit(one).path == urlsplit(other).path
 
 
 def _former(history: History, job: Any) -> Any:
-    """The job whose place another took; None for the first of a run."""
+    """The job that this job replaced; None for the first of a run."""
     jobs = list(dict.fromkeys(graph.job for graph in history.of(JobSubmitted)))
     return jobs[jobs.index(job) - 1] if job in jobs[1:] else None
 
 
-def _never_back(restart: Restart, history: History, last: bool) -> Restart:
-    """The restart with why it never ran: of the last one also what the run had to give up on."""
-    stuck = failed_waits(history)
+def _with_failure(restart: Restart, history: History, last: bool) -> Restart:
+    """The restart with the reason why it never ran; for the last restart also the run's failed
+    wait."""
+    waits = failed_waits(history)
     failed = restart.failed
-    if last and not failed and restart.running_s is None and stuck:
-        failed = restart.cause or stuck[0].reason or "it did not recover"
+    if last and not failed and restart.running_s is None and waits:
+        failed = restart.cause or waits[0].reason or "it did not recover"
     if not failed:
         return restart
     graph = _graph(history, restart.job) if restart.submitted else None
@@ -303,19 +312,19 @@ def _never_back(restart: Restart, history: History, last: bool) -> Restart:
 
 
 def _graph(history: History, job: Any) -> JobSubmitted | None:
-    """What was recorded of a job when it was submitted."""
+    """The `job submitted` event of a job."""
     graphs = history.of(JobSubmitted)
     return next((graph for graph in graphs if graph.job == job), None)
 
 
-def _widest(graph: JobSubmitted | None) -> int | None:
+def _max_parallelism(graph: JobSubmitted | None) -> int | None:
     vertices = graph.vertices if graph else ()
     return max((vertex["parallelism"] for vertex in vertices), default=None)
 
 
 def _broke_ns(history: History, clock: EngineClock, job: Any, steps: _RestartEvents) -> int:
-    """When a restart began: a first start when the job was submitted, one whose break was not seen
-    when it was restored."""
+    """When a restart began: at its failure; a first start when the job was submitted; without an
+    observed failure at the restore."""
     recorded = (*steps.breaks, steps.restored, steps.ended, steps.running)
     first = next(step for step in recorded if step)
     began_ns = clock.moment_ns(first)
@@ -324,14 +333,14 @@ def _broke_ns(history: History, clock: EngineClock, job: Any, steps: _RestartEve
 
 
 def _injected_s(history: History, broke_ns: int) -> float | None:
-    """When the last fault before a break was seen in effect; a break that was noticed sooner than
-    the fault's effect was seen took no time to notice."""
+    """When the last fault before a failure was verified in effect; if the failure was detected
+    sooner, the detection took zero seconds."""
     injected = [effect for effect in history.of(FaultInEffect) if effect.start_ns <= broke_ns]
     return min(injected[-1].seen_ns, broke_ns) / 1e9 if injected else None
 
 
 def _with_attempts(restart: Restart, history: History, broke_ns: int) -> Restart:
-    """The restart with what its new attempts show, from the break until all of them run."""
+    """The restart with its slowest new attempt, from the failure until all tasks run."""
     attempts = [
         event
         for event in history.of(TaskChanged)
@@ -348,5 +357,5 @@ def _with_attempts(restart: Restart, history: History, broke_ns: int) -> Restart
     return replace(restart, initializing_ms=slowest.initializing_ms, slowest=where)
 
 
-def _between(begin_s: float | None, end_s: float | None) -> float | None:
+def _seconds_between(begin_s: float | None, end_s: float | None) -> float | None:
     return None if begin_s is None or end_s is None else round(max(0.0, end_s - begin_s), 3)

@@ -1,8 +1,8 @@
-"""When records were sent, by the notes of the load.
+"""When records were sent, by the events of the load.
 
-Every event of sends has all records that were settled since the one before, in order of the
-index; so an interval of time is an interval of indexes. The load sends evenly, many times between
-two events.
+Every event has the records that were acknowledged since the event before, in order of their index.
+So an interval of time is an interval of indexes. The load sends evenly, many times between two
+events.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streamquake.reports.record.run_events import RecordsSent
 
 
 class SentRange(NamedTuple):
-    """Records `first` to `last`, both included, were settled between two moments of the run's
+    """Records `first` to `last`, both included, were acknowledged between two moments of the run's
     clock."""
 
     first: int
@@ -24,24 +24,24 @@ class SentRange(NamedTuple):
 
 
 def sent_ranges_of(history: History) -> list[SentRange]:
-    """What was acknowledged, in order of the index."""
-    notes = sorted(
+    """The acknowledged records, in order of their index."""
+    ranges = sorted(
         (event.first, event.last, event.at_ns)
         for event in history.of(RecordsSent)
         if event.status == "acknowledged"
     )
-    before = [at_ns for _, _, at_ns in notes[:1] + notes[:-1]]
+    before = [at_ns for _, _, at_ns in ranges[:1] + ranges[:-1]]
     return [
         SentRange(first, last, min(since_ns, at_ns), at_ns)
-        for since_ns, (first, last, at_ns) in zip(before, notes, strict=True)
+        for since_ns, (first, last, at_ns) in zip(before, ranges, strict=True)
     ]
 
 
-def noted_between(notes: list[SentRange], start_ns: int, end_ns: int) -> list[SentRange]:
-    """The notes of whatever was sent between two moments.
+def recorded_between(ranges: list[SentRange], start_ns: int, end_ns: int) -> list[SentRange]:
+    """The ranges with all records that were sent between two moments.
 
-    A record is noted after it was sent, so the first note after the end belongs to it too.
+    A record is acknowledged after its send, so the first range after the end is included.
     """
-    inside = [note for note in notes if start_ns <= note.at_ns <= end_ns]
-    after = next((note for note in notes if note.at_ns > end_ns), None)
+    inside = [sent_range for sent_range in ranges if start_ns <= sent_range.at_ns <= end_ns]
+    after = next((sent_range for sent_range in ranges if sent_range.at_ns > end_ns), None)
     return inside if after is None else [*inside, after]
