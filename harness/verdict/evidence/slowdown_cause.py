@@ -1,4 +1,4 @@
-"""Where a fault made a job slow: the vertices, or the link, that its back-pressure comes from."""
+"""What a fault slowed down: the vertices, or the link, that cause its back-pressure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SLOWING = ("slow_operator", "slow_link", "skew")
 PLACE = re.compile(r"^(?P<operator>.*) subtask \d+$")
 WRITER = re.compile(r"(?<!end): Writer\b|^Sink: |\bSink: ")
 """A sink's operator in a vertex's name: `totals[12]: Writer`, `Sink: Writer`. The vertex `end:
-Writer` is what follows a sink of files, and writes nothing itself."""
+Writer` follows a sink of files and writes nothing itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlowdownCause:
-    """One of the vertices, by id; or a link, into one of them if any is given."""
+    """One of the vertices, by id; or a link, into one of the vertices if there are any."""
 
     vertices: tuple[str, ...] = ()
     is_link: bool = False
@@ -34,36 +34,38 @@ class SlowdownCause:
         return (self.is_link and not self.vertices) or bool({*root.vertices} & {*self.vertices})
 
 
-def slowed_as_injected(text: str, graph: JobGraph) -> SlowdownCause | None:
-    """Where the experiment says it is: text in a vertex's name, `link`, or `link into TEXT`. None
-    when no vertex's name holds the text, or every one's."""
+def expected_cause(text: str, graph: JobGraph) -> SlowdownCause | None:
+    """The cause that the experiment expects: text in a vertex's name, `link`, or `link into TEXT`.
+    None when the text is in no vertex's name, or in every one's."""
     if text == LINK:
         return SlowdownCause(is_link=True)
     name = text.removeprefix(f"{LINK} into ")
-    found = _of(_holding(graph, (name,)), graph)
+    found = _cause_of(_vertices_with(graph, (name,)), graph)
     return None if found is None else replace(found, is_link=name != text)
 
 
-def slowed_by(
+def injected_cause(
     attempt: StepAttempt, experiment: Experiment, graph: JobGraph
 ) -> SlowdownCause | None:
-    """Where a step put the slowness, or None where that is not known."""
+    """What a step slowed down, or None where that is not known."""
     injected = attempt[FaultInEffect]
     match injected.fault:
         case "slow_operator":
             called = attempt.get(FaultCalled)
             params = {} if called is None else called.params or {}
-            return _of(_holding(graph, _operators(params, injected.evidence or {})), graph)
+            return _cause_of(
+                _vertices_with(graph, _operators(params, injected.evidence or {})), graph
+            )
         case "slow_link":
-            return _of_link(injected.target, experiment, graph)
+            return _cause_of_link(injected.target, experiment, graph)
         case "skew":
-            return _of((to for _, to, ship in graph.edges if ship == "HASH"), graph)
+            return _cause_of((to for _, to, ship in graph.edges if ship == "HASH"), graph)
         case _:
             return None
 
 
-def part_slowed(attempt: StepAttempt, experiment: Experiment) -> str | None:
-    """A word in the name of the part of a micro-batch that a step made slow, or None where that
+def expected_part(attempt: StepAttempt, experiment: Experiment) -> str | None:
+    """A word in the name of the part of a micro-batch that a step slowed down, or None where that
     is not known."""
     injected = attempt[FaultInEffect]
     if injected.fault == "skew":
@@ -81,27 +83,30 @@ def part_slowed(attempt: StepAttempt, experiment: Experiment) -> str | None:
     return {"input": "source", "output": "sink"}.get(str(link.port))
 
 
-def _of(vertices: Iterable[str], graph: JobGraph) -> SlowdownCause | None:
-    """Of all vertices is as good as of none: any root would agree."""
+def _cause_of(vertices: Iterable[str], graph: JobGraph) -> SlowdownCause | None:
+    """The cause at these vertices; None for all vertices, since any root would agree, and for
+    none."""
     found = tuple(dict.fromkeys(vertices))
     return SlowdownCause(vertices=found) if 0 < len(found) < len(graph.names) else None
 
 
 def _operators(params: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[str]:
-    """What the slow operators' names hold: by the fault's parameter, else those seen affected."""
+    """Parts of the slow operators' names: the fault's parameter, else the operators in its
+    evidence."""
     if params.get("operator"):
         return [str(params["operator"])]
-    places = [str(place) for seen in evidence.values() for place in seen.get("at", ())]
+    places = [str(place) for sample in evidence.values() for place in sample.get("at", ())]
     return [match["operator"] for place in places if (match := PLACE.match(place)) is not None]
 
 
-def _holding(graph: JobGraph, operators: Iterable[str]) -> Iterable[str]:
+def _vertices_with(graph: JobGraph, operators: Iterable[str]) -> Iterable[str]:
     for operator in operators:
         yield from (vertex for vertex, name in graph.names.items() if operator in name)
 
 
-def _of_link(target: str, experiment: Experiment, graph: JobGraph) -> SlowdownCause | None:
-    """A link between tasks is slow itself; one that a sink writes through makes its task slow."""
+def _cause_of_link(target: str, experiment: Experiment, graph: JobGraph) -> SlowdownCause | None:
+    """A link between tasks is the cause itself; a link to a sink's output makes the writing task
+    slow."""
     choice = parse_target(target)
     link = experiment.topology.links.get(choice.name) if choice.how == "link" else None
     if link is None:
@@ -109,12 +114,13 @@ def _of_link(target: str, experiment: Experiment, graph: JobGraph) -> SlowdownCa
     if link.from_ == link.to:
         return SlowdownCause(is_link=True)
     if link.port == "output" or choice.name == "sink":
-        return _of(_writers(experiment, graph), graph)
+        return _cause_of(_writers(experiment, graph), graph)
     return None
 
 
 def _writers(experiment: Experiment, graph: JobGraph) -> list[str]:
-    """The vertices that write to Kafka: by the names of the outputs, else any that writes."""
+    """The vertices that write to Kafka: by the names of the outputs, else every vertex with a
+    writer."""
     outputs = [name for name, o in experiment.promise.outputs.items() if o.kafka is not None]
     named = re.compile(rf"\b({'|'.join(map(re.escape, outputs))})\[\d+\]: Writer")
     exact = [vertex for vertex, name in graph.names.items() if outputs and named.search(name)]

@@ -1,4 +1,4 @@
-"""Stalls: times in which a partition's last stable offset stood still although its end grew."""
+"""Stalls: times in which a partition's last stable offset did not move although its end grew."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from streamquake.reports.record.metrics import HOLE_S, Samples
 
 @dataclass(frozen=True, kw_only=True)
 class Stall:
-    """A time in which a partition's stable end stood still although its end grew.
+    """A time in which a partition's stable end did not move although its end grew.
 
-    From the first sample that shows growth to the last one that shows the stable end in its place:
-    it lasted at least so long, and up to a period of the samples longer at either end. Where a hole
-    of the samples comes before or behind, it may reach to the hole's other side.
+    It lasts from the first sample that shows growth to the last one with the same stable end. That
+    is a lower bound: it may be one sampling interval longer at either end. Next to a hole of the
+    samples it may extend to the hole's other side.
     """
 
     where: str
@@ -25,7 +25,7 @@ class Stall:
     stable_end: int
     grown: int
     at_most_s: float
-    """How long it lasted if it fills the holes at its sides."""
+    """Its upper bound: it may fill the holes next to it."""
 
     @property
     def seconds(self) -> float:
@@ -33,21 +33,25 @@ class Stall:
 
 
 def longest_stalls(series: Mapping[str, Mapping[str, Samples]]) -> list[Stall]:
-    """Each sampled partition's longest stall, the longest first; of no seconds where none was."""
-    found = [max(stalls, key=lambda stall: stall.seconds) for stalls in _all(series, None)]
+    """Each sampled partition's longest stall, the longest first; of zero seconds where it had
+    none."""
+    found = [
+        max(stalls, key=lambda stall: stall.seconds)
+        for stalls in _stalls_by_partition(series, None)
+    ]
     return sorted(found, key=lambda stall: -stall.seconds)
 
 
-def longest_at_most(
+def longest_possible_stall(
     series: Mapping[str, Mapping[str, Samples]], until_s: float | None
 ) -> Stall | None:
-    """The stall that may have been the longest of all; None where nothing was sampled. `until_s` is
-    when the job had written everything: from the last sample to it may be a hole too."""
-    every = (stall for stalls in _all(series, until_s) for stall in stalls)
-    return max(every, key=lambda stall: stall.at_most_s, default=None)
+    """The stall with the largest upper bound; None where nothing was sampled. `until_s` is when the
+    job had written everything: there may be a hole between the last sample and it."""
+    possible = (stall for stalls in _stalls_by_partition(series, until_s) for stall in stalls)
+    return max(possible, key=lambda stall: stall.at_most_s, default=None)
 
 
-def _all(
+def _stalls_by_partition(
     series: Mapping[str, Mapping[str, Samples]], until_s: float | None
 ) -> Iterator[list[Stall]]:
     ends = series.get("end", {})
@@ -57,32 +61,33 @@ def _all(
 
 
 def _stalls(where: str, stable: Samples, end: Samples, until_s: float | None) -> Iterator[Stall]:
-    """One for each time the stable end stood in one place."""
-    moved = np.flatnonzero(np.diff(stable.value)) + 1
-    # The two series are sampled a moment apart: of the end, what was known at each sample of
-    # the other, or right after it, counts.
+    """One stall for each value of the stable end."""
+    moves = np.flatnonzero(np.diff(stable.value)) + 1
+    # The two series are sampled a moment apart: each sample of the stable end is paired with the
+    # sample of the end at that moment or right after it.
     known = np.minimum(np.searchsorted(end.at_s, stable.at_s), len(end.at_s) - 1)
     ends = end.value[known]
     last_s = float(stable.at_s[-1])
     at_s = [*stable.at_s.tolist(), last_s if until_s is None else max(until_s, last_s)]
-    for first, after in zip([0, *moved], [*moved, len(stable.value)], strict=True):
+    for first, after in zip([0, *moves], [*moves, len(stable.value)], strict=True):
         growing = np.flatnonzero(ends[first:after] > ends[first])
         start = first + growing[0] if len(growing) else after - 1
-        begun_s, gone_s = at_s[start], at_s[after - 1]
+        begun_s, ended_s = at_s[start], at_s[after - 1]
         if len(growing) and _behind_hole(at_s, start):
             begun_s = at_s[start - 1]
-        # What was hidden at the first sample already may have been since the sample before it.
+        # Records already hidden at the first sample may have been hidden since the sample before
+        # it.
         if ends[first] > stable.value[first] and _behind_hole(at_s, first):
             begun_s = at_s[first - 1]
         if _behind_hole(at_s, after):
-            gone_s = at_s[after]
+            ended_s = at_s[after]
         yield Stall(
             where=where,
             start_s=at_s[start],
             end_s=at_s[after - 1],
             stable_end=int(stable.value[first]),
             grown=int(ends[after - 1] - ends[first]),
-            at_most_s=gone_s - begun_s,
+            at_most_s=ended_s - begun_s,
         )
 
 

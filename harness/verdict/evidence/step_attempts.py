@@ -1,4 +1,4 @@
-"""The newest attempt of a step: one that missed its window may have been injected again."""
+"""The newest attempt of a step: a step that missed its window may be injected again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StepAttempt:
 
 
 def last_attempt(history: History, step: int) -> StepAttempt:
-    """What happened to a step since it was called last."""
+    """The events of a step since its last call."""
     found: list[FaultEvent] = []
     for event in history.of(FaultEvent):
         if event.value.get("step") == step:

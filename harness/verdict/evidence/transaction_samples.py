@@ -1,5 +1,5 @@
-"""What coordinators reported of a run's transactional ids, each read by itself: one that cannot be
-read hides no other.
+"""The reports of coordinators about a run's transactional ids. Each id is parsed separately: an
+unreadable one hides no other.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ from streamquake.reports.record.run_events import TransactionsSeen
 
 OPEN = "Ongoing"
 ENDING = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
-"""The coordinator has decided, and the partitions do not know yet: to readers it is open."""
+"""The coordinator has decided, and not all partitions have the marker yet: for readers the
+transaction is open."""
 OVER = ("Empty", "CompleteCommit", "CompleteAbort", "Dead")
 ABORTED = ("PrepareEpochFence", "PrepareAbort", "CompleteAbort")
 ABORT_SCAN_MS = 10_000
-"""How late the coordinator may be to abort one whose time is over: it looks for such every ten
-seconds (`transaction.abort.timed.out.transaction.cleanup.interval.ms`)."""
+"""How late the coordinator may abort a transaction after its time-out: it scans every ten seconds
+(`transaction.abort.timed.out.transaction.cleanup.interval.ms`)."""
 LONGEST_TIMEOUT_MS = 2**31 - 1
-"""Producers hand their time-out over in four bytes, with a sign."""
+"""The protocol has the time-out as a signed integer of four bytes."""
 ANSWER_MS = 20_000
-"""How long brokers take to answer at most: a transaction may begin after they were asked."""
+"""How long brokers take to answer at most: a transaction may begin after the request was sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionalId:
-    """One transactional id as its coordinator had it; milliseconds. What cannot be read is None."""
+    """One transactional id as its coordinator reported it; milliseconds. An unreadable value is
+    None."""
 
     report: Mapping[str, Any]
-    """As it is recorded."""
+    """The report as it is recorded."""
     asked_ms: float | None
-    """When the coordinators were asked, epoch ms."""
+    """When the coordinators were queried, epoch ms."""
 
     @property
     def id(self) -> str:
@@ -56,13 +58,13 @@ class TransactionalId:
 
     @property
     def age_ms(self) -> float | None:
-        """How long its transaction had been going on when its coordinator was asked."""
+        """How long its transaction had lasted when its coordinator was queried."""
         started_ms = _whole(self.report.get("started_ms"))
         return None if started_ms is None or self.asked_ms is None else self.asked_ms - started_ms
 
     @property
-    def hangs(self) -> bool:
-        """Whether it is open, or not ended everywhere, although the coordinator should have
+    def is_hanging(self) -> bool:
+        """Whether it is open, or not ended in all partitions, although the coordinator should have
         aborted it."""
         if self.timeout_ms is None or self.age_ms is None:
             return False
@@ -70,9 +72,9 @@ class TransactionalId:
 
     @property
     def uncertainty(self) -> str:
-        """What is needed to judge it and cannot be read; nothing where all can."""
+        """The unreadable value without which it cannot be judged; empty where there is none."""
         if not (self.is_open or self.is_ending or self.state in OVER):
-            return f"the state of {self.id} after the drain is {self.state}, whatever that is"
+            return f"the state of {self.id} after the drain is {self.state}, an unknown state"
         if self.timeout_ms is None:
             return f"the time-out of {self.id} is recorded as {self.report.get('timeout_ms')} ms"
         if self.state in OVER:
@@ -81,19 +83,19 @@ class TransactionalId:
         if self.age_ms is None:
             return f"{self.id} is {state} after the drain, and since when is not recorded"
         if self.age_ms < -ANSWER_MS:
-            return f"{self.id} is {state}, and began {-self.age_ms / 1000:.0f} s after the question"
+            return f"{self.id} is {state}, and began {-self.age_ms / 1000:.0f} s after the query"
         return ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionSample:
-    """The ids of a run as the coordinators had them, each asked once."""
+    """The ids of a run in one query of all coordinators."""
 
     after: Literal["recovery", "drain"]
     asked_ms: float | None
     ids: tuple[TransactionalId, ...]
     unanswered: str
-    """Why brokers gave no answer; what those coordinate is not among the ids."""
+    """Why brokers were unreachable; the ids that they coordinate are missing."""
 
     @property
     def open(self) -> tuple[TransactionalId, ...]:
@@ -101,11 +103,11 @@ class TransactionSample:
 
     @property
     def hanging(self) -> tuple[TransactionalId, ...]:
-        return tuple(each for each in self.ids if each.hangs)
+        return tuple(each for each in self.ids if each.is_hanging)
 
 
 def samples_of(history: History) -> list[TransactionSample]:
-    """Every time that at least one coordinator answered."""
+    """Every query that at least one coordinator answered."""
     found = []
     for event in history.of(TransactionsSeen):
         if event.transactions is not None:
@@ -126,40 +128,42 @@ def samples_of(history: History) -> list[TransactionSample]:
     return found
 
 
-def not_reported_again(last: TransactionSample, looks: Sequence[TransactionSample]) -> str:
-    """That the coordinators reported nothing in the last look of ids which they had named before;
-    they forget an id after days (`transactional.id.expiration.ms`). Nothing where they named them
-    all."""
+def unreported_ids(last: TransactionSample, samples: Sequence[TransactionSample]) -> str:
+    """A message if the last sample lacks ids that coordinators had reported before; else empty.
+    Coordinators forget an id only after days (`transactional.id.expiration.ms`)."""
     recorded = {each.id for each in last.ids}
-    newest = {each.id: each for poll in looks for each in poll.ids}
+    newest = {each.id: each for sample in samples for each in sample.ids}
     if newest and not recorded:
         return "after the drain no transactional id was reported, and before it some were"
-    # A coordinator is about to forget one that is dead.
+    # A coordinator soon forgets a dead id.
     missing = [
         each for name, each in newest.items() if name not in recorded and each.state != "Dead"
     ]
     if missing:
         first = min(missing, key=lambda each: each.state in OVER)
-        was = "over" if first.state in OVER else "not over"
-        return f"after the drain nothing was reported of {first.id}, whose transaction was {was}"
+        state = "over" if first.state in OVER else "not over"
+        return f"after the drain nothing was reported of {first.id}, whose transaction was {state}"
     return ""
 
 
-def timed_out(looks: Sequence[TransactionSample]) -> int | None:
-    """How many that were open at one look stood aborted at the next one, when their time was over.
+def timed_out(samples: Sequence[TransactionSample]) -> int | None:
+    """How many transactions open in the first sample were aborted in the last one, after their
+    time-out.
 
-    None with fewer than two looks. One that began and ended in between is not seen, nor one whose
-    id was taken by a new producer since.
+    None with fewer than two samples. It misses transactions that began and ended in between, and
+    ids that a new producer took over.
     """
-    if len(looks) < 2:
+    if len(samples) < 2:
         return None
-    first, last = looks[0], looks[-1]
+    first, last = samples[0], samples[-1]
     states = {each.id: each.state for each in last.ids}
-    return sum(states.get(each.id) in ABORTED for each in first.open if _is_over(each, last))
+    return sum(
+        states.get(each.id) in ABORTED for each in first.open if _is_past_timeout(each, last)
+    )
 
 
-def _is_over(each: TransactionalId, last: TransactionSample) -> bool:
-    """Whether its time was over when the coordinators were asked last."""
+def _is_past_timeout(each: TransactionalId, last: TransactionSample) -> bool:
+    """Whether its time-out had passed when the coordinators were queried last."""
     later = TransactionalId(report=each.report, asked_ms=last.asked_ms)
     if later.timeout_ms is None or later.age_ms is None:
         return False

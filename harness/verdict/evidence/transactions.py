@@ -6,7 +6,7 @@ from streamquake.harness.experiment.model import Experiment
 
 
 def writes_transactions(experiment: Experiment) -> bool:
-    """Whether the job shall write to Kafka in transactions that the run knows by their names."""
+    """Whether the job must write to Kafka in transactions whose ids the run knows."""
     job = experiment.job
     if job is not None and job.existing is not None:
         return False

@@ -1,8 +1,8 @@
-"""The waits of a run that were not met: five of them, each with a word of its own.
+"""The waits of a run that were not met: five kinds, each with its own event.
 
-Only the first says that the system did not come back. The other four say that the end of the run
-was not reached in its limit, which proves nothing about recovery. Records of older versions have
-one event for all five; its reason begins with the name of the wait.
+Only the first means that the system did not recover. The other four mean that the run did not reach
+its end within a limit, which proves nothing about recovery. Records of older versions have one
+event for all five; its reason begins with the name of the wait.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOT_MET = {
 
 @dataclass(frozen=True, kw_only=True)
 class FailedWait:
-    """A wait that was not met within its limit, and what was seen last."""
+    """A wait that was not met within its limit; the reason has the last observation."""
 
     wait: Wait
     reason: str
