@@ -1,8 +1,8 @@
-"""`backpressure_root`: the back-pressure leads to what made the job slow.
+"""`backpressure_root`: the root of the back-pressure is what made the job slow.
 
-Of a job with operators it is followed through their graph. Micro-batches have parts in place of
-vertices, and the root is the part that takes longer than before the fault by most of what whole
-batches do (`evidence/batch_parts.py`).
+In a job with operators it is followed through the job's graph. Micro-batches have parts instead of
+vertices: the root is the part with most of the growth in batch duration since the fault
+(`evidence/batch_parts.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from streamquake.harness.verdict.evidence.batch_parts import (
     BatchWindow,
     SlowestPart,
     attempts_of,
+    batches_around,
+    find_slowest_part,
     parts_of,
-    seen,
-    slowest,
 )
 from streamquake.harness.verdict.evidence.bottleneck import (
     BackpressureSource,
@@ -28,16 +28,16 @@ from streamquake.harness.verdict.evidence.bottleneck import (
     VertexLoad,
     load_of,
     root_of,
-    unsampled,
+    unsampled_vertices,
 )
 from streamquake.harness.verdict.evidence.checkpoints import batches_of, checkpoints_of
-from streamquake.harness.verdict.evidence.pressure import HIGH_ABOVE, Series, max_at_most
+from streamquake.harness.verdict.evidence.pressure import HIGH_ABOVE, Series, max_upper_bound
 from streamquake.harness.verdict.evidence.slowdown_cause import (
     SLOWING,
     SlowdownCause,
-    part_slowed,
-    slowed_as_injected,
-    slowed_by,
+    expected_cause,
+    expected_part,
+    injected_cause,
 )
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect, HealCalled
@@ -49,15 +49,17 @@ from streamquake.reports.record.run_events import PhaseBegan, WorkloadDone
 
 LEAST_SAMPLES = 5
 SETTLE_S = 8.0
-"""Buffers fill before any task waits, and a task's time is reported up to five seconds late."""
+"""How long after the effect samples count: buffers fill before any task waits, and a task's time is
+reported up to five seconds late."""
 NONE = "none"
 LONG = 2.0
-"""A batch under way for more than so many times the longest may have fallen behind the load."""
+"""A batch in progress for more than this multiple of the longest batch may have fallen behind the
+load."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedWindow:
-    """The time judged, and the step whose effect it is, if any."""
+    """The interval to judge, and the step attempt whose effect it covers, if any."""
 
     injected_at_s: float
     end_s: float
@@ -65,27 +67,26 @@ class JudgedWindow:
 
     @property
     def start_s(self) -> float:
-        """When the effect shows in samples."""
+        """When the effect appears in samples."""
         return self.injected_at_s + (SETTLE_S if self.attempt else 0.0)
 
 
 @checks.register
 class BackpressureRoot(Check):
-    """Held when the root of the back-pressure, by the samples, is where the job was made slow."""
+    """Held when the root of the back-pressure, by the samples, is what the fault slowed down."""
 
     name: ClassVar[str] = "backpressure_root"
     classes: ClassVar[tuple[str, ...]] = ("back-pressured", "another root")
 
     expect: Annotated[str, Field(min_length=1)] | None = None
-    """Text in the name of the vertex, or of the batch's part, that shall be the root; `link`, or
-    `link into TEXT`, when a link shall be; `none` when nothing shall be back-pressured. Without it,
-    where the fault put the slowness."""
+    """The expected root: text in the name of a vertex or of a batch's part; `link`, or `link into
+    TEXT`; or `none` when nothing may be back-pressured. Without it, what the fault slowed down."""
     fault: str | None = None
-    """The fault whose effect is judged. Without it, the first that makes a job slow; in a run
-    without one, all of the run until a fault is called."""
+    """The fault whose effect is judged. Without it, the first fault that slows a job down; in a run
+    without such a fault, the run until the first fault."""
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = HIGH_ABOVE
-    """Share of its time above which a vertex counts as back-pressured. Of micro-batches one that
-    fell behind the load is needed."""
+    """Share of its time above which a vertex counts as back-pressured. Of micro-batches, one must
+    have fallen behind the load."""
 
     def check(self, case: JudgedRun) -> CheckResult:
         submitted = case.history.of(JobSubmitted)
@@ -97,7 +98,9 @@ class BackpressureRoot(Check):
         if isinstance(window, str):
             return self.undecided(window)
         if batches:
-            return self._of_batches(case, seen(batches, window.injected_at_s, window.end_s), window)
+            return self._of_batches(
+                case, batches_around(batches, window.injected_at_s, window.end_s), window
+            )
         series = by_series(read_metrics(case.metrics))
         loads = {
             vertex: load
@@ -105,18 +108,18 @@ class BackpressureRoot(Check):
             if (load := load_of(series, name, window.start_s, window.end_s)) is not None
         }
         counts = _counts(graph, loads)
-        if few := sorted(unsampled(graph, loads, LEAST_SAMPLES)):
+        if undersampled := sorted(unsampled_vertices(graph, loads, LEAST_SAMPLES)):
             return self.undecided(
-                f"fewer than {LEAST_SAMPLES} samples of {few[0]} from {window.start_s:.1f} s to "
-                f"{window.end_s:.1f} s",
+                f"fewer than {LEAST_SAMPLES} samples of {undersampled[0]} from "
+                f"{window.start_s:.1f} s to {window.end_s:.1f} s",
                 (),
                 **counts,
             )
         if self.expect == NONE:
-            return self._none_judged(graph, loads, series, window, counts)
-        return self._judged(case, graph, loads, window, counts)
+            return self._judge_none(graph, loads, series, window, counts)
+        return self._judge(case, graph, loads, window, counts)
 
-    def _none_judged(
+    def _judge_none(
         self,
         graph: JobGraph,
         loads: Mapping[str, VertexLoad],
@@ -124,23 +127,24 @@ class BackpressureRoot(Check):
         window: JudgedWindow,
         counts: Mapping[str, Any],
     ) -> CheckResult:
-        """That no vertex was back-pressured, nor may have been while nothing was sampled."""
-        high = self._high(loads)
-        counts = {**counts, "high": len(high)}
-        if high:
+        """The result for `none`: held if no vertex was back-pressured, nor may have been while
+        samples are missing."""
+        pressed = self._pressed_vertices(loads)
+        counts = {**counts, "high": len(pressed)}
+        if pressed:
             finding = Finding(
-                what="back-pressured", where=graph.names[high[0]], detail=_levels(graph, loads)
+                what="back-pressured", where=graph.names[pressed[0]], detail=_levels(graph, loads)
             )
             return self.violated(f"{finding.where} was back-pressured", (finding,), **counts)
         for vertex in loads:
             name = graph.names[vertex]
-            ratio = max_at_most(series, name, window.start_s, window.end_s)
+            ratio = max_upper_bound(series, name, window.start_s, window.end_s)
             if ratio > self.min_ratio:
                 message = f"{name} may have been back-pressured for {ratio:.2f} of its time"
                 return self.undecided(f"{message}, since samples are missing", (), **counts)
         return self.held("no vertex was back-pressured, as expected", **counts)
 
-    def _judged(
+    def _judge(
         self,
         case: JudgedRun,
         graph: JobGraph,
@@ -148,109 +152,122 @@ class BackpressureRoot(Check):
         window: JudgedWindow,
         counts: Mapping[str, Any],
     ) -> CheckResult:
-        high = self._high(loads)
-        counts = {**counts, "high": len(high)}
-        root = root_of(graph, loads, high)
+        pressed = self._pressed_vertices(loads)
+        counts = {**counts, "high": len(pressed)}
+        root = root_of(graph, loads, pressed)
         if root is None:
             return self.undecided(_unproven(graph, loads, self.min_ratio), **counts)
         if root.is_link and any(loads[vertex].pool is None for vertex in root.vertices):
             return self.undecided("how full the input buffers were was not sampled", **counts)
-        named = _message(root, graph)
-        expected = self._expected(case, graph, window)
+        message_of_root = _message(root, graph)
+        expected = self._expected_cause(case, graph, window)
         if expected is None:
-            return self.undecided(f"the root is {named}; {self._unknown('vertex')}", **counts)
+            return self.undecided(
+                f"the root is {message_of_root}; {self._unknown('vertex')}", **counts
+            )
         counts = {**counts, **_of_root(root, loads)}
         if expected.agrees(root):
-            return self.held(f"the root is {named}, where the job was made slow", **counts)
-        wanted = _message(
+            return self.held(f"the root is {message_of_root}, as expected", **counts)
+        expected_root = _message(
             BackpressureSource(vertices=expected.vertices, is_link=expected.is_link), graph
         )
         finding = Finding(
-            what="another root", where=named, detail={"slow was": wanted, **_levels(graph, loads)}
+            what="another root",
+            where=message_of_root,
+            detail={"slow was": expected_root, **_levels(graph, loads)},
         )
-        message = f"the root is {named}, and slow was {wanted}"
+        message = f"the root is {message_of_root}; the slowed part is {expected_root}"
         return self.violated(message, (finding,), **counts)
 
-    def _high(self, loads: Mapping[str, VertexLoad]) -> list[str]:
+    def _pressed_vertices(self, loads: Mapping[str, VertexLoad]) -> list[str]:
         return [vertex for vertex, load in loads.items() if load.pressed.max > self.min_ratio]
 
-    def _of_batches(self, case: JudgedRun, seen: BatchWindow, window: JudgedWindow) -> CheckResult:
-        counts: dict[str, Any] = {"batches": len(seen.during), "fell_behind": len(seen.fell_behind)}
-        if self.expect == NONE and seen.during:
-            if not seen.fell_behind:
-                if why := _under_way(case.history, window.end_s):
+    def _of_batches(
+        self, case: JudgedRun, around: BatchWindow, window: JudgedWindow
+    ) -> CheckResult:
+        counts: dict[str, Any] = {
+            "batches": len(around.during),
+            "fell_behind": len(around.fell_behind),
+        }
+        if self.expect == NONE and around.during:
+            if not around.fell_behind:
+                if why := _unfinished_batch(case.history, window.end_s):
                     return self.undecided(why, **counts)
                 return self.held("no batch fell behind the load, as expected", **counts)
-            where = f"batch {seen.fell_behind[0].number}"
+            where = f"batch {around.fell_behind[0].number}"
             finding = Finding(what="back-pressured", where=where, detail=counts)
             return self.violated(f"{where} fell behind the load", (finding,), **counts)
-        if seen.uncertainty:
-            return self.undecided(seen.uncertainty, **counts)
+        if around.uncertainty:
+            return self.undecided(around.uncertainty, **counts)
         usual, during = (
             [parts_of(batch, attempts_of(batch, case.history)) for batch in batches]
-            for batches in (seen.usual, seen.during)
+            for batches in (around.usual, around.during)
         )
-        found = slowest(usual, during)
-        if found is None or not found.proven:
-            return self.undecided("no part took most of what the batches took longer", **counts)
-        counts["root_longer_ms"] = round(found.longer_ms)
-        return self._part_judged(case, window, found, counts)
+        slowest = find_slowest_part(usual, during)
+        if slowest is None or not slowest.is_proven:
+            return self.undecided(
+                "no part accounts for most of the time by which the batches took longer", **counts
+            )
+        counts["root_longer_ms"] = round(slowest.growth_ms)
+        return self._judge_part(case, window, slowest, counts)
 
-    def _part_judged(
-        self, case: JudgedRun, window: JudgedWindow, found: SlowestPart, counts: Mapping[str, Any]
+    def _judge_part(
+        self, case: JudgedRun, window: JudgedWindow, slowest: SlowestPart, counts: Mapping[str, Any]
     ) -> CheckResult:
-        longer: Mapping[str, Any] = {
-            f"{part}.longer_ms": round(spent) for part, spent in found.longer.items()
+        growth: Mapping[str, Any] = {
+            f"{part}.longer_ms": round(growth_ms) for part, growth_ms in slowest.growth.items()
         }
-        named = f"the root is the part {found.part}"
-        word = self.expect or (
-            part_slowed(window.attempt, case.experiment) if window.attempt else None
+        message_of_root = f"the root is the part {slowest.part}"
+        expected_text = self.expect or (
+            expected_part(window.attempt, case.experiment) if window.attempt else None
         )
-        slow = [part for part in found.longer if word is not None and word in part]
-        if not 0 < len(slow) < len(found.longer):
-            return self.undecided(f"{named}; {self._unknown('part')}", **counts, **longer)
-        if found.part in slow:
-            message = f"{named}, {found.longer_ms:,.0f} ms longer than before"
-            return self.held(message, **counts, **longer)
-        detail = {"slow was": slow[0], **longer}
-        finding = Finding(what="another root", where=found.part, detail=detail)
-        message = f"{named}, and slow was {slow[0]}"
-        return self.violated(message, (finding,), **counts, **longer)
+        expected_parts = [
+            part for part in slowest.growth if expected_text is not None and expected_text in part
+        ]
+        if not 0 < len(expected_parts) < len(slowest.growth):
+            return self.undecided(f"{message_of_root}; {self._unknown('part')}", **counts, **growth)
+        if slowest.part in expected_parts:
+            message = f"{message_of_root}, {slowest.growth_ms:,.0f} ms longer than before"
+            return self.held(message, **counts, **growth)
+        detail = {"slow was": expected_parts[0], **growth}
+        finding = Finding(what="another root", where=slowest.part, detail=detail)
+        message = f"{message_of_root}; the slowed part is {expected_parts[0]}"
+        return self.violated(message, (finding,), **counts, **growth)
 
-    def _expected(
+    def _expected_cause(
         self, case: JudgedRun, graph: JobGraph, window: JudgedWindow
     ) -> SlowdownCause | None:
         if self.expect is not None:
-            return slowed_as_injected(self.expect, graph)
-        return slowed_by(window.attempt, case.experiment, graph) if window.attempt else None
+            return expected_cause(self.expect, graph)
+        return injected_cause(window.attempt, case.experiment, graph) if window.attempt else None
 
     def _unknown(self, kind: str) -> str:
         if self.expect is not None:
             return f"\"{self.expect}\" is in no {kind}'s name, or in every one's"
-        return "where the job was made slow is not known; name it with `expect`"
+        return "what slowed the job down is not known; name it with `expect`"
 
 
 def _window(history: History, fault: str | None) -> JudgedWindow | str:
-    """The time to judge, or why there is none."""
+    """The interval to judge, or a message why there is none."""
     injected = history.of(FaultInEffect)
     names = SLOWING if fault is None else (fault,)
     first = next((event for event in injected if event.fault in names), None)
     if first is None and fault is not None:
         return f"{fault} was not in effect"
     if first is None:
-        return _undisturbed(history, injected[0].at_s if injected else None)
+        return _undisturbed_window(history, injected[0].at_s if injected else None)
     attempt = last_attempt(history, first.step)
     if (effect := attempt.get(FaultInEffect)) is None:
-        return f"the last try of {first.fault} was not in effect"
+        return f"the last attempt of {first.fault} was not in effect"
     ended = attempt.get(HealCalled) or attempt.get(FaultHealed) or history[-1]
     return JudgedWindow(injected_at_s=effect.seen_ns / 1e9, end_s=ended.at_s, attempt=attempt)
 
 
-def _undisturbed(history: History, injected_at_s: float | None) -> JudgedWindow | str:
-    """From steady state on, to the end of the load or to the first fault."""
+def _undisturbed_window(history: History, injected_at_s: float | None) -> JudgedWindow | str:
+    """The interval from steady state to the end of the load, or to the first fault."""
     phases = {event.phase: event.at_s for event in history.of(PhaseBegan)}
     if "disturb" not in phases:
-        return "the run did not come to its steady state"
+        return "the run did not reach its steady state"
     ended = history.first(WorkloadDone) or history[-1]
     return JudgedWindow(
         injected_at_s=phases["disturb"],
@@ -258,9 +275,9 @@ def _undisturbed(history: History, injected_at_s: float | None) -> JudgedWindow 
     )
 
 
-def _under_way(history: History, until_s: float) -> str:
-    """That the newest batch, of which no end is recorded, had been under way for long; nothing
-    where it had not."""
+def _unfinished_batch(history: History, until_s: float) -> str:
+    """A message if the newest batch has no recorded end and had been in progress for long; else
+    empty."""
     started = [each for each in checkpoints_of(history) if each.micro_batch]
     if not started or started[-1].ended_s is not None:
         return ""
@@ -269,7 +286,7 @@ def _under_way(history: History, until_s: float) -> str:
     if under_way_s <= LONG * longest:
         return ""
     return (
-        f"{started[-1].where} had been under way for {under_way_s:.1f} s and was not committed, "
+        f"{started[-1].where} had been in progress for {under_way_s:.1f} s and was not committed, "
         f"and the longest of the others took {longest:.1f} s"
     )
 
@@ -281,7 +298,7 @@ def _levels(graph: JobGraph, loads: Mapping[str, VertexLoad]) -> dict[str, str]:
 def _unproven(graph: JobGraph, loads: Mapping[str, VertexLoad], ratio: float) -> str:
     worst, load = max(loads.items(), key=lambda each: each[1].pressed.max)
     return (
-        f"no back-pressure is proven: the most had {graph.names[worst]}, {load.pressed.max:.2f} "
+        f"no back-pressure is proven: {graph.names[worst]} had the most, {load.pressed.max:.2f} "
         f"of its time, and more than {ratio:g} is needed, with a consumer to wait for"
     )
 
@@ -294,7 +311,7 @@ def _message(root: BackpressureSource, graph: JobGraph) -> str:
 
 
 def _counts(graph: JobGraph, loads: Mapping[str, VertexLoad]) -> dict[str, int | float | None]:
-    """Shares of time, from the least sampled vertex's number of samples on."""
+    """The least number of samples of a vertex, then each vertex's share of back-pressured time."""
     return {
         "samples": min((load.pressed.samples for load in loads.values()), default=0),
         **{
@@ -305,7 +322,7 @@ def _counts(graph: JobGraph, loads: Mapping[str, VertexLoad]) -> dict[str, int |
 
 
 def _of_root(root: BackpressureSource, loads: Mapping[str, VertexLoad]) -> dict[str, float | None]:
-    """Of the vertex, or of the one behind the link."""
+    """Figures of the root vertex, or of the vertex behind the root link."""
     load = loads[root.vertices[0]]
     busy, pool = load.busy, load.pool
     return {

@@ -1,12 +1,13 @@
-"""Bounded loss: what was lost or came twice belongs to the tasks that failed, and to that time.
+"""Bounded loss: lost and duplicated records belong to the failed tasks, and to the time of the
+failure.
 
 For settings that trade records for availability, such as a failover that restarts single tasks
-without rewinding the others. They are judged by what they still promise: that nothing is lost,
-or repeated, elsewhere or at another time, and that nothing comes out that was not sent.
+without rewinding the others. They are judged by what they still promise: no record is lost or
+duplicated elsewhere or at another time, and no record is written that was not sent.
 
-Which subtask a record belongs to is shown by its partition: with `'sink.partitioner' = 'fixed'`
-subtask n of Flink's sink writes to partition n, modulo their number (FlinkFixedPartitioner), and
-a key that was routed to it before the fault is routed to it always.
+The partition of a record shows its subtask: with `'sink.partitioner' = 'fixed'` subtask n of
+Flink's sink writes to partition n, modulo the number of partitions (FlinkFixedPartitioner), and a
+key always goes to the subtask that it went to before the fault.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from streamquake.harness.reconcile.values.promised import with_canonical_texts
 from streamquake.harness.verdict.evidence.append_times import (
     AppendedRecords,
     AppendTimesUnknown,
-    appended,
+    append_times_of,
 )
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown, scopes_of
@@ -36,9 +37,9 @@ from streamquake.harness.verdict.expected_output import (
     STATUS,
     actual_of,
     expectations,
-    reconciled,
+    has_unsettled_sends,
+    reconcile_output,
     register_sent,
-    unsettled,
 )
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import ZeroOrMore
@@ -51,7 +52,7 @@ EXAMPLES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class AttributedRecords:
-    """How many records were lost or came twice, by where they belong, and a few of each place."""
+    """How many records were lost or duplicated, by the place they belong to, with examples."""
 
     counts: Mapping[str, int]
     findings: tuple[Finding, ...]
@@ -62,11 +63,11 @@ class AttributedRecords:
 
 @checks.register
 class BoundedLoss(Check):
-    """Held when every record lost or repeated belongs to a subtask that restarted and was sent
+    """Held when every lost or duplicated record belongs to a subtask that restarted and was sent
     between the last checkpoint before the fault and the moment the subtask ran again.
 
-    A job that has kept state of what it lost gives other totals afterwards: name in its promise,
-    as `compare`, only what a record has from itself.
+    A job with state over lost records writes other totals afterwards: in its promise, name as
+    `compare` only columns that depend on the record alone.
     """
 
     name: ClassVar[str] = "bounded_loss"
@@ -77,38 +78,38 @@ class BoundedLoss(Check):
     slack_s: ZeroOrMore = 2.0
     """Seconds by which records may have been sent earlier or later, since they were under way."""
     at_most: Annotated[int, Field(ge=0)] | None = None
-    """How many records may be lost or repeated in all."""
+    """How many records may be lost or duplicated in all."""
     vertex: str | None = None
     """Part of the name of the vertex whose subtasks write the output; the one with a writer, or a
     sink, in its name when left out."""
 
     def check(self, case: JudgedRun) -> CheckResult:
         try:
-            output = appended(case, self.output)
+            output = append_times_of(case, self.output)
             _reject_other_partitioners(case)
             scopes = scopes_of(case.history, self.vertex, output.partitions, self.slack_s)
         except (AppendTimesUnknown, LossScopeUnknown) as reason:
             return self.undecided(str(reason))
         if case.experiment.job is not None and not_drained(case.history):
             return self.undecided(
-                f"{output.name}: the job had not committed everything, so what is missing may yet "
-                "come"
+                f"{output.name}: the job had not committed everything, so missing records may "
+                "still arrive"
             )
-        return self._reconciled(case, output, scopes)
+        return self._reconcile(case, output, scopes)
 
-    def _reconciled(
+    def _reconcile(
         self, case: JudgedRun, output: AppendedRecords, scopes: tuple[LossScope, ...]
     ) -> CheckResult:
         promised = case.experiment.promise.outputs[output.name]
         register_sent(case)
         with expectations(case) as all_expected:
             if (expected := all_expected.get(output.name)) is None:
-                return self.undecided(f"{output.name}: nothing says what it should hold")
-            if STATUS not in expected.columns and unsettled(case):
-                return self.undecided(f"{output.name}: it rests on sends of unknown result")
-            found = reconciled(case, output.name, promised, expected)
+                return self.undecided(f"{output.name}: it has no expected records")
+            if STATUS not in expected.columns and has_unsettled_sends(case):
+                return self.undecided(f"{output.name}: it depends on sends of unknown result")
+            found = reconcile_output(case, output.name, promised, expected)
             if found.empty:
-                return self.undecided(f"{output.name}: nothing was expected and nothing came")
+                return self.undecided(f"{output.name}: no record was expected and none was written")
             if not found.counts["lost"] and not found.counts["duplicated"]:
                 return self._message(
                     output, scopes, found, AttributedRecords(counts={}, findings=())
@@ -118,7 +119,7 @@ class BoundedLoss(Check):
                     f"{output.name}: its records are identified by {', '.join(promised.identity)}, "
                     "and only with key and seq can one be traced to its send"
                 )
-            return self._message(output, scopes, found, _attributed(case, output, expected, scopes))
+            return self._message(output, scopes, found, _attribute(case, output, expected, scopes))
 
     def _message(
         self,
@@ -127,18 +128,18 @@ class BoundedLoss(Check):
         found: ReconciliationResult,
         parts: AttributedRecords,
     ) -> CheckResult:
-        astray = (found.counts["lost"] or 0) + (found.counts["duplicated"] or 0)
+        affected_records = (found.counts["lost"] or 0) + (found.counts["duplicated"] or 0)
         figures = _figures(scopes, found, parts)
-        alien = [name for name in NEVER_ALLOWED if found.counts[name]]
-        broken = [f"{found.counts[name]:,} {name}" for name in alien]
-        broken += [f"{parts.of(place):,} {place}" for place in OUTSIDE if parts.of(place)]
-        of_alien = (f for f in found.findings if f.what.startswith(tuple(alien)))
-        findings = (*parts.findings, *of_alien)
+        forbidden = [name for name in NEVER_ALLOWED if found.counts[name]]
+        violations = [f"{found.counts[name]:,} {name}" for name in forbidden]
+        violations += [f"{parts.of(place):,} {place}" for place in OUTSIDE if parts.of(place)]
+        forbidden_findings = (f for f in found.findings if f.what.startswith(tuple(forbidden)))
+        findings = (*parts.findings, *forbidden_findings)
         lost = f"{found.counts['lost']:,} lost and {found.counts['duplicated']:,} duplicated"
-        if broken:
-            message = f"{', '.join(broken)} in {output.name} ({lost})"
+        if violations:
+            message = f"{', '.join(violations)} in {output.name} ({lost})"
             return self.violated(message, findings, **figures)
-        if self.at_most is not None and astray > self.at_most:
+        if self.at_most is not None and affected_records > self.at_most:
             finding = Finding(what="too many", where=output.name, detail=figures)
             message = f"{lost} in {output.name}, {self.at_most:,} allowed"
             return self.violated(message, (finding,), **figures)
@@ -148,13 +149,13 @@ class BoundedLoss(Check):
             )
         if parts.of(UNATTRIBUTED):
             return self.undecided(
-                f"{parts.of(UNATTRIBUTED):,} of {astray:,} records in {output.name} cannot be "
-                "attributed: their keys did not come before the fault, or in several partitions",
+                f"{parts.of(UNATTRIBUTED):,} of {affected_records:,} records in {output.name} "
+                "cannot be attributed: before the fault their keys had no partition, or several",
                 (),
                 **figures,
             )
         return self.held(
-            f"{lost} in {output.name}, all of subtasks that restarted and of that time", **figures
+            f"{lost} in {output.name}, all of restarted subtasks and of that time", **figures
         )
 
 
@@ -169,21 +170,27 @@ def _figures(
         "outside_window": parts.of(window),
         "unattributed": parts.of(UNATTRIBUTED),
         "window_s": round(max(scope.seconds for scope in scopes), 3),
-        "affected_partitions": len({n for scope in scopes for n in scope.partitions}),
+        "affected_partitions": len(
+            {partition for scope in scopes for partition in scope.partitions}
+        ),
     }
 
 
-def _attributed(
+def _attribute(
     case: JudgedRun, output: AppendedRecords, expected: DataFrame, scopes: tuple[LossScope, ...]
 ) -> AttributedRecords:
-    """Where all of the lost and the duplicated belong."""
+    """The lost and duplicated records, by the place they belong to."""
     promised = case.experiment.promise.outputs[output.name]
     actual, shape = actual_of(case, output.name, promised, expected)
     sent = case.spark().table("sent").select("key", "seq", F.col("index").alias("_index"))
     placed = (
         missing_or_repeated_records(with_canonical_texts(expected), actual, shape)
         .join(sent, ["key", "seq"], "left")
-        .join(_homes(output, expected, min(scope.injected_ns for scope in scopes)), "key", "left")
+        .join(
+            _home_partitions(output, expected, min(scope.injected_ns for scope in scopes)),
+            "key",
+            "left",
+        )
         .withColumn("place", F.expr(_place(scopes)))
     )
     with persisted(placed):
@@ -192,8 +199,8 @@ def _attributed(
         return AttributedRecords(counts=counts, findings=tuple(_examples(placed, counts, output)))
 
 
-def _homes(output: AppendedRecords, expected: DataFrame, injected_ns: int) -> DataFrame:
-    """key, home: the one partition in which a key's records stood before the fault."""
+def _home_partitions(output: AppendedRecords, expected: DataFrame, injected_ns: int) -> DataFrame:
+    """key, home: the only partition with a key's records before the fault."""
     before = output.records.where(F.col("timestamp_ms") < output.ms(injected_ns))
     keys = parse_records(before, expected, ("key",), ("_partition",), output.map)
     keys = keys.where("key IS NOT NULL")
@@ -204,15 +211,17 @@ def _homes(output: AppendedRecords, expected: DataFrame, injected_ns: int) -> Da
 
 
 def _place(scopes: Iterable[LossScope]) -> str:
-    """Where a record belongs, by its `home` and its `_index`, in Spark SQL."""
+    """The place that a record belongs to, by its `home` and its `_index`, in Spark SQL."""
     subtask, window = OUTSIDE
-    fitting = [scope for scope in scopes if scope.partitions]
+    affected_scopes = [scope for scope in scopes if scope.partitions]
     in_scope = " OR ".join(
-        f"(home IN ({_listed(scope.partitions)}) "
+        f"(home IN ({_comma_list(scope.partitions)}) "
         f"AND _index BETWEEN {scope.first:d} AND {scope.last:d})"
-        for scope in fitting
+        for scope in affected_scopes
     )
-    affected = _listed({n for scope in fitting for n in scope.partitions})
+    affected = _comma_list(
+        {partition for scope in affected_scopes for partition in scope.partitions}
+    )
     return f"""
         CASE WHEN home IS NULL OR _index IS NULL THEN '{UNATTRIBUTED}'
              WHEN {in_scope or "false"} THEN '{IN_SCOPE}'
@@ -221,7 +230,7 @@ def _place(scopes: Iterable[LossScope]) -> str:
     """
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _comma_list(numbers: Iterable[int]) -> str:
     return ", ".join(f"{number:d}" for number in sorted(numbers))
 
 
@@ -246,7 +255,7 @@ def _example(row: Row, output: AppendedRecords) -> Finding:
 
 
 def _reject_other_partitioners(case: JudgedRun) -> None:
-    """A job in Flink SQL says how it partitions; of any other program its author must know.
+    """Reject a job in Flink SQL without the fixed partitioner; other programs are not checked.
 
     Raises LossScopeUnknown.
     """
@@ -254,6 +263,6 @@ def _reject_other_partitioners(case: JudgedRun) -> None:
     sql = "" if job is None or job.sql is None else "".join(job.sql.split())
     if "'connector'='kafka'" in sql and "'sink.partitioner'='fixed'" not in sql:
         raise LossScopeUnknown(
-            "the job's sinks do not say 'sink.partitioner' = 'fixed', so that a partition does not "
+            "the job's sinks do not set 'sink.partitioner' = 'fixed', so that a partition does not "
             "show which subtask wrote to it"
         )

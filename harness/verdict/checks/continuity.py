@@ -1,10 +1,9 @@
-"""Continuity: while some tasks failed over, the output of the others went on.
+"""Continuity: while some tasks failed over, the output of the others continued.
 
-Judged from the output itself, for any engine: the topic's records carry the moment at which the
-broker appended them, and between two records of one key lies that key's pause. Of a sink with
-transactions only what was committed counts, by when it was appended: its readers wait for the
-commit besides. Micro-batches write in turns, so that a key usually pauses from batch to batch: a
-limit that is to prove anything must be longer.
+It is judged from the output itself, for any engine: the topic's records have the broker's append
+time, and the time between two records of a key is that key's pause. Only committed records count,
+by their append time; readers also wait for the commit. Micro-batches write in turns, so a key
+usually pauses from batch to batch: a useful limit must be longer.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.verdict.evidence.append_times import (
     AppendedRecords,
     AppendTimesUnknown,
-    appended,
+    append_times_of,
 )
 from streamquake.harness.verdict.evidence.observation_window import (
     ObservationWindowUnknown,
@@ -36,9 +35,9 @@ from streamquake.harness.verdict.evidence.pauses import (
     last_sends,
     longest_pauses,
     usual_gaps,
-    with_endless,
+    with_unended_pauses,
 )
-from streamquake.harness.verdict.evidence.sent_times import noted_between, sent_ranges_of
+from streamquake.harness.verdict.evidence.sent_times import recorded_between, sent_ranges_of
 from streamquake.harness.verdict.evidence.task_restarts import restarts_of_subtasks
 from streamquake.harness.verdict.expected_output import register_sent
 from streamquake.reports.record.history import History
@@ -51,14 +50,14 @@ PARTITIONS_SHOWN = 16
 
 @dataclass(frozen=True, kw_only=True)
 class GroupPauses:
-    """What was seen of one kind of group: counts by name, and the groups that paused too long."""
+    """The pauses of one kind of group: counts by name, and findings for the longest pauses."""
 
     counts: Mapping[str, int | float | None]
     of: int
     continuous: int
     findings: tuple[Finding, ...]
-    unseen: int = 0
-    """Groups that may have stopped before anything came out of them."""
+    without_records: int = 0
+    """Groups without any record, which may have stopped before their first one."""
 
     @property
     def share(self) -> float:
@@ -69,23 +68,23 @@ class GroupPauses:
 class Continuity(Check):
     """Held when the needed share of keys, or of partitions, never paused longer than the limit.
 
-    From the first fault's effect until five seconds after the last heal or restart, as far as the
-    load went on; what ceased by then pauses until it was last sent. Only keys count of which the
-    load sent all that time: a key that was not sent cannot pause. Undecided where the limit is no
-    longer than pauses without any fault, where the job failed and was not seen running again, and
-    of partitions where from some nothing ever came while keys that were sent never came out.
+    Pauses count from the first fault's effect until five seconds after the last heal or restart,
+    but not after the load; a key that stopped by then pauses until its last send. Only keys count
+    that the load sent throughout: a key that was not sent cannot pause. Undecided where pauses
+    without a fault are as long as the limit, where the job failed and was not seen running again,
+    and, for partitions, where some never had a record and some sent keys never had one either.
     """
 
     name: ClassVar[str] = "continuity"
     classes: ClassVar[tuple[str, ...]] = ("a key paused", "a partition paused")
 
     within_s: Annotated[Limit, Field(ge=0.5)]
-    """The longest pause that is still no interruption, in seconds. The load notes what it sent a
-    few times a second, so that shorter ones cannot be distinguished from its own."""
+    """The longest allowed pause, in seconds. The load records its sends a few times a second, so
+    shorter pauses cannot be distinguished from its own."""
     share: Share = 1.0
-    """How much of the keys, or of the partitions, must have gone on."""
+    """The share of the keys, or of the partitions, that must have continued."""
     by: Literal["keys", "partitions"] = "keys"
-    """What is judged; both are reported."""
+    """Which of the two is judged; both are reported."""
     output: str | None = None
     """The output, a topic; the first topic of the job when left out."""
     min_keys: Annotated[int, Field(ge=1)] = 1
@@ -96,20 +95,20 @@ class Continuity(Check):
     def check(self, case: JudgedRun) -> CheckResult:
         try:
             watched = observation_window_of(case.history, self.within_s, self.fault)
-            output = appended(case, self.output)
+            output = append_times_of(case, self.output)
         except (ObservationWindowUnknown, AppendTimesUnknown) as reason:
             return self.undecided(str(reason))
         usual = usual_gaps(output.records, "key", output.ms(watched.start_ns))
         if usual is None:
-            return self.undecided(f"{output.name}: no key came twice before the fault")
+            return self.undecided(f"{output.name}: no key has two records before the fault")
         figures: dict[str, Any] = {
             "normal_gap_p99_ms": round(usual.p99_ms),
-            "normal_rhythm_ms": round(usual.rhythm_ms),
-            "restarted": _restarted(case.history, watched.start_ns),
+            "normal_rhythm_ms": round(usual.period_ms),
+            "restarted": _count_restarted(case.history, watched.start_ns),
         }
         if usual.longest_ms >= self.within_s * 1000:
             return self.undecided(
-                f"{output.name}: before the fault, too, {_too_long(usual)}, so that a limit of "
+                f"{output.name}: already before the fault {_too_long(usual)}, so that a limit of "
                 f"{self.within_s:g} s proves nothing; send more often or allow more",
                 **figures,
             )
@@ -118,48 +117,50 @@ class Continuity(Check):
             end_ms=output.ms(watched.end_ns),
             cut_ms=None if watched.cut_ns is None else output.ms(watched.cut_ns),
         )
-        keys, lanes = self._looked(case, output, span)
+        keys, lanes = self._pauses(case, output, span)
         figures = {**keys.counts, **figures, **lanes.counts}
         if keys.of < self.min_keys:
             return self.undecided(
-                f"{output.name}: the load sent {keys.of:,} keys all through the fault without a "
+                f"{output.name}: the load sent {keys.of:,} keys throughout the fault without a "
                 f"pause of its own, and at least {self.min_keys:,} are needed",
                 **figures,
             )
         judged = keys if self.by == "keys" else lanes
-        return self._message(output, judged, figures, watched.not_back)
+        return self._message(output, judged, figures, watched.reason_not_held)
 
-    def _looked(
+    def _pauses(
         self, case: JudgedRun, output: AppendedRecords, span: TimeSpan
     ) -> tuple[GroupPauses, GroupPauses]:
         register_sent(case)
-        start_ns, end_ns, cut_ns = _run_clock(output, span)
+        start_ns, end_ns, cut_ns = _on_run_clock(output, span)
         recorded = sent_ranges_of(case.history)
-        notes = noted_between(recorded, start_ns, end_ns)
+        sent_ranges = recorded_between(recorded, start_ns, end_ns)
         limit_ms = self.within_s * 1000
-        heard = keys_sent_throughout(case.spark(), notes, output.began_ms, span, limit_ms)
-        later = [note for note in recorded if end_ns < note.at_ns <= cut_ns]
-        sends = last_sends(case.spark(), later, output.began_ms)
-        pauses = with_endless(longest_pauses(output.records, "key", span), sends, span)
-        whole = F.lit(span.end_ms - span.start_ms).cast("bigint")
-        keys = heard.join(pauses, F.col("key") == F.col("of"), "left").select(
+        sent_keys = keys_sent_throughout(case.spark(), sent_ranges, output.began_ms, span, limit_ms)
+        later_sends = [sent_range for sent_range in recorded if end_ns < sent_range.at_ns <= cut_ns]
+        sends = last_sends(case.spark(), later_sends, output.began_ms)
+        pauses = with_unended_pauses(longest_pauses(output.records, "key", span), sends, span)
+        span_ms = F.lit(span.end_ms - span.start_ms).cast("bigint")
+        keys = sent_keys.join(pauses, F.col("key") == F.col("of"), "left").select(
             F.col("key").alias("of"),
-            F.coalesce("gap_ms", whole).alias("gap_ms"),
+            F.coalesce("gap_ms", span_ms).alias("gap_ms"),
             "since_ms",
             "partition",
         )
         with persisted(keys):
-            there = {row[0] for row in keys.select("partition").distinct().collect()}
+            partitions = {row[0] for row in keys.select("partition").distinct().collect()}
             of_lane = keys.join(sends, "of").groupBy(F.col("partition").alias("of"))
-            lanes = with_endless(
+            lanes = with_unended_pauses(
                 longest_pauses(output.records, "partition", span),
                 of_lane.agg(F.max("sent_ms").alias("sent_ms")),
                 span,
             )
-            # Of a key that never came out nothing says which partition it belongs to.
-            unseen = output.partitions - lanes.count() if None in there else 0
-            heard_of = lanes.where(F.col("of").isin(there - {None}))
-            return self._keys(keys, output), self._partitions(heard_of, unseen, output)
+            # The partition of a key without records is unknown.
+            without_records = output.partitions - lanes.count() if None in partitions else 0
+            partitions_of_keys = lanes.where(F.col("of").isin(partitions - {None}))
+            return self._keys(keys, output), self._partitions(
+                partitions_of_keys, without_records, output
+            )
 
     def _keys(self, keys: DataFrame, output: AppendedRecords) -> GroupPauses:
         gap = F.col("gap_ms")
@@ -191,7 +192,9 @@ class Continuity(Check):
             findings=self._worst(keys, "a key paused", output),
         )
 
-    def _partitions(self, lanes: DataFrame, unseen: int, output: AppendedRecords) -> GroupPauses:
+    def _partitions(
+        self, lanes: DataFrame, without_records: int, output: AppendedRecords
+    ) -> GroupPauses:
         gaps = [row.gap_ms for row in lanes.collect()]
         continuous = sum(gap <= self.within_s * 1000 for gap in gaps)
         return GroupPauses(
@@ -199,12 +202,12 @@ class Continuity(Check):
             of=len(gaps),
             continuous=continuous,
             findings=self._worst(lanes, "a partition paused", output),
-            unseen=unseen,
+            without_records=without_records,
         )
 
     def _worst(self, groups: DataFrame, what: str, output: AppendedRecords) -> tuple[Finding, ...]:
-        long = groups.where(F.col("gap_ms") > self.within_s * 1000)
-        rows = long.orderBy(F.desc("gap_ms"), "of").take(WORST)
+        too_long = groups.where(F.col("gap_ms") > self.within_s * 1000)
+        rows = too_long.orderBy(F.desc("gap_ms"), "of").take(WORST)
         return tuple(
             Finding(
                 what=what,
@@ -221,41 +224,41 @@ class Continuity(Check):
     def _message(
         self,
         output: AppendedRecords,
-        checked: GroupPauses,
+        judged: GroupPauses,
         figures: Mapping[str, Any],
-        not_back: str | None,
+        reason_not_held: str | None,
     ) -> CheckResult:
         message = (
-            f"{checked.continuous:,} of {checked.of:,} {self.by} of {output.name} never paused "
+            f"{judged.continuous:,} of {judged.of:,} {self.by} of {output.name} never paused "
             f"longer than {self.within_s:g} s"
         )
-        if checked.share < self.share:
-            return self.violated(f"{message}, {self.share:.0%} needed", checked.findings, **figures)
-        if checked.continuous / (checked.of + checked.unseen) < self.share:
+        if judged.share < self.share:
+            return self.violated(f"{message}, {self.share:.0%} needed", judged.findings, **figures)
+        if judged.continuous / (judged.of + judged.without_records) < self.share:
             return self.undecided(
-                f"{message}; from {checked.unseen} more nothing ever came, and some keys that were "
-                "sent never came out, so that those may have stopped",
+                f"{message}; {judged.without_records} more never had a record, and some keys "
+                "that were sent had none either, so that those may have stopped",
                 **figures,
             )
-        if not_back is not None:
-            return self.undecided(f"{message}; {not_back}", **figures)
+        if reason_not_held is not None:
+            return self.undecided(f"{message}; {reason_not_held}", **figures)
         return self.held(message, **figures)
 
 
-def _restarted(history: History, injected_ns: int) -> int | None:
-    """How many subtasks failed over; None where the engine reports nothing of attempts."""
+def _count_restarted(history: History, injected_ns: int) -> int | None:
+    """How many subtasks failed over; None where the engine does not report attempts."""
     found = restarts_of_subtasks(history, injected_ns).values()
     return sum(task.restarts > 0 for task in found) if found else None
 
 
 def _too_long(usual: UsualGaps) -> str:
-    if usual.p99_ms >= usual.rhythm_ms:
+    if usual.p99_ms >= usual.period_ms:
         return f"one gap of a hundred lasted {usual.p99_ms:,.0f} ms or more"
-    return f"a key paused {usual.rhythm_ms:,.0f} ms or more for half of the time"
+    return f"a key paused {usual.period_ms:,.0f} ms or more for half of the time"
 
 
-def _run_clock(output: AppendedRecords, span: TimeSpan) -> tuple[int, int, float]:
-    """The span's start, end and cut; a cut without end where there is none."""
+def _on_run_clock(output: AppendedRecords, span: TimeSpan) -> tuple[int, int, float]:
+    """The span's start, end and cut on the run's clock; infinity without a cut."""
     start_ns, end_ns = ((part - output.began_ms) * 1_000_000 for part in span[:2])
     cut_ns = inf if span.cut_ms is None else (span.cut_ms - output.began_ms) * 1_000_000
     return start_ns, end_ns, cut_ns

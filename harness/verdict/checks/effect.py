@@ -8,15 +8,15 @@ from typing import ClassVar
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import outside_target, parse_target
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
-from streamquake.harness.verdict.evidence.disturbed_traffic import probe_alone
+from streamquake.harness.verdict.evidence.disturbed_traffic import targets_of_probe_alone
 from streamquake.harness.verdict.evidence.heal_evidence import (
     CLOCK_S,
-    left_by_earlier_try,
     not_healed,
+    unhealed_earlier_attempt,
 )
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
-from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
+from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
 from streamquake.reports.record.fault_events import (
     FaultCalled,
     FaultEndedEarly,
@@ -42,34 +42,34 @@ from streamquake.topologies.model import Topology
 
 @checks.register
 class Effect(Check):
-    """Undecided when a planned fault was not injected, had no verified effect, disturbed nothing
-    but the harness's own probe, was injected on other targets or at another time than planned,
-    ended or was healed too early, was not verified again until its heal, or its removal was not
-    verified, and when a fault is recorded that was not planned. Names the faults that overlapped.
+    """Undecided when a planned fault was not injected, had no verified effect, disturbed only the
+    harness's own probe, was injected on other targets or at another time than planned, ended or was
+    healed too early, was not verified again until its heal, or was not verified as healed, and when
+    an unplanned fault is recorded. Names the faults that overlapped.
     """
 
     name: ClassVar[str] = "effect"
 
     idle_allowed: bool = False
-    """Whether faults may find the system idle, and disturb nothing but the harness's own probe, as
-    long as one fault disturbed the system. For drawn schedules, which need no fault in particular.
+    """Whether faults may disturb only the harness's own probe because the system was idle, as long
+    as one fault disturbed the system. For random schedules, which need no particular fault.
     """
 
     def check(self, case: JudgedRun) -> CheckResult:
         planned = len(case.experiment.faults)
         attempts = [last_attempt(case.history, step) for step in range(planned)]
         idle = {
-            step: _idle(seen)
+            step: _idle(in_effect)
             for step in range(planned)
-            if (seen := probe_alone(case.history, step))
+            if (in_effect := targets_of_probe_alone(case.history, step))
         }
         counted = idle if not self.idle_allowed or len(idle) == planned else {}
         missing = [
             Finding(what=what, where=f"faults[{step}]", detail={"reason": why})
             for step, attempt in enumerate(attempts)
-            for what, why in _missing(attempt, step, case, counted.get(step, ""))
+            for what, why in _problems_of(attempt, step, case, counted.get(step, ""))
         ]
-        missing += _unplanned(fault_windows(case.history), planned)
+        missing += _unplanned_faults(fault_windows(case.history), planned)
         counts = {
             "planned": planned,
             "in_effect": sum(FaultInEffect in attempt for attempt in attempts),
@@ -93,66 +93,66 @@ class Effect(Check):
 def _overlaps(windows: Sequence[FaultWindow]) -> list[str]:
     """The pairs of faults that acted at the same time, each once."""
     return [
-        f"{_named(window)} and {_named(other)} overlapped"
+        f"{_window_name(window)} and {_window_name(other)} overlapped"
         for number, window in enumerate(windows)
         for other in overlapping(window, windows[number + 1 :])
     ]
 
 
-def _named(window: FaultWindow) -> str:
+def _window_name(window: FaultWindow) -> str:
     return f"faults[{window.step}] {window.fault}"
 
 
-def _missing(
+def _problems_of(
     attempt: StepAttempt, number: int, case: JudgedRun, idle: str
 ) -> list[tuple[str, str]]:
     step, history = case.experiment.faults[number], case.history
     if FaultInEffect not in attempt:
         skipped = attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)
-        return [("not in effect", skipped.reason if skipped else "it was never tried")]
-    found = [*_astray(step, attempt, case.experiment.topology)]
+        return [("not in effect", skipped.reason if skipped else "it was never attempted")]
+    problems = [*_contradictions(step, attempt, case.experiment.topology)]
     if other := _other_injection(step, attempt):
-        found.append(("another injection", other))
-    if early := _seen_early(attempt):
-        found.append(("without evidence", early))
+        problems.append(("another injection", other))
+    if observed_early := _observed_before_call(attempt):
+        problems.append(("without evidence", observed_early))
     if (late := attempt.get(FaultMissedWindow)) is not None:
-        found.append(("not in its window", late.reason))
+        problems.append(("not in its window", late.reason))
     if idle:
-        found.append(("without effect on the system", idle))
+        problems.append(("without effect on the system", idle))
     called, before = attempt.get(FaultCalled), case.experiment.faults[:number]
-    if untimely := not_set_off(step.when, called, history, before):
-        found.append(("not by its trigger", untimely))
+    if untimely := trigger_problem(step.when, called, history, before):
+        problems.append(("not by its trigger", untimely))
     elif outside := outside_window(step.when, attempt, history):
-        found.append(("not in its window", outside))
+        problems.append(("not in its window", outside))
     if (ended := attempt.get(FaultEndedEarly)) is not None:
-        found.append(("ended early", _early_end(attempt[FaultInEffect], ended, step.for_s)))
+        problems.append(("ended early", _early_end(attempt[FaultInEffect], ended, step.for_s)))
     elif healed := _early_heal(step, attempt):
-        found.append(("healed early", healed))
+        problems.append(("healed early", healed))
     if (unverified := attempt.get(FaultNotVerified)) is not None:
-        found.append(("not verified again", unverified.reason))
+        problems.append(("not verified again", unverified.reason))
     elif unreported := _unrecorded_verification(attempt):
-        found.append(("not verified again", unreported))
-    if unhealed := not_healed(attempt) or left_by_earlier_try(fault_windows(history), number):
-        found.append(("not healed", unhealed))
-    return found
+        problems.append(("not verified again", unreported))
+    if unhealed := not_healed(attempt) or unhealed_earlier_attempt(fault_windows(history), number):
+        problems.append(("not healed", unhealed))
+    return problems
 
 
-def _seen_early(attempt: StepAttempt) -> str:
-    """That the effect was seen before the injection was called: whatever was seen then, it was not
-    this fault's, nor does it say for how long that acted."""
-    seen, called = attempt[FaultInEffect], attempt.get(FaultCalled)
-    called_ns = seen.called_ns
+def _observed_before_call(attempt: StepAttempt) -> str:
+    """A message if the effect was observed before the injection was called, so that it was not this
+    fault's effect; else empty."""
+    in_effect, called = attempt[FaultInEffect], attempt.get(FaultCalled)
+    called_ns = in_effect.called_ns
     if called_ns is None:
-        called_ns = seen.at_ns if called is None else called.at_ns
-    before_s = (called_ns - seen.moment_ns) / 1e9
+        called_ns = in_effect.at_ns if called is None else called.at_ns
+    before_s = (called_ns - in_effect.moment_ns) / 1e9
     if before_s <= CLOCK_S:
         return ""
     return f"its effect was seen {before_s:.1f} s before its injection was called"
 
 
 def _unrecorded_verification(attempt: StepAttempt) -> str:
-    """That the heal was called with an effect verified last at a moment of which the record has no
-    evidence. Records of older versions do not say when that was."""
+    """A message if the heal names a last verification of which the record has no evidence; else
+    empty. Records of older versions do not have that moment."""
     called = attempt.get(HealCalled)
     last_ns = called.last_seen_ns if called is not None else None
     began = attempt[FaultInEffect]
@@ -160,50 +160,57 @@ def _unrecorded_verification(attempt: StepAttempt) -> str:
     if last_ns is None or last_ns == newest.seen_ns:
         return ""
     after_s = (last_ns - began.moment_ns) / 1e9
-    return f"the record has no evidence of its last look, {after_s:.1f} s after it took effect"
+    return (
+        f"the record has no evidence of its last verification, {after_s:.1f} s after it took effect"
+    )
 
 
-def _astray(step: Step, attempt: StepAttempt, topology: Topology) -> Iterator[tuple[str, str]]:
-    """What speaks against an effect that the record claims: another fault or other targets than
-    were planned, or targets on which nothing was seen. Records of older versions may name
-    neither."""
-    seen, called = attempt[FaultInEffect], attempt.get(FaultCalled)
-    fault, targets, evidence = seen.value.get("fault", step.fault), seen.nodes, seen.evidence
+def _contradictions(
+    step: Step, attempt: StepAttempt, topology: Topology
+) -> Iterator[tuple[str, str]]:
+    """Contradictions to a recorded effect: another fault or other targets than planned, or targets
+    without evidence. Records of older versions may lack the fault and the targets."""
+    in_effect, called = attempt[FaultInEffect], attempt.get(FaultCalled)
+    fault, targets, evidence = (
+        in_effect.value.get("fault", step.fault),
+        in_effect.nodes,
+        in_effect.evidence,
+    )
     if fault != step.fault:
         yield "another fault", f"{step.fault} was planned, and {fault} is recorded"
     if targets is None and evidence is not None and called is not None:
         targets = called.nodes
     if targets is None:
         return
-    if others := outside_target(parse_target(step.target), targets, topology):
-        yield "another target", f"{step.target} was planned, and {', '.join(others)} is recorded"
+    if unplanned := outside_target(parse_target(step.target), targets, topology):
+        yield "another target", f"{step.target} was planned, and {', '.join(unplanned)} is recorded"
     if unseen := [target for target in targets if not (evidence or {}).get(target)]:
-        yield "without evidence", f"nothing was seen on {', '.join(unseen)}"
+        yield "without evidence", f"no effect was seen on {', '.join(unseen)}"
     if not targets:
         yield "without evidence", "it was injected on no target"
 
 
 def _other_injection(step: Step, attempt: StepAttempt) -> str:
-    """That what was called has another target or other parameters than were planned. Secrets stand
-    in no history."""
+    """A message if the call has another target or other parameters than planned; else empty.
+    Histories have no secrets."""
     called = attempt.get(FaultCalled)
     if called is None:
         return ""
     planned = {"target": step.target, "params": hidden({"params": dict(step.params)})["params"]}
-    # A field that is there and empty is another one; only one that is missing says nothing.
-    seen = {name: called.value.get(name, value) for name, value in planned.items()}
+    # An empty field differs from the plan; only a missing field proves nothing.
+    in_effect = {name: called.value.get(name, value) for name, value in planned.items()}
     return next(
         (
-            f"{name}: {planned[name]} was planned, and {seen[name]} is recorded"
+            f"{name}: {planned[name]} was planned, and {in_effect[name]} is recorded"
             for name in planned
-            if seen[name] != planned[name]
+            if in_effect[name] != planned[name]
         ),
         "",
     )
 
 
-def _unplanned(windows: Sequence[FaultWindow], planned: int) -> Iterator[Finding]:
-    """Faults that are recorded and that the plan does not have."""
+def _unplanned_faults(windows: Sequence[FaultWindow], planned: int) -> Iterator[Finding]:
+    """Recorded faults that the plan does not have."""
     for window in windows:
         if not 0 <= window.step < planned:
             detail = {"reason": f"{window.fault or 'a fault'} is recorded there"}
@@ -211,8 +218,8 @@ def _unplanned(windows: Sequence[FaultWindow], planned: int) -> Iterator[Finding
 
 
 def _early_heal(step: Step, attempt: StepAttempt) -> str:
-    """That the heal was called before the fault had lasted as long as planned. One that missed its
-    window is healed at once."""
+    """A message if the heal was called before the fault had lasted as long as planned; else empty.
+    A fault that missed its window is healed at once."""
     began, called = attempt[FaultInEffect], attempt.get(HealCalled)
     if step.for_s is None or FaultMissedWindow in attempt:
         return ""
@@ -237,13 +244,14 @@ def _idle(targets: Sequence[str]) -> str:
 
 
 def _early_end(began: FaultInEffect, ended: FaultEndedEarly, for_s: float | None) -> str:
-    """When the effect ended, of how long it should have lasted, and where."""
+    """A message about an effect that ended early: the planned duration, the actual one, the
+    reason."""
     began_ns = began.seen_ns
     last_ns = began_ns if ended.last_seen_ns is None else ended.last_seen_ns
     last_s = (last_ns - began_ns) / 1e9
-    gone_s = (ended.seen_ns - began_ns) / 1e9
+    found_ended_s = (ended.seen_ns - began_ns) / 1e9
     planned = "until the end of the schedule" if for_s is None else f"for {for_s:g} s"
     return (
         f"it should have lasted {planned}, was verified last after {last_s:.1f} s and found ended "
-        f"after {gone_s:.1f} s: {ended.reason}"
+        f"after {found_ended_s:.1f} s: {ended.reason}"
     )

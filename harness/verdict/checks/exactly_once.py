@@ -1,4 +1,4 @@
-"""`exactly_once`: what came out is what went in, no record more and no record less."""
+"""`exactly_once`: each output has every expected record exactly once, and no other record."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from streamquake.harness.reconcile.result import (
     unjudged_reasons,
     violated_classes,
 )
-from streamquake.harness.verdict.anomaly_attribution import attributed
+from streamquake.harness.verdict.anomaly_attribution import attribute_anomalies
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.late_records import late_dropped
 from streamquake.harness.verdict.expected_output import (
     STATUS,
     OutputAnomalies,
-    anomalous,
+    count_sends,
     expectations,
-    reconciled,
+    find_anomalies,
+    has_unsettled_sends,
+    reconcile_output,
     register_sent,
-    sends,
-    unsettled,
 )
-from streamquake.harness.verdict.held_back_records import HeldBackRecords, invisible
+from streamquake.harness.verdict.held_back_records import HeldBackRecords, find_held_back
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of, worst
 from streamquake.topologies.errors import message_of
 
@@ -74,7 +74,7 @@ class ExactlyOnce(Check):
             return self.undecided(
                 "the job declares no outputs; name them in the comment block at the top of its SQL"
             )
-        acknowledged = sends(case, "acknowledged")
+        acknowledged = count_sends(case, "acknowledged")
         if acknowledged < self.min_records:
             return self.undecided(
                 f"{acknowledged:,} records were acknowledged, and at least "
@@ -83,7 +83,7 @@ class ExactlyOnce(Check):
         register_sent(case)
         with expectations(case) as expected:
             verdicts = {
-                name: _judged_safely(case, name, output, expected)
+                name: _judge_safely(case, name, output, expected)
                 for name, output in outputs.items()
             }
         outcome = worst(verdict.outcome for verdict in verdicts.values())
@@ -101,43 +101,41 @@ class ExactlyOnce(Check):
         )
 
 
-def _judged_safely(
+def _judge_safely(
     case: JudgedRun, name: str, output: Output, expected: Mapping[str, DataFrame]
 ) -> OutputVerdict:
-    """The result for one output; one that cannot be judged hides nothing of the others."""
+    """The result for one output; an output that cannot be judged does not affect the others."""
     try:
-        return _judged(case, name, output, expected.get(name))
+        return _judge(case, name, output, expected.get(name))
     except Exception as error:  # noqa: BLE001 - the guard: a crash is undecided
-        return _undecided(name, f"it cannot be judged: {message_of(error)}")
+        return _undecided_verdict(name, f"it cannot be judged: {message_of(error)}")
 
 
-def _judged(
-    case: JudgedRun, name: str, output: Output, expected: DataFrame | None
-) -> OutputVerdict:
-    """Reconcile one output with what it should hold, where that can be done."""
+def _judge(case: JudgedRun, name: str, output: Output, expected: DataFrame | None) -> OutputVerdict:
+    """Reconcile one output with its expected records, where that is possible."""
     stored = StoredOutput(path=case.data / name)
     if expected is None:
-        return _undecided(name, "nothing says what it should hold (`expected:` in the job's SQL)")
+        return _undecided_verdict(name, "it has no expected records (`expected:` in the job's SQL)")
     if not stored.complete:
-        return _undecided(name, "it was not read")
+        return _undecided_verdict(name, "it was not read")
     if lost := stored.lost_files():
-        return _undecided(name, lost)
-    if STATUS not in expected.columns and unsettled(case):
-        return _undecided(
+        return _undecided_verdict(name, lost)
+    if STATUS not in expected.columns and has_unsettled_sends(case):
+        return _undecided_verdict(
             name,
-            "it rests on sends of unknown result, and the input topic that would settle them "
+            "it depends on sends of unknown result, and the input topic that would settle them "
             "was not read",
         )
-    found = reconciled(case, name, output, expected)
+    found = reconcile_output(case, name, output, expected)
     if found.empty:
-        return _undecided(name, "nothing was expected and nothing came")
+        return _undecided_verdict(name, "no record was expected and none was written")
     counts = {**found.counts, **_figures(stored.facts())}
     findings = tuple(_of_output(name, finding) for finding in found.findings)
     if case.experiment.job is not None and not_drained(case.history):
         still_open = open_classes(replaced=output.retracts is not None or output.upsert)
         counts |= {name: None for name in still_open if counts.get(name) is not None}
         if "phantom" in still_open and counts["malformed"]:
-            # What cannot be read is taken back by nothing.
+            # A malformed record cannot be retracted later.
             counts["phantom"] = counts["malformed"]
             still_open = tuple(name for name in still_open if name != "phantom")
         findings = tuple(each for each in findings if class_of(each) not in still_open)
@@ -153,7 +151,7 @@ def _judged(
         try:
             hidden, findings = _with_causes(case, name, output, expected, counts, findings)
             counts |= hidden
-        except Exception as error:  # noqa: BLE001 - the guard: wrong it is, whatever caused it
+        except Exception as error:  # noqa: BLE001 - the guard: an anomaly stays one without a cause
             unknown = {"cause": f"it is not known: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
     verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
@@ -161,7 +159,7 @@ def _judged(
 
 
 def _uncertain(verdict: OutputVerdict, damage: str) -> OutputVerdict:
-    """What is found of a record that is not whole: nothing is held, and a violation stays one."""
+    """The verdict on a damaged record: nothing is held, and a violation stays one."""
     if not damage:
         return verdict
     return replace(
@@ -179,25 +177,25 @@ def _with_causes(
     counts: Mapping[str, int | None],
     findings: tuple[Finding, ...],
 ) -> tuple[Mapping[str, int], tuple[Finding, ...]]:
-    """What the findings come from: how many of the lost are invisible, and each with its cause."""
-    with anomalous(case, name, output, expected) as wrong:
+    """How many lost records are invisible, and the findings with their causes."""
+    with find_anomalies(case, name, output, expected) as wrong:
         if not (output.kafka and counts["lost"]):
-            return {}, _explained(case, name, wrong, HeldBackRecords(records=0), findings)
+            return {}, _all_findings(case, name, wrong, HeldBackRecords(records=0), findings)
         facts = StoredOutput(path=case.data / name).facts()
-        hidden = invisible(case, name, output, expected, facts, wrong)
-        return {"invisible": hidden.records}, _explained(case, name, wrong, hidden, findings)
+        hidden = find_held_back(case, name, output, expected, facts, wrong)
+        return {"invisible": hidden.records}, _all_findings(case, name, wrong, hidden, findings)
 
 
-def _explained(
+def _all_findings(
     case: JudgedRun,
     name: str,
     wrong: OutputAnomalies,
     hidden: HeldBackRecords,
     findings: tuple[Finding, ...],
 ) -> tuple[Finding, ...]:
-    """All anomalies by their causes, what of the lost is hidden where, and the examples."""
-    recorded = attributed(case, name, wrong, findings)
-    # What is missing of an output that was not drained is no finding, nor is its cause.
+    """The findings: all anomalies by cause, the held-back records by partition, the examples."""
+    recorded = attribute_anomalies(case, name, wrong, findings)
+    # Records missing from an output that was not drained are no finding, nor is their cause.
     classes = {class_of(finding) for finding in findings}
     groups = (_of_output(name, each) for each in recorded.groups if each.what in classes)
     held_back = (_of_output(name, each) for each in hidden.findings)
@@ -211,7 +209,9 @@ def _verdict(
         outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
     elif counts["lost"] is None:
         outcome = Outcome.UNDECIDED
-        summary = f"{where}: the job had not committed everything, so what is missing may yet come"
+        summary = (
+            f"{where}: the job had not committed everything, so missing records may still arrive"
+        )
     elif missing := unjudged_reasons(counts):
         outcome, summary = Outcome.UNDECIDED, f"{where}: {'; '.join(missing)}"
     else:
@@ -220,16 +220,16 @@ def _verdict(
     return OutputVerdict(outcome=outcome, summary=summary, counts=counts, findings=findings)
 
 
-def _undecided(name: str, why: str) -> OutputVerdict:
+def _undecided_verdict(name: str, why: str) -> OutputVerdict:
     return OutputVerdict(
         outcome=Outcome.UNDECIDED, summary=f"{name}: {why}", counts=dict.fromkeys(VIOLATIONS)
     )
 
 
 def _figures(facts: Mapping[str, Any]) -> dict[str, int | None]:
-    """What the reading says beside the classes: `uncommitted` are records that only a reader of
-    uncommitted records sees, `held_back` offsets behind an open transaction, `pending_files` files
-    that the job had not finished."""
+    """Figures of the reading beside the classes: `uncommitted` records, visible only to readers of
+    uncommitted records; `held_back` offsets behind an open transaction; `pending_files` that the
+    job had not finished."""
     if facts["kind"] == "kafka":
         held_back = sum(facts["ends"].values()) - sum(facts["stable_ends"].values())
         return {"uncommitted": facts["uncommitted"], "held_back": held_back}
@@ -237,13 +237,13 @@ def _figures(facts: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def _late(case: JudgedRun) -> dict[str, int | None]:
-    """Of a job that may leave out what is too late, how much the engine reports it did leave out:
-    no violation, and not among the lost."""
+    """How many late records the engine reports as dropped, for a job that may drop them: no
+    violation, and not counted as lost."""
     if case.experiment.promise.lateness_ms is None:
         return {}
     try:
         return {"late_dropped": late_dropped(case.metrics)}
-    except ValueError:  # a figure beside the verdict, which needs no sample
+    except ValueError:  # the verdict does not need this figure
         return {"late_dropped": None}
 
 

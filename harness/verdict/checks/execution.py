@@ -1,4 +1,4 @@
-"""Execution: the run went as planned, and everything that watched it worked. Always on."""
+"""Execution: the run followed its plan, and every part of the harness worked. Always on."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from streamquake.reports.record.run_events import (
 )
 
 LAST_PHASE = "tear down"
-"""A run that enters it has read its outputs."""
+"""A run in this phase has read its outputs."""
 RECORDED_LATER_S = 2.0
-"""The end of a container is reported by the engine's events, which may come behind the heal."""
+"""The end of a container is an event of the container engine, which may arrive after the heal."""
 
 
 @checks.register
 class Execution(Check):
-    """Undecided when the run knows something against its own verdict: a load that broke or fell
-    far behind its plan, a wait that was not met, a watcher that died, a node that was given up or
-    that ended and was not started again."""
+    """Undecided when the record has evidence against its own verdict: a load that broke or fell far
+    behind its plan, a wait that was not met, a failed part of the harness, a node that was given up
+    or that ended and was not started again."""
 
     name: ClassVar[str] = "execution"
 
@@ -39,7 +39,9 @@ class Execution(Check):
         found = tuple(_problems(case))
         counts = {"problems": len(found)}
         if found:
-            reasons = "; ".join(f"{each.what}: {each.detail['reason']}" for each in found[:3])
+            reasons = "; ".join(
+                f"{problem.what}: {problem.detail['reason']}" for problem in found[:3]
+            )
             return self.undecided(reasons, found, **counts)
         return self.held("the run went as planned", **counts)
 
@@ -57,14 +59,14 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
         yield _finding("node given up", reason, given_up.at_s)
     for event in _ended_nodes(history):
         code = event.exit_code
-        known = "an exit code that is not known" if code is None else f"exit code {code}"
-        reason = f"{event.node} ended by itself with {known}"
+        code_text = "an exit code that is not known" if code is None else f"exit code {code}"
+        reason = f"{event.node} ended by itself with {code_text}"
         yield _finding("node not started again", reason, event.at_s)
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
     drained, loaded = history.first(RunDrained), history.first(WorkloadDone)
     if not waits and drained is None:
-        yield Finding(what="incomplete", detail={"reason": "nothing says that it was drained"})
+        yield Finding(what="incomplete", detail={"reason": "no drain is recorded"})
     if drained is not None and loaded is not None and drained.at_ns < loaded.at_ns:
         reason = "it was drained before the load had ended"
         yield Finding(what="incomplete", detail={"reason": reason})
@@ -79,22 +81,22 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
 
 
 def _ended_nodes(history: History) -> Iterator[ContainerDied]:
-    """The ends of nodes that no fault was to end at that time and that were not started again. One
-    with exit code 0 had done its work; one without any may have failed."""
+    """The ends of nodes that no fault caused and that were not started again. Exit code 0 is a
+    regular end; an unknown exit code may be a failure."""
     windows = fault_windows(history)
-    down: dict[str, ContainerDied] = {}
+    ended: dict[str, ContainerDied] = {}
     for event in history.of(ContainerDied, ContainerStarted):
-        down.pop(event.node, None)
+        ended.pop(event.node, None)
         if isinstance(event, ContainerDied) and not _by_a_fault(event.node, event.at_s, windows):
-            down[event.node] = event
+            ended[event.node] = event
     given_up = {event.node for event in history.of(NodeGivenUp)}
     yield from (
-        event for node, event in down.items() if event.exit_code != 0 and node not in given_up
+        event for node, event in ended.items() if event.exit_code != 0 and node not in given_up
     )
 
 
 def _by_a_fault(node: str, at_s: float, windows: Sequence[FaultWindow]) -> bool:
-    """Whether a fault acted on the node at that moment, or had just been healed."""
+    """Whether a fault acted on the node at that moment, or was healed shortly before."""
     return any(
         node in window.nodes
         and window.called_s <= at_s
