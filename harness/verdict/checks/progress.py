@@ -1,7 +1,7 @@
-"""Progress: the system worked at all, so the other checks had something to judge. Always on.
+"""Progress: the system processed records at all, so the other checks have evidence. Always on.
 
-Every fault must have disturbed a load: records that were sent before its effect and acknowledged
-after it prove nothing, so only those count whose whole note lies behind the effect.
+Every fault must have disturbed a load: records sent before its effect and acknowledged after it
+prove nothing, so a range of records counts only if it was sent entirely after the effect.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ LEAST = 100
 
 @checks.register
 class Progress(Check):
-    """Undecided when too little was acknowledged, or nothing while or after the faults acted."""
+    """Undecided when too few records were acknowledged, or none since a fault took effect."""
 
     name: ClassVar[str] = "progress"
 
     records: Annotated[int, Field(ge=LEAST)] = LEAST
-    """How many records must be acknowledged for the run to mean anything; never fewer than these,
-    as no experiment can ask less of a run than this check does by itself."""
+    """How many records must be acknowledged for the run to prove anything; an experiment cannot
+    lower the minimum."""
 
     def check(self, case: JudgedRun) -> CheckResult:
         sent = [e for e in case.history.of(RecordsSent) if e.status == "acknowledged"]
         acknowledged = sum(e.count for e in sent)
-        notes = sent_ranges_of(case.history)
-        since = {window: _since(notes, window) for window in acted_windows(case.history)}
+        sent_ranges = sent_ranges_of(case.history)
+        since = {
+            window: _acknowledged_since(sent_ranges, window)
+            for window in acted_windows(case.history)
+        }
         checkpoints = len(case.history.of(CheckpointCompleted))
         counts: dict[str, Any] = {
             "acknowledged": acknowledged,
@@ -60,7 +63,11 @@ class Progress(Check):
         return self.held(f"{acknowledged:,} records acknowledged", **counts)
 
 
-def _since(notes: Sequence[SentRange], window: FaultWindow) -> int:
+def _acknowledged_since(sent_ranges: Sequence[SentRange], window: FaultWindow) -> int:
     effect_ns = round((window.in_effect_s or 0.0) * 1e9)
-    # Of the first event it is not known since when its records were sent.
-    return sum(note.last - note.first + 1 for note in notes[1:] if note.since_ns >= effect_ns)
+    # It is not known since when the records of the first event were sent.
+    return sum(
+        sent_range.last - sent_range.first + 1
+        for sent_range in sent_ranges[1:]
+        if sent_range.since_ns >= effect_ns
+    )

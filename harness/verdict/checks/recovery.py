@@ -1,4 +1,4 @@
-"""Recovery: after each fault the system came back by itself, in time."""
+"""Recovery: after each fault the system recovered by itself, in time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Any, ClassVar
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.recovery import RecoveryPhases as Phases
-from streamquake.harness.verdict.evidence.recovery import overtaken_of, recoveries_of, returns_of
+from streamquake.harness.verdict.evidence.recovery import (
+    recoveries_from_heal,
+    recoveries_of,
+    recoveries_until_next_effect,
+)
 from streamquake.harness.verdict.evidence.waits import Wait, failed_waits
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from streamquake.topologies.limits import Limit
@@ -15,13 +19,13 @@ from streamquake.topologies.limits import Limit
 
 @checks.register
 class Recovery(Check):
-    """Held when after each fault output flows and a checkpoint completes within the limit of its
-    effect. A fault that the next one overtook within the limit is judged by what the next one
-    shows. Of faults that overlapped, or where the system was back before the heal, the same is
-    asked after the last heal, within the limit of it. After a heal without a failure, of the last
-    of several faults, after which nothing was sent, it is enough that the run drained. Undecided
-    where an output that came until a fault never came again, and where a job that failed was not
-    back in time when a fault took effect that had been called within it."""
+    """Held when after each fault output flows and a checkpoint completes, within the limit from its
+    effect. If the next fault takes effect within the limit, the next recovery is judged instead. If
+    faults overlapped, or the system was back before the heal, the same is required within the limit
+    from the last heal. If the last of several faults caused no failure, and nothing was sent after
+    its heal, it is enough that the run drained. Undecided where an output that grew until a fault
+    never grew again, and where a failed job had not recovered in time when the next fault took
+    effect, if that fault was called within the limit."""
 
     name: ClassVar[str] = "recovery"
     classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
@@ -36,47 +40,54 @@ class Recovery(Check):
             if failed.wait == Wait.RECOVERY:
                 detail = {"reason": failed.reason}
                 finding = Finding(what="not recovered", where=f"{failed.at_s:.1f} s", detail=detail)
-                return self.violated(f"the system did not come back: {failed.reason}", (finding,))
-        found, returns = (self._asked(of, case) for of in (recoveries_of, returns_of))
-        # Output that went on is no news: of a heal that came after the return only a violation is.
-        returns = [each for each in returns if not each.was_back or self._stopped(each, case)]
+                return self.violated(f"the system did not recover: {failed.reason}", (finding,))
+        found, from_heal = (
+            self._recoveries(find, case) for find in (recoveries_of, recoveries_from_heal)
+        )
+        # If the system was back before the heal, its continued output proves nothing new: only a
+        # violation after the heal counts.
+        from_heal = [
+            each for each in from_heal if not each.was_back or self._is_violation(each, case)
+        ]
         if not found:
             return self.undecided("no fault took effect, so there was nothing to recover from")
         checkpointed = case.experiment.checkpointed
-        result = self._judged(found, returns, checkpointed)
+        result = self._judge(found, from_heal, checkpointed)
         if result.outcome != Outcome.HELD:
             return result
-        overtaken = self._asked(overtaken_of, case)
-        late = next((each for each in overtaken if self._is_late(each, checkpointed)), None)
+        until_next_effect = self._recoveries(recoveries_until_next_effect, case)
+        late = next((each for each in until_next_effect if self._is_late(each, checkpointed)), None)
         if late is None:
             return result
         message = (
-            f"{_prefix(late, found)}the job failed and was not back {late.watched_s:.1f} s after "
-            f"it, when the next fault took effect; {self.within_s:g} s allowed"
+            f"{_prefix(late, found)}the job failed and had not recovered {late.watched_s:.1f} s "
+            f"after it, when the next fault took effect; {self.within_s:g} s allowed"
         )
         return self.undecided(message, (), **result.counts)
 
-    def _asked(self, of: Callable[..., Sequence[Phases]], case: JudgedRun) -> list[Phases]:
-        """What is recorded of the faults that it judges."""
-        recorded = of(case.history, case.metrics, only_files=case.experiment.only_files)
+    def _recoveries(self, find: Callable[..., Sequence[Phases]], case: JudgedRun) -> list[Phases]:
+        """The recorded recoveries of the faults that it judges."""
+        recorded = find(case.history, case.metrics, only_files=case.experiment.only_files)
         return [each for each in recorded if self.fault in (None, each.fault)]
 
-    def _judged(
-        self, found: Sequence[Phases], returns: Sequence[Phases], checkpointed: bool
+    def _judge(
+        self, found: Sequence[Phases], from_heal: Sequence[Phases], checkpointed: bool
     ) -> CheckResult:
         counts = _counts(found, checkpointed)
         late = tuple(
-            Finding(what="too late", where=_title(each, found), detail=each.to_json())
-            for each in (*found, *returns)
+            Finding(what="too late", where=_name_of(each, found), detail=each.to_json())
+            for each in (*found, *from_heal)
             if self._is_late(each, checkpointed)
         )
-        message = "; ".join(self._story(each, found, checkpointed) for each in (*found, *returns))
+        message = "; ".join(
+            self._text_of(each, found, checkpointed) for each in (*found, *from_heal)
+        )
         if late:
             return self.violated(message, late, **counts)
-        # A fault that the next one overtook is judged by what the next one shows.
-        requested = [each for each in found if not _asks_nothing(each)] or found
-        last = [each for each in returns if each.until_s is None]
-        for each in (*(requested[-1:] if self.fault is None else requested), *last):
+        # A recovery that the next fault cut off is judged by the next recovery.
+        judged = [each for each in found if not _only_drained(each)] or found
+        last = [each for each in from_heal if each.until_s is None]
+        for each in (*(judged[-1:] if self.fault is None else judged), *last):
             if missing := _missing(each, checkpointed):
                 return self.undecided(f"{_prefix(each, found)}{missing}", (), **counts)
         for each in (*found, *last):
@@ -85,34 +96,34 @@ class Recovery(Check):
         return self.held(message, **counts)
 
     def _is_late(self, each: Phases, checkpointed: bool) -> bool:
-        return not each.unclear and _out_s(each, checkpointed) > self.within_s
+        return not each.unclear and _duration_s(each, checkpointed) > self.within_s
 
-    def _stopped(self, each: Phases, case: JudgedRun) -> bool:
+    def _is_violation(self, each: Phases, case: JudgedRun) -> bool:
         """Whether it is late although records were sent for as long as the limit."""
         late = self._is_late(each, case.experiment.checkpointed)
         return late and each.loaded_s > self.within_s
 
-    def _story(self, each: Phases, found: Sequence[Phases], checkpointed: bool) -> str:
-        beside = f"; overlaps {', '.join(each.overlaps)}" if each.overlaps else ""
-        took_s, prefix = _out_s(each, checkpointed), _prefix(each, found)
+    def _text_of(self, each: Phases, found: Sequence[Phases], checkpointed: bool) -> str:
+        overlaps = f"; overlaps {', '.join(each.overlaps)}" if each.overlaps else ""
+        took_s, prefix = _duration_s(each, checkpointed), _prefix(each, found)
         allowed = f"{self.within_s:g} s allowed"
         if each.unclear:
-            return f"{prefix}{_missing(each, checkpointed)}{beside}"
-        if _asks_nothing(each) and took_s <= self.within_s:
-            return f"{prefix}nothing was sent after its heal, and the run drained{beside}"
+            return f"{prefix}{_missing(each, checkpointed)}{overlaps}"
+        if _only_drained(each) and took_s <= self.within_s:
+            return f"{prefix}nothing was sent after its heal, and the run drained{overlaps}"
         if (missing := _missing(each, checkpointed)) is not None:
-            return f"{prefix}{missing}, {took_s:.1f} s after it, {allowed}{beside}"
-        return f"{prefix}{_phases(each)}; {took_s:.1f} s in all, {allowed}{beside}"
+            return f"{prefix}{missing}, {took_s:.1f} s after it, {allowed}{overlaps}"
+        return f"{prefix}{_phases(each)}; {took_s:.1f} s in all, {allowed}{overlaps}"
 
 
-def _asks_nothing(each: Phases) -> bool:
-    """Whether nothing failed, and nothing was sent after the heal that could come out."""
+def _only_drained(each: Phases) -> bool:
+    """Whether nothing failed, and nothing was sent after the heal that could be written."""
     return each.drained and each.detected_s is None and each.first_output_s is None
 
 
-def _out_s(each: Phases, checkpointed: bool) -> float:
-    """For how long the system was not itself; at least so long where it was not seen to come back:
-    output only counts as missing while records were sent."""
+def _duration_s(each: Phases, checkpointed: bool) -> float:
+    """How long the system had not recovered: a lower bound where its recovery was not observed.
+    Output only counts as missing while records were sent."""
     if each.detected_s is not None and each.restarted_s is None:
         return each.watched_s
     if each.first_output_s is None:
@@ -123,7 +134,7 @@ def _out_s(each: Phases, checkpointed: bool) -> float:
 
 
 def _missing(each: Phases, checkpointed: bool) -> str | None:
-    """What was not seen of a recovery; without it nothing is proven."""
+    """The missing evidence of a recovery; None where nothing is missing."""
     until = "" if each.until_s is None else " before the next fault"
     if each.unclear:
         return f"{each.unclear}{until}"
@@ -138,19 +149,19 @@ def _missing(each: Phases, checkpointed: bool) -> str | None:
 
 def _counts(found: Sequence[Phases], checkpointed: bool) -> dict[str, Any]:
     """The phases of the first recovery, and the longest of all."""
-    known = [_out_s(each, checkpointed) for each in found if not each.unclear]
+    known = [_duration_s(each, checkpointed) for each in found if not each.unclear]
     longest_s = round(max(known), 3) if known else None
     return {**found[0].to_json(), "faults": len(found), "longest_s": longest_s}
 
 
-def _title(each: Phases, found: Sequence[Phases]) -> str:
+def _name_of(each: Phases, found: Sequence[Phases]) -> str:
     if each.from_heal:
         return f"heal of {each.fault} (faults[{each.step}])"
     return "" if len(found) == 1 else f"{each.fault} (faults[{each.step}])"
 
 
 def _prefix(each: Phases, found: Sequence[Phases]) -> str:
-    title = _title(each, found)
+    title = _name_of(each, found)
     return f"{title}: " if title else ""
 
 

@@ -1,9 +1,9 @@
-"""Transactions: none left hanging, and what was committed came in sight of readers in time.
+"""Transactions: none hangs, and committed records become visible to readers in time.
 
 A reader of committed records may read up to the *last stable offset*: where the oldest open
-transaction of a partition begins. So a transaction that is never ended hides everything that others
-commit behind it, until the coordinator aborts it when its time is over (`transaction.timeout.ms`
-of the producer; Kafka, KIP-98). The job itself runs on as if nothing were.
+transaction of a partition begins. So a transaction that never ends hides all later committed
+records, until the coordinator aborts it after its time-out (`transaction.timeout.ms` of the
+producer; Kafka, KIP-98). The job itself continues without an error.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from pydantic import Field
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.drain import not_drained
-from streamquake.harness.verdict.evidence.stalls import Stall, longest_at_most, longest_stalls
+from streamquake.harness.verdict.evidence.stalls import (
+    Stall,
+    longest_possible_stall,
+    longest_stalls,
+)
 from streamquake.harness.verdict.evidence.transaction_samples import (
     TransactionSample,
-    not_reported_again,
     samples_of,
     timed_out,
+    unreported_ids,
 )
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
@@ -36,7 +40,7 @@ Sampled = Mapping[str, Mapping[str, Samples]]
 
 @checks.register
 class Transactions(Check):
-    """Held when no transaction is left hanging and nothing stays out of readers' sight."""
+    """Held when no transaction hangs and no committed record stays invisible to readers."""
 
     name: ClassVar[str] = "transactions"
     classes: ClassVar[tuple[str, ...]] = (
@@ -47,62 +51,64 @@ class Transactions(Check):
     )
 
     hanging: Annotated[int, Field(ge=0)] = 0
-    """How many transactions may be left after the drain, open beyond their time-out or hiding what
-    lies behind them."""
+    """How many transactions may be open beyond their time-out after the drain, or hide later
+    records."""
     invisible_at_most_s: Seconds | None = None
-    """How long a partition's last stable offset may stand still while its end grows. Without it,
+    """How long a partition's last stable offset may stay unchanged while its end grows. Without it,
     not judged."""
     timeout_at_least_s: Seconds | None = None
-    """The shortest time-out that a transaction of the job may have: one shorter than an outage
-    loses what a checkpoint counts on. Without it, not judged."""
+    """The shortest allowed time-out of the job's transactions: one shorter than an outage loses
+    records that a checkpoint relies on. Without it, not judged."""
 
     def check(self, case: JudgedRun) -> CheckResult:
         if not writes_transactions(case.experiment):
             return self.undecided("the job has no exactly-once sink into Kafka")
-        looks = samples_of(case.history)
+        samples = samples_of(case.history)
         series = by_series(read_metrics(case.metrics))
         held_back = series.get("held_back", {})
-        if not looks and not held_back:
+        if not samples and not held_back:
             return self.undecided(
                 "no coordinator reported its transactions, and the ends of the outputs were not "
                 "sampled"
             )
         drained = case.history.first(RunDrained)
-        last = next((poll for poll in looks if poll.after == "drain"), None)
-        left = _left_behind(held_back, drained)
+        last = next((sample for sample in samples if sample.after == "drain"), None)
+        left = _held_back_after_drain(held_back, drained)
         stalls = longest_stalls(series)
-        counts = _counts(last, looks, held_back, stalls)
+        counts = _counts(last, samples, held_back, stalls)
         wrong = [
             *self._hanging(last),
-            *self._hidden(last, left),
+            *self._hidden_offsets(last, left),
             *self._invisible(stalls),
-            *self._too_short(looks),
+            *self._too_short(samples),
         ]
         if wrong:
-            message = "; ".join(dict.fromkeys(_record(finding) for finding in wrong[:3]))
+            message = "; ".join(dict.fromkeys(_text_of_finding(finding) for finding in wrong[:3]))
             return self.violated(message, tuple(wrong), **counts)
         problems = (
-            *self._unknown(case, last, left, looks),
+            *self._unknown(case, last, left, samples),
             *self._unsampled(series, left, drained),
         )
         if why := next((problem for problem in problems if problem), ""):
             return self.undecided(why, (), **counts)
-        return self.held(self._story(last, left, stalls), **counts)
+        return self.held(self._text_of(last, left, stalls), **counts)
 
     def _hanging(self, last: TransactionSample | None) -> Iterator[Finding]:
         found = () if last is None else last.hanging
         if len(found) > self.hanging:
-            for each in found:
-                open_for_s = round((each.age_ms or 0) / 1000, 1)
+            for transactional_id in found:
+                open_for_s = round((transactional_id.age_ms or 0) / 1000, 1)
                 yield Finding(
                     what="hanging transaction",
-                    where=each.id,
-                    detail={**each.report, "open_for_s": open_for_s},
+                    where=transactional_id.id,
+                    detail={**transactional_id.report, "open_for_s": open_for_s},
                 )
 
-    def _hidden(self, last: TransactionSample | None, left: Mapping[str, int]) -> Iterator[Finding]:
+    def _hidden_offsets(
+        self, last: TransactionSample | None, left: Mapping[str, int]
+    ) -> Iterator[Finding]:
         if last is not None and 0 < len(last.open) <= self.hanging:
-            return  # what may be left open may hide something
+            return  # an allowed open transaction may hide records
         for where, offsets in left.items():
             if offsets > 0:
                 detail = {"offsets": offsets}
@@ -124,9 +130,9 @@ class Transactions(Check):
                     },
                 )
 
-    def _too_short(self, looks: Sequence[TransactionSample]) -> Iterator[Finding]:
+    def _too_short(self, samples: Sequence[TransactionSample]) -> Iterator[Finding]:
         if self.timeout_at_least_s is not None:
-            for name, timeout_ms in _timeouts(looks).items():
+            for name, timeout_ms in _timeouts(samples).items():
                 if timeout_ms < self.timeout_at_least_s * 1000:
                     detail = {"timeout_ms": timeout_ms, "needed_s": self.timeout_at_least_s}
                     yield Finding(what="time-out too short", where=name, detail=detail)
@@ -136,37 +142,46 @@ class Transactions(Check):
         case: JudgedRun,
         last: TransactionSample | None,
         left: Mapping[str, int],
-        looks: Sequence[TransactionSample],
+        samples: Sequence[TransactionSample],
     ) -> Iterator[str]:
-        """What of the transactional ids was to be judged and was not seen."""
+        """Missing evidence about the transactional ids."""
         if not_drained(case.history):
             yield "the job was not drained, so what is open now may yet be committed"
         if last is None and not left:
             yield "after the drain no coordinator answered, and the ends were not sampled"
-        for each in () if last is None else last.ids:
-            yield each.uncertainty
-            if (each.is_open or each.is_ending) and not left:
-                yield f"{each.id} is {each.state} after the drain, and the ends were not sampled"
-        if looks and not any(poll.ids for poll in looks):
+        for transactional_id in () if last is None else last.ids:
+            yield transactional_id.uncertainty
+            if (transactional_id.is_open or transactional_id.is_ending) and not left:
+                yield (
+                    f"{transactional_id.id} is {transactional_id.state} after the drain, and the "
+                    "ends were not sampled"
+                )
+        if samples and not any(sample.ids for sample in samples):
             yield "no transactional id of the run was seen, so no transaction was judged"
         if last is not None:
             if last.unanswered and not left:
                 yield f"after the drain not every broker answered: {last.unanswered}"
-            yield not_reported_again(last, looks)
+            yield unreported_ids(last, samples)
         if self.timeout_at_least_s is not None:
-            if not _timeouts(looks):
+            if not _timeouts(samples):
                 yield "no coordinator reported the time-out of a transaction"
-            unread = (each for poll in looks for each in poll.ids if each.timeout_ms is None)
-            yield from (each.uncertainty for each in unread)
+            unreadable = (
+                transactional_id
+                for sample in samples
+                for transactional_id in sample.ids
+                if transactional_id.timeout_ms is None
+            )
+            yield from (transactional_id.uncertainty for transactional_id in unreadable)
 
     def _unsampled(
         self, series: Sampled, left: Mapping[str, int], drained: RunDrained | None
     ) -> Iterator[str]:
-        """What of the partitions was to be judged and was not seen. Those of a run are sampled
-        together."""
+        """Missing evidence about the partitions. All partitions of a run are sampled together."""
         partitions = {where: None for name in ENDS for where in series.get(name, {})}
         if left:
-            for where in (each for each in partitions if each not in left):
+            for where in (
+                transactional_id for transactional_id in partitions if transactional_id not in left
+            ):
                 yield f"{where} was not sampled after the drain, and others were"
         if self.invisible_at_most_s is None:
             return
@@ -175,17 +190,17 @@ class Transactions(Check):
         }
         if missing := [where for where in partitions if where not in sampled]:
             yield f"the stable ends of {missing[0]} were not sampled"
-        longest = longest_at_most(series, None if drained is None else drained.at_s)
+        longest = longest_possible_stall(series, None if drained is None else drained.at_s)
         if longest is None:
             yield "the stable ends of the outputs were not sampled"
         elif longest.at_most_s > self.invisible_at_most_s:
             yield (
-                f"{longest.where} stood still at {longest.stable_end:,} for at most "
+                f"{longest.where} did not move from {longest.stable_end:,} for at most "
                 f"{longest.at_most_s:.1f} s, since samples are missing around it, and "
                 f"{self.invisible_at_most_s:g} s are allowed"
             )
 
-    def _story(
+    def _text_of(
         self, last: TransactionSample | None, left: Mapping[str, int], stalls: Sequence[Stall]
     ) -> str:
         message = []
@@ -199,8 +214,11 @@ class Transactions(Check):
         return ", ".join(message)
 
 
-def _left_behind(held_back: Mapping[str, Samples], drained: RunDrained | None) -> dict[str, int]:
-    """Partition -> offsets held back at its last sample after the drain, when nothing writes."""
+def _held_back_after_drain(
+    held_back: Mapping[str, Samples], drained: RunDrained | None
+) -> dict[str, int]:
+    """Partition -> offsets held back at its last sample after the drain, when there are no
+    writes."""
     if drained is None:
         return {}
     return {
@@ -210,37 +228,42 @@ def _left_behind(held_back: Mapping[str, Samples], drained: RunDrained | None) -
     }
 
 
-def _timeouts(looks: Sequence[TransactionSample]) -> dict[str, int]:
-    """Id -> its shortest time-out in milliseconds, where that can be read; each new producer of an
-    id may bring another."""
+def _timeouts(samples: Sequence[TransactionSample]) -> dict[str, int]:
+    """Id -> its shortest readable time-out in milliseconds; each new producer of an id may set
+    another one."""
     found: dict[str, int] = {}
-    for each in (each for poll in looks for each in poll.ids):
-        if each.timeout_ms is not None:
-            found[each.id] = min(each.timeout_ms, found.get(each.id, each.timeout_ms))
+    for transactional_id in (
+        transactional_id for sample in samples for transactional_id in sample.ids
+    ):
+        if transactional_id.timeout_ms is not None:
+            found[transactional_id.id] = min(
+                transactional_id.timeout_ms,
+                found.get(transactional_id.id, transactional_id.timeout_ms),
+            )
     return found
 
 
 def _counts(
     last: TransactionSample | None,
-    looks: Sequence[TransactionSample],
+    samples: Sequence[TransactionSample],
     held_back: Mapping[str, Samples],
     stalls: Sequence[Stall],
 ) -> dict[str, int | float | None]:
-    """None where nothing was seen to count; `open` and `hanging` are those after the drain."""
+    """A figure without evidence is None; `open` and `hanging` are after the drain."""
     most = [int(samples.value.max()) for samples in held_back.values()]
-    timeouts = _timeouts(looks)
+    timeouts = _timeouts(samples)
     return {
         "ids": None if last is None else len(last.ids),
         "open": None if last is None else len(last.open),
         "hanging": None if last is None else len(last.hanging),
         "longest_stall_s": round(stalls[0].seconds, 1) if stalls else None,
         "max_held_back": max(most, default=None),
-        "timeouts_aborted": timed_out(looks),
+        "timeouts_aborted": timed_out(samples),
         "shortest_timeout_s": min(timeouts.values()) / 1000 if timeouts else None,
     }
 
 
-def _record(finding: Finding) -> str:
+def _text_of_finding(finding: Finding) -> str:
     detail = finding.detail
     match finding.what:
         case "hanging transaction":
@@ -250,7 +273,7 @@ def _record(finding: Finding) -> str:
         case "invisible for too long":
             took_s = detail["to_s"] - detail["from_s"]
             return (
-                f"{finding.where} stood still at {detail['stable_end']:,} for {took_s:.1f} s, "
+                f"{finding.where} did not move from {detail['stable_end']:,} for {took_s:.1f} s, "
                 f"{detail['allowed_s']:g} s allowed"
             )
         case _:
