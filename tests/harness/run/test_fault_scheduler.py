@@ -26,7 +26,7 @@ from streamquake.faults.schedule.step import Step
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
-from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
+from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import (
     FaultCalled,

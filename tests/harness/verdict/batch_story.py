@@ -1,4 +1,4 @@
-"""Micro-batches of a query by hand, told as the driver of a query with one exchange tells them."""
+"""Written histories of micro-batches, as the driver of a query with one exchange reports them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.harness.histories import Story, no_spark
 
 JOB = "query"
 EPOCH_MS = 1_700_000_000_000
-"""The moment of the driver's clock at which the run's clock began."""
+"""The driver's clock at the zero of the run's clock, in epoch ms."""
 EXPERIMENT = Experiment(
     name="by-hand",
     topology=load_topology("spark-kafka-hdfs"),
@@ -25,13 +25,13 @@ EXPERIMENT = Experiment(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Took:
-    """How long each part of a batch took, in milliseconds."""
+class PartDurations:
+    """The durations of the parts of a batch, in milliseconds."""
 
     source: int = 400
     sink: int = 1000
     state: int = 100
-    """Of each of its two tasks, to commit its state."""
+    """The state commit of each of its two tasks."""
     log: int = 100
     driver: int = 200
 
@@ -41,7 +41,7 @@ class Took:
 
 
 class BatchStory(Story):
-    """A history of a query that is submitted at once; its batches follow each other."""
+    """A history of a query that is submitted at the start; its batches follow each other."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,15 +53,15 @@ class BatchStory(Story):
     def batch(
         self,
         waiting: int,
-        took: Took | None = None,
+        took: PartDurations | None = None,
         *,
         rows: int | None = None,
         rest_ms: int = 0,
         exchange: bool = True,
         **changed: Any,
     ) -> BatchStory:
-        """The next batch: it takes all that wait, unless only some `rows` of these."""
-        took, rows = took or Took(), waiting if rows is None else rows
+        """The next batch: it reads all waiting records, or only some `rows` of them."""
+        took, rows = took or PartDurations(), waiting if rows is None else rows
         self.now_ms += rest_ms
         self.triggered()
         began_ms, start_ms = self.now_ms, self.now_ms + took.driver // 2
@@ -71,7 +71,7 @@ class BatchStory(Story):
         self.now_ms += took.whole
         topic = {"start": self._done, "end": self._done + rows, "latest": self._done + waiting}
         self._done += rows
-        # The attempts of the state's stage are two, which commit it side by side.
+        # The stage with state has two attempts, which commit their state in parallel.
         operators = [{"commit_ms": 2 * took.state, "custom": {"rocksdbFilesCopied": 4}}]
         value = {
             "job": JOB,
@@ -100,13 +100,13 @@ class BatchStory(Story):
         self._number += 1
         return self
 
-    def batches(self, *waiting: int, took: Took | None = None) -> BatchStory:
+    def batches(self, *waiting: int, took: PartDurations | None = None) -> BatchStory:
         for each in waiting:
             self.batch(each, took)
         return self
 
     def fails(self, *, own: bool | None) -> BatchStory:
-        """The next batch is begun and not committed; another driver goes on with it."""
+        """The next batch begins and is not committed; another driver continues with it."""
         self.triggered()
         self.now_ms += 1000
         value = {
@@ -145,7 +145,7 @@ class BatchStory(Story):
         )
 
     def triggered(self) -> BatchStory:
-        """The next batch is begun."""
+        """The next batch begins."""
         self.at(
             self.now_ms / 1000,
             Action.CHECKPOINT_TRIGGERED,

@@ -1,4 +1,4 @@
-"""Checkpoints of a job by hand: two sources, two maps, told as an engine tells them."""
+"""Written histories of checkpoints, as an engine reports them: two sources, two maps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.harness.histories import Story, case
 
 JOB = "job"
 EPOCH_MS = 1_700_000_000_000
-"""The moment of the engine's clock at which the run's clock began."""
+"""The engine's clock at the zero of the run's clock, in epoch ms."""
 VERTICES = (
     {"id": "v1", "name": "source", "parallelism": 2},
     {"id": "v2", "name": "map", "parallelism": 2},
@@ -49,7 +49,7 @@ def part(vertex: str, subtask: int, **changed: Any) -> dict[str, Any]:
 
 
 def unaligned(*changed: dict[str, Any]) -> list[dict[str, Any]]:
-    """Four parts that overtook records in flight, the last `changed` in place of theirs."""
+    """Four unaligned parts; `changed` replace the last ones."""
     parts = {place: part(*place, unaligned=True, persisted_bytes=1000) for place in PLACES}
     return [*{**parts, **{(each["vertex"], each["subtask"]): each for each in changed}}.values()]
 
@@ -84,7 +84,8 @@ class CheckpointStory(Story):
     def completed(
         self, number: int, at_s: float, took_s: float = 0.1, job: str = JOB, **changed: Any
     ) -> CheckpointStory:
-        """A checkpoint from trigger to end; None leaves a key out, as in an older history."""
+        """A checkpoint from its trigger to its end; None leaves a key out, as in an older
+        history."""
         self.triggered(number, at_s, job)
         recorded = {
             "job": job,
@@ -139,8 +140,9 @@ class CheckpointStory(Story):
     def files(
         self, number: int, at_s: float, count: int, shared: Iterable[str] | None = None
     ) -> CheckpointStory:
-        """What was listed in its folder: its metadata, and other files of 100 bytes. `shared` are
-        files of 200 bytes in the folder that checkpoints share; None as in an older history."""
+        """The listing of its folder: its metadata, and other files of 100 bytes. `shared` are files
+        of 200 bytes in the folder that checkpoints share; None leaves them out, as in an older
+        history."""
         files = {"_metadata": 50, **{f"file-{n}": 100 for n in range(count - 1)}}
         recorded = {} if shared is None else {"shared": dict.fromkeys(shared, 200)}
         self.at(
@@ -165,7 +167,7 @@ class CheckpointStory(Story):
         return self
 
     def failing(self, at_s: float, cause: str = "lost", seen_s: float = 0.2) -> CheckpointStory:
-        """A failure, and the restart it begins; both seen some time later."""
+        """A failure and its restart; both are observed some time later."""
         self.at(
             at_s + seen_s,
             Action.JOB_FAILING,
@@ -184,7 +186,7 @@ class CheckpointStory(Story):
     def running(
         self, at_s: float, initializing_ms: tuple[int, ...] = (10, 20, 30, 40), job: str = JOB
     ) -> CheckpointStory:
-        """Every subtask runs, after it restored its state for so long."""
+        """Every subtask runs, after restoring its state for so long."""
         for (vertex, subtask), spent_ms in zip(PLACES, initializing_ms, strict=True):
             self.at(
                 at_s,
@@ -213,8 +215,8 @@ def press(
     until_s: int = 60,
     missed: range = range(0),
 ) -> None:
-    """Samples once a second of how much of its time the source's worst subtask is back-pressured,
-    at all times or by the second; the sink is free. Those of the seconds `missed` are not there."""
+    """Samples once a second of the back-pressured share of the source's worst subtask, constant or
+    by the second; the sink has none. The seconds `missed` have no samples."""
     metrics = Metrics(folder / "metrics.parquet")
     for second in (each for each in range(from_s, until_s + 1) if each not in missed):
         pressed = ratio(second) if callable(ratio) else ratio

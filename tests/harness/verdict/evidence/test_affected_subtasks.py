@@ -1,4 +1,4 @@
-"""Whom a fault hit, by what is told of it and of the job's failures."""
+"""The subtasks that a fault affected, by its evidence and the job's failures."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ def failing(reported: Story, at_s: float, task: str | None, **more: Any) -> Stor
     return reported.at(at_s, Action.JOB_FAILING, task=task, **more)
 
 
-def hit(reported: Story, fault: str = "throw_in_task", **value: Any) -> set[tuple[str, int]]:
-    """Called at 20 s, and seen to be in effect at 22 s."""
+def affected_subtasks(
+    reported: Story, fault: str = "throw_in_task", **value: Any
+) -> set[tuple[str, int]]:
+    """Called at 20 s, and verified in effect at 22 s."""
     ns = {"called_ns": int(INJECTED_S * 1e9), "seen_ns": int(22e9)}
     about = {"step": 0, "fault": fault, "nodes": ["tm-1"], **ns, **value}
     reported.at(22, Action.FAULT_IN_EFFECT, **about)
@@ -48,20 +50,20 @@ COUNTER, SOURCE = "Count -> Sink (1/2) - execution #0", "Source: input (1/1)"
 
 def test_the_failures_since_the_call_name_the_tasks() -> None:
     recorded = failing(failing(placed(), 20.0, COUNTER, cause="a"), 21, SOURCE, cause="a")
-    assert hit(recorded) == {("c", 0), ("s", 0)}
+    assert affected_subtasks(recorded) == {("c", 0), ("s", 0)}
 
 
-def test_failures_of_before_and_of_no_task_are_passed_by() -> None:
+def test_earlier_failures_and_failures_without_a_task_are_ignored() -> None:
     recorded = failing(failing(placed(), 19, SOURCE, cause="a"), 20.5, None, cause="a")
-    assert hit(failing(recorded, 21, COUNTER, cause="a")) == {("c", 0)}
+    assert affected_subtasks(failing(recorded, 21, COUNTER, cause="a")) == {("c", 0)}
 
 
-def test_failures_without_a_cause_are_of_one_cause() -> None:
+def test_failures_without_a_cause_count_as_one_cause() -> None:
     recorded = failing(failing(placed(), 21, COUNTER), 21.5, SOURCE, cause="")
-    assert hit(recorded) == {("c", 0), ("s", 0)}
+    assert affected_subtasks(recorded) == {("c", 0), ("s", 0)}
 
 
-def test_where_a_call_is_not_told_what_was_seen_counts() -> None:
+def test_without_a_recorded_call_the_observed_effect_counts() -> None:
     recorded = failing(failing(placed(), 21, SOURCE, cause="a"), 22, COUNTER, cause="a")
     about = {"step": 0, "fault": "throw_in_task", "nodes": ["tm-1"], "seen_ns": int(22e9)}
     recorded.at(22, Action.FAULT_IN_EFFECT, **about)
@@ -69,9 +71,9 @@ def test_where_a_call_is_not_told_what_was_seen_counts() -> None:
     assert affected_subtasks_of(history.of(FaultInEffect)[0], history) == {("c", 0)}
 
 
-def test_what_was_placed_after_the_call_was_not_hit() -> None:
+def test_a_task_placed_after_the_call_is_not_affected() -> None:
     recorded = placed().at(21, Action.TASK_CHANGED, vertex="c", subtask=1, node="tm-1")
-    assert hit(recorded, "kill") == {("s", 0), ("c", 0)}
+    assert affected_subtasks(recorded, "kill") == {("s", 0), ("c", 0)}
 
 
 @pytest.mark.parametrize(
@@ -83,14 +85,14 @@ def test_what_was_placed_after_the_call_was_not_hit() -> None:
         (None, set()),
     ],
 )
-def test_else_the_faults_own_evidence_names_them(
+def test_without_failures_the_faults_own_evidence_names_the_subtasks(
     evidence: dict[str, Any] | None, found: set[tuple[str, int]]
 ) -> None:
-    assert hit(placed(), evidence=evidence) == found
+    assert affected_subtasks(placed(), evidence=evidence) == found
 
 
 def test_a_vertex_without_a_name_goes_by_its_id() -> None:
-    assert hit(failing(placed(named=False), 21, "c (1/2)", cause="a")) == {("c", 0)}
+    assert affected_subtasks(failing(placed(named=False), 21, "c (1/2)", cause="a")) == {("c", 0)}
 
 
 @pytest.mark.parametrize(
@@ -105,18 +107,18 @@ def test_a_vertex_without_a_name_goes_by_its_id() -> None:
         (None, True),
     ],
 )
-def test_which_faults_leave_no_task_as_it_was(fault: str | None, must: bool) -> None:
+def test_some_faults_must_end_tasks(fault: str | None, must: bool) -> None:
     named = {} if fault is None else {"fault": fault}
     (injected,) = Story().at(2, Action.FAULT_IN_EFFECT, step=0, **named).history().of(FaultInEffect)
     assert must_end_tasks(injected) is must
 
 
 @pytest.mark.parametrize(("attempt", "found"), [(0, {("s", 0), ("c", 0)}), (1, {("s", 0)})])
-def test_a_node_of_null_is_the_one_before_of_the_same_attempt(
+def test_a_null_node_keeps_the_earlier_node_of_the_same_attempt(
     attempt: int, found: set[tuple[str, int]]
 ) -> None:
     recorded = Story()
     for vertex in "sc":
         recorded.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=0, attempt=0, node="tm-1")
     recorded.at(3, Action.TASK_CHANGED, vertex="c", subtask=0, attempt=attempt, node=None)
-    assert hit(recorded, "kill") == found
+    assert affected_subtasks(recorded, "kill") == found

@@ -1,4 +1,4 @@
-"""Which outputs say when their records were appended, by what their reading tells."""
+"""Which outputs have append times, by the facts of their reading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamquake.harness.verdict.evidence import append_times as evidence
 from streamquake.harness.verdict.evidence.append_times import (
     AppendedRecords,
     AppendTimesUnknown,
-    appended,
+    append_times_of,
 )
 from tests.harness.histories import Story, case
 
@@ -30,7 +30,7 @@ OUTPUTS = {
 
 @dataclass
 class Reading:
-    """What was read of each output, in place of `Stored`."""
+    """The reading of each output, in place of `StoredOutput`."""
 
     facts_reported: dict[str, Any]
     complete: bool = True
@@ -53,31 +53,31 @@ class Reading:
 
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
-    made = Reading(dict(FACTS))
+    created = Reading(dict(FACTS))
 
     def of_folder(path: Path) -> Reading:
-        made.path = path
-        return made
+        created.path = path
+        return created
 
     monkeypatch.setattr(evidence, "StoredOutput", of_folder)
     monkeypatch.setattr(evidence, "_reject_steps_back", lambda found: None)
-    return made
+    return created
 
 
 def a_case(folder: Path, *names: str) -> JudgedRun:
-    made = case(Story(), folder)
+    created = case(Story(), folder)
     outputs = {name: OUTPUTS[name] for name in names}
     job = Job(sql="SELECT 1", promise=JobPromise(outputs=outputs))
-    experiment = made.experiment.model_copy(update={"job": job})
+    experiment = created.experiment.model_copy(update={"job": job})
     spark: Any = lambda: "session"  # noqa: E731 - in place of one
-    return replace(made, experiment=experiment, spark=spark)
+    return replace(created, experiment=experiment, spark=spark)
 
 
-@pytest.mark.parametrize(("asked", "name"), [(None, "totals"), ("others", "others")])
-def test_the_first_topic_or_the_one_that_is_named(
-    reading: Reading, tmp_path: Path, asked: str | None, name: str
+@pytest.mark.parametrize(("output", "name"), [(None, "totals"), ("others", "others")])
+def test_the_first_topic_or_the_named_one_is_read(
+    reading: Reading, tmp_path: Path, output: str | None, name: str
 ) -> None:
-    found = appended(a_case(tmp_path, "files", "totals", "others"), asked)
+    found = append_times_of(a_case(tmp_path, "files", "totals", "others"), output)
     records: Any = (name, "committed")
     assert reading.path == tmp_path / "data" / name
     assert found == AppendedRecords(
@@ -95,7 +95,7 @@ STAMPS = "not the moments at which the broker appended them"
 
 
 @pytest.mark.parametrize(
-    ("outputs", "asked", "why"),
+    ("outputs", "output", "why"),
     [
         (("files",), None, "the job is no output that is a topic"),
         (("files", "totals"), "files", "files is no output that is a topic"),
@@ -103,10 +103,10 @@ STAMPS = "not the moments at which the broker appended them"
     ],
 )
 def test_only_a_topic_has_stamps(
-    reading: Reading, tmp_path: Path, outputs: tuple[str, ...], asked: str | None, why: str
+    reading: Reading, tmp_path: Path, outputs: tuple[str, ...], output: str | None, why: str
 ) -> None:
     with pytest.raises(AppendTimesUnknown) as rejection:
-        appended(a_case(tmp_path, *outputs), asked)
+        append_times_of(a_case(tmp_path, *outputs), output)
     assert str(rejection.value) == why
 
 
@@ -114,11 +114,11 @@ def test_only_a_topic_has_stamps(
     ("about", "facts", "why"),
     [
         ({"complete": False}, {}, "totals: it was not read"),
-        ({"lost": "1 of 8 files are gone"}, {}, "totals: 1 of 8 files are gone"),
+        ({"lost": "1 of 8 files are missing"}, {}, "totals: 1 of 8 files are missing"),
         (
             {},
             {"stamped": "create"},
-            f"totals: the stamps of its records are what the producer said, {STAMPS}",
+            f"totals: the stamps of its records are set by the producer, {STAMPS}",
         ),
         ({}, {"stamped": "mixed"}, f"totals: the stamps of its records are of two kinds, {STAMPS}"),
         ({}, {"stamped": None}, f"totals: the stamps of its records are unknown, {STAMPS}"),
@@ -129,12 +129,12 @@ def test_only_a_topic_has_stamps(
         ),
     ],
 )
-def test_a_reading_that_says_too_little_tells_nothing(
+def test_an_incomplete_reading_has_no_append_times(
     reading: Reading, tmp_path: Path, about: dict[str, Any], facts: dict[str, Any], why: str
 ) -> None:
     for name, value in about.items():
         setattr(reading, name, value)
     reading.facts_reported |= facts
     with pytest.raises(AppendTimesUnknown) as rejection:
-        appended(a_case(tmp_path, "totals"))
+        append_times_of(a_case(tmp_path, "totals"))
     assert str(rejection.value) == why

@@ -1,4 +1,4 @@
-"""Which tasks of micro-batches were repeated, told by the ends of their attempts."""
+"""Which tasks of micro-batches were repeated, by the ends of their attempts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def found(reported: Story) -> RepeatedTasks:
     return repeats_after(reported.history(), round(AFTER_S * 1e9), {"worker-1"})
 
 
-def test_an_attempt_whose_batch_is_empty_is_still_one_of_a_batch() -> None:
+def test_an_attempt_of_an_empty_batch_counts() -> None:
     recorded = ended(Story(), 11, 4, 7, 0, kind=LOST, state="FAILED", batch=None)
 
     assert found(recorded).count == 1
 
 
-def test_each_task_is_told_by_the_first_of_its_attempts_that_went_wrong() -> None:
+def test_each_task_is_represented_by_its_first_failed_attempt() -> None:
     recorded = ended(Story(), 9.9, 3, 7, 0, kind=LOST, state="FAILED")
     ended(recorded, 10, 4, 7, 0, kind=LOST, state="FAILED")
     ended(recorded, 11, 4, 7, 0, kind=LOST, state="FAILED")
@@ -43,7 +43,7 @@ def test_each_task_is_told_by_the_first_of_its_attempts_that_went_wrong() -> Non
 
     repeats = found(recorded)
 
-    assert {place: event.at_s for place, event in repeats.hit.items()} == {(4, 7, 0): 10}
+    assert {place: event.at_s for place, event in repeats.affected.items()} == {(4, 7, 0): 10}
     assert {place: event.at_s for place, event in repeats.shuffle.items()} == {
         (4, 8, 0): 13,
         (4, 8, 1): 15,
@@ -52,13 +52,13 @@ def test_each_task_is_told_by_the_first_of_its_attempts_that_went_wrong() -> Non
     assert (repeats.count, repeats.tasks, repeats.kind) == (4, 5, "region")
 
 
-def test_only_the_tasks_of_batches_that_were_touched_are_all_tasks() -> None:
+def test_all_tasks_are_those_of_the_affected_batches() -> None:
     recorded = ended(Story(), 11, 4, 7, 0, kind=LOST, state="FAILED")
     repeats = found(ended(recorded, 12, 7, 4, 0))
     assert (repeats.count, repeats.tasks, repeats.kind) == (1, 1, "task")
 
 
-def test_a_batch_that_failed_and_was_triggered_again_ran_again_whole() -> None:
+def test_a_batch_that_failed_and_was_triggered_again_counts_as_repeated() -> None:
     recorded = Story().at(9, Action.CHECKPOINT_FAILED, checkpoint=3)
     recorded.at(9.5, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
     for number in (3, 5):

@@ -1,4 +1,4 @@
-"""Micro-batches with one figure that is missing, or that is not what Spark usually tells."""
+"""Micro-batches with one figure that is missing, or that Spark does not usually report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from streamquake.harness.verdict.evidence.batch_figures import batch_figures, batches_text
-from streamquake.harness.verdict.evidence.batch_parts import attempts_of, parts_of, seen, slowest
+from streamquake.harness.verdict.evidence.batch_parts import (
+    attempts_of,
+    batches_around,
+    find_slowest_part,
+    parts_of,
+)
 from streamquake.harness.verdict.evidence.batches import Batch, batch_of, longest_s
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.event import Action
@@ -31,9 +36,9 @@ REPORTED: dict[str, Any] = {
 
 def batch(**changed: Any) -> Batch:
     story = Story().at(10, Action.CHECKPOINT_COMPLETED, **{**REPORTED, **changed})
-    made = batch_of(story.history().of(CheckpointCompleted)[0], driver=0)
-    assert made is not None
-    return made
+    created = batch_of(story.history().of(CheckpointCompleted)[0], driver=0)
+    assert created is not None
+    return created
 
 
 def took(**durations_ms: int) -> Batch:
@@ -60,13 +65,13 @@ def attempt(stage: int, start_ms: int, end_ms: int, number: int = 7) -> TaskAtte
         ([], 9),
     ],
 )
-def test_what_waits_is_told_by_the_offsets_of_topics_else_by_what_was_read(
+def test_waiting_records_are_counted_by_topic_offsets_or_by_the_rows_read(
     sources: list[dict[str, Any]], waiting: int
 ) -> None:
     assert batch(offsets=sources).waiting == waiting
 
 
-def test_a_store_tells_of_changelogs_and_files_or_of_neither() -> None:
+def test_a_store_reports_changelogs_and_files_or_neither() -> None:
     custom = {"rocksdbChangeLogWriterCommitLatencyMs": 30, "rocksdbFilesCopied": 2}
     other = {"rocksdbFilesCopied": 3}
     recorded = batch(
@@ -83,7 +88,7 @@ def test_a_store_tells_of_changelogs_and_files_or_of_neither() -> None:
     assert (silent["changelog_commit_ms"], silent["state_files_copied"]) == (None, None)
 
 
-def test_a_part_that_was_not_measured_took_no_time() -> None:
+def test_an_unmeasured_part_counts_as_zero() -> None:
     figures = batch_figures([batch(), took(addBatch=800)])
     assert (figures["add_batch_ms"], figures["wal_commit_ms"]) == (400, 0)
     assert batches_text([took(addBatch=800), batch(), batch()]).endswith("(median 0 ms)")
@@ -94,7 +99,7 @@ STORE, DRIVER, ONE = "checkpoint store", "driver", "source, operators and sink"
 
 
 @pytest.mark.parametrize(
-    ("made", "attempts", "parts"),
+    ("batch_of_parts", "attempts", "parts"),
     [
         (batch(), [], {ONE: 0, STORE: 0, DRIVER: 1000}),
         (took(latestOffset=30, getBatch=20), [], {ONE: 50, STORE: 0, DRIVER: 950}),
@@ -123,10 +128,10 @@ STORE, DRIVER, ONE = "checkpoint store", "driver", "source, operators and sink"
         (took(walCommit=900), [attempt(0, 100, 400)], {ONE: 300, STORE: 900, DRIVER: 0}),
     ],
 )
-def test_the_parts_of_a_batch_by_what_was_measured_and_by_its_tasks(
-    made: Batch, attempts: list[TaskAttempt], parts: dict[str, float]
+def test_the_parts_of_a_batch_follow_from_its_durations_and_tasks(
+    batch_of_parts: Batch, attempts: list[TaskAttempt], parts: dict[str, float]
 ) -> None:
-    assert parts_of(made, attempts) == pytest.approx(parts)
+    assert parts_of(batch_of_parts, attempts) == pytest.approx(parts)
 
 
 def test_the_attempts_of_a_batch_began_while_it_ran() -> None:
@@ -137,28 +142,31 @@ def test_the_attempts_of_a_batch_began_while_it_ran() -> None:
     assert [event.start_ms - BEGAN_MS for event in found] == [0, 1000]
 
 
-def test_a_batch_of_which_half_lies_in_an_interval_was_during_it() -> None:
-    """The batches end at 2.8 s, 4.6 s and 6.4 s; the first one says nothing."""
+def test_a_batch_with_half_of_its_time_in_an_interval_belongs_to_it() -> None:
+    """The batches end at 2.8 s, 4.6 s and 6.4 s; the first one does not count."""
     batches = [
-        made
+        created
         for event in BatchStory().batches(10, 10, 10).history().of(CheckpointCompleted)
-        if (made := batch_of(event, driver=0)) is not None
+        if (created := batch_of(event, driver=0)) is not None
     ]
     ended = [each.ended_s for each in batches]
     half_s = batches[1].took_ms / 2000
-    assert [b.number for b in seen(batches, ended[1] - half_s - 0.001, 99).during] == [1, 2]
-    assert [b.number for b in seen(batches, ended[1] - half_s + 0.001, 99).during] == [2]
-    around = seen(batches, ended[1], 99)
+    assert [b.number for b in batches_around(batches, ended[1] - half_s - 0.001, 99).during] == [
+        1,
+        2,
+    ]
+    assert [b.number for b in batches_around(batches, ended[1] - half_s + 0.001, 99).during] == [2]
+    around = batches_around(batches, ended[1], 99)
     assert ([b.number for b in around.usual], [b.number for b in around.during]) == ([1], [2])
 
 
-def test_a_part_that_some_batches_lack_took_no_time_in_those() -> None:
-    found = slowest([{"a": 10, "b": 10}], [{"a": 10, "b": 10, "c": 1}])
+def test_a_part_missing_in_some_batches_counts_as_zero_there() -> None:
+    found = find_slowest_part([{"a": 10, "b": 10}], [{"a": 10, "b": 10, "c": 1}])
     assert found is not None
-    assert (found.part, found.longer_ms, found.share) == ("c", 1, 1.0)
-    assert found.longer == {"a": 0, "b": 0, "c": 1}
-    assert slowest([{"a": 10}], [{"a": 10}]) is None
-    assert slowest([{"a": 10}], [{"a": 9}]) is None
+    assert (found.part, found.growth_ms, found.share) == ("c", 1, 1.0)
+    assert found.growth == {"a": 0, "b": 0, "c": 1}
+    assert find_slowest_part([{"a": 10}], [{"a": 10}]) is None
+    assert find_slowest_part([{"a": 10}], [{"a": 9}]) is None
 
 
 def test_the_longest_batch_so_far() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from streamquake.harness.verdict.evidence.batch_parts import attempts_of, parts_of
-from streamquake.harness.verdict.evidence.batches import behind
+from streamquake.harness.verdict.evidence.batches import batches_behind
 from streamquake.harness.verdict.evidence.checkpoints import batches_of, checkpoints_of
-from tests.harness.verdict.batch_story import EPOCH_MS, BatchStory, Took
+from tests.harness.verdict.batch_story import EPOCH_MS, BatchStory, PartDurations
 
 
 def late(story: BatchStory) -> list[int]:
-    return [batch.number for batch in behind(batches_of(story.history()))]
+    return [batch.number for batch in batches_behind(batches_of(story.history()))]
 
 
 @pytest.mark.parametrize(
@@ -27,21 +27,21 @@ def late(story: BatchStory) -> list[int]:
         ((100, 60, 70, 60, 5, 70, 60), []),
     ],
 )
-def test_batches_are_behind_while_more_and_more_wait_until_twice_as_many(
+def test_batches_fall_behind_while_the_waiting_records_grow_to_twice_as_many(
     waiting: tuple[int, ...], fell_behind: list[int]
 ) -> None:
-    """The first one with records makes plans, whatever waits."""
+    """The first batch with records compiles plans and does not count."""
     assert late(BatchStory().batches(*waiting)) == fell_behind
 
 
-def test_a_rest_between_batches_is_no_back_pressure() -> None:
+def test_idle_time_between_batches_is_no_back_pressure() -> None:
     story = BatchStory().batches(100, 50)
     for waiting in (100, 200, 400):
         story.batch(waiting, rest_ms=1000)
     assert late(story) == []
 
 
-def test_what_a_limit_leaves_for_later_waits_too() -> None:
+def test_records_left_by_a_limit_count_as_waiting() -> None:
     story = BatchStory().batches(100, 50)
     for waiting in (60, 80, 100, 120):
         story.batch(waiting, rows=50)
@@ -50,27 +50,27 @@ def test_what_a_limit_leaves_for_later_waits_too() -> None:
     assert (last.rows, last.waiting) == (50, 120)
 
 
-def test_when_a_batch_began_is_as_it_was_reported_whatever_was_logged_when() -> None:
-    """With progress tracked beside the batches some are never seen in the logs."""
+def test_the_reported_begin_of_a_batch_counts_not_its_log_entry() -> None:
+    """With asynchronous progress tracking some batches have no log entries."""
     unlogged: dict[str, Any] = {
         "trigger_ms": EPOCH_MS + 5_000,
         "duration_ms": 0,
         "began_ms": EPOCH_MS + 2_000,
     }
     (batch,) = batches_of(BatchStory().batch(10, **unlogged).history())
-    assert (batch.began_ms, batch.took_ms) == (EPOCH_MS + 2_000, Took().whole)
+    assert (batch.began_ms, batch.took_ms) == (EPOCH_MS + 2_000, PartDurations().whole)
 
 
-def test_a_batch_that_another_driver_ran_again_is_two_of_one_number() -> None:
+def test_a_batch_repeated_by_another_driver_counts_twice() -> None:
     story = BatchStory().batches(10, 10).fails(own=False).batches(10, 80, 10)
     ended = [(c.number, c.completed) for c in checkpoints_of(story.history())]
     assert ended == [(0, True), (1, True), (2, False), (2, True), (3, True), (4, True)]
     assert [batch.driver for batch in batches_of(story.history())] == [0, 0, 1, 1, 1]
-    assert late(story) == [], "the first batch of a driver says nothing"
+    assert late(story) == [], "the first batch of a driver does not count"
 
 
-def test_the_parts_of_a_batch_are_told_apart_and_make_up_the_whole() -> None:
-    history = BatchStory().batch(10, Took(source=300, sink=700, state=200)).history()
+def test_the_parts_of_a_batch_add_up_to_its_duration() -> None:
+    history = BatchStory().batch(10, PartDurations(source=300, sink=700, state=200)).history()
     (batch,) = batches_of(history)
     found = parts_of(batch, attempts_of(batch, history))
     assert found == {

@@ -1,4 +1,4 @@
-"""The bottleneck of graphs that are longer or wider than the job of the check's tests."""
+"""The bottleneck in longer and wider graphs than that of the check's tests."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ def load(pressed: float, busy: float = 0.0) -> VertexLoad:
     return VertexLoad(pressed=Ratios(mean=pressed, max=pressed, samples=9), busy=busy, pool=0.0)
 
 
-def test_records_of_a_vertex_come_to_all_behind_it() -> None:
+def test_all_downstream_vertices_are_below_a_vertex() -> None:
     chain = graph("ab", "bc", "cd", "be")
     assert chain.below("a") == {*"bcde"}
     assert (chain.below("c"), chain.below("d")) == ({"d"}, set())
     assert graph("ab", "ba").below("a") == {"a", "b"}, "and it ends"
 
 
-def test_only_the_last_vertex_that_waits_leads_to_the_root() -> None:
-    """The consumer behind the first one that waits is as busy, and not what it waits for."""
+def test_only_the_last_back_pressured_vertex_leads_to_the_root() -> None:
+    """The consumer of the first back-pressured vertex is as busy, and not the root."""
     chain = graph("ab", "bc", "cd", "ax")
     loads = {"a": load(0.9), "b": load(0.2), "c": load(0.9), "d": load(0, 0.9), "x": load(0, 0.95)}
     assert root_of(chain, loads, ["a", "c"]) == BackpressureSource(vertices=("d",))
 
 
-def test_of_several_consumers_the_one_under_most_strain_is_the_root() -> None:
+def test_of_several_consumers_the_most_strained_one_is_the_root() -> None:
     wide = graph("ab", "ac", "ad")
     loads = {"a": load(0.9), "b": load(0, 0.7), "c": load(0, 0.9), "d": load(0, 0.8)}
     assert root_of(wide, loads, ["a"]) == BackpressureSource(vertices=("c",))
 
 
-def test_a_link_leads_to_those_that_are_not_pressed_themselves() -> None:
+def test_a_root_link_leads_into_consumers_without_back_pressure() -> None:
     wide = graph("ab", "ac")
     loads = {"a": load(0.9), "b": load(0.3), "c": load(0)}
     assert root_of(wide, loads, ["a"]) == BackpressureSource(vertices=("c",), is_link=True)
@@ -61,7 +61,7 @@ def test_a_link_leads_to_those_that_are_not_pressed_themselves() -> None:
     assert root_of(wide, pressed, []) is None
 
 
-def test_what_was_not_told_of_a_graph_and_not_sampled_of_a_vertex_is_not_known() -> None:
+def test_missing_edges_and_unsampled_vertices_are_unknown() -> None:
     (submitted,) = Story().at(1, Action.JOB_SUBMITTED).history().of(JobSubmitted)
     assert JobGraph.of(submitted) == JobGraph(names={}, edges=())
     once = {"a": Samples(at_s=np.array([3.0, 5.0]), value=np.array([400.0, 800.0]))}

@@ -1,4 +1,4 @@
-"""Loops over failed checkpoints, job by job, and how they and single failures are told."""
+"""Restart loops because of failed checkpoints, per job, and the findings about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamquake.harness.verdict.evidence import checkpoint_findings as findings
 from streamquake.harness.verdict.evidence.checkpoint_loop import (
     EXCEEDED,
     RestartLoop,
-    loops_of,
+    restart_loops_of,
     tolerable_restarts,
 )
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
@@ -21,7 +21,7 @@ from tests.harness.verdict.checkpoint_story import CheckpointStory
 
 
 def falls(reported: Story, at_s: float, job: str, back_to: int | None, **more: Any) -> Story:
-    """A failure, by default over checkpoints, and the restart after it."""
+    """A failure, by default because of checkpoints, and the restart after it."""
     reported.at(at_s, Action.JOB_FAILING, job=job, **{"cause": f"{EXCEEDED}.", **more})
     reported.at(at_s + 1, Action.JOB_RESTARTING, job=job)
     if back_to is not None:
@@ -35,8 +35,8 @@ def test_restarts_of_one_job_from_one_checkpoint_are_a_loop() -> None:
         falls(recorded, 10 + 10 * change, "a", 4, cause=f"{EXCEEDED}: {change}")
         falls(recorded, 15 + 10 * change, "b", 4 if change else 3)
         falls(recorded, 16 + 10 * change, "c", None)
-    loops = {loop.job: loop for loop in loops_of(recorded.history())}
-    assert {*loops} == {"a", "c"}, "two are bad luck"
+    loops = {loop.job: loop for loop in restart_loops_of(recorded.history())}
+    assert {*loops} == {"a", "c"}, "two may be chance"
     assert loops["a"] == RestartLoop(
         job="a", checkpoint=4, failed_s=(10, 20, 30), cause=f"{EXCEEDED}: 0", over_batch=False
     )
@@ -48,7 +48,7 @@ def test_restarts_of_one_job_from_one_checkpoint_are_a_loop() -> None:
     ("more", "restarts"),
     [({}, 1), ({"cause": "lost"}, 0), ({"cause": "Boom", "own": True}, 1), ({"cause": None}, 0)],
 )
-def test_only_failures_over_checkpoints_count(more: dict[str, Any], restarts: int) -> None:
+def test_only_failures_because_of_checkpoints_count(more: dict[str, Any], restarts: int) -> None:
     assert tolerable_restarts(falls(Story(), 10, "a", 4, **more).history()) == restarts
 
 
@@ -61,14 +61,14 @@ def test_only_failures_over_checkpoints_count(more: dict[str, Any], restarts: in
         (None, False, "tolerable-failures loop", "its beginning"),
     ],
 )
-def test_a_loop_is_told_by_where_it_leads_back(
+def test_a_loop_names_the_checkpoint_it_returns_to(
     checkpoint: int | None, over_batch: bool, what: str, where: str
 ) -> None:
     times = (1.25, 2.0, 3.36)
     loop = RestartLoop(
         job="a", checkpoint=checkpoint, failed_s=times, cause="x", over_batch=over_batch
     )
-    found = findings.looped(loop)
+    found = findings.restart_loop(loop)
     assert (found.what, found.where) == (what, where)
     assert found.detail == {
         "restarts": 3,
@@ -84,14 +84,14 @@ def only(story: CheckpointStory) -> Checkpoint:
 
 
 @pytest.mark.parametrize("count", [6, 7, 8])
-def test_of_many_that_are_missing_six_are_named(count: int) -> None:
+def test_at_most_six_missing_subtasks_are_named(count: int) -> None:
     missing = tuple(f"map/{number}" for number in range(count))
     found = findings.failed(replace(only(CheckpointStory().failed(1, 5)), missing=missing))
     assert found.what == "expired"
     assert found.detail["missing"] == [*missing[:6], *{7: ["1 more"], 8: ["2 more"]}.get(count, [])]
 
 
-def test_one_byte_in_flight_is_held_all_the_same() -> None:
+def test_a_single_in_flight_byte_counts_as_persisted() -> None:
     held = only(CheckpointStory().submitted().completed(1, 5, persisted_bytes=1))
     assert findings.wrongly_persisted(held, wanted=True) is None
     wrong = findings.wrongly_persisted(held, wanted=False)

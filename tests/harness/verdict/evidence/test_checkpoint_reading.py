@@ -1,10 +1,10 @@
-"""Checkpoints and restarts read out of a history: what is told late, twice, or not at all."""
+"""Checkpoints and restarts from a history with late, repeated or missing events."""
 
 from __future__ import annotations
 
 import pytest
 
-from streamquake.harness.verdict.evidence.checkpoint_figures import figures
+from streamquake.harness.verdict.evidence.checkpoint_figures import checkpoint_figures
 from streamquake.harness.verdict.evidence.checkpoints import checkpoints_of
 from streamquake.harness.verdict.evidence.restores import restarts_of
 from streamquake.reports.record.event import Action
@@ -37,7 +37,7 @@ def test_a_checkpoint_is_one_value_from_its_trigger_to_its_end() -> None:
 
 def test_sources_are_known_by_the_edges_and_in_flight_bytes_by_their_vertices() -> None:
     parts = [part("v1", 0, start_delay_ms=70), part("v2", 0, start_delay_ms=90, persisted_bytes=9)]
-    recorded = figures(
+    recorded = checkpoint_figures(
         checkpoints_of(CheckpointStory().submitted().completed(1, 5, subtasks=parts).history())
     )
     assert (recorded["source_start_delay_ms"], recorded["persisting_vertices"]) == (70, 1)
@@ -45,27 +45,27 @@ def test_sources_are_known_by_the_edges_and_in_flight_bytes_by_their_vertices() 
     older = CheckpointStory()
     older.at(1, Action.JOB_SUBMITTED, job=JOB, vertices=list(VERTICES))
     older.completed(1, 5, subtasks=parts)
-    assert figures(checkpoints_of(older.history()))["source_start_delay_ms"] is None
+    assert checkpoint_figures(checkpoints_of(older.history()))["source_start_delay_ms"] is None
 
 
-def test_of_two_sources_the_one_that_waits_longest_and_the_one_that_waits_least_are_told() -> None:
+def test_the_longest_and_the_shortest_wait_of_two_sources_are_reported() -> None:
     waits = {("v1", 0): 20, ("v1", 1): 70, ("v2", 0): 9, ("v2", 1): 5}
     parts = [part(*place, start_delay_ms=waited) for place, waited in waits.items()]
     story = CheckpointStory()
     story.at(1, Action.JOB_SUBMITTED, job=JOB, vertices=list(VERTICES), edges=[])
-    recorded = figures(checkpoints_of(story.completed(1, 5, subtasks=parts).history()))
+    recorded = checkpoint_figures(checkpoints_of(story.completed(1, 5, subtasks=parts).history()))
 
     assert recorded["source_start_delay_ms"] == 70
     assert recorded["least_source_start_delay_ms"] == 9, "the slowest subtask of the quicker source"
 
 
-def test_one_whose_trigger_was_not_seen_began_as_long_before_its_end_as_it_took() -> None:
+def test_the_duration_gives_the_begin_of_a_checkpoint_without_a_recorded_trigger() -> None:
     story = CheckpointStory()
     story.at(10, Action.CHECKPOINT_COMPLETED, checkpoint=1, duration_ms=4000)
     assert checkpoints_of(story.history())[0].triggered_s == 6
 
 
-def test_what_a_subtask_did_not_measure_is_no_negative_time() -> None:
+def test_an_unmeasured_phase_counts_as_zero() -> None:
     parts = [part("v1", 0, start_delay_ms=-1, alignment_ms=-1, duration_ms=3)]
     story = CheckpointStory().completed(1, 10, subtasks=parts)
     (read,) = checkpoints_of(story.history())
@@ -74,7 +74,7 @@ def test_what_a_subtask_did_not_measure_is_no_negative_time() -> None:
     assert read.parts[0].where == "v1/0", "without the graph the vertex has no name"
 
 
-def test_who_acknowledged_is_known_from_the_details_where_no_step_was_seen() -> None:
+def test_the_details_show_acknowledgements_where_no_progress_is_recorded() -> None:
     story = CheckpointStory().submitted()
     story.at(
         18,
@@ -89,7 +89,7 @@ def test_who_acknowledged_is_known_from_the_details_where_no_step_was_seen() -> 
     assert (read.acknowledged, read.subtasks, read.missing) == (3, 4, ("map/1",))
 
 
-def test_who_is_missing_is_not_guessed_after_the_job_got_another_parallelism() -> None:
+def test_missing_subtasks_are_not_guessed_after_a_rescale() -> None:
     story = CheckpointStory().submitted().triggered(1, 10)
     story.at(11, Action.CHECKPOINT_ACKNOWLEDGED, job=JOB, checkpoint=1, acknowledged=1, subtasks=2)
     story.at(
@@ -105,7 +105,7 @@ def test_who_is_missing_is_not_guessed_after_the_job_got_another_parallelism() -
     assert (read.acknowledged, read.subtasks, read.missing) == (1, 2, ())
 
 
-def test_the_checkpoints_of_two_jobs_are_kept_apart() -> None:
+def test_the_checkpoints_of_two_jobs_are_separate() -> None:
     story = CheckpointStory().completed(1, 10).completed(1, 20, job="next", type="CHECKPOINT")
     assert [(c.job, c.unaligned) for c in checkpoints_of(story.history())] == [
         (JOB, True),
@@ -126,7 +126,7 @@ def test_each_restart_has_its_own_attempts_and_its_own_end() -> None:
     assert second.phases["restart_s"] == pytest.approx(2)
 
 
-def test_of_a_checkpoint_under_way_its_progress_is_told() -> None:
+def test_a_checkpoint_in_progress_has_its_acknowledgements() -> None:
     story = CheckpointStory().triggered(1, 5)
     story.at(6, Action.CHECKPOINT_ACKNOWLEDGED, job=JOB, checkpoint=1, acknowledged=3, subtasks=4)
     (read,) = checkpoints_of(story.history())

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamquake.harness.verdict.evidence.commits import CommitWatch
+from streamquake.harness.verdict.evidence.commits import CommitRecorder
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 
 
-def test_each_output_is_told_once_for_each_checkpoint() -> None:
+def test_each_output_is_recorded_once_for_each_checkpoint() -> None:
     recorded: list[dict[str, Any]] = []
 
-    def show_message(action: Action, **value: Any) -> None:
+    def record(action: Action, **value: Any) -> None:
         recorded.append({"action": action, **value})
 
     story = Story().at(0.5, Action.OUTPUT_SEEN, output="totals", end=1)
@@ -20,9 +20,9 @@ def test_each_output_is_told_once_for_each_checkpoint() -> None:
         story.checkpoint(checkpoint, at_s, at_s + 0.1)
         for output in ("totals", "totals", "late"):
             story.at(at_s + 0.2, Action.OUTPUT_SEEN, output=output, end=9)
-    watch = CommitWatch(show_message)
+    recorder = CommitRecorder(record)
     for event in story.history():
-        watch.see(event)
+        recorder.observe(event)
     assert recorded == [
         {
             "action": Action.SINK_COMMITTED,

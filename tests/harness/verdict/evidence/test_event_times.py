@@ -1,4 +1,4 @@
-"""Evidence by its moments: what stands exactly at a limit, and what a record leaves out."""
+"""Evidence by its moments: events exactly at a limit, and events missing in the record."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import Any
 import pytest
 
 from streamquake.faults.schedule.step import Step, TriggerSpec
-from streamquake.harness.verdict.evidence.disturbed_traffic import probe_alone
+from streamquake.harness.verdict.evidence.disturbed_traffic import targets_of_probe_alone
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.recovery import RecoveryPhases, recoveries_of
-from streamquake.harness.verdict.evidence.sent_times import SentRange, noted_between, sent_ranges_of
+from streamquake.harness.verdict.evidence.sent_times import (
+    SentRange,
+    recorded_between,
+    sent_ranges_of,
+)
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
-from streamquake.harness.verdict.evidence.trigger_evidence import not_set_off
+from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import DISTURBED, MICRO_BATCH, PROBE_ALONE, SYSTEM, Action
@@ -31,13 +35,13 @@ NOTES = [SentRange(0, 9, 1, 1), SentRange(10, 19, 1, 2), SentRange(20, 29, 2, 3)
     ("start", "end", "found"),
     [(1, 1, [0, 1]), (1, 2, [0, 1, 2]), (2, 2, [1, 2]), (2, 3, [1, 2]), (3, 9, [2]), (4, 9, [])],
 )
-def test_what_was_sent_between_two_moments_has_the_next_note_too(
+def test_the_sends_between_two_moments_include_the_next_range(
     start: int, end: int, found: list[int]
 ) -> None:
-    assert noted_between(NOTES, start, end) == [NOTES[each] for each in found]
+    assert recorded_between(NOTES, start, end) == [NOTES[each] for each in found]
 
 
-def test_a_note_reaches_back_to_the_one_before() -> None:
+def test_a_range_of_sends_begins_at_the_range_before() -> None:
     story = Story()
     for at_s, first, status in (
         (2, 10, "acknowledged"),
@@ -73,16 +77,14 @@ BETWEEN = TriggerSpec(between=("checkpoint triggered", "checkpoint all acknowled
         (Action.OUTPUT_SEEN, {}, False),
     ],
 )
-def test_what_shows_that_a_window_was_closed(
-    action: Action, value: dict[str, Any], closed: bool
-) -> None:
+def test_some_events_close_a_window(action: Action, value: dict[str, Any], closed: bool) -> None:
     story = Story().at(0.5, action, **value).at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
     story.at(2, Action.FAULT_CALLED, step=0, trigger_index=1).effect(2)
     unclosed = outside_window(BETWEEN, last_attempt(story.history(), 0), story.history())
     assert unclosed == (
         'the window was never closed: no "checkpoint all acknowledged" was seen after '
         '"checkpoint triggered"'
-    ), "what came before it closes no window"
+    ), "an earlier event closes no window"
     history = story.at(3, action, **value).history()
     assert (outside_window(BETWEEN, last_attempt(history, 0), history) == "") == closed
 
@@ -107,8 +109,8 @@ def test_a_window_of_no_checkpoint_is_closed_by_its_second_event() -> None:
     assert outside_window(BETWEEN, last_attempt(story.history(), 0), story.history()) == ""
 
 
-def test_a_window_is_judged_by_the_event_that_opened_it() -> None:
-    """In a record that does not say which, by the newest before the call."""
+def test_a_window_is_judged_by_its_opening_event() -> None:
+    """In a record without the opening event, by the newest one before the call."""
     story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=0)
     history = story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0).history()
     attempt = last_attempt(history, 0)
@@ -131,8 +133,8 @@ def windowed(
     closed_s: float = 5.2,
     **more: Any,
 ) -> str:
-    """The result for an injection called at 6 s and in effect at 6.1 s, in a window that opened
-    at 5 s; every event is seen 0.5 s after its stamp but the first."""
+    """The result for an injection called at 6 s and in effect at 6.1 s, in a window that opened at
+    5 s; every event but the first is observed 0.5 s after its stamp."""
     ms = {name: EPOCH_MS + round(at_s * 1000) for name, at_s in (("open", 5), ("closed", closed_s))}
     story = Story().at(1, Action.JOB_SUBMITTED, submitted_ms=EPOCH_MS + 990)
     story.at(5.5, Action.CHECKPOINT_TRIGGERED, checkpoint=4, trigger_ms=ms["open"])
@@ -146,27 +148,27 @@ def windowed(
     return outside_window(BETWEEN, last_attempt(history, 0), history)
 
 
-def test_a_window_that_closed_before_the_injection_was_missed() -> None:
+def test_a_window_that_closed_before_the_injection_is_reported() -> None:
     assert windowed(closed_s=5.2) == (
         '"checkpoint all acknowledged" had closed its window 0.9 s before, and the record does not '
-        "call it missed"
+        "report it as missed"
     )
-    assert windowed(closed_s=6.15) == "", "it was open still"
-    assert windowed(closed_s=6.05) == "", "the clocks are known this well only"
+    assert windowed(closed_s=6.15) == "", "it was still open"
+    assert windowed(closed_s=6.05) == "", "within the tolerance of the clocks"
     assert windowed(checkpoint=5) == "", "another checkpoint's"
     assert windowed("clock_skew") == "", "the engine's stamps were moved"
 
 
-def test_the_end_of_a_checkpoint_tells_when_its_window_was_closed() -> None:
+def test_the_end_of_a_checkpoint_shows_when_its_window_closed() -> None:
     late = windowed(action=Action.CHECKPOINT_COMPLETED, closed_s=6.4, last_ack_ms=EPOCH_MS + 5_200)
     assert late.startswith('"checkpoint all acknowledged" had closed its window 0.9 s before')
 
 
 @pytest.mark.parametrize(("closed_s", "missed"), [(5.2, True), (5.55, False)])
-def test_a_checkpoint_that_fails_once_the_fault_was_called_fails_by_it(
+def test_the_fault_causes_a_checkpoint_failure_after_its_call(
     closed_s: float, missed: bool
 ) -> None:
-    """Its failure has no stamp; it is seen 0.5 s later."""
+    """Its failure has no stamp; it is observed 0.5 s later."""
     assert bool(windowed(action=Action.CHECKPOINT_FAILED, closed_s=closed_s)) == missed
 
 
@@ -175,13 +177,13 @@ def test_a_checkpoint_that_fails_once_the_fault_was_called_fails_by_it(
     [
         (TriggerSpec(event="checkpoint completed"), 2, ""),
         (TriggerSpec(event="checkpoint completed"), None, ""),
-        (TriggerSpec(event="checkpoint completed"), 1, 'no "checkpoint completed" set it off'),
-        (TriggerSpec(event="checkpoint completed"), 4, 'no "checkpoint completed" set it off'),
-        (TriggerSpec(event="checkpoint completed"), 99, 'no "checkpoint completed" set it off'),
-        (TriggerSpec(event="checkpoint failed"), None, 'no "checkpoint failed" set it off'),
+        (TriggerSpec(event="checkpoint completed"), 1, 'no "checkpoint completed" triggered it'),
+        (TriggerSpec(event="checkpoint completed"), 4, 'no "checkpoint completed" triggered it'),
+        (TriggerSpec(event="checkpoint completed"), 99, 'no "checkpoint completed" triggered it'),
+        (TriggerSpec(event="checkpoint failed"), None, 'no "checkpoint failed" triggered it'),
         (TriggerSpec(between=("checkpoint triggered", "checkpoint completed")), 1, ""),
         (TriggerSpec(between=("checkpoint failed", "job running")), None, 'no "checkpoint failed"'),
-        (TriggerSpec(effect_of="kill"), 2, 'no "fault in effect" set it off'),
+        (TriggerSpec(effect_of="kill"), 2, 'no "fault in effect" triggered it'),
         (TriggerSpec(metric="lag", above=1), None, ""),
         (TriggerSpec(after_s=2), None, ""),
         (
@@ -197,9 +199,9 @@ def test_a_fault_is_injected_when_its_trigger_fires(
     story = Story().at(2, Action.PHASE, phase="disturb").checkpoint(1, 2.5, 3)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(4, Action.FAULT_CALLED, step=0, **named).checkpoint(2, 5, 6).history()
-    message = not_set_off(when, history.of(FaultCalled)[0], history, (KILLED,))
+    message = trigger_problem(when, history.of(FaultCalled)[0], history, (KILLED,))
     assert (wrong in message) if wrong else message == ""
-    assert not_set_off(when, None, history) == "", "the call was not kept"
+    assert trigger_problem(when, None, history) == "", "the call is not recorded"
 
 
 COMPLETED, TRIGGERED = "checkpoint completed", "checkpoint triggered"
@@ -210,11 +212,11 @@ COMPLETED, TRIGGERED = "checkpoint completed", "checkpoint triggered"
     [
         (TriggerSpec(event=COMPLETED, nth=2), 6, ""),
         (TriggerSpec(event=COMPLETED, nth=2), None, ""),
-        (TriggerSpec(event=COMPLETED, nth=1), 6, ""),  # lateness is told elsewhere
-        (TriggerSpec(event=COMPLETED, nth=2), 4, f'no. 2, and no "{COMPLETED}" set it off'),
-        (TriggerSpec(event=COMPLETED, nth=3), 6, f'no. 3, and no "{COMPLETED}" set it off'),
-        (TriggerSpec(event=COMPLETED, nth=3), None, f'no. 3, and no "{COMPLETED}" set it off'),
-        (TriggerSpec(event=COMPLETED), 1, f'no "{COMPLETED}" set it off'),  # before steady state
+        (TriggerSpec(event=COMPLETED, nth=1), 6, ""),  # another check reports lateness
+        (TriggerSpec(event=COMPLETED, nth=2), 4, f'no. 2, and no "{COMPLETED}" triggered it'),
+        (TriggerSpec(event=COMPLETED, nth=3), 6, f'no. 3, and no "{COMPLETED}" triggered it'),
+        (TriggerSpec(event=COMPLETED, nth=3), None, f'no. 3, and no "{COMPLETED}" triggered it'),
+        (TriggerSpec(event=COMPLETED), 1, f'no "{COMPLETED}" triggered it'),  # before steady state
         (TriggerSpec(event=COMPLETED, delay_s=3), 6, ""),
         (TriggerSpec(event=COMPLETED, delay_s=3), 4, ""),
         (TriggerSpec(event=COMPLETED, delay_s=3.5), 6, "+ 3.5 s, and was called 3.0 s after that"),
@@ -222,29 +224,30 @@ COMPLETED, TRIGGERED = "checkpoint completed", "checkpoint triggered"
         (TriggerSpec(event=COMPLETED, nth=2, delay_s=3.5), None, "was called 3.0 s after that"),
         (TriggerSpec(between=(TRIGGERED, COMPLETED), nth=2), 5, ""),
         (TriggerSpec(between=(TRIGGERED, COMPLETED), nth=1, tries=2), 5, ""),
-        (TriggerSpec(between=(TRIGGERED, COMPLETED), nth=2), 3, f'no "{TRIGGERED}" set it off'),
+        (TriggerSpec(between=(TRIGGERED, COMPLETED), nth=2), 3, f'no "{TRIGGERED}" triggered it'),
         (TriggerSpec(between=(TRIGGERED, COMPLETED), delay_s=9), 5, "was called 4.0 s after that"),
     ],
 )
-def test_occurrences_and_delays_are_counted_from_steady_state_on(
+def test_occurrences_and_delays_count_from_steady_state(
     when: TriggerSpec, index: int | None, wrong: str
 ) -> None:
     story = Story().checkpoint(1, 0.5, 1).at(2, Action.PHASE, phase="disturb")
     story.checkpoint(2, 3, 4).checkpoint(3, 5, 6)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(9, Action.FAULT_CALLED, step=0, **named).history()
-    message = not_set_off(when, history.of(FaultCalled)[0], history)
+    message = trigger_problem(when, history.of(FaultCalled)[0], history)
     assert (wrong in message) if wrong else message == ""
 
 
-def test_a_delay_is_counted_by_the_engines_stamp_where_the_clocks_are_known() -> None:
+def test_a_delay_counts_from_the_engines_stamp_unless_clocks_were_moved() -> None:
     def text(fault: str, delay_s: float) -> str:
-        """Of a call 1 s after an event was seen that happened 2 s before."""
+        """The message for a call 1 s after the observation of an event that happened 2 s
+        earlier."""
         story = Story().at(1, Action.JOB_SUBMITTED, submitted_ms=EPOCH_MS + 1000)
         story.at(5, Action.CHECKPOINT_TRIGGERED, checkpoint=4, trigger_ms=EPOCH_MS + 3000)
         history = story.at(6, Action.FAULT_CALLED, fault=fault, trigger_index=1).history()
         (called,) = history.of(FaultCalled)
-        return not_set_off(TriggerSpec(event=TRIGGERED, delay_s=delay_s), called, history)
+        return trigger_problem(TriggerSpec(event=TRIGGERED, delay_s=delay_s), called, history)
 
     assert text("kill", 3) == ""
     assert "was called 3.0 s after that" in text("kill", 4)
@@ -262,39 +265,39 @@ PAUSED = Step(fault="pause", target="one of flink/taskmanager", when=TriggerSpec
         (TriggerSpec(effect_of="kill"), 1, ""),
         (TriggerSpec(effect_of="kill"), None, ""),
         (TriggerSpec(effect_of=2), 2, ""),
-        (TriggerSpec(effect_of=1), 2, 'no "fault in effect" set it off'),
-        (TriggerSpec(effect_of="pause"), 1, 'no "fault in effect" set it off'),
+        (TriggerSpec(effect_of=1), 2, 'no "fault in effect" triggered it'),
+        (TriggerSpec(effect_of="pause"), 1, 'no "fault in effect" triggered it'),
         (TriggerSpec(effect_of=1, delay_s=3), 1, ""),
         (TriggerSpec(effect_of=1, delay_s=3.5), 1, "+ 3.5 s, and was called 3.0 s after that"),
         (TriggerSpec(effect_of=3), 1, "there is no step 3 before this one"),
     ],
 )
-def test_the_effect_of_a_step_is_that_of_the_step_meant(
+def test_the_trigger_effect_is_that_of_the_referenced_step(
     when: TriggerSpec, index: int | None, wrong: str
 ) -> None:
     story = Story().at(1, Action.PHASE, phase="disturb").effect(2).effect(3, step=1)
     named = {} if index is None else {"trigger_index": index}
     history = story.at(5, Action.FAULT_CALLED, step=2, **named).history()
-    message = not_set_off(when, history.of(FaultCalled)[0], history, (KILLED, PAUSED))
+    message = trigger_problem(when, history.of(FaultCalled)[0], history, (KILLED, PAUSED))
     assert (wrong in message) if wrong else message == ""
 
 
-def test_whom_a_fault_disturbed_is_told_step_by_step_and_look_by_look() -> None:
+def test_disturbed_targets_are_collected_per_step_over_all_samples() -> None:
     story = Story().at(1, Action.FAULT_CALLED, step=1)
     seen = {"a": {DISTURBED: PROBE_ALONE}, "b": {DISTURBED: SYSTEM}, "watched": "ss", "c": {}}
     story.at(2, Action.FAULT_IN_EFFECT, step=0, evidence={"z": {DISTURBED: PROBE_ALONE}})
     story.at(2, Action.FAULT_IN_EFFECT, step=1, evidence=seen)
-    assert probe_alone(story.history(), 1) == ("a",)
-    assert probe_alone(story.history(), 0) == ("z",)
+    assert targets_of_probe_alone(story.history(), 1) == ("a",)
+    assert targets_of_probe_alone(story.history(), 0) == ("z",)
     for action in (Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY):
         later = Story().at(2, Action.FAULT_IN_EFFECT, step=1, evidence=seen)
         later.at(3, action, step=1, evidence={"a": {DISTURBED: SYSTEM}})
-        assert probe_alone(later.history(), 1) == ()
+        assert targets_of_probe_alone(later.history(), 1) == ()
     again = story.at(4, Action.FAULT_CALLED, step=1).at(5, Action.FAULT_STILL_IN_EFFECT, step=1)
-    assert probe_alone(again.history(), 1) == ()
+    assert targets_of_probe_alone(again.history(), 1) == ()
 
 
-def test_the_newest_checkpoint_says_what_is_in_flight() -> None:
+def test_the_newest_checkpoint_shows_in_flight_data() -> None:
     story = Story().at(1, Action.DRAINED)
     assert not_drained(story.history()) is None, "a run without a job has none"
     story.at(5, Action.CHECKPOINT_COMPLETED, checkpoint=7, persisted_bytes=1)
@@ -323,7 +326,7 @@ def loaded(done_s: float, sent_s: float = 1.0, count: int = 1000, **done: Any) -
     return Story().sent(sent_s, count).at(done_s, Action.WORKLOAD_DONE, **done)
 
 
-def test_a_load_may_be_behind_by_half_its_plan() -> None:
+def test_a_load_may_end_late_by_half_of_its_planned_time() -> None:
     assert list(load_problems(LOAD, loaded(76.0).history())) == []
     (behind,) = load_problems(LOAD, loaded(76.1).history())
     assert behind == (
@@ -332,7 +335,7 @@ def test_a_load_may_be_behind_by_half_its_plan() -> None:
     )
 
 
-def test_a_fault_holds_a_load_up_for_twice_its_time() -> None:
+def test_a_fault_may_delay_a_load_by_twice_its_duration() -> None:
     about = {"step": 0, "fault": "kill", "target": "x"}
     story = loaded(96.0).at(10, Action.FAULT_CALLED, **about)
     healed = loaded(96.1).at(10, Action.FAULT_CALLED, **about)
@@ -344,7 +347,7 @@ def test_a_fault_holds_a_load_up_for_twice_its_time() -> None:
     assert list(load_problems(LOAD, never.history())) == []
 
 
-def test_a_load_says_all_that_was_wrong_with_it() -> None:
+def test_every_problem_of_a_load_is_reported() -> None:
     short = Story().sent(1, 999)
     assert list(load_problems(LOAD, short.history())) == [
         "its end is not recorded",
@@ -354,7 +357,8 @@ def test_a_load_says_all_that_was_wrong_with_it() -> None:
 
 
 def recovered() -> Story:
-    """One kill at 10 s that the engine saw at 9.9 s; back at 14 s; the next fault at 40 s."""
+    """One kill at 10 s that the engine reported at 9.9 s; recovered at 14 s; the next fault at 40
+    s."""
     about = {"fault": "kill", "target": "x"}
     story = Story().sent(5, 10).at(9.5, Action.FAULT_CALLED, step=0, **about)
     story.effect(10).at(10.5, Action.JOB_RESTARTING).at(11, Action.JOB_RESTORED, checkpoint=1)
@@ -415,7 +419,7 @@ def test_phases_are_rounded_to_milliseconds(tmp_path: Path) -> None:
     assert (recorded["detected_s"], recorded["restored_s"]) == (0.123, None)
 
 
-def test_what_comes_at_the_call_of_the_next_fault_belongs_to_it(tmp_path: Path) -> None:
+def test_events_at_the_call_of_the_next_fault_belong_to_that_fault(tmp_path: Path) -> None:
     about = {"fault": "kill", "target": "x"}
     story = Story().at(10, Action.FAULT_CALLED, step=0, **about).effect(10)
     story.at(11, Action.FAULT_HEALED, step=0, **about)
@@ -446,7 +450,7 @@ def test_a_checkpoint_counts_when_it_was_triggered_after_the_restart(
     assert (found.first_checkpoint_s == 3) == counts
 
 
-def test_only_commits_that_read_something_are_output_of_files(tmp_path: Path) -> None:
+def test_only_commits_with_input_rows_count_as_file_output(tmp_path: Path) -> None:
     story = Story().effect(10).at(11, Action.FAULT_HEALED, step=0).at(12, Action.OUTPUT_SEEN)
     for number, rows in ((1, {"input_rows": 0}), (2, {})):
         story.at(12 + number, Action.CHECKPOINT_TRIGGERED, checkpoint=number)
@@ -457,13 +461,13 @@ def test_only_commits_that_read_something_are_output_of_files(tmp_path: Path) ->
     assert seen.first_output_s == 2
 
 
-def test_a_fault_that_was_not_healed_has_nothing_to_resume_from(tmp_path: Path) -> None:
+def test_without_a_heal_there_is_no_resume(tmp_path: Path) -> None:
     story = Story().effect(10).at(12, Action.OUTPUT_SEEN).checkpoint(3, 12, 13)
     (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
     assert (found.first_output_s, found.first_checkpoint_s) == (None, None)
 
 
-def test_the_restart_is_the_one_after_the_last_failure(tmp_path: Path) -> None:
+def test_the_restart_after_the_last_failure_counts(tmp_path: Path) -> None:
     story = Story().effect(10).at(11, Action.JOB_RESTARTING).at(12, Action.JOB_RUNNING)
     story.at(13, Action.JOB_RESTARTING).at(13, Action.JOB_RUNNING)
     (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)

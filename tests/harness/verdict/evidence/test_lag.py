@@ -1,4 +1,4 @@
-"""When the lag of micro-batches is normal again: by the lows and highs of its sawtooth."""
+"""When the lag of micro-batches is normal again, by the lows and highs of its sawtooth."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.harness.histories import Story
 EFFECT_S = 20.0
 END_S = 80
 CALM = {4: 40_000, 12: 8_000, 15: 3_000, 18: 3_200}
-"""Commit -> the lag left after it: a slow first batch, one with what came meanwhile, usual ones."""
+"""Commit -> the lag after it: a slow first batch, one with the backlog of the first, usual ones."""
 
 
 def normal_s(
     folder: Path, commits: dict[int, int], *, per_s: int = 1_000, load_ends_s: float = END_S
 ) -> float | None:
-    """What is said of these commits, the lag growing in between while there is load."""
+    """The result for these commits; the lag grows in between while there is load."""
     story, metrics = Story(), Metrics(folder / "metrics.parquet")
     story.at(1, Action.CHECKPOINT_COMPLETED, checkpoint=0, type=MICRO_BATCH, input_rows=0)
     metrics.add(2 * 10**9, "lag", "input", 90_000)  # before the first batch with records
@@ -40,9 +40,9 @@ def normal_s(
     [
         ({21: 3_000, 24: 3_100, **dict.fromkeys(range(27, END_S, 3), 3000)}, 1.0),
         ({50: 30_000, 58: 19_000, **dict.fromkeys(range(62, END_S, 3), 3500)}, 42.0),
-        # A second pause: a usual foot, and then no commit for long.
+        # A second pause: a usual lowest lag, and then no commit for long.
         ({21: 3_000, **dict.fromkeys(range(51, END_S, 3), 3000)}, 31.0),
-        # Half as much again as the longest batch before, and twice that at its tip.
+        # One and a half times the longest batch before, and twice that as the highest lag.
         ({21: 12_000, **dict.fromkeys(range(34, END_S, 3), 3000)}, 1.0),
         ({21: 12_001, **dict.fromkeys(range(24, END_S, 3), 3000)}, 4.0),
         (dict.fromkeys(range(30, END_S, 10), 14000), None),
@@ -52,26 +52,26 @@ def normal_s(
 def test_lag_is_normal_from_the_first_commit_after_which_all_intervals_are_usual(
     tmp_path: Path, afterwards: dict[int, int], after_s: float | None
 ) -> None:
-    """The backlog of the first batches, as large as a fault's, is no measure of what is usual."""
+    """The backlog of the first batches, as large as a fault's, is not usual."""
     assert normal_s(tmp_path, CALM | afterwards) == after_s
 
 
-def test_without_load_lag_is_normal_no_sooner_than_the_next_commit(tmp_path: Path) -> None:
-    """What waits then does not grow, and nothing is read all the same."""
+def test_without_load_lag_is_normal_at_the_next_commit(tmp_path: Path) -> None:
+    """The waiting records do not grow, and none is read."""
     assert normal_s(tmp_path, CALM | {60: 2_000, 62: 0}, load_ends_s=21) == 40.0
 
 
-def test_after_a_first_batch_alone_its_foot_is_the_measure(tmp_path: Path) -> None:
+def test_with_a_single_batch_before_the_fault_its_lowest_lag_is_usual(tmp_path: Path) -> None:
     later = {28: 10_000, **dict.fromkeys(range(35, END_S, 3), 3000)}
     assert normal_s(tmp_path, {12: 8_000} | later) == 15.0
 
 
-def test_without_a_batch_or_a_sample_before_the_fault_nothing_is_said(tmp_path: Path) -> None:
+def test_without_a_batch_or_a_sample_before_the_fault_the_lag_is_unknown(tmp_path: Path) -> None:
     assert normal_s(tmp_path, {30: 3_000, 33: 3_000}) is None
     assert lag_normal_s(Story().history(), tmp_path / "none", EFFECT_S) is None
 
 
-def test_of_two_batches_before_the_fault_the_second_is_the_measure(tmp_path: Path) -> None:
+def test_of_two_batches_before_the_fault_the_second_is_usual(tmp_path: Path) -> None:
     afterwards = {21: 13_000, **dict.fromkeys(range(24, END_S, 3), 3000)}
     assert normal_s(tmp_path, {4: 40_000, 12: 8_000} | afterwards) == 4.0
 
@@ -86,10 +86,10 @@ def test_of_two_batches_before_the_fault_the_second_is_the_measure(tmp_path: Pat
         ({}, None),
     ],
 )
-def test_of_checkpoints_lag_is_normal_when_it_is_so_for_good(
+def test_with_checkpoints_lag_is_normal_once_it_stays_low(
     tmp_path: Path, after: dict[int, int], after_s: float | None
 ) -> None:
-    """Before the fault it was 1 to 40, and of these 39 is the measure."""
+    """Before the fault the lag was 1 to 40; its 95th percentile is 39."""
     metrics = Metrics(tmp_path / "metrics.parquet")
     for change in range(40):
         metrics.add(change * 10**9 // 2, "lag", "input", change + 1)
@@ -100,7 +100,7 @@ def test_of_checkpoints_lag_is_normal_when_it_is_so_for_good(
     assert lag_normal_s(history, tmp_path / "metrics.parquet", EFFECT_S) == after_s
 
 
-def test_without_samples_before_the_fault_nothing_is_usual(tmp_path: Path) -> None:
+def test_without_samples_before_the_fault_the_usual_lag_is_unknown(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.parquet")
     metrics.add(25 * 10**9, "lag", "input", 1)
     metrics.flush()

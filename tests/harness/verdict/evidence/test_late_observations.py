@@ -1,4 +1,5 @@
-"""Failures seen after the restart that they caused; the engine counts from 100 s before the run."""
+"""Failures observed after the restart they caused; the engine's clock began 100 s before the
+run."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streamquake.harness.verdict.checks.recovery import Recovery
-from streamquake.harness.verdict.evidence.failovers import ran_whole_again
+from streamquake.harness.verdict.evidence.failovers import all_tasks_ran_again
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.harness.verdict.evidence.observation_window import observation_window_of
 from streamquake.reports.record.event import Action
@@ -18,8 +19,8 @@ from tests.harness.histories import Story, case
 def quick_restart(
     *, began_ms: int = 110_600, restarting_ms: int = 110_500, fault: str = "throw_in_task"
 ) -> Story:
-    """A task failed at 10.5 s and ran again at 11 s; the state was seen to change at 12 s. A task
-    began when it is said."""
+    """A task failed at 10.5 s and ran again at 11 s; the change of the job's state was observed at
+    12 s."""
     about = {"step": 0, "fault": fault, "target": "x"}
     recorded = Story().at(1, Action.JOB_SUBMITTED, job="a", submitted_ms=101_000)
     recorded.sent(2, 9).at(10, Action.FAULT_CALLED, **about).effect(10.1)
@@ -36,22 +37,22 @@ def quick_restart(
     ("reported", "back"),
     [
         (quick_restart(), True),
-        (quick_restart(began_ms=102_000), False),  # the look began before the failure
+        (quick_restart(began_ms=102_000), False),  # the poll began before the failure
         (quick_restart(restarting_ms=111_500), False),  # it restarted once more
         (quick_restart(restarting_ms=0), False),
-        (quick_restart(fault="clock_skew"), False),  # the stamps say nothing
+        (quick_restart(fault="clock_skew"), False),  # the stamps prove nothing
     ],
 )
-def test_a_restart_that_is_seen_to_begin_after_it_was_over_is_over(
+def test_a_restart_observed_to_begin_after_its_end_counts_as_over(
     tmp_path: Path, reported: Story, back: bool
 ) -> None:
     result = Recovery(within_s=30).check(case(reported, tmp_path))
     assert result.outcome == (Outcome.HELD if back else Outcome.VIOLATED), result.summary
-    assert ran_whole_again(reported.history(), 10 * 10**9) == back
-    assert (observation_window_of(reported.history(), 2.0).not_back is None) == back
+    assert all_tasks_ran_again(reported.history(), 10 * 10**9) == back
+    assert (observation_window_of(reported.history(), 2.0).reason_not_held is None) == back
 
 
-def test_only_the_failure_that_was_seen_late_is_moved() -> None:
+def test_only_the_late_observed_failure_is_moved() -> None:
     recorded = quick_restart().history()
     moved = {
         after.action: after.at_s

@@ -1,4 +1,4 @@
-"""How many records came too late, by counters that begin anew with each attempt."""
+"""How many records arrived too late, by counters that each attempt resets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a fault may have cost: from the last checkpoint before it until its subtasks ran again."""
+"""The scope of a fault's possible loss: from the last checkpoint before it until its subtasks ran
+again."""
 
 from __future__ import annotations
 
@@ -64,13 +65,13 @@ def scopes(
     return scopes_of(reported.history(), vertex, 4, slack_s)
 
 
-def refused(reported: Story, vertex: str | None = None) -> str:
+def rejection(reported: Story, vertex: str | None = None) -> str:
     with pytest.raises(LossScopeUnknown) as rejection:
         scopes(reported, vertex)
     return str(rejection.value)
 
 
-def test_it_reaches_from_the_checkpoint_to_running_again_and_a_little_farther() -> None:
+def test_the_scope_lasts_from_the_checkpoint_to_running_again_plus_the_slack() -> None:
     assert scopes(again(injected(begun()))) == (
         LossScope(
             partitions=frozenset({1}),
@@ -97,14 +98,14 @@ def test_without_an_observed_restart_only_the_injection_counts() -> None:
     assert (scope.start_ns / 1e9, scope.end_ns / 1e9) == (7, 11)
 
 
-def test_without_a_note_of_a_send_it_holds_no_record() -> None:
+def test_without_recorded_sends_the_scope_has_no_record() -> None:
     recorded = Story().checkpoint(1, 8.0, 8.2)
     task(recorded, 0.5, "b", 1, 0)
     (scope,) = scopes(again(injected(recorded)))
     assert (scope.first, scope.last) == (0, -1)
 
 
-def test_each_fault_has_its_own_until_the_next_one() -> None:
+def test_each_fault_has_its_own_scope_until_the_next_one() -> None:
     recorded = again(injected(begun())).checkpoint(2, 15, 15.2).checkpoint(3, 19.9, 20.6)
     recorded = again(injected(recorded, 20), 2, 22, attempt=1)
     first, second = scopes(recorded)
@@ -113,19 +114,19 @@ def test_each_fault_has_its_own_until_the_next_one() -> None:
     assert (second.start_ns / 1e9, second.end_ns / 1e9) == (14, 23)
 
 
-def test_where_the_call_is_not_told_the_effect_that_was_seen_counts() -> None:
+def test_without_a_recorded_call_the_verified_effect_counts() -> None:
     (scope,) = scopes(again(injected(begun(), called=False)))
     assert scope.injected_ns == 10.5e9
 
 
-def test_only_the_last_attempt_says_when_it_ran_again() -> None:
+def test_only_the_last_attempt_shows_when_a_subtask_ran_again() -> None:
     recorded = again(again(injected(begun())), ran_s=16, attempt=2)
     assert scopes(recorded)[0].end_ns == 17 * 10**9
     finished = task(injected(begun()), 11.5, "b", 1, 1, "DEPLOYING")
     assert scopes(task(finished, 12.5, "b", 1, 1, "FINISHED"))[0].end_ns == 13.5e9
 
 
-def test_the_vertex_that_writes_is_a_writer_else_a_sink_or_the_one_that_is_named() -> None:
+def test_the_writing_vertex_is_a_writer_or_a_sink_or_the_named_one() -> None:
     recorded = again(injected(begun("abc")))
     assert scopes(recorded)[0].partitions == scopes(recorded, "totals")[0].partitions == {1}
     sink = again(injected(begun("ac")), vertex="c")
@@ -192,7 +193,7 @@ def test_a_vertex_without_a_name_goes_by_its_id() -> None:
     ],
 )
 def test_without_evidence_there_is_no_scope(reported: Story, vertex: str | None, why: str) -> None:
-    assert refused(reported, vertex) == why
+    assert rejection(reported, vertex) == why
 
 
 @pytest.mark.parametrize("job", ["j", "another"])

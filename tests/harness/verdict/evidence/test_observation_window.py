@@ -1,4 +1,4 @@
-"""The stretch of a run in which its output is watched: one fault moved changes where it ends."""
+"""The interval of a run in which its output counts: a moved fault changes its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def seconds(
     return watched.start_ns / 1e9, watched.end_ns / 1e9
 
 
-def refused(reported: Story, within_s: float = 2.0, fault: str | None = None) -> str:
+def rejection(reported: Story, within_s: float = 2.0, fault: str | None = None) -> str:
     with pytest.raises(ObservationWindowUnknown) as rejection:
         observation_window_of(reported.history(), within_s, fault)
     return str(rejection.value)
@@ -49,7 +49,7 @@ def ended(reported: Story, sent_s: float = 60, end_s: float = 70) -> Story:
     return reported.at(sent_s, Action.WORKLOAD_DONE).at(end_s, Action.DRAINED)
 
 
-def test_it_begins_with_the_call_and_ends_five_seconds_after_all_is_well() -> None:
+def test_the_window_begins_with_the_call_and_ends_five_seconds_after_recovery() -> None:
     healed = injected(Story(), 10, healed_s=14)
     assert seconds(ended(healed)) == (9.5, 19)
     later = injected(Story(), 10, healed_s=14).at(16, Action.JOB_RUNNING)
@@ -57,61 +57,61 @@ def test_it_begins_with_the_call_and_ends_five_seconds_after_all_is_well() -> No
     before = injected(Story().at(9.8, Action.JOB_RUNNING), 10, healed_s=14)
     assert seconds(ended(before)) == (9.5, 19)
     alone = injected(Story(), 10).at(10, Action.JOB_RUNNING)
-    assert seconds(ended(alone)) == (9.5, 16.5), "not before the pause that is allowed could end"
+    assert seconds(ended(alone)) == (9.5, 16.5), "not before the allowed pause could end"
 
 
-def test_a_long_limit_is_watched_for_its_whole_length() -> None:
+def test_the_window_lasts_at_least_as_long_as_the_limit() -> None:
     assert seconds(ended(injected(Story(), 10, healed_s=14)), within_s=20) == (9.5, 34.5)
 
 
-def test_it_ends_with_the_load_at_the_latest() -> None:
+def test_the_window_ends_with_the_load_at_the_latest() -> None:
     recorded = injected(Story(), 10, healed_s=14)
     assert seconds(ended(recorded, sent_s=17)) == (9.5, 17)
     recorded = injected(Story(), 10, healed_s=14).sent(12, 5).sent(18, 5)
     assert seconds(recorded.at(70, Action.DRAINED)) == (9.5, 18), (
-        "the last note, where no end is told"
+        "the last range of sends, where no end is recorded"
     )
 
 
-def test_of_several_faults_the_last_that_is_over_ends_it() -> None:
+def test_the_last_of_several_faults_ends_the_window() -> None:
     recorded = injected(injected(Story(), 10, healed_s=30), 20, step=1, healed_s=24)
     assert seconds(ended(recorded)) == (9.5, 35)
     assert injected_ns(recorded.history()) == 9.5e9
 
 
-def test_a_fault_that_did_not_act_is_no_fault() -> None:
+def test_a_fault_without_effect_does_not_count() -> None:
     recorded = Story().at(5, Action.FAULT_CALLED, step=0, fault="kill")
     assert injected_ns(recorded.history()) is None
-    assert refused(ended(recorded)) == "no fault took effect, so nothing failed over"
+    assert rejection(ended(recorded)) == "no fault took effect, so nothing failed over"
     assert (
-        refused(ended(recorded), fault="kill") == "kill was not in effect, so nothing failed over"
+        rejection(ended(recorded), fault="kill") == "kill was not in effect, so nothing failed over"
     )
 
 
-def test_of_a_named_fault_it_ends_before_the_next_one_of_another_name() -> None:
+def test_the_window_of_a_named_fault_ends_before_a_fault_of_another_name() -> None:
     recorded = injected(Story(), 5, step=0, fault="pause", healed_s=6)
     injected(recorded, 10, step=1, healed_s=14)
     injected(recorded, 16.5, step=2, fault="pause", healed_s=18)
     assert seconds(ended(recorded), fault="kill") == (9.5, 16)
     assert seconds(ended(recorded)) == (4.5, 23)
-    assert seconds(ended(recorded), fault="pause") == (4.5, 9.5), "the kill's pauses are its own"
+    assert seconds(ended(recorded), fault="pause") == (4.5, 9.5), "pauses of the kill do not count"
 
 
 def test_a_named_fault_after_one_of_another_name_is_not_held() -> None:
-    """What came out after the other one is no evidence against the named one."""
+    """Output after the other fault proves nothing about the named one."""
     recorded = injected(injected(Story(), 10, healed_s=12), 50, step=1, fault="pause", healed_s=70)
     twice = injected(recorded, 100, step=2, healed_s=102)
     watched = observation_window_of(ended(twice, 160, 170).history(), 8.0, "kill")
     assert (watched.start_ns, watched.end_ns, watched.cut_ns) == (9.5e9, 22.5e9, 49.5e9)
-    assert watched.not_back == (
+    assert watched.reason_not_held == (
         "another fault was called at 49.5 s, before kill (faults[2]), and pauses from then on may "
         "be its own"
     )
-    assert observation_window_of(twice.history(), 8.0).not_back is None
-    assert observation_window_of(twice.history(), 8.0, "pause").not_back is None
+    assert observation_window_of(twice.history(), 8.0).reason_not_held is None
+    assert observation_window_of(twice.history(), 8.0, "pause").reason_not_held is None
     twice.at(15, Action.JOB_FAILING)
     assert "the job failed at 15.0 s" in str(
-        observation_window_of(twice.history(), 8.0, "kill").not_back
+        observation_window_of(twice.history(), 8.0, "kill").reason_not_held
     )
 
 
@@ -121,16 +121,16 @@ def test_of_two_faults_that_are_called_at_once_neither_ends_the_other() -> None:
     assert seconds(recorded, fault="pause") == (9.5, 23)
 
 
-def test_two_faults_of_one_name_with_none_in_between_are_watched_together() -> None:
+def test_two_consecutive_faults_of_one_name_share_a_window() -> None:
     recorded = injected(injected(Story(), 10, healed_s=12), 50, step=1, healed_s=52)
     injected(recorded, 100, step=2, fault="pause", healed_s=102)
     watched = observation_window_of(ended(recorded, 160, 170).history(), 8.0, "kill")
-    assert (watched.start_ns, watched.end_ns, watched.not_back) == (9.5e9, 62.5e9, None)
+    assert (watched.start_ns, watched.end_ns, watched.reason_not_held) == (9.5e9, 62.5e9, None)
 
 
-def test_nothing_is_watched_where_nothing_was_sent() -> None:
+def test_without_sends_there_is_no_window() -> None:
     recorded = injected(Story(), 10, healed_s=14).at(70, Action.DRAINED)
-    assert refused(recorded) == "nothing was sent"
+    assert rejection(recorded) == "nothing was sent"
 
 
 @pytest.mark.parametrize(
@@ -139,29 +139,29 @@ def test_nothing_is_watched_where_nothing_was_sent() -> None:
 def test_a_fault_that_was_never_over_is_named(fault: str, named: str) -> None:
     recorded = injected(Story(), 5, healed_s=6)
     injected(recorded, 10, step=1, fault=fault)
-    assert refused(ended(recorded)) == (
+    assert rejection(ended(recorded)) == (
         f"neither the heal of {named} nor the job running again was seen"
     )
 
 
 @pytest.mark.parametrize("sent_s", [11.4, 9.0])
-def test_too_short_a_load_after_the_injection_shows_no_pause(sent_s: float) -> None:
+def test_a_load_that_ends_soon_after_the_injection_shows_no_pause(sent_s: float) -> None:
     recorded = ended(injected(Story(), 10, healed_s=11), sent_s=sent_s)
     left = "1.9" if sent_s > 9.5 else "0.0"
-    assert refused(recorded) == (
+    assert rejection(recorded) == (
         f"the load ended {left} s after the fault was injected, and a pause of 2 s could not have "
         "been seen; send longer, or inject it later"
     )
 
 
-def test_the_load_may_just_last() -> None:
+def test_a_load_just_long_enough_is_accepted() -> None:
     assert seconds(ended(injected(Story(), 10, healed_s=11), sent_s=11.5)) == (9.5, 11.5)
 
 
-def test_too_early_another_fault_shows_no_pause_and_the_last_one_judged_is_named() -> None:
+def test_another_fault_soon_after_the_injection_shows_no_pause() -> None:
     recorded = injected(injected(Story(), 5, healed_s=6), 10, step=1, healed_s=11)
     injected(recorded, 11.5, step=2, fault="pause", healed_s=12)
-    assert refused(ended(recorded), fault="kill") == (
+    assert rejection(ended(recorded), fault="kill") == (
         "another fault was called 1.5 s after kill (faults[1]) was injected, and a pause of 2 s "
         "could not have been seen; send longer, or inject it later"
     )
@@ -183,16 +183,16 @@ def test_a_job_that_failed_and_did_not_run_again_is_watched_until_the_load_ends(
     ended(recorded, sent_s=40)
     assert seconds(recorded) == (9.5, 40)
     watched = observation_window_of(recorded.history(), 2.0)
-    assert watched.not_back == "the job failed at 16.0 s and was not seen running again"
+    assert watched.reason_not_held == "the job failed at 16.0 s and was not seen running again"
 
     recorded.at(69, Action.JOB_RUNNING)
-    assert observation_window_of(recorded.history(), 2.0).not_back is None
+    assert observation_window_of(recorded.history(), 2.0).reason_not_held is None
 
 
 def test_a_requested_end_of_a_job_is_no_failure() -> None:
     recorded = injected(Story(), 10, healed_s=14).at(16, Action.JOB_ENDED, state="FINISHED")
     assert seconds(ended(recorded, sent_s=40)) == (9.5, 19)
-    assert observation_window_of(recorded.history(), 2.0).not_back is None
+    assert observation_window_of(recorded.history(), 2.0).reason_not_held is None
 
 
 @pytest.mark.parametrize("failed_s", [9.0, 40.5])
@@ -200,7 +200,7 @@ def test_a_failure_before_the_injection_or_after_the_load_is_ignored(failed_s: f
     recorded = injected(Story().at(min(failed_s, 9), Action.JOB_FAILING), 10, healed_s=14)
     ended(recorded, sent_s=40).at(max(failed_s, 40.5), Action.JOB_FAILING)
     assert seconds(recorded) == (9.5, 19)
-    assert observation_window_of(recorded.history(), 2.0).not_back is None
+    assert observation_window_of(recorded.history(), 2.0).reason_not_held is None
 
 
 @pytest.mark.parametrize(("again_s", "back"), [(15.9, True), (16.1, False)])
@@ -211,7 +211,9 @@ def test_of_a_named_fault_the_job_must_be_back_before_another_is_called(
     recorded.at(min(again_s, 15.9), Action.JOB_RUNNING if back else Action.DRAINED)
     injected(recorded, 16.5, step=1, fault="pause", healed_s=18).at(20, Action.JOB_RUNNING)
     watched = observation_window_of(ended(recorded).history(), 2.0, "kill")
-    assert (watched.cut_ns, watched.not_back is None) == (16e9, back)
+    assert (watched.cut_ns, watched.reason_not_held is None) == (16e9, back)
     if not back:
-        assert str(watched.not_back).endswith("running again before another fault was called")
+        assert str(watched.reason_not_held).endswith(
+            "running again before another fault was called"
+        )
     assert observation_window_of(recorded.history(), 2.0).cut_ns is None

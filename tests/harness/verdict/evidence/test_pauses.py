@@ -1,4 +1,4 @@
-"""Pauses within a span, from a handful of records; and the keys that were sent all through it."""
+"""Pauses within a span, from a handful of records, and the keys that were sent throughout."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def pauses(
     return {row.of: row for row in longest_pauses(frame, by, span).collect()}
 
 
-def test_a_pause_counts_as_far_as_it_touches_the_span(spark: SparkSession) -> None:
+def test_a_pause_counts_where_it_overlaps_the_span(spark: SparkSession) -> None:
     found = pauses(
         spark,
-        # The gap behind a record of the span's end lies outside of it.
+        # The gap after a record at the span's end is outside of it.
         ("end", 0, 0, 900),
         ("end", 0, 1, 1_900),
         ("end", 0, 2, 2_000),
         ("end", 0, 3, 9_000),
-        # It came late for the first time, and paused longer after that.
+        # Its first record is late, and a longer pause follows.
         ("late", 1, 0, 1_100),
         ("late", 2, 0, 1_600),
         ("late", 1, 1, 2_500),
-        # Nothing came before, and then all went on.
+        # No record is before the span, and later records continue without a pause.
         ("head", 3, 0, 1_700),
         ("head", 3, 1, 1_990),
         ("head", 3, 2, 2_100),
-        # Two records of one moment: the one behind the other is the last before the pause.
+        # Two records of one moment: the later offset is the last before the pause.
         ("tie", 4, 9, 1_000),
         ("tie", 5, 0, 1_000),
         ("tie", 4, 10, 1_900),
@@ -75,7 +75,7 @@ def test_a_pause_counts_until_another_fault_at_the_longest(spark: SparkSession) 
     }
 
 
-def test_a_partition_pauses_between_records_of_whatever_key(spark: SparkSession) -> None:
+def test_a_partition_pauses_between_records_of_any_key(spark: SparkSession) -> None:
     found = pauses(
         spark, ("a", 0, 0, 1_000), ("b", 0, 1, 1_300), ("a", 0, 2, 1_950), by="partition"
     )
@@ -83,7 +83,7 @@ def test_a_partition_pauses_between_records_of_whatever_key(spark: SparkSession)
 
 
 LATE_S = 4_000
-"""Runs are long: a rounding of moments shows."""
+"""Runs are long, so a rounding of moments is visible."""
 
 
 def note(first: int, last: int, at_s: float) -> SentRange:
@@ -94,14 +94,14 @@ def note(first: int, last: int, at_s: float) -> SentRange:
     ("limit_ms", "keys"),
     [(401.0, {"a", "b", "c"}), (400.0, {"c"}), (399.0, {"c"}), (200.0, set())],
 )
-def test_keys_are_those_that_never_waited_as_long_as_the_limit(
+def test_keys_sent_without_a_pause_of_the_limit_count(
     spark: SparkSession, limit_ms: float, keys: set[str]
 ) -> None:
     sent = [("a", 0), ("c", 1), ("b", 2), ("c", 3), ("a", 4), ("c", 5), ("b", 6), ("c", 7)]
     spark.createDataFrame([*sent, ("d", 8)], "key string, index bigint").createOrReplaceTempView(
         "sent"
     )
-    # Of key a the first record of the first note counts, of key b one between two notes.
+    # Of key a the first record of the first range counts, of key b one between two ranges.
     notes = [note(0, 1, 0.2), note(2, 3, 0.4), note(4, 5, 0.6), note(6, 7, 0.8)]
     span = TimeSpan(LATE_S * 1_000, LATE_S * 1_000 + 1_000)
     found = keys_sent_throughout(spark, notes, 0, span, limit_ms)

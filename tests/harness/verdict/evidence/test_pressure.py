@@ -10,9 +10,9 @@ from streamquake.harness.verdict.evidence.pressure import (
     BACK_PRESSURED,
     PressureLevel,
     level_of,
-    max_at_most,
-    ratios,
-    worst_at_most,
+    max_upper_bound,
+    ratios_of,
+    worst_upper_bound,
     worst_vertex,
 )
 from streamquake.reports.record.metrics import Metrics, Samples, by_series, read_metrics
@@ -37,31 +37,31 @@ def test_a_window_has_the_ratios_of_its_own_samples(tmp_path: Path) -> None:
     press(tmp_path, 0.6, until_s=10)
     series = by_series(read_metrics(tmp_path / "metrics.parquet"))
 
-    found = ratios(series, "source", 2, 5)
+    found = ratios_of(series, "source", 2, 5)
 
     assert found is not None
     assert (found.samples, found.level) == (4, PressureLevel.HIGH)
     assert found.mean == pytest.approx(0.54)
     assert found.max == pytest.approx(0.6)
     assert worst_vertex(series, 2, 5, margin_s=0) == ("source", found)
-    assert ratios(series, "source", 12, 15) is None
-    assert ratios(series, "unknown", 2, 5) is None
-    assert ratios(series, "source", 2, 5, "unknown_ms_per_s") is None
-    assert ratios({BACK_PRESSURED: series[BACK_PRESSURED]}, "source", 2, 5) is None
+    assert ratios_of(series, "source", 12, 15) is None
+    assert ratios_of(series, "unknown", 2, 5) is None
+    assert ratios_of(series, "source", 2, 5, "unknown_ms_per_s") is None
+    assert ratios_of({BACK_PRESSURED: series[BACK_PRESSURED]}, "source", 2, 5) is None
 
 
-def test_in_a_hole_of_the_samples_all_of_the_time_may_be_spent_waiting(tmp_path: Path) -> None:
+def test_a_vertex_may_be_back_pressured_throughout_a_hole_of_the_samples(tmp_path: Path) -> None:
     press(tmp_path, 0.5, until_s=10)
     series = by_series(read_metrics(tmp_path / "metrics.parquet"))
 
-    assert max_at_most(series, "source", 0, 10) == pytest.approx(0.5)
-    assert max_at_most(series, "source", 0, 13) == pytest.approx(0.5), "three seconds are usual"
-    assert max_at_most(series, "source", 0, 14) == pytest.approx((5 + 4) / 14)
-    assert max_at_most(series, "unknown", 0, 10) == 1.0
-    assert max_at_most(series, "source", 20, 30) == 1.0
+    assert max_upper_bound(series, "source", 0, 10) == pytest.approx(0.5)
+    assert max_upper_bound(series, "source", 0, 13) == pytest.approx(0.5), "three seconds are usual"
+    assert max_upper_bound(series, "source", 0, 14) == pytest.approx((5 + 4) / 14)
+    assert max_upper_bound(series, "unknown", 0, 10) == 1.0
+    assert max_upper_bound(series, "source", 20, 30) == 1.0
 
 
-def test_a_window_is_widened_by_two_seconds_and_knows_nothing_beyond(tmp_path: Path) -> None:
+def test_a_window_is_widened_by_two_seconds_and_ignores_later_samples(tmp_path: Path) -> None:
     press(tmp_path, 0.6, until_s=10)
     series = by_series(read_metrics(tmp_path / "metrics.parquet"))
 
@@ -71,7 +71,7 @@ def test_a_window_is_widened_by_two_seconds_and_knows_nothing_beyond(tmp_path: P
     assert worst_vertex({}, 5.2, 5.3) is None
 
 
-def test_the_hardest_pressed_vertex_is_the_worst_though_others_are_pressed_on_average(
+def test_the_vertex_with_the_worst_subtask_is_the_worst_whatever_the_averages(
     tmp_path: Path,
 ) -> None:
     metrics = Metrics(tmp_path / "metrics.parquet")
@@ -84,17 +84,17 @@ def test_the_hardest_pressed_vertex_is_the_worst_though_others_are_pressed_on_av
     assert (found[0], found[1].max) == ("keyed", 0.9)
 
 
-def test_the_most_that_holes_may_hide_is_asked_of_what_was_sampled_then(tmp_path: Path) -> None:
+def test_the_upper_bound_counts_vertices_sampled_in_the_window(tmp_path: Path) -> None:
     press(tmp_path, 0.2, from_s=2, until_s=40, missed=range(11, 20))
     series = dict(by_series(read_metrics(tmp_path / "metrics.parquet")))
     highest = series[f"{BACK_PRESSURED}_max"]
     # A vertex of a job that another one replaced.
     series[f"{BACK_PRESSURED}_max"] = {**highest, "former": until(highest["source"], 8.0)}
 
-    assert worst_at_most(series, 25, 35) == pytest.approx(0.2), "a vertex that is no more"
-    assert worst_at_most(series, 0.5, 1.5) == pytest.approx(0.2), "no run begins before zero"
-    assert worst_at_most(series, 10, 20) == pytest.approx(0.2 * 4 / 14 + 10 / 14)
-    assert worst_at_most(series, 50, 55) == 1.0
+    assert worst_upper_bound(series, 25, 35) == pytest.approx(0.2), "a removed vertex"
+    assert worst_upper_bound(series, 0.5, 1.5) == pytest.approx(0.2), "no run begins before zero"
+    assert worst_upper_bound(series, 10, 20) == pytest.approx(0.2 * 4 / 14 + 10 / 14)
+    assert worst_upper_bound(series, 50, 55) == 1.0
 
 
 def until(samples: Samples, end_s: float) -> Samples:

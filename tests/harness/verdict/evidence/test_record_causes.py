@@ -1,10 +1,14 @@
-"""What was going on in each stretch of a run, event by event."""
+"""The cause of each interval of a run, event by event."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from streamquake.harness.verdict.evidence.record_causes import CauseInterval, first_sent, intervals
+from streamquake.harness.verdict.evidence.record_causes import (
+    CauseInterval,
+    cause_intervals,
+    first_sent_indexes,
+)
 from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
@@ -28,10 +32,10 @@ def ran(reported: Story, at_s: float, attempt: int, state: str = "RUNNING", **na
 
 
 def causes(reported: Story) -> list[tuple[float, str]]:
-    return [(each.from_ns / 1e9, each.cause) for each in intervals(reported.history())]
+    return [(each.from_ns / 1e9, each.cause) for each in cause_intervals(reported.history())]
 
 
-def test_faults_begin_and_end_stretches() -> None:
+def test_faults_begin_and_end_intervals() -> None:
     recorded = injected(
         injected(injected(Story(), 0, "kill", 10, 14), 1, "pause", 12, 20), 2, "fill", 30
     )
@@ -46,7 +50,7 @@ def test_faults_begin_and_end_stretches() -> None:
     ]
 
 
-def test_checkpoints_are_told_by_those_around() -> None:
+def test_an_interval_names_the_checkpoints_around_it() -> None:
     recorded = Story().checkpoint(1, 3, 4).checkpoint(2, 7, 8)
     recorded.at(9, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
     assert causes(recorded) == [
@@ -56,7 +60,7 @@ def test_checkpoints_are_told_by_those_around() -> None:
     ]
 
 
-def test_attempts_of_what_writes_are_told_from_when_the_first_of_them_runs() -> None:
+def test_an_attempt_of_the_writer_begins_with_its_first_running_subtask() -> None:
     recorded = ran(ran(Story(), 1, 0, vertex_name="Source: input"), 1.5, 7)
     for at_s, attempt, state in (
         (2, 0, "DEPLOYING"),
@@ -75,12 +79,14 @@ def test_attempts_of_what_writes_are_told_from_when_the_first_of_them_runs() -> 
     ]
 
 
-def test_a_run_in_which_nothing_happened_is_one_stretch() -> None:
-    assert intervals(Story().history()) == (CauseInterval(from_ns=0, cause="before any fault"),)
+def test_a_run_without_events_is_one_interval() -> None:
+    assert cause_intervals(Story().history()) == (
+        CauseInterval(from_ns=0, cause="before any fault"),
+    )
 
 
-def test_a_stretch_begins_with_the_first_record_that_was_noted_in_it_or_later() -> None:
+def test_an_interval_begins_with_the_first_record_sent_in_it_or_later() -> None:
     notes = [SentRange(0, 9, 0, 10), SentRange(10, 19, 10, 20), SentRange(20, 25, 20, 30)]
     parts = [CauseInterval(from_ns=at_ns, cause="") for at_ns in (0, 10, 11, 20, 30, 31)]
-    assert first_sent(notes, parts) == (0, 0, 10, 10, 20, 26)
-    assert first_sent([], parts[:1]) == (0,)
+    assert first_sent_indexes(notes, parts) == (0, 0, 10, 10, 20, 26)
+    assert first_sent_indexes([], parts[:1]) == (0,)

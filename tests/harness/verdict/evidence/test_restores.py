@@ -1,4 +1,4 @@
-"""Restores: what an engine tells of a job that counts as a failure."""
+"""Restores: which reports of an engine count as a failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.harness.histories import Story
         (Action.JOB_ENDED, {}, False),
     ],
 )
-def test_of_ends_only_those_not_asked_for_are_failures(
+def test_only_unrequested_ends_are_failures(
     action: Action, value: dict[str, Any], fails: bool
 ) -> None:
     (recorded,) = Story().at(5, action, **value).history().of(action)

@@ -1,4 +1,4 @@
-"""Where a fault made a job slow, by what is told of the fault: nothing more, and nothing less."""
+"""What a fault slowed down, by its parameters and evidence."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.evidence.bottleneck import JobGraph
 from streamquake.harness.verdict.evidence.slowdown_cause import (
     SlowdownCause,
-    part_slowed,
-    slowed_by,
+    expected_part,
+    injected_cause,
 )
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.reports.record.event import Action
@@ -36,7 +36,7 @@ LINKS = {
 
 
 def experiment(**outputs: Any) -> Experiment:
-    """With links into brokers of both kinds, and into the files."""
+    """With links into brokers for input and output, and into the files."""
     return Experiment.model_validate(
         {
             "name": "by-hand",
@@ -52,7 +52,7 @@ FILES = experiment(copies={"kafka": "copies"}, files={"hdfs": "/output"})
 
 
 def tried(fault: str | None, **reported: Any) -> StepAttempt:
-    """A step that was in effect; `params` are told with its call."""
+    """A step that was in effect; `params` are recorded with its call."""
     story = Story()
     named = {} if fault is None else {"fault": fault}
     if "params" in reported:
@@ -86,23 +86,21 @@ AT = {"taskmanager-1": {"at": ["Map subtask 0", "strange"]}, "taskmanager-2": {"
         (tried(None, target="link sink"), None),
     ],
 )
-def test_the_vertices_that_a_step_made_slow(
-    step: StepAttempt, where: tuple[str, ...] | None
-) -> None:
+def test_a_step_slows_down_these_vertices(step: StepAttempt, where: tuple[str, ...] | None) -> None:
     wanted = None if where is None else SlowdownCause(vertices=where)
-    assert slowed_by(step, TOPICS, GRAPH) == wanted
+    assert injected_cause(step, TOPICS, GRAPH) == wanted
 
 
-def test_a_link_between_tasks_is_slow_itself() -> None:
-    assert slowed_by(tried("slow_link", target="link data"), TOPICS, GRAPH) == SlowdownCause(
+def test_a_slow_link_between_tasks_is_the_cause_itself() -> None:
+    assert injected_cause(tried("slow_link", target="link data"), TOPICS, GRAPH) == SlowdownCause(
         is_link=True
     )
 
 
-def test_where_no_output_is_named_after_its_writer_any_that_writes_is_slow() -> None:
+def test_without_a_writer_named_after_an_output_every_writer_counts() -> None:
     graph = JobGraph(names={**NAMES, "1": "Map", "2": "Sink: Writer", "3": "end: Writer"}, edges=())
     step = tried("slow_link", target="link out")
-    assert slowed_by(step, TOPICS, graph) == SlowdownCause(vertices=("2",))
+    assert injected_cause(step, TOPICS, graph) == SlowdownCause(vertices=("2",))
 
 
 @pytest.mark.parametrize(
@@ -119,9 +117,9 @@ def test_where_no_output_is_named_after_its_writer_any_that_writes_is_slow() -> 
         (tried(None, target="link source"), None, None),
     ],
 )
-def test_the_part_of_a_batch_that_a_step_made_slow(
+def test_a_step_slows_down_this_part_of_a_batch(
     step: StepAttempt, topics: str | None, files: str | None
 ) -> None:
-    """Files lie where checkpoints do, so that a slow way there may be the one or the other."""
-    assert part_slowed(step, TOPICS) == topics
-    assert part_slowed(step, FILES) == files
+    """Files are stored beside checkpoints, so a slow link there may affect either."""
+    assert expected_part(step, TOPICS) == topics
+    assert expected_part(step, FILES) == files

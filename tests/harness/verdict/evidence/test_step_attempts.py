@@ -24,7 +24,7 @@ def test_the_newest_attempt_of_a_step_is_since_its_last_call() -> None:
 
     assert attempt[FaultCalled].at_s == 5
     assert attempt[FaultInEffect].at_s == 6
-    assert FaultMissedWindow not in attempt, "of the attempt before"
+    assert FaultMissedWindow not in attempt, "that of the earlier attempt does not count"
     assert attempt.get(FaultHealed) is None, "of another step"
 
 
@@ -34,6 +34,6 @@ def test_an_event_without_its_step_belongs_to_no_attempt() -> None:
     assert FaultHealed not in last_attempt(story.history(), 0)
 
 
-def test_an_event_that_an_attempt_lacks_is_missed() -> None:
+def test_a_missing_event_of_an_attempt_raises() -> None:
     with pytest.raises(KeyError, match="FaultHealed"):
         StepAttempt()[FaultHealed]

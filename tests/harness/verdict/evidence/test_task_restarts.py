@@ -1,4 +1,4 @@
-"""What became of a subtask: which signs give away that it was started again, and which do not."""
+"""Whether a subtask survived or restarted: which evidence proves a restart, and which does not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from streamquake.harness.verdict.evidence.task_restarts import (
     SubtaskHistory,
     restarts_of_subtasks,
-    watch_ended,
+    survivors_unsampled,
 )
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Samples
@@ -56,7 +56,7 @@ def subtask_history(reported: Story, samples: dict[str, Samples] | None = None) 
         ([{"attempt": 1, "start_ms": 2}, {"attempt": 0, "start_ms": 3}, {"start_ms": 4}], 3),
     ],
 )
-def test_attempts_differ_in_their_number_or_in_when_they_started(
+def test_attempts_differ_in_their_number_or_their_start_time(
     later: list[dict[str, Any]], restarts: int
 ) -> None:
     recorded = changed(Story(), 2)
@@ -66,11 +66,11 @@ def test_attempts_differ_in_their_number_or_in_when_they_started(
     assert (found.restarts, found.restarted) == (restarts, restarts > 0)
 
 
-def test_what_is_seen_at_the_very_moment_was_before_it() -> None:
+def test_an_event_at_the_moment_counts_as_before_it() -> None:
     assert subtask_history(changed(changed(Story(), 2), 20, attempt=1)).restarts == 0
 
 
-def test_of_a_start_that_was_not_known_another_is_no_other() -> None:
+def test_a_start_time_after_an_unknown_one_is_no_restart() -> None:
     assert subtask_history(changed(changed(Story(), 2, start_ms=0), 21)).restarts == 0
 
 
@@ -95,11 +95,11 @@ GOES_ON = [(at_s, at_s * 1000.0) for at_s in (18.0, 20.0, 21.0, 22.0, 23.0, 24.0
         ),
     ],
 )
-def test_a_running_time_that_falls_or_stays_behind_shows_another_attempt(
+def test_a_running_time_that_falls_or_lags_shows_another_attempt(
     samples: list[tuple[float, float]], sign: str | None
 ) -> None:
-    """One sample alone may have been answered late; a time that stands still has not fallen; what
-    has been running since before the moment was not started after it."""
+    """A single sample may be late; an unchanged time has not fallen; a task that has been running
+    since before the moment was not started after it."""
     found = subtask_history(changed(Story(), 2), running(*samples))
     assert (found.sign, found.watched) == (sign, True)
     before = [value for at, value in samples if at <= 20][-1]
@@ -107,11 +107,13 @@ def test_a_running_time_that_falls_or_stays_behind_shows_another_attempt(
 
 
 @pytest.mark.parametrize("samples", [GOES_ON[:2], GOES_ON[2:]])
-def test_samples_of_one_side_alone_show_nothing(samples: list[tuple[float, float]]) -> None:
+def test_samples_only_before_or_only_after_prove_nothing(
+    samples: list[tuple[float, float]],
+) -> None:
     assert not subtask_history(changed(Story(), 2), running(*samples)).watched
 
 
-def test_one_sample_of_each_side_shows_enough() -> None:
+def test_one_sample_before_and_one_after_are_enough() -> None:
     assert subtask_history(changed(Story(), 2), running(GOES_ON[1], GOES_ON[2])).watched
 
 
@@ -119,12 +121,12 @@ UNTIL_NS = 26 * 10**9
 
 
 def cut_off(reported: Story, *samples: tuple[float, float]) -> SubtaskHistory:
-    """The part of the history until 26 s."""
+    """The history cut off at 26 s."""
     return restarts_of_subtasks(reported.history(), AFTER_NS, running(*samples), UNTIL_NS)["c", 0]
 
 
 YOUNG = [(20.0, 1000.0), (24.0, 1200.0), (25.0, 2300.0)]
-"""Of an attempt of 19 s, noted 3.8 s late; or of one of 22.7 s."""
+"""Of an attempt from 19 s, recorded 3.8 s late; or of one from 22.7 s."""
 
 
 @pytest.mark.parametrize(
@@ -136,23 +138,23 @@ YOUNG = [(20.0, 1000.0), (24.0, 1200.0), (25.0, 2300.0)]
         ([(28.0, 5300.0), (29.0, 6300.0)], "duration fell", False),
     ],
 )
-def test_of_a_part_of_the_history_later_samples_show_which_attempt_it_was(
+def test_samples_after_a_cut_history_show_the_attempt(
     later: list[tuple[float, float]], sign: str | None, unclear: bool
 ) -> None:
     found = cut_off(changed(Story(), 2), *YOUNG, *later)
     assert (found.sign, found.unclear) == (sign, unclear)
-    assert bool(watch_ended([found], running(*YOUNG), AFTER_NS)) is unclear
+    assert bool(survivors_unsampled([found], running(*YOUNG), AFTER_NS)) is unclear
 
 
-def test_what_ran_beyond_the_part_since_before_it_went_on_without_samples_in_it() -> None:
+def test_a_sample_after_a_cut_history_proves_a_survivor() -> None:
     alone = running((18.0, 18_000.0))
     (went_on, other) = (
         cut_off(changed(Story(), 2), (18.0, 18_000.0), (27.0, now)) for now in (27_000.0, 500.0)
     )
-    assert watch_ended([went_on, other], alone, AFTER_NS) == (other,)
+    assert survivors_unsampled([went_on, other], alone, AFTER_NS) == (other,)
 
 
-def test_a_sample_of_before_the_attempt_was_seen_is_of_another() -> None:
+def test_a_sample_from_before_the_attempt_belongs_to_another_attempt() -> None:
     recorded = changed(Story(), 19, attempt=1)
     found = subtask_history(
         recorded, running((18.0, 17_000.0), (20.0, 18_500.0), (22.0, 3500.0), (23.0, 4500.0))
@@ -160,6 +162,6 @@ def test_a_sample_of_before_the_attempt_was_seen_is_of_another() -> None:
     assert found.sign is None
 
 
-def test_two_vertices_of_one_name_are_not_told_apart_by_samples() -> None:
+def test_samples_do_not_distinguish_two_vertices_of_one_name() -> None:
     recorded = changed(changed(Story(), 2), 2, vertex="d")
     assert not subtask_history(recorded, running(*GOES_ON)).watched

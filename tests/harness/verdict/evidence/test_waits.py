@@ -1,4 +1,4 @@
-"""Five waits have five words, in new records and in old ones."""
+"""Each of the five waits has its own event, and its own reason in older records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.harness.histories import Story
 
 
 @pytest.mark.parametrize("wait", Wait)
-def test_each_wait_has_an_event_of_its_own(wait: Wait) -> None:
+def test_each_wait_has_its_own_event(wait: Wait) -> None:
     story = Story().at(9, NOT_MET[wait], reason=f"{wait}: not within 5 s: x")
     (failed,) = failed_waits(story.history())
     assert (failed.wait, failed.at_s) == (wait, 9)
@@ -24,12 +24,12 @@ def test_old_records_name_the_wait_in_the_reason(wait: Wait) -> None:
     assert [failed.wait for failed in failed_waits(story.history())] == [wait]
 
 
-def test_a_reason_that_names_no_wait_is_one_of_the_recovery() -> None:
+def test_a_reason_without_a_wait_counts_as_recovery() -> None:
     story = Story().at(9, Action.NOT_RECOVERED, reason="flink/taskmanager-1 ended")
     assert [failed.wait for failed in failed_waits(story.history())] == [Wait.RECOVERY]
 
 
-def test_a_run_is_drained_when_it_says_so_and_nothing_is_in_flight() -> None:
+def test_a_run_is_drained_when_recorded_so_and_nothing_is_in_flight() -> None:
     story = Story().at(5, Action.CHECKPOINT_COMPLETED, checkpoint=7, persisted_bytes=0)
     assert not_drained(story.history()) == "the run ended before it was drained"
     assert not_drained(story.at(6, Action.DRAINED).history()) is None
@@ -43,7 +43,7 @@ def test_a_run_is_drained_when_it_says_so_and_nothing_is_in_flight() -> None:
     ("persisted", "drained"),
     [(56, True), (256, True), (57, False), (264, False), (4_000_000, False)],
 )
-def test_channels_that_are_begun_and_empty_hold_no_record(persisted: int, drained: bool) -> None:
+def test_headers_of_empty_channels_hold_no_record(persisted: int, drained: bool) -> None:
     """Four tasks send to four: 16 channels with two ends each, of 8 bytes each."""
     vertices = [{"id": name, "name": name, "parallelism": 4} for name in ("a", "b", "c")]
     joined = [{"from": "a", "to": "b", "ship": "HASH"}]
@@ -53,6 +53,6 @@ def test_channels_that_are_begun_and_empty_hold_no_record(persisted: int, draine
     assert (not_drained(story.history()) is None) == drained
 
 
-def test_a_run_that_was_not_drained_says_which_wait_failed() -> None:
+def test_a_run_that_was_not_drained_names_the_failed_wait() -> None:
     story = Story().at(5, Action.INPUT_NOT_READ, reason="input read to its end: not within 1 s")
     assert not_drained(story.history()) == "input read to its end: not within 1 s"
