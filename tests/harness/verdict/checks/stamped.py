@@ -1,8 +1,7 @@
-"""A run by hand whose output has stamps: what was sent, what came when, and a history around it.
+"""A written run whose output has stamps: the sent records, the written ones, and their history.
 
-A record is sent every 10 ms, each of eight keys in turn; it comes out 50 ms later, into the
-partition of its key's number modulo four. At 10 s a fault is injected, at 12 s everything runs
-again.
+A record is sent every 10 ms, with eight keys in turn; it is written 50 ms later, into the partition
+of its key's number modulo four. At 10 s a fault is injected, at 12 s all tasks run again.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ SQL = "CREATE TABLE t WITH ('connector' = 'kafka', 'sink.partitioner' = 'fixed')
 INJECTED_S, RUNNING_S, HEALED_S, ENDED_S = 10.0, 12.0, 12.5, 20.0
 
 
-class Out(NamedTuple):
-    """One record as it came out."""
+class OutputRecord(NamedTuple):
+    """One record as it was written."""
 
     record: Record
     at_s: float
@@ -49,21 +48,24 @@ def number(record: Record) -> int:
     return int(record.key.removeprefix("k-"))
 
 
-def outs() -> list[Out]:
-    """Everything came, at once."""
+def written_records() -> list[OutputRecord]:
+    """All records, written without a delay."""
     return [
         Out(record, record.index / 100 + 0.05, number(record) % 4)
         for record in WORKLOAD.load_definition(seed=0).between(0, WORKLOAD.records)
     ]
 
 
-def changed(change: Callable[[Out], Iterable[Out]]) -> list[Out]:
-    """Everything that came, but for one change; in the order in which it came."""
-    return sorted((new for out in outs() for new in change(out)), key=lambda out: out.at_s)
+def changed(change: Callable[[OutputRecord], Iterable[OutputRecord]]) -> list[OutputRecord]:
+    """All written records with one change, in the order of their writes."""
+    return sorted(
+        (new for out in written_records() for new in change(out)), key=lambda out: out.at_s
+    )
 
 
 def loads(reported: Story, *, silent: tuple[float, float] = (0, 0)) -> Story:
-    """Notes of all that was sent, twice a second, but for a silence which one note makes up for."""
+    """Events of all sends, twice a second, except for a silence; one event after it has its
+    records."""
     sent, since = 0, 0
     for half in range(1, 41):
         sent = half * 50
@@ -124,17 +126,17 @@ def story(*, failed: tuple[tuple[str, int], ...] = (("b", 1),), **parts: Any) ->
 def judged_case(
     spark: SparkSession,
     data: Path,
-    came: list[Out],
+    written: list[OutputRecord],
     reported: Story | None = None,
     *,
     sql: str = SQL,
     **facts: Any,
 ) -> JudgedRun:
-    """The case of such a run, its output written to `data` as it would have been read."""
+    """The case of such a run; its output is stored in `data` as a run reads it."""
     stored = StoredOutput(path=data / "totals")
     ends = dict.fromkeys(range(4), 0)
     rows: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
-    for out in came:
+    for out in written:
         stamp = BEGAN_MS + round(out.at_s * 1000)
         row = (
             "totals",

@@ -1,4 +1,4 @@
-"""Every anomaly of a run's output is told by what went on when it was written or sent."""
+"""Every anomaly of a run's output is attributed to its cause when it was written or sent."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from streamquake.harness.experiment.outputs import INPUT_FOLDER, JobPromise
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
-from streamquake.harness.verdict.evidence.record_causes import first_sent, intervals
+from streamquake.harness.verdict.evidence.record_causes import cause_intervals, first_sent_indexes
 from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
-    Out,
+    OutputRecord,
     changed,
     injected,
     judged_case,
     loads,
-    outs,
     task,
+    written_records,
 )
 from tests.harness.verdict.checks.test_exactly_once import COPY, FILES, RECORDS, Testbed, values
 
 
 def killed() -> Story:
-    """A kill from 9.9 s to 12.5 s; checkpoints at 8.2 s and 14 s; the writer again at 12 s."""
+    """A kill from 9.9 s to 12.5 s; checkpoints at 8.2 s and 14 s; the writer runs again at 12 s."""
     run = loads(Story())
     for subtask in range(4):
         task(run, 0.5, "b", subtask, 0, "RUNNING")
@@ -42,9 +42,9 @@ def killed() -> Story:
 
 
 def judged(
-    spark: SparkSession, data: Path, came: list[Out], run: Story | None = None
+    spark: SparkSession, data: Path, written: list[OutputRecord], run: Story | None = None
 ) -> CheckResult:
-    return ExactlyOnce().check(judged_case(spark, data, came, run or killed()))
+    return ExactlyOnce().check(judged_case(spark, data, written, run or killed()))
 
 
 def groups(result: CheckResult) -> dict[tuple[str, str], object]:
@@ -56,10 +56,10 @@ def groups(result: CheckResult) -> dict[tuple[str, str], object]:
     }
 
 
-def test_copies_lost_and_strange_records_are_told_by_their_cause(
+def test_duplicated_lost_and_invented_records_have_their_cause(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    def change(out: Out) -> Iterable[Out]:
+    def change(out: OutputRecord) -> Iterable[OutputRecord]:
         index = out.record.index
         if index in (100, 1050, 1051):  # sent at 1.0 s, and at 10.5 s, during the fault
             return []
@@ -107,17 +107,18 @@ def test_thousands_of_checkpoints_are_not_too_many(spark: SparkSession, tmp_path
     ]
 
 
-def test_records_out_of_order_are_told_by_when_they_were_written(
+def test_records_out_of_order_are_attributed_by_their_write_time(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Two of one key come the wrong way round; a copy and a stranger far back are no steps back."""
+    """Two records of one key are swapped; a copy and an invented record far back are not out of
+    order."""
 
-    def change(out: Out) -> Iterable[Out]:
+    def change(out: OutputRecord) -> Iterable[OutputRecord]:
         index = out.record.index
-        if index == 1050:  # after the next one of its key, which came at 10.63 s
+        if index == 1050:  # after the next record of its key, written at 10.63 s
             return [out._replace(at_s=12.3)]
-        stranger = out.record._replace(key="k-00000 ", seq=10_000 - index)
-        return [out, out._replace(record=stranger)] if index in (1900, 1901) else [out]
+        invented = out.record._replace(key="k-00000 ", seq=10_000 - index)
+        return [out, out._replace(record=invented)] if index in (1900, 1901) else [out]
 
     result = judged(spark, tmp_path, changed(change))
 
@@ -128,7 +129,7 @@ def test_records_out_of_order_are_told_by_when_they_were_written(
     assert result.counts["reordered"] == 1
 
 
-def test_stamps_of_the_producer_say_nothing_of_when_a_record_was_written(
+def test_stamps_of_the_producer_do_not_show_the_write_time(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     arrived = changed(lambda out: [out, out] if out.record.index == 900 else [out])
@@ -137,7 +138,7 @@ def test_stamps_of_the_producer_say_nothing_of_when_a_record_was_written(
     (group, example) = ExactlyOnce().check(case).findings
 
     assert (group.what, group.where) == ("duplicated", "totals: at an unknown moment")
-    assert group.detail["partitions"] == [str(outs()[900].partition)]
+    assert group.detail["partitions"] == [str(written_records()[900].partition)]
     assert example.detail["cause"] == "at an unknown moment"
 
 
@@ -145,28 +146,28 @@ def test_a_clean_output_has_no_cause(spark: SparkSession, tmp_path: Path) -> Non
     assert judged(spark, tmp_path, changed(lambda out: [out])).findings == ()
 
 
-def test_a_history_is_cut_where_something_can_explain_an_anomaly() -> None:
-    parts = intervals(killed().history())
+def test_intervals_end_where_something_can_explain_an_anomaly() -> None:
+    parts = cause_intervals(killed().history())
 
     assert [round(part.from_ns / 1e9, 3) for part in parts] == [0, 0.5, 8.2, 9.9, 12, 12.5, 14]
     assert parts[0].cause == "before any fault; before the first checkpoint; before the writer ran"
     assert parts[-1].cause.startswith("after kill on flink/taskmanager-1; after checkpoint 2;")
-    assert [part.cause for part in intervals(Story().history())] == ["before any fault"]
+    assert [part.cause for part in cause_intervals(Story().history())] == ["before any fault"]
 
 
-def test_a_stretch_of_time_is_a_stretch_of_indexes() -> None:
-    parts = intervals(killed().history())
+def test_an_interval_of_time_is_an_interval_of_indexes() -> None:
+    parts = cause_intervals(killed().history())
     notes = [
         SentRange(0, 9, int(7e9), int(8e9)),
         SentRange(10, 19, int(8e9), int(9e9)),
         SentRange(20, 29, int(9e9), int(13e9)),
     ]
 
-    assert first_sent(notes, parts) == (0, 0, 10, 20, 20, 20, 30)
-    assert first_sent([], parts) == (0,) * 7
+    assert first_sent_indexes(notes, parts) == (0, 0, 10, 20, 20, 20, 30)
+    assert first_sent_indexes([], parts) == (0,) * 7
 
 
-def test_an_example_says_where_its_record_stands_in_the_input(
+def test_an_example_has_the_input_position_of_its_record(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     sent = ((f'{{"index": {index}}}', index % 3, index + 7) for index in (899, 900, 901))
@@ -183,7 +184,7 @@ def test_an_example_says_where_its_record_stands_in_the_input(
     assert example.detail["source"] == "partition 0, offset 907"
 
 
-def test_what_stands_in_files_is_told_by_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_anomalies_in_files_are_attributed_by_file(spark: SparkSession, tmp_path: Path) -> None:
     dataset = Testbed(spark, tmp_path / "data")
     folder = tmp_path / "copied"
     folder.mkdir()

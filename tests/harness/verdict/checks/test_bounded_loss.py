@@ -15,63 +15,65 @@ from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
     SQL,
-    Out,
+    OutputRecord,
     changed,
     injected,
     judged_case,
     loads,
-    outs,
     story,
     task,
+    written_records,
 )
 
 
 def judged(
     spark: SparkSession,
     data: Path,
-    came: list[Out],
+    written: list[OutputRecord],
     reported: Story | None = None,
     *,
     sql: str = SQL,
     **params: Any,
 ) -> CheckResult:
-    case = judged_case(spark, data, came, reported, sql=sql)
+    case = judged_case(spark, data, written, reported, sql=sql)
     return BoundedLoss(**{"slack_s": 1.0, **params}).check(case)
 
 
-def dropped(out: Out) -> bool:
-    """What subtask 1 received from its fall until it ran again."""
+def dropped(out: OutputRecord) -> bool:
+    """Whether a record went to subtask 1 between its failure and its restart."""
     return out.partition == 1 and 10.5 < out.at_s < 12
 
 
-def losing(*more: int, twice: tuple[int, ...] = ()) -> list[Out]:
-    """The usual loss, and more records by their index; and some that come twice."""
+def with_loss(*more: int, duplicated: tuple[int, ...] = ()) -> list[OutputRecord]:
+    """The usual loss, more lost records by their index, and some duplicates."""
 
-    def change(out: Out) -> Iterable[Out]:
+    def change(out: OutputRecord) -> Iterable[OutputRecord]:
         if dropped(out) or out.record.index in more:
             return []
         copy = out._replace(at_s=max(13.0, out.at_s + 0.5))
-        return [out, copy] if out.record.index in twice else [out]
+        return [out, copy] if out.record.index in duplicated else [out]
 
     return changed(change)
 
 
 def index_of(partition: int, after_s: float) -> int:
-    """The first record that came out of a partition after a moment."""
-    return next(o.record.index for o in outs() if o.partition == partition and o.at_s > after_s)
+    """The index of the first record of a partition after a moment."""
+    return next(
+        o.record.index for o in written_records() if o.partition == partition and o.at_s > after_s
+    )
 
 
-USUAL = sum(dropped(out) for out in outs())
+USUAL = sum(dropped(out) for out in written_records())
 
 
-def test_what_the_failed_subtask_lost_or_repeated_is_in_scope(
+def test_records_lost_or_duplicated_by_the_failed_subtask_are_in_scope(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    result = judged(spark, tmp_path, losing(twice=(index_of(1, 9),)), at_most=USUAL + 1)
+    result = judged(spark, tmp_path, with_loss(duplicated=(index_of(1, 9),)), at_most=USUAL + 1)
 
     assert result.outcome == Outcome.HELD
     assert result.summary == (
-        f"{USUAL} lost and 1 duplicated in totals, all of subtasks that restarted and of that time"
+        f"{USUAL} lost and 1 duplicated in totals, all of restarted subtasks and of that time"
     )
     counts = result.counts
     assert (counts["lost"], counts["duplicated"], counts["in_scope"]) == (USUAL, 1, USUAL + 1)
@@ -80,22 +82,22 @@ def test_what_the_failed_subtask_lost_or_repeated_is_in_scope(
     assert (counts["window_s"], counts["affected_partitions"]) == (6.0, 1)
 
 
-def alien(out: Out) -> Iterable[Out]:
+def with_invented(out: OutputRecord) -> Iterable[OutputRecord]:
     bent = out.record._replace(amount=out.record.amount + 1)
     return [out._replace(record=bent)] if out.record.index == 1100 else [out]
 
 
-PLANTS: dict[str, tuple[Callable[[], list[Out]], dict[str, Any]]] = {
-    "1 outside the failed subtask": (lambda: losing(index_of(2, 11)), {}),
-    "1 outside the window": (lambda: losing(index_of(1, 3)), {}),
-    "2 outside the window": (lambda: losing(twice=(index_of(1, 15), index_of(1, 4))), {}),
-    "1 changed": (lambda: changed(alien), {}),
-    f"{USUAL} lost and 0 duplicated in totals, 5 allowed": (losing, {"at_most": 5}),
+PLANTS: dict[str, tuple[Callable[[], list[OutputRecord]], dict[str, Any]]] = {
+    "1 outside the failed subtask": (lambda: with_loss(index_of(2, 11)), {}),
+    "1 outside the window": (lambda: with_loss(index_of(1, 3)), {}),
+    "2 outside the window": (lambda: with_loss(duplicated=(index_of(1, 15), index_of(1, 4))), {}),
+    "1 changed": (lambda: changed(with_invented), {}),
+    f"{USUAL} lost and 0 duplicated in totals, 5 allowed": (with_loss, {"at_most": 5}),
 }
 
 
 @pytest.mark.parametrize("message", PLANTS)
-def test_anything_else_is_violated(spark: SparkSession, tmp_path: Path, message: str) -> None:
+def test_every_other_anomaly_is_violated(spark: SparkSession, tmp_path: Path, message: str) -> None:
     plant, params = PLANTS[message]
 
     result = judged(spark, tmp_path, plant(), **params)
@@ -111,12 +113,12 @@ def test_anything_else_is_violated(spark: SparkSession, tmp_path: Path, message:
 def test_loss_without_any_restart_is_outside_and_no_loss_then_proves_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    result = judged(spark, tmp_path / "lost", losing(), story(failed=()))
+    result = judged(spark, tmp_path / "lost", with_loss(), story(failed=()))
 
     assert result.outcome == Outcome.VIOLATED
     assert result.counts["outside_subtask"] == USUAL
 
-    whole = judged(spark, tmp_path / "whole", outs(), story(failed=()))
+    whole = judged(spark, tmp_path / "whole", written_records(), story(failed=()))
     assert whole.outcome == Outcome.UNDECIDED
     assert "no subtask restarted" in whole.summary
 
@@ -126,12 +128,12 @@ def test_keys_that_cannot_be_attributed_leave_it_undecided(
 ) -> None:
     once = index_of(1, 5)
 
-    def astray(out: Out) -> Iterable[Out]:
+    def other_partition(out: OutputRecord) -> Iterable[OutputRecord]:
         if dropped(out):
             return []
         return [out._replace(partition=0)] if out.record.index == once else [out]
 
-    result = judged(spark, tmp_path, changed(astray))
+    result = judged(spark, tmp_path, changed(other_partition))
 
     assert result.outcome == Outcome.UNDECIDED
     assert f"of {USUAL} records in totals cannot be attributed" in result.summary
@@ -142,13 +144,13 @@ def test_hashed_partitions_or_an_output_that_is_not_complete_are_undecided(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     hashed = SQL.replace("'sink.partitioner' = 'fixed'", "'format' = 'json'")
-    result = judged(spark, tmp_path / "hashed", losing(), sql=hashed)
-    assert "do not say 'sink.partitioner' = 'fixed'" in result.summary
+    result = judged(spark, tmp_path / "hashed", with_loss(), sql=hashed)
+    assert "do not set 'sink.partitioner' = 'fixed'" in result.summary
 
     cut = Story()
     cut._events = [e for e in story()._events if e.action != "drained"]
-    pending = judged(spark, tmp_path / "cut", losing(), cut)
-    assert "what is missing may yet come" in pending.summary
+    pending = judged(spark, tmp_path / "cut", with_loss(), cut)
+    assert "missing records may still arrive" in pending.summary
     assert {result.outcome, pending.outcome} == {Outcome.UNDECIDED}
 
 

@@ -1,4 +1,4 @@
-"""What `bounded_loss` makes of what was lost and where that belongs, as given: without Spark."""
+"""The verdict of `bounded_loss` on given losses and their places, without Spark."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class World:
     unsettled: bool = False
     drained: bool = True
     sql: str = FIXED
-    asked: list[Any] = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
 
-    def appended(self, case: JudgedRun, name: str | None) -> AppendedRecords:
-        self.asked.append(name)
+    def append_times_of(self, case: JudgedRun, name: str | None) -> AppendedRecords:
+        self.calls.append(name)
         records: Any = None
         return AppendedRecords(
             name="totals", topic="t", partitions=4, records=records, map={}, began_ms=0
@@ -66,17 +66,17 @@ class World:
         self, history: Any, vertex: str | None, partitions: int, slack_s: float
     ) -> tuple[LossScope, ...]:
         assert history[0].action == Action.SENT
-        self.asked.append((vertex, partitions, slack_s))
+        self.calls.append((vertex, partitions, slack_s))
         if isinstance(self.scopes, str):
             raise LossScopeUnknown(self.scopes)
         return self.scopes
 
     @contextmanager
     def expectations(self, case: JudgedRun) -> Iterator[dict[str, Any]]:
-        assert self.asked[-1] == "sent"
+        assert self.calls[-1] == "sent"
         yield {name: SimpleNamespace(columns=list(self.columns)) for name in self.expected}
 
-    def reconciled(
+    def reconcile_output(
         self, case: JudgedRun, name: str, output: Output, wanted: Any
     ) -> ReconciliationResult:
         assert (case.data, name, output) == (self.folder, "totals", self.output)
@@ -88,7 +88,7 @@ class World:
     ) -> AttributedRecords:
         assert (case.data, output.name, scopes) == (self.folder, "totals", self.scopes)
         assert list(self.columns) == wanted.columns
-        self.asked.append("attributed")
+        self.calls.append("attributed")
         return AttributedRecords(counts=self.places, findings=self.outside)
 
     def judged(self, **params: Any) -> CheckResult:
@@ -108,17 +108,17 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    made = World(tmp_path)
-    for name in ("appended", "scopes_of"):
-        monkeypatch.setattr(bounded_loss, name, getattr(made, name))
-    monkeypatch.setattr(bounded_loss, "_attributed", made.attributed)
-    monkeypatch.setattr(bounded_loss, "register_sent", lambda case: made.asked.append("sent"))
+    created = World(tmp_path)
+    for name in ("append_times_of", "scopes_of"):
+        monkeypatch.setattr(bounded_loss, name, getattr(created, name))
+    monkeypatch.setattr(bounded_loss, "_attribute", created.attributed)
+    monkeypatch.setattr(bounded_loss, "register_sent", lambda case: created.calls.append("sent"))
     monkeypatch.setattr(
-        bounded_loss, "unsettled", lambda case: made.unsettled and bool(case.history)
+        bounded_loss, "has_unsettled_sends", lambda case: created.unsettled and bool(case.history)
     )
-    for name in ("expectations", "reconciled"):
-        monkeypatch.setattr(bounded_loss, name, getattr(made, name))
-    return made
+    for name in ("expectations", "reconcile_output"):
+        monkeypatch.setattr(bounded_loss, name, getattr(created, name))
+    return created
 
 
 def lost(world: World, count: int = 6) -> World:
@@ -127,12 +127,12 @@ def lost(world: World, count: int = 6) -> World:
     return world
 
 
-def test_what_is_lost_in_scope_is_held_with_all_figures(world: World) -> None:
+def test_loss_in_scope_is_held_with_all_figures(world: World) -> None:
     result = lost(world, 1200).judged(output="totals", vertex="Writer", slack_s=0.5)
 
     assert result.outcome == Outcome.HELD
     assert result.summary == (
-        "1,200 lost and 1 duplicated in totals, all of subtasks that restarted and of that time"
+        "1,200 lost and 1 duplicated in totals, all of restarted subtasks and of that time"
     )
     assert result.counts == {
         "lost": 1200,
@@ -147,24 +147,24 @@ def test_what_is_lost_in_scope_is_held_with_all_figures(world: World) -> None:
         "window_s": 7.235,
         "affected_partitions": 2,
     }
-    assert world.asked == ["totals", ("Writer", 4, 0.5), "sent", "attributed"]
+    assert world.calls == ["totals", ("Writer", 4, 0.5), "sent", "attributed"]
 
 
-def test_where_nothing_is_lost_nothing_has_to_be_attributed(world: World) -> None:
+def test_without_loss_nothing_is_attributed(world: World) -> None:
     result = world.judged()
     assert (result.outcome, result.counts["in_scope"]) == (Outcome.HELD, 0)
-    assert world.asked == [None, (None, 4, 2.0), "sent"]
+    assert world.calls == [None, (None, 4, 2.0), "sent"]
     world.output = TOTALS.model_copy(update={"identity": ("key", "window")})
     assert world.judged().outcome == Outcome.HELD
 
 
-def test_a_copy_alone_has_to_be_attributed_too(world: World) -> None:
+def test_a_single_duplicate_is_attributed_too(world: World) -> None:
     world.counts, world.places = {**CLEAN, "duplicated": 1}, {"outside the window": 1}
     assert world.judged().outcome == Outcome.VIOLATED
 
 
 @pytest.mark.parametrize("place", ["outside the failed subtask", "outside the window"])
-def test_what_is_lost_elsewhere_is_violated(world: World, place: str) -> None:
+def test_loss_elsewhere_is_violated(world: World, place: str) -> None:
     lost(world, 2000)
     world.places = {"in scope": 1, place: 1200, "unattributed": 800}
     world.outside = (Finding(what=place, where="totals: partition 2"),)
@@ -177,7 +177,7 @@ def test_what_is_lost_elsewhere_is_violated(world: World, place: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["phantom", "changed", "reordered"])
-def test_what_is_wrong_in_another_way_is_never_allowed(world: World, name: str) -> None:
+def test_every_other_class_is_never_allowed(world: World, name: str) -> None:
     world.counts = {**CLEAN, name: 1200}
     world.findings = (Finding(what="lost"), Finding(what=f"{name}, of none"), Finding(what=name))
     result = world.judged()
@@ -187,7 +187,7 @@ def test_what_is_wrong_in_another_way_is_never_allowed(world: World, name: str) 
     assert result.counts[name] == 1200
 
 
-def test_all_that_is_wrong_is_told(world: World) -> None:
+def test_every_violation_is_named(world: World) -> None:
     lost(world)
     world.counts = {**world.counts, "changed": 2}
     world.places = {"outside the window": 3, "outside the failed subtask": 4}
@@ -217,18 +217,18 @@ def test_without_a_restart_nothing_could_be_lost(world: World) -> None:
     assert result.findings == ()
 
 
-def test_what_belongs_nowhere_is_undecided(world: World) -> None:
+def test_records_without_a_place_are_undecided(world: World) -> None:
     lost(world, 1200)
     world.places = {"in scope": 1, "unattributed": 1200}
     result = world.judged()
     assert (result.outcome, result.counts["unattributed"]) == (Outcome.UNDECIDED, 1200)
     assert result.summary == (
-        "1,200 of 1,201 records in totals cannot be attributed: their keys did not come before "
-        "the fault, or in several partitions"
+        "1,200 of 1,201 records in totals cannot be attributed: before the fault their keys "
+        "had no partition, or several"
     )
 
 
-NO_WORD = "the job's sinks do not say 'sink.partitioner' = 'fixed', so that a partition does not "
+NO_WORD = "the job's sinks do not set 'sink.partitioner' = 'fixed', so that a partition does not "
 
 
 @pytest.mark.parametrize(
@@ -241,16 +241,16 @@ NO_WORD = "the job's sinks do not say 'sink.partitioner' = 'fixed', so that a pa
         ),
         (
             {"drained": False},
-            "totals: the job had not committed everything, so what is missing may yet come",
+            "totals: the job had not committed everything, so missing records may still arrive",
         ),
-        ({"expected": ("other",)}, "totals: nothing says what it should hold"),
+        ({"expected": ("other",)}, "totals: it has no expected records"),
         (
             {"columns": ("key", "seq"), "unsettled": True},
-            "totals: it rests on sends of unknown result",
+            "totals: it depends on sends of unknown result",
         ),
         (
             {"counts": {**CLEAN, "expected": 0, "actual": 0}},
-            "totals: nothing was expected and nothing came",
+            "totals: no record was expected and none was written",
         ),
         (
             {
@@ -279,9 +279,7 @@ def test_without_evidence_there_is_no_verdict(
         {"columns": ("key", "status"), "unsettled": True},
     ],
 )
-def test_what_does_not_matter_keeps_nothing_from_being_judged(
-    world: World, about: dict[str, Any]
-) -> None:
+def test_irrelevant_gaps_do_not_prevent_a_verdict(world: World, about: dict[str, Any]) -> None:
     for name, value in about.items():
         setattr(world, name, value)
     assert world.judged().outcome == Outcome.HELD

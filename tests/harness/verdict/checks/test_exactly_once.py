@@ -60,7 +60,7 @@ def story(acknowledged: int = WORKLOAD.records, unknown: int = 0, drained: bool 
 
 
 class Testbed:
-    """The data of a run, laid out by hand."""
+    """The data of a run, written by the test."""
 
     def __init__(self, spark: SparkSession, data: Path) -> None:
         self.spark = spark
@@ -152,7 +152,7 @@ PLANTS: dict[str, Callable[[list[Record]], list[str]]] = {
 
 
 def _swapped(records: list[Record], *keys: str) -> list[Record]:
-    """Two neighbours of each key in each other's place."""
+    """Two neighbouring records of each key are swapped."""
     records = list(records)
     for key in keys:
         first, second = [at for at, record in enumerate(records) if record.key == key][3:5]
@@ -183,11 +183,11 @@ OWN = Output(
 
 
 def own_value(record: Record, cents: int | str) -> str:
-    """A record as a job with a shape of its own may write it; the key is the message's."""
+    """A record in another shape; its key is the key of the message."""
     return json.dumps({"at": {"turn": record.seq}, "cents": cents, "checksum": record.checksum})
 
 
-def test_records_in_a_shape_of_their_own_are_judged_by_the_map_of_the_output(
+def test_records_of_another_shape_are_judged_by_the_map_of_the_output(
     testbed: Testbed,
 ) -> None:
     arrived: list[tuple[str, str | None]] = [
@@ -212,9 +212,7 @@ def test_records_in_a_shape_of_their_own_are_judged_by_the_map_of_the_output(
         ({"seq": "_key"}, "map.seq: expected bigint, as `seq` is in the expectation, got string"),
     ],
 )
-def test_a_map_that_cannot_be_used_is_told(
-    testbed: Testbed, how: dict[str, str], text: str
-) -> None:
+def test_an_unusable_map_is_reported(testbed: Testbed, how: dict[str, str], text: str) -> None:
     output = Output(kafka="copy", compare=("amount",), map=how)
     testbed.topic("copy", ["{}"])
 
@@ -229,7 +227,7 @@ def test_a_map_is_for_columns_that_are_read() -> None:
         Output(kafka="t", compare=("total",), map={"totl": "sum"})
 
 
-def test_classes_that_an_output_asks_for_are_judged_too(testbed: Testbed) -> None:
+def test_classes_that_an_output_requests_are_judged_too(testbed: Testbed) -> None:
     again = [*values(RECORDS), *values(RECORDS[:1]), *values([RECORDS[1]._replace(seq=102)])]
     output = COPY.model_copy(update={"also": ("gap", "regression", "wrong_partition")})
     testbed.topic("copy", list(again))
@@ -245,7 +243,7 @@ def test_classes_that_an_output_asks_for_are_judged_too(testbed: Testbed) -> Non
 
 
 def changes(*records: Record, back: bool = False) -> list[str]:
-    """Records as a changelog has them: said, or taken back."""
+    """Records of a changelog: added, or with `back` retracted."""
     return [f'{{"back": {str(back).lower()}, "it": {value}}}' for value in values([*records])]
 
 
@@ -257,8 +255,8 @@ CHANGELOG = Output(
 )
 
 
-def test_of_a_changelog_what_stands_is_judged(testbed: Testbed) -> None:
-    """One record was another one first; another came, was taken back, and came again."""
+def test_the_final_records_of_a_changelog_are_judged(testbed: Testbed) -> None:
+    """One record replaced another one; a second record was added, retracted, and added again."""
     other = RECORDS[7]._replace(amount=-1)
     testbed.topic(
         "copy",
@@ -275,8 +273,8 @@ def test_of_a_changelog_what_stands_is_judged(testbed: Testbed) -> None:
     assert (result.outcome, result.counts["actual"]) == (Outcome.HELD, WORKLOAD.records)
 
 
-def test_what_is_taken_back_and_was_not_said_is_a_violation(testbed: Testbed) -> None:
-    """One record is taken back once more than it came; of another both states stand."""
+def test_a_retraction_without_its_record_is_a_violation(testbed: Testbed) -> None:
+    """One record is retracted more often than it was added; of another both states remain."""
     old = RECORDS[7]._replace(amount=-1)
     testbed.topic("copy", [*changes(*RECORDS, old), *changes(RECORDS[3], RECORDS[3], back=True)])
 
@@ -302,10 +300,10 @@ def test_a_class_that_cannot_be_judged_leaves_the_output_undecided(testbed: Test
 
 
 @pytest.mark.parametrize(("samples", "counted"), [([0, 0], 0), ([0, 2, 3, 1, 1], 4), ([], None)])
-def test_records_too_late_for_their_window_are_counted_apart_from_the_lost(
+def test_records_too_late_for_their_window_are_not_counted_as_lost(
     testbed: Testbed, samples: list[float], counted: int | None
 ) -> None:
-    """A counter that falls was that of an attempt before."""
+    """A counter that falls belongs to a new attempt."""
     promise = JobPromise(outputs={"copy": COPY}, expected="SELECT * FROM sent", lateness_ms=2000)
     metrics = Metrics(testbed.data / "none")
     for at_s, value in enumerate(samples):
@@ -319,9 +317,9 @@ def test_records_too_late_for_their_window_are_counted_apart_from_the_lost(
     assert ("4 records were too late for their window" in result.summary) == (counted == 4)
 
 
-def test_lost_records_behind_an_open_transaction_are_told_apart(testbed: Testbed) -> None:
-    """Ten stand behind it, one of them twice, and one that stands before it too; two stand nowhere.
-    What was aborted before the last stable offset is not held back."""
+def test_lost_records_behind_an_open_transaction_are_counted_as_invisible(testbed: Testbed) -> None:
+    """Ten records are behind it, one of them twice, and one that is also before it; two are
+    missing. Records aborted before the last stable offset are not held back."""
     behind = [*values(RECORDS[390:]), *values(RECORDS[390:391]), *values(RECORDS[5:6])]
     before = values(RECORDS[:388])
     testbed.topic("copy", [*before, *behind], uncommitted=1, stable_end=389)
@@ -335,7 +333,7 @@ def test_lost_records_behind_an_open_transaction_are_told_apart(testbed: Testbed
     assert recorded.detail == {"behind": 10, "end": 401}
 
 
-def test_nothing_lost_is_nothing_invisible(testbed: Testbed) -> None:
+def test_without_loss_nothing_is_invisible(testbed: Testbed) -> None:
     result = testbed.topic("copy", [*values(RECORDS), "{}"], stable_end=len(RECORDS)).judged()
 
     assert (result.outcome, result.counts["invisible"]) == (Outcome.HELD, 0)
@@ -362,7 +360,7 @@ def steered(scheduled_changes: Sequence[ScheduledChange]) -> History:
     return recorded.at(4, Action.DRAINED).history()
 
 
-def test_a_load_that_was_steered_is_expected_as_it_was_sent_and_poison_nowhere(
+def test_a_changed_load_is_expected_as_sent_and_poison_is_not_expected(
     testbed: Testbed,
 ) -> None:
     sent = WORKLOAD.load_definition(0, SCHEDULED_CHANGES).between(0, WORKLOAD.records)
@@ -385,7 +383,7 @@ def test_a_turn_that_the_history_does_not_tell_is_noticed(testbed: Testbed) -> N
     assert "phantom" in result.summary
 
 
-def test_totals_are_recomputed_and_a_wrong_one_is_changed(testbed: Testbed) -> None:
+def test_totals_are_recomputed_and_a_wrong_total_counts_as_changed(testbed: Testbed) -> None:
     promise = JobPromise(
         outputs={"totals": Output(kafka="t", compare=("total",), order="seq")}, expected=TOTALS
     )
@@ -404,7 +402,7 @@ def test_totals_are_recomputed_and_a_wrong_one_is_changed(testbed: Testbed) -> N
     assert again.judged(promise).summary == "1 changed in totals (kafka)"
 
 
-def test_unknown_sends_may_be_there_or_not(testbed: Testbed) -> None:
+def test_records_of_unknown_sends_may_be_present_or_absent(testbed: Testbed) -> None:
     result = testbed.topic("copy", list(values(RECORDS[:395]))).judged(history=story(390, 10))
 
     assert result.outcome == Outcome.HELD
@@ -435,7 +433,7 @@ def test_totals_over_unknown_sends_are_undecided_until_the_input_topic_settles_t
     assert testbed.judged(promise, story(390, 10)).outcome == Outcome.HELD
 
 
-def test_what_is_missing_before_the_job_committed_everything_is_not_lost_yet(
+def test_records_missing_before_the_drain_are_not_lost_yet(
     testbed: Testbed,
 ) -> None:
     testbed.topic("copy", list(values(RECORDS[:300])))
@@ -447,7 +445,7 @@ def test_what_is_missing_before_the_job_committed_everything_is_not_lost_yet(
     assert "may yet come" in result.summary
 
 
-def test_a_duplicate_is_one_also_before_everything_was_committed(testbed: Testbed) -> None:
+def test_a_duplicate_is_a_violation_also_before_the_drain(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS[:300] + RECORDS[:1])))
 
     result = testbed.judged(history=story(drained=False))
@@ -489,7 +487,7 @@ def test_of_an_upserted_topic_the_last_record_of_a_key_counts(testbed: Testbed) 
     assert (result.outcome, result.counts["actual"]) == (Outcome.HELD, len(EVERY))
 
 
-def test_a_tombstone_deletes_what_its_key_stood_for(testbed: Testbed) -> None:
+def test_a_tombstone_deletes_the_record_of_its_key(testbed: Testbed) -> None:
     assert upserted(testbed, *EVERY.items(), (GONE, None), left_out=True).outcome == Outcome.HELD
 
 
@@ -502,7 +500,7 @@ def test_a_tombstone_deletes_what_its_key_stood_for(testbed: Testbed) -> None:
         ([*EVERY.items(), ("unknown", 1)], False, "1 phantom in copy (kafka)"),
     ],
 )
-def test_what_stands_last_is_judged(
+def test_the_last_record_of_a_key_is_judged(
     testbed: Testbed, text: list[tuple[str, int | None]], left_out: bool, summary: str
 ) -> None:
     result = upserted(testbed, *text, left_out=left_out)
@@ -510,13 +508,13 @@ def test_what_stands_last_is_judged(
     assert (result.outcome, result.summary) == (Outcome.VIOLATED, summary)
 
 
-def test_an_upserted_total_may_be_one_on_its_way_until_the_job_is_drained(testbed: Testbed) -> None:
+def test_an_upserted_total_may_be_intermediate_until_the_drain(testbed: Testbed) -> None:
     result = upserted(testbed, *EVERY.items(), (GONE, -1), drained=False)
 
     assert (result.outcome, result.counts["changed"]) == (Outcome.UNDECIDED, None)
 
 
-def test_a_tombstone_that_does_not_say_what_it_deletes_is_malformed(testbed: Testbed) -> None:
+def test_a_tombstone_without_a_key_is_malformed(testbed: Testbed) -> None:
     keys = [json.dumps({"key": key}) for key in EVERY]
     found = [json.dumps({"total": total}) for total in EVERY.values()]
     testbed.topic("copy", [*found, None], keys=[*keys, "{}"])
@@ -536,7 +534,7 @@ def test_a_tombstone_that_does_not_say_what_it_deletes_is_malformed(testbed: Tes
         ({"map": {"key": "it.key"}}, "`map` needs `key` over the record's key"),
     ],
 )
-def test_upserts_that_cannot_be_judged_are_refused(also: dict[str, Any], text: str) -> None:
+def test_upserts_that_cannot_be_judged_are_rejected(also: dict[str, Any], text: str) -> None:
     given = {**UPSERTED.model_dump(by_alias=True), **also}
     with pytest.raises(ValueError, match=re.escape(text)):
         Output.model_validate(given)
@@ -546,7 +544,7 @@ def test_upserts_that_cannot_be_judged_are_refused(also: dict[str, Any], text: s
     ("drained", "outcome", "changed"),
     [(True, Outcome.VIOLATED, 1), (False, Outcome.UNDECIDED, None)],
 )
-def test_a_total_of_a_changelog_may_be_one_on_its_way_until_the_job_is_drained(
+def test_a_total_of_a_changelog_may_be_intermediate_until_the_drain(
     testbed: Testbed, drained: bool, outcome: Outcome, changed: int | None
 ) -> None:
     on_its_way = RECORDS[7]._replace(amount=-1)
@@ -622,7 +620,7 @@ def test_an_output_that_was_not_read_is_undecided(testbed: Testbed) -> None:
     ("promise", "history", "params", "why"),
     [
         (JobPromise(), None, {}, "declares no outputs"),
-        (JobPromise(outputs={"copy": COPY}), None, {}, "nothing says what it should hold"),
+        (JobPromise(outputs={"copy": COPY}), None, {}, "it has no expected records"),
         (None, Story().history(), {}, "0 records were acknowledged"),
         (None, story(400), {"min_records": 401}, "at least 401 are needed"),
     ],
@@ -645,12 +643,12 @@ def test_without_evidence_there_is_no_verdict(
     [
         (401, 3, "401 records and 3 uncommitted ones"),
         (399, 3, "399 records and 3 uncommitted ones"),
-        # As many as there are, and others than were read.
+        # The same total, but other records than were read.
         (399, 4, "399 records and 4 uncommitted ones"),
         (403, 0, "403 records"),
     ],
 )
-def test_a_reading_of_which_records_are_missing_is_undecided(
+def test_a_reading_with_missing_records_is_undecided(
     testbed: Testbed, counted: int, hidden: int, text: str
 ) -> None:
     testbed.topic("copy", list(values(RECORDS)), uncommitted=3)
@@ -660,11 +658,11 @@ def test_a_reading_of_which_records_are_missing_is_undecided(
     result = testbed.judged()
 
     assert result.outcome == Outcome.UNDECIDED
-    there = "the record holds 400 records and 3 uncommitted ones"
-    assert f"{text} were read, and {there}" in result.summary
+    present = "the record holds 400 records and 3 uncommitted ones"
+    assert f"{text} were read, and {present}" in result.summary
 
 
-def test_a_part_of_the_record_that_was_copied_is_no_duplicate(testbed: Testbed) -> None:
+def test_a_copied_part_of_the_record_is_no_duplicate(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS)))
     (written,) = StoredOutput(path=testbed.data / "copy").part("committed").glob("*.parquet")
     shutil.copy(written, written.with_name("part-copied.parquet"))
@@ -672,14 +670,14 @@ def test_a_part_of_the_record_that_was_copied_is_no_duplicate(testbed: Testbed) 
     result = testbed.judged()
 
     assert result.outcome == Outcome.UNDECIDED
-    assert "400 records stand where others do, and were not read" in result.summary
+    assert "400 records have the position of another record and were not read" in result.summary
     assert (result.counts["duplicated"], result.findings) == (None, ())
     assert testbed.topic("twice", list(values([*RECORDS, RECORDS[3]]))).data.exists()
-    came_twice = testbed.judged(JobPromise(outputs={"twice": COPY}, expected="SELECT * FROM sent"))
-    assert (came_twice.outcome, came_twice.counts["duplicated"]) == (Outcome.VIOLATED, 1)
+    duplicated = testbed.judged(JobPromise(outputs={"twice": COPY}, expected="SELECT * FROM sent"))
+    assert (duplicated.outcome, duplicated.counts["duplicated"]) == (Outcome.VIOLATED, 1)
 
 
-def test_a_part_of_a_reading_of_files_that_was_copied_is_no_duplicate(
+def test_a_copied_part_of_a_reading_of_files_is_no_duplicate(
     testbed: Testbed, tmp_path: Path
 ) -> None:
     folder = tmp_path / "written"
@@ -694,10 +692,10 @@ def test_a_part_of_a_reading_of_files_that_was_copied_is_no_duplicate(
 
     result = testbed.judged(promise)
     assert result.outcome == Outcome.UNDECIDED
-    assert "records stand where others do" in result.summary
+    assert "records have the position of another record" in result.summary
 
 
-def test_a_record_that_was_taken_out_of_a_reading_is_lost_all_the_same(testbed: Testbed) -> None:
+def test_a_record_removed_from_a_reading_counts_as_lost(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS[1:])))
     stored = StoredOutput(path=testbed.data / "copy")
     stored.finish({**stored.facts(), "records": 400})
@@ -709,7 +707,7 @@ def test_a_record_that_was_taken_out_of_a_reading_is_lost_all_the_same(testbed: 
     assert "400 records were read, and the record holds 399" in result.summary
 
 
-def test_a_file_of_a_reading_that_is_gone_was_not_lost_by_the_job(testbed: Testbed) -> None:
+def test_a_missing_file_of_a_reading_is_not_lost_by_the_job(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS)))
     stored = StoredOutput(path=testbed.data / "copy")
     (written,) = stored.part("committed").glob("*.parquet")
@@ -719,9 +717,9 @@ def test_a_file_of_a_reading_that_is_gone_was_not_lost_by_the_job(testbed: Testb
     shutil.copy(file, testbed.data / "kept.parquet")
     file.unlink()
 
-    gone = testbed.judged()
-    assert gone.outcome == Outcome.UNDECIDED
-    assert "copy: 1 of 2 files are missing, such as committed/part-1.parquet" in gone.summary
+    damaged = testbed.judged()
+    assert damaged.outcome == Outcome.UNDECIDED
+    assert "copy: 1 of 2 files are missing, such as committed/part-1.parquet" in damaged.summary
 
     rest = pq.read_table(testbed.data / "kept.parquet").slice(1)
     pq.write_table(rest, file.with_name("rewritten.parquet"))
@@ -729,7 +727,7 @@ def test_a_file_of_a_reading_that_is_gone_was_not_lost_by_the_job(testbed: Testb
     assert (rewritten.outcome, rewritten.counts["lost"]) == (Outcome.VIOLATED, 1)
 
 
-def test_a_reading_of_the_input_of_which_records_are_missing_settles_nothing(
+def test_a_reading_of_the_input_with_missing_records_settles_nothing(
     testbed: Testbed,
 ) -> None:
     sent = [f'{{"index": {record}}}' for record in range(WORKLOAD.records)]
@@ -746,8 +744,8 @@ def test_a_reading_of_the_input_of_which_records_are_missing_settles_nothing(
 
 def test_an_output_that_cannot_be_judged_hides_nothing_of_another(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS[1:]))).topic("other", list(values(RECORDS)))
-    (torn,) = (testbed.data / "other" / "records").rglob("*.parquet")
-    torn.write_bytes(b"")
+    (truncated,) = (testbed.data / "other" / "records").rglob("*.parquet")
+    truncated.write_bytes(b"")
     outputs = {"other": COPY, "copy": COPY}
 
     result = testbed.judged(JobPromise(outputs=outputs, expected="SELECT * FROM sent"))
@@ -758,13 +756,15 @@ def test_an_output_that_cannot_be_judged_hides_nothing_of_another(testbed: Testb
     assert result.counts["lost"] is None
 
 
-def test_a_violation_whose_cause_cannot_be_told_is_one(
+def test_a_violation_of_unknown_cause_is_a_violation(
     testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*given: object) -> object:
         raise KeyError("step")
 
-    monkeypatch.setattr("streamquake.harness.verdict.checks.exactly_once.attributed", broken)
+    monkeypatch.setattr(
+        "streamquake.harness.verdict.checks.exactly_once.attribute_anomalies", broken
+    )
 
     result = testbed.topic("copy", list(values(RECORDS[1:]))).judged()
 

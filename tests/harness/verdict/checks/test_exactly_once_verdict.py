@@ -1,7 +1,7 @@
-"""What `exactly_once` makes of a reconciliation, with the reconciliation given: no Spark is needed.
+"""The verdict of `exactly_once` on a given reconciliation, without Spark.
 
-The classes, their counts and the examples come from the reconciliation, which has tests of its own;
-here it is what they come to, and what an output is judged by where a part of it is not known.
+The reconciliation has its own tests for the classes, their counts and the examples. These tests
+cover the verdict, also where facts about an output are missing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CLEAN = {"expected": 400, "actual": 400, **dict.fromkeys(VIOLATIONS, 0), "malfor
 
 @dataclass
 class World:
-    """What is known of a run's outputs, by output."""
+    """The facts about a run's outputs, by output."""
 
     folder: Path
     promise: JobPromise
@@ -60,14 +60,14 @@ class World:
     lost_files: str = ""
     miscount: str = ""
     repeated: int = 0
-    asked: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
 
     @contextmanager
     def expectations(self, case: JudgedRun) -> Iterator[dict[str, Any]]:
         frame = SimpleNamespace(columns=list(self.columns))
         yield {name: frame for name in self.promise.outputs if name in self.counts}
 
-    def reconciled(
+    def reconcile_output(
         self, case: JudgedRun, name: str, output: Output, wanted: Any
     ) -> ReconciliationResult:
         assert case.data == self.folder
@@ -76,7 +76,9 @@ class World:
         return ReconciliationResult(counts=self.counts[name], findings=self.findings.get(name, ()))
 
     @contextmanager
-    def anomalous(self, case: JudgedRun, name: str, output: Output, wanted: Any) -> Iterator[Any]:
+    def find_anomalies(
+        self, case: JudgedRun, name: str, output: Output, wanted: Any
+    ) -> Iterator[Any]:
         assert case.data == self.folder
         assert output == self.promise.outputs[name]
         assert wanted is not None
@@ -87,7 +89,7 @@ class World:
     ) -> Attribution:
         assert case.data == self.folder
         assert wrong == f"wrong {name}"
-        self.asked.append(f"attributed {name}")
+        self.calls.append(f"attributed {name}")
         return Attribution(groups=self.groups, findings=findings)
 
     def invisible(
@@ -98,7 +100,7 @@ class World:
         assert output == self.promise.outputs[name]
         assert wanted is not None
         assert facts == self.facts.get(name, KAFKA)
-        self.asked.append(f"invisible {name}")
+        self.calls.append(f"invisible {name}")
         return self.hidden
 
     def judged(self, *, job: bool = True, **params: Any) -> CheckResult:
@@ -119,27 +121,27 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    made = World(tmp_path, JobPromise(outputs={"copy": COPY}))
-    made.counts["copy"] = CLEAN
+    created = World(tmp_path, JobPromise(outputs={"copy": COPY}))
+    created.counts["copy"] = CLEAN
 
     def of_folder(path: Path) -> Any:
         name = path.name
         return SimpleNamespace(
-            complete=name not in made.unread,
-            facts=lambda: made.facts.get(name, KAFKA),
-            lost_files=lambda: made.lost_files,
-            miscount=lambda spark: made.miscount,
-            repeated=lambda spark: made.repeated,
+            complete=name not in created.unread,
+            facts=lambda: created.facts.get(name, KAFKA),
+            lost_files=lambda: created.lost_files,
+            miscount=lambda spark: created.miscount,
+            repeated=lambda spark: created.repeated,
         )
 
-    monkeypatch.setattr(exactly_once, "register_sent", lambda case: made.asked.append("sent"))
-    for name in ("expectations", "reconciled", "anomalous"):
-        monkeypatch.setattr(exactly_once, name, getattr(made, name))
-    monkeypatch.setattr(exactly_once, "unsettled", lambda case: made.unsettled)
-    monkeypatch.setattr(exactly_once, "attributed", made.attributed)
-    monkeypatch.setattr(exactly_once, "invisible", made.invisible)
+    monkeypatch.setattr(exactly_once, "register_sent", lambda case: created.calls.append("sent"))
+    for name in ("expectations", "reconcile_output", "find_anomalies"):
+        monkeypatch.setattr(exactly_once, name, getattr(created, name))
+    monkeypatch.setattr(exactly_once, "has_unsettled_sends", lambda case: created.unsettled)
+    monkeypatch.setattr(exactly_once, "attribute_anomalies", created.attributed)
+    monkeypatch.setattr(exactly_once, "find_held_back", created.invisible)
     monkeypatch.setattr(exactly_once, "StoredOutput", lambda path: of_folder(path))
-    return made
+    return created
 
 
 def test_a_clean_output_is_held_with_all_figures(world: World) -> None:
@@ -147,18 +149,18 @@ def test_a_clean_output_is_held_with_all_figures(world: World) -> None:
     assert (result.outcome, result.findings) == (Outcome.HELD, ())
     assert result.summary == "400 records once each, unchanged, in copy (kafka)"
     assert result.counts == {**CLEAN, "uncommitted": 3, "held_back": 2, "invisible": 0}
-    assert world.asked == ["sent"]
+    assert world.calls == ["sent"]
 
 
 def test_a_reading_without_all_of_its_files_is_not_judged(world: World) -> None:
-    world.lost_files = "1 of 8 files are gone"
+    world.lost_files = "1 of 8 files are missing"
     world.counts["copy"] = {**CLEAN, "lost": 9}
     result = world.judged()
-    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "copy: 1 of 8 files are gone")
+    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "copy: 1 of 8 files are missing")
 
 
 @pytest.mark.parametrize(("lost", "outcome"), [(0, Outcome.UNDECIDED), (9, Outcome.VIOLATED)])
-def test_a_reading_with_another_count_holds_nothing_and_hides_nothing(
+def test_a_reading_with_another_count_is_not_held_and_hides_no_violation(
     world: World, lost: int, outcome: Outcome
 ) -> None:
     world.miscount = "409 records were read, and the record holds 400"
@@ -172,12 +174,12 @@ def test_a_reading_with_another_count_holds_nothing_and_hides_nothing(
     ("duplicated", "lost", "outcome", "kept"),
     [
         (2, 0, Outcome.UNDECIDED, []),
-        (3, 0, Outcome.VIOLATED, ["duplicated"]),  # one of them came twice
+        (3, 0, Outcome.VIOLATED, ["duplicated"]),  # one of them is a real duplicate
         (2, 9, Outcome.VIOLATED, ["lost"]),
         (0, 0, Outcome.HELD, []),
     ],
 )
-def test_what_stands_twice_at_its_place_did_not_come_twice(
+def test_copies_at_the_same_position_are_no_duplicates(
     world: World, duplicated: int, lost: int, outcome: Outcome, kept: list[str]
 ) -> None:
     world.repeated = 2
@@ -189,11 +191,11 @@ def test_what_stands_twice_at_its_place_did_not_come_twice(
 
     assert (result.outcome, [each.what for each in result.findings]) == (outcome, kept)
     assert result.counts["duplicated"] == (None if duplicated == 2 else duplicated)
-    message = "2 records stand where others do, and were not read"
+    message = "2 records have the position of another record and were not read"
     assert result.summary.endswith(message) == (duplicated > 0)
 
 
-def test_files_have_figures_of_their_own(world: World) -> None:
+def test_files_have_their_own_figures(world: World) -> None:
     world.promise = JobPromise(outputs={"copy": FILES})
     world.facts["copy"] = {"kind": "hdfs", "pending_files": 4}
     result = world.judged()
@@ -202,7 +204,7 @@ def test_files_have_figures_of_their_own(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", VIOLATIONS)
-def test_each_class_by_itself_is_violated(world: World, name: str) -> None:
+def test_each_class_alone_is_violated(world: World, name: str) -> None:
     world.counts["copy"] = {**CLEAN, name: 1200}
     world.findings["copy"] = (Finding(what=name, where="offset 3"), Finding(what=name))
     world.groups = (Finding(what=name, where="written at rest"), Finding(what="other"))
@@ -215,10 +217,10 @@ def test_each_class_by_itself_is_violated(world: World, name: str) -> None:
         (name, "copy"),
     ]
     hidden = ["invisible copy"] if name == "lost" else []
-    assert world.asked == ["sent", *hidden, "attributed copy"]
+    assert world.calls == ["sent", *hidden, "attributed copy"]
 
 
-def test_what_is_lost_and_only_hidden_is_said_where(world: World) -> None:
+def test_held_back_records_are_reported_by_partition(world: World) -> None:
     world.counts["copy"] = {**CLEAN, "lost": 9}
     world.findings["copy"] = (Finding(what="lost"),)
     world.hidden = HeldBackRecords(
@@ -229,37 +231,37 @@ def test_what_is_lost_and_only_hidden_is_said_where(world: World) -> None:
     assert [each.where for each in result.findings] == ["copy: partition 0", "copy"]
 
 
-def test_files_hide_nothing(world: World) -> None:
+def test_files_have_no_invisible_records(world: World) -> None:
     world.promise = JobPromise(outputs={"copy": FILES})
     world.facts["copy"] = {"kind": "hdfs", "pending_files": 0}
     world.counts["copy"] = {**CLEAN, "lost": 9}
     world.findings["copy"] = (Finding(what="lost"),)
     assert "invisible" not in world.judged().counts
-    assert world.asked == ["sent", "attributed copy"]
+    assert world.calls == ["sent", "attributed copy"]
 
 
-def test_several_classes_are_told_in_their_order(world: World) -> None:
+def test_several_classes_are_named_in_their_order(world: World) -> None:
     world.counts["copy"] = {**CLEAN, "changed": 2, "lost": 1}
     assert world.judged().summary == "1 lost, 2 changed in copy (kafka)"
 
 
-def test_what_is_missing_of_an_output_that_was_not_drained_may_yet_come(world: World) -> None:
+def test_records_missing_from_an_undrained_output_may_still_arrive(world: World) -> None:
     world.drained = False
     world.counts["copy"] = {**CLEAN, "lost": 9, "gap": 2, "duplicated": 0}
     world.findings["copy"] = (Finding(what="lost"), Finding(what="gap"))
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == (
-        "copy (kafka): the job had not committed everything, so what is missing may yet come"
+        "copy (kafka): the job had not committed everything, so missing records may still arrive"
     )
     assert result.findings == ()
     counts = result.counts
     assert (counts["lost"], counts["gap"], counts["invisible"]) == (None, None, None)
     assert counts["duplicated"] == 0
-    assert world.asked == ["sent"], "there is nothing to explain"
+    assert world.calls == ["sent"], "nothing is attributed"
 
 
-def test_what_is_there_twice_is_violated_though_the_job_was_not_drained(world: World) -> None:
+def test_a_duplicate_is_violated_although_the_job_was_not_drained(world: World) -> None:
     world.drained = False
     world.counts["copy"] = {**CLEAN, "lost": 9, "duplicated": 1}
     world.findings["copy"] = (Finding(what="lost"), Finding(what="duplicated"))
@@ -270,7 +272,7 @@ def test_what_is_there_twice_is_violated_though_the_job_was_not_drained(world: W
     assert result.counts["lost"] is None
 
 
-def test_without_a_job_nothing_is_still_to_be_committed(world: World) -> None:
+def test_without_a_job_the_output_is_final(world: World) -> None:
     world.drained = False
     topic = Output(kafka="input", compare=("amount", "payload", "checksum"), order="seq")
     world.promise = JobPromise(outputs={"input": topic})
@@ -285,7 +287,7 @@ UPSERTS = Output(kafka="totals", compare=("amount",), identity=("key",), upsert=
 
 
 @pytest.mark.parametrize("output", [TOTALS, UPSERTS])
-def test_totals_on_their_way_are_no_violation(world: World, output: Output) -> None:
+def test_intermediate_totals_are_no_violation(world: World, output: Output) -> None:
     world.drained = False
     world.promise = JobPromise(outputs={"copy": output})
     world.counts["copy"] = {**CLEAN, "changed": 3, "phantom": 2}
@@ -297,7 +299,7 @@ def test_totals_on_their_way_are_no_violation(world: World, output: Output) -> N
 
 
 @pytest.mark.parametrize("malformed", [0, 2])
-def test_what_cannot_be_read_is_taken_back_by_nothing(world: World, malformed: int) -> None:
+def test_a_malformed_record_is_never_retracted(world: World, malformed: int) -> None:
     world.drained = False
     world.promise = JobPromise(outputs={"copy": TOTALS})
     world.counts["copy"] = {**CLEAN, "phantom": 5, "malformed": malformed}
@@ -318,20 +320,20 @@ def test_a_class_that_could_not_be_judged_makes_it_undecided(world: World) -> No
 @pytest.mark.parametrize(
     ("about", "why"),
     [
-        ({"counts": {}}, "nothing says what it should hold (`expected:` in the job's SQL)"),
+        ({"counts": {}}, "it has no expected records (`expected:` in the job's SQL)"),
         ({"unread": ("copy",)}, "it was not read"),
         (
             {"unsettled": True, "columns": ("key", "seq")},
-            "it rests on sends of unknown result, and the input topic that would settle them was "
+            "it depends on sends of unknown result, and the input topic that would settle them was "
             "not read",
         ),
         (
             {"counts": {"copy": {**CLEAN, "expected": 0, "actual": 0}}},
-            "nothing was expected and nothing came",
+            "no record was expected and none was written",
         ),
     ],
 )
-def test_what_is_not_known_of_an_output_leaves_it_undecided(
+def test_missing_facts_about_an_output_leave_it_undecided(
     world: World, about: dict[str, Any], why: str
 ) -> None:
     for name, value in about.items():
@@ -344,14 +346,14 @@ def test_what_is_not_known_of_an_output_leaves_it_undecided(
 @pytest.mark.parametrize(
     ("unsettled", "columns"), [(True, ("key", "status")), (False, ("key", "seq"))]
 )
-def test_sends_of_unknown_result_matter_only_where_they_are_not_told_apart(
+def test_unknown_sends_matter_only_without_their_status_in_the_expectation(
     world: World, unsettled: bool, columns: tuple[str, ...]
 ) -> None:
     world.unsettled, world.columns = unsettled, columns
     assert world.judged().outcome == Outcome.HELD
 
 
-def test_of_one_side_that_is_empty_the_other_is_judged(world: World) -> None:
+def test_one_empty_side_is_judged_against_the_other(world: World) -> None:
     world.counts["copy"] = {**CLEAN, "expected": 0, "actual": 2, "phantom": 2}
     assert world.judged().outcome == Outcome.VIOLATED
 
@@ -370,10 +372,10 @@ def test_a_job_without_outputs_has_none_to_judge(world: World) -> None:
     assert world.judged().summary == (
         "the job declares no outputs; name them in the comment block at the top of its SQL"
     )
-    assert world.asked == []
+    assert world.calls == []
 
 
-def test_of_two_outputs_the_worst_is_told_and_their_counts_are_summed(world: World) -> None:
+def test_the_worst_of_two_outputs_decides_and_their_counts_are_summed(world: World) -> None:
     world.promise = JobPromise(outputs={"copy": COPY, "files": FILES})
     world.facts["files"] = {"kind": "hdfs", "pending_files": 1}
     world.counts["files"] = {**CLEAN, "lost": 2, "duplicated": 1}
@@ -404,7 +406,7 @@ def test_a_sum_over_an_output_that_was_not_judged_is_not_known(world: World) -> 
 @pytest.mark.parametrize(
     ("late", "text"), [(1200, "; 1,200 records were too late for their window"), (0, "")]
 )
-def test_what_was_too_late_is_counted_beside(world: World, late: int, text: str) -> None:
+def test_late_records_are_counted_separately(world: World, late: int, text: str) -> None:
     world.promise = JobPromise(outputs={"copy": COPY}, lateness_ms=500)
     metrics = Metrics(world.folder / "metrics.parquet")
     for at_s, value in ((1, late / 2), (2, late)):
@@ -422,7 +424,7 @@ def test_an_anomaly_of_unknown_cause_is_reported_as_such_and_violated(
     def fail(*_: Any) -> Any:
         raise ValueError("no such column")
 
-    monkeypatch.setattr(exactly_once, "attributed", fail)
+    monkeypatch.setattr(exactly_once, "attribute_anomalies", fail)
     world.counts["copy"] = {**CLEAN, "duplicated": 2}
     world.findings["copy"] = (Finding(what="duplicated", detail={"key": "k"}),)
     result = world.judged()

@@ -1,4 +1,4 @@
-"""Outputs that are not JSON: read by what the promise tells of them, and judged as any other."""
+"""Outputs that are not JSON: parsed as the promise describes them, and judged as any other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def message(record: Record) -> bytes:
 
 
 class Topic:
-    """A topic of messages, read into a run's data as the promise tells."""
+    """A topic of messages, read into a run's data as the promise describes."""
 
     def __init__(self, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.testbed, self.patch = Testbed(spark, folder / "data"), patch
@@ -96,14 +96,14 @@ def topic(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return Topic(spark, tmp_path, monkeypatch)
 
 
-def test_a_topic_in_protobuf_holds(topic: Topic) -> None:
+def test_a_topic_in_protobuf_is_held(topic: Topic) -> None:
     outcome, summary = topic.read([message(record) for record in RECORDS]).judged()
 
     assert outcome == Outcome.HELD, summary
 
 
-def test_what_is_wrong_in_it_is_found(topic: Topic) -> None:
-    """One is missing, one has another amount, one is no message, one was aborted."""
+def test_anomalies_in_protobuf_are_found(topic: Topic) -> None:
+    """One record is missing, one has another amount, one is no message, one was aborted."""
     other = RECORDS[1]._replace(amount=RECORDS[1].amount + 1)
     found = [message(record) for record in (other, *RECORDS[2:])]
 
@@ -119,7 +119,7 @@ def test_what_is_wrong_in_it_is_found(topic: Topic) -> None:
 @pytest.mark.parametrize(
     ("deletes", "outcome"), [(None, Outcome.HELD), (b"none", Outcome.VIOLATED)]
 )
-def test_what_is_deleted_in_it_is_gone(
+def test_deleted_records_in_protobuf_do_not_count(
     topic: Topic, deletes: bytes | None, outcome: Outcome
 ) -> None:
     first = RECORDS[0].key
@@ -144,9 +144,7 @@ def test_what_is_deleted_in_it_is_gone(
 
 
 @pytest.mark.parametrize("kept", [{}, {"amount": "CAST(_offset AS BIGINT) * 0"}])
-def test_what_deletes_and_does_not_say_what_is_malformed(
-    topic: Topic, kept: dict[str, str]
-) -> None:
+def test_a_delete_without_a_key_is_malformed(topic: Topic, kept: dict[str, str]) -> None:
     output = {"upsert": True, "order": None, "identity": ("key",)}
     topic.output = topic.output.model_copy(
         update={**output, "map": {**topic.output.map, **kept, "key": "_key"}}
@@ -226,10 +224,10 @@ def test_fields_of_one_kind_of_null_can_be_kept(spark: SparkSession, tmp_path: P
 
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 @pytest.mark.parametrize(("hour", "outcome"), [(7, Outcome.HELD), (8, Outcome.VIOLATED)])
-def test_what_folders_name_is_read(
+def test_columns_in_folder_names_are_read(
     spark: SparkSession, tmp_path: Path, kind: str, hour: int, outcome: Outcome
 ) -> None:
-    """As a partitioned table of Flink or Spark writes it: the columns are not in the files."""
+    """As Flink or Spark writes a partitioned table: the columns are not in the files."""
     for day in range(2):
         rows = [{"key": each.key, "seq": each.seq} for each in RECORDS if each.seq % 2 == day]
         write_rows(
