@@ -21,7 +21,7 @@ from streamquake.topologies.loader import load_topology
 from tests.harness.histories import KILL, Story, case
 
 
-def test_effect_is_held_when_every_fault_bit_and_went(tmp_path: Path) -> None:
+def test_effect_is_held_when_every_fault_took_effect_and_was_healed(tmp_path: Path) -> None:
     story = Story().effect(1).at(2, Action.FAULT_HEALED, step=0)
     assert Effect().check(case(story, tmp_path)).outcome == Outcome.HELD
 
@@ -48,8 +48,8 @@ def test_a_fault_without_effect_and_one_never_healed_are_both_named(tmp_path: Pa
     ]
 
 
-def noted(story: Story, *notes: tuple[float, int], after: int = 0) -> Story:
-    """Acknowledgements: when they were noted, and how many; `after` so many before."""
+def acknowledged(story: Story, *notes: tuple[float, int], after: int = 0) -> Story:
+    """Acknowledgements as (moment, count); `after` so many earlier ones."""
     for at_s, count in notes:
         story.at(
             at_s,
@@ -64,8 +64,8 @@ def noted(story: Story, *notes: tuple[float, int], after: int = 0) -> Story:
 
 
 def test_progress_is_held_when_records_flowed_after_the_fault(tmp_path: Path) -> None:
-    story = noted(Story(), (1, 500)).effect(2).checkpoint(1, 2, 3)
-    noted(story, (2.2, 10), (4, 500), after=500)
+    story = acknowledged(Story(), (1, 500)).effect(2).checkpoint(1, 2, 3)
+    acknowledged(story, (2.2, 10), (4, 500), after=500)
     result = Progress().check(case(story, tmp_path))
     assert result.outcome == Outcome.HELD
     assert result.counts["acknowledged_since_first_fault"] == 500
@@ -82,7 +82,7 @@ def test_progress_is_undecided_with_too_little_load_or_none_after_the_fault(
 
 
 def test_progress_is_undecided_without_any_checkpoint(tmp_path: Path) -> None:
-    story = noted(noted(Story(), (1, 500)).effect(2), (3, 100), (4, 500), after=500)
+    story = acknowledged(acknowledged(Story(), (1, 500)).effect(2), (3, 100), (4, 500), after=500)
     result = Progress().check(case(story, tmp_path))
     assert result.outcome == Outcome.UNDECIDED
     assert "checkpoint" in result.summary
@@ -100,15 +100,19 @@ def test_a_check_that_crashes_is_undecided(tmp_path: Path) -> None:
     assert result.summary.endswith("ZeroDivisionError: oops")
 
 
-def test_progress_asks_for_load_after_every_fault(tmp_path: Path) -> None:
-    story = noted(Story(), (1, 200)).effect(2)
-    story = noted(story, (2.5, 100), (3, 100), after=200).effect(4, step=1).checkpoint(1, 4, 5)
+def test_progress_needs_load_after_every_fault(tmp_path: Path) -> None:
+    story = acknowledged(Story(), (1, 200)).effect(2)
+    story = (
+        acknowledged(story, (2.5, 100), (3, 100), after=200).effect(4, step=1).checkpoint(1, 4, 5)
+    )
     idle = Progress().check(case(story, tmp_path, faults=2))
     assert idle.outcome == Outcome.UNDECIDED
     assert "faults[1]" in idle.summary
-    noted_late = Progress().check(case(noted(story, (5, 100), after=400), tmp_path, faults=2))
-    assert noted_late.outcome == Outcome.UNDECIDED, "sent before the effect, for all that is known"
-    after = Progress().check(case(noted(story, (6, 100), after=500), tmp_path, faults=2))
+    late_range = Progress().check(
+        case(acknowledged(story, (5, 100), after=400), tmp_path, faults=2)
+    )
+    assert late_range.outcome == Outcome.UNDECIDED, "perhaps sent before the effect"
+    after = Progress().check(case(acknowledged(story, (6, 100), after=500), tmp_path, faults=2))
     assert after.outcome == Outcome.HELD
     assert after.counts["acknowledged_since_last_fault"] == 100
 
@@ -119,7 +123,7 @@ def test_progress_counts_up_to_its_threshold(tmp_path: Path) -> None:
     assert Progress(records=151).check(case(story, tmp_path, faults=0)).outcome == Outcome.UNDECIDED
 
 
-def test_an_experiment_cannot_ask_for_less_progress(tmp_path: Path) -> None:
+def test_an_experiment_cannot_lower_the_minimum_of_progress(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="greater than or equal to 100"):
         Progress(records=99)
 
@@ -149,7 +153,7 @@ def test_a_fault_that_ended_before_its_heal_makes_the_run_undecided(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("looks", "outcome"),
+    ("verifications", "outcome"),
     [
         ((SYSTEM, SYSTEM), Outcome.HELD),
         ((PROBE_ALONE, SYSTEM), Outcome.HELD),
@@ -157,10 +161,12 @@ def test_a_fault_that_ended_before_its_heal_makes_the_run_undecided(tmp_path: Pa
         ((PROBE_ALONE, PROBE_ALONE), Outcome.UNDECIDED),
     ],
 )
-def test_a_fault_that_disturbed_the_probe_alone_makes_the_run_undecided(
-    tmp_path: Path, looks: tuple[str, str], outcome: Outcome
+def test_a_fault_that_disturbed_only_the_probe_makes_the_run_undecided(
+    tmp_path: Path, verifications: tuple[str, str], outcome: Outcome
 ) -> None:
-    first, second = ({"a->b": {DISTURBED: SYSTEM}, "a->c": {DISTURBED: each}} for each in looks)
+    first, second = (
+        {"a->b": {DISTURBED: SYSTEM}, "a->c": {DISTURBED: each}} for each in verifications
+    )
     called = Story().at(1, Action.FAULT_CALLED, step=0)
     in_effect = called.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=first)
     story = in_effect.at(2, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=2, evidence=second)
@@ -179,9 +185,9 @@ def test_where_idle_faults_are_allowed_one_must_disturb_the_system(
     tmp_path: Path, second: str, outcome: Outcome
 ) -> None:
     story = Story()
-    for step, whose in enumerate((PROBE_ALONE, second)):
+    for step, disturbed in enumerate((PROBE_ALONE, second)):
         story.at(2 * step + 1, Action.FAULT_CALLED, step=step)
-        seen = {"seen_ns": (2 * step + 1) * 10**9, "evidence": {"a->b": {DISTURBED: whose}}}
+        seen = {"seen_ns": (2 * step + 1) * 10**9, "evidence": {"a->b": {DISTURBED: disturbed}}}
         story.at(2 * step + 1, Action.FAULT_IN_EFFECT, step=step, **seen)
         story.at(2 * step + 2, Action.FAULT_HEALED, step=step, seen_ns=(2 * step + 2) * 10**9)
 
@@ -206,7 +212,7 @@ def test_a_fault_that_was_not_verified_again_makes_the_run_undecided(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("looks", "last_s", "outcome"),
+    ("verifications", "last_s", "outcome"),
     [
         ((6, 11), 11, Outcome.HELD),
         ((6,), 11, Outcome.UNDECIDED),
@@ -215,12 +221,12 @@ def test_a_fault_that_was_not_verified_again_makes_the_run_undecided(tmp_path: P
         ((6, 11), None, Outcome.HELD),
     ],
 )
-def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
-    tmp_path: Path, looks: tuple[int, ...], last_s: int | None, outcome: Outcome
+def test_the_last_verification_that_the_heal_names_must_be_in_the_record(
+    tmp_path: Path, verifications: tuple[int, ...], last_s: int | None, outcome: Outcome
 ) -> None:
     story = Story().at(1, Action.FAULT_CALLED, step=0)
     story.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence={})
-    for at_s in looks:
+    for at_s in verifications:
         story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=at_s * 10**9, evidence={})
     message = {} if last_s is None else {"last_seen_ns": last_s * 10**9}
     story.at(61, Action.HEAL_CALLED, step=0, **message)
@@ -229,7 +235,7 @@ def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
     result = Effect().check(case(story, tmp_path))
 
     assert result.outcome == outcome
-    missing = "no evidence of its last look, 10.0 s after it took effect"
+    missing = "no evidence of its last verification, 10.0 s after it took effect"
     assert (missing in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
@@ -239,10 +245,10 @@ def test_a_look_that_the_heal_tells_of_must_be_in_the_record(
         (11.0, 10.0, Outcome.HELD),
         (10.0, 10.0, Outcome.HELD),
         (4.0, 10.0, Outcome.UNDECIDED),
-        (4.0, None, Outcome.UNDECIDED),  # then the event of the call says when that was
+        (4.0, None, Outcome.UNDECIDED),  # then the event of the call has the moment
     ],
 )
-def test_no_effect_is_seen_before_its_injection(
+def test_an_effect_before_its_injection_is_undecided(
     tmp_path: Path, seen_s: float, reported_s: float | None, outcome: Outcome
 ) -> None:
     recorded = {} if reported_s is None else {"called_ns": int(reported_s * 1e9)}
@@ -257,11 +263,11 @@ def test_no_effect_is_seen_before_its_injection(
     assert (early in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
-def test_only_the_newest_try_says_whom_it_disturbed(tmp_path: Path) -> None:
+def test_only_the_newest_attempt_shows_what_it_disturbed(tmp_path: Path) -> None:
     story = Story()
-    for at_s, whose in ((1, SYSTEM), (3, PROBE_ALONE)):
+    for at_s, disturbed in ((1, SYSTEM), (3, PROBE_ALONE)):
         story.at(at_s, Action.FAULT_CALLED, step=0)
-        seen = {"seen_ns": (at_s + 1) * 10**9, "evidence": {"a->b": {DISTURBED: whose}}}
+        seen = {"seen_ns": (at_s + 1) * 10**9, "evidence": {"a->b": {DISTURBED: disturbed}}}
         story.at(at_s + 1, Action.FAULT_IN_EFFECT, step=0, **seen)
         story.at(at_s + 1.5, Action.FAULT_HEALED, step=0)
 
@@ -300,7 +306,7 @@ def test_faults_that_overlapped_are_named(tmp_path: Path) -> None:
         ((Action.JOB_RESTARTING, None), Outcome.HELD),
     ],
 )
-def test_a_window_that_was_never_closed_is_no_window(
+def test_a_window_that_never_closed_is_undecided(
     later: tuple[Action, int | None] | None, outcome: Outcome, tmp_path: Path
 ) -> None:
     story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
@@ -319,7 +325,7 @@ def test_a_window_that_was_never_closed_is_no_window(
 
 
 def acting(story: Story, **seen: Any) -> Story:
-    """One kill from 1 s on whose heal is called after 5 s; `seen` is of its effect."""
+    """One kill from 1 s on whose heal is called after 5 s; `seen` are fields of its effect."""
     about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
     story.at(1, Action.FAULT_CALLED, **about, nodes=["flink/taskmanager-1"])
     recorded = {"nodes": ["flink/taskmanager-1"], "evidence": {"flink/taskmanager-1": {"pid": 0}}}
@@ -333,19 +339,19 @@ def acting(story: Story, **seen: Any) -> Story:
     [
         ({}, ""),
         ({"nodes": None, "evidence": None}, ""),  # an older record
-        ({"evidence": {}}, "nothing was seen on flink/taskmanager-1"),
-        ({"nodes": None, "evidence": {}}, "nothing was seen on flink/taskmanager-1"),
+        ({"evidence": {}}, "no effect was seen on flink/taskmanager-1"),
+        ({"nodes": None, "evidence": {}}, "no effect was seen on flink/taskmanager-1"),
         (
             {"evidence": {"flink/taskmanager-2": {"pid": 0}}},
-            "nothing was seen on flink/taskmanager-1",
+            "no effect was seen on flink/taskmanager-1",
         ),
-        ({"evidence": {"flink/taskmanager-1": {}}}, "nothing was seen on flink/taskmanager-1"),
+        ({"evidence": {"flink/taskmanager-1": {}}}, "no effect was seen on flink/taskmanager-1"),
         ({"nodes": []}, "it was injected on no target"),
         ({"fault": "pause"}, "kill was planned, and pause is recorded"),
         ({"fault": ""}, "kill was planned, and  is recorded"),
     ],
 )
-def test_an_effect_is_as_planned_and_has_evidence_on_every_target(
+def test_an_effect_must_be_as_planned_with_evidence_on_every_target(
     tmp_path: Path, seen: dict[str, Any], text: str
 ) -> None:
     result = Effect().check(case(acting(Story(), **seen), tmp_path))
@@ -454,7 +460,7 @@ def test_a_fault_whose_heal_was_called_too_early_makes_the_run_undecided(
         (Action.PHASE, 7 * 10**9, ""),
     ],
 )
-def test_what_is_seen_last_of_a_removal_counts(
+def test_the_last_verification_of_a_removal_counts(
     tmp_path: Path, later: Action, seen_ns: int, text: str
 ) -> None:
     story = acting(Story()).at(8, Action.FAULT_HEALED, step=0, seen_ns=seen_ns)
@@ -476,10 +482,8 @@ def test_a_heal_that_failed_is_no_removal_where_the_record_lacks_its_reason(tmp_
 
 
 @pytest.mark.parametrize("for_s", [None, 60.0])
-def test_an_early_end_says_how_long_the_effect_should_have_lasted(
-    tmp_path: Path, for_s: float | None
-) -> None:
-    """Of older records neither the last look nor the reason is known."""
+def test_an_early_end_has_the_planned_duration(tmp_path: Path, for_s: float | None) -> None:
+    """Older records have neither the last verification nor the reason."""
     story = Story().effect(1).at(10, Action.FAULT_ENDED_EARLY, step=0, seen_ns=9 * 10**9)
     judged = case(story.at(61, Action.FAULT_HEALED, step=0), tmp_path)
     step = judged.experiment.faults[0].model_copy(update={"for_s": for_s})
@@ -492,7 +496,7 @@ def test_an_early_end_says_how_long_the_effect_should_have_lasted(
     )
 
 
-def test_every_target_on_which_the_probe_alone_suffered_is_named(tmp_path: Path) -> None:
+def test_every_target_with_only_the_probe_disturbed_is_named(tmp_path: Path) -> None:
     alone = {"a->b": {DISTURBED: PROBE_ALONE}, "a->c": {DISTURBED: PROBE_ALONE}, "watched": "ss"}
     story = Story().at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=alone)
     result = Effect().check(case(story.at(3, Action.FAULT_HEALED, step=0), tmp_path))
@@ -501,18 +505,18 @@ def test_every_target_on_which_the_probe_alone_suffered_is_named(tmp_path: Path)
     )
 
 
-def test_of_many_faults_without_effect_three_are_told(tmp_path: Path) -> None:
+def test_at_most_three_faults_without_effect_are_named(tmp_path: Path) -> None:
     story = Story().effect(1, step=1)
     result = Effect().check(case(story, tmp_path, faults=5))
     assert result.summary == (
-        "faults[0] not in effect: it was never tried; faults[1] not healed: no heal was seen; "
-        "faults[2] not in effect: it was never tried"
+        "faults[0] not in effect: it was never attempted; faults[1] not healed: no heal was seen; "
+        "faults[2] not in effect: it was never attempted"
     )
     assert len(result.findings) == 5
     assert result.counts == {"planned": 5, "in_effect": 1, "healed": 0}
 
 
-def test_a_fault_that_came_late_and_stayed_has_both_against_it(tmp_path: Path) -> None:
+def test_a_late_and_unhealed_fault_has_both_problems(tmp_path: Path) -> None:
     story = Story().effect(1).at(2, Action.FAULT_MISSED_WINDOW, step=0, reason="40 ms late")
     story.at(3, Action.FAULT_NOT_HEALED, step=0, reason="still paused")
     result = Effect().check(case(story, tmp_path))
@@ -520,37 +524,41 @@ def test_a_fault_that_came_late_and_stayed_has_both_against_it(tmp_path: Path) -
     assert message == [("not in its window", "40 ms late"), ("not healed", "still paused")]
 
 
-def test_a_run_without_faults_has_no_effect_to_prove(tmp_path: Path) -> None:
+def test_a_run_without_faults_is_held(tmp_path: Path) -> None:
     result = Effect().check(case(Story(), tmp_path, faults=0))
     assert (result.outcome, result.summary) == (Outcome.HELD, "no fault was planned")
 
 
-def test_progress_counts_whole_notes_behind_the_effect(tmp_path: Path) -> None:
-    story = noted(noted(Story(), (1, 200)).effect(1), (2, 100), after=200).checkpoint(1, 1, 2)
+def test_progress_counts_ranges_sent_entirely_after_the_effect(tmp_path: Path) -> None:
+    story = acknowledged(acknowledged(Story(), (1, 200)).effect(1), (2, 100), after=200).checkpoint(
+        1, 1, 2
+    )
     result = Progress().check(case(story, tmp_path))
-    assert result.counts["acknowledged_since_first_fault"] == 100, "not those of unknown age"
+    assert result.counts["acknowledged_since_first_fault"] == 100, (
+        "without the records of unknown age"
+    )
     assert (result.outcome, result.summary) == (Outcome.HELD, "300 records acknowledged")
-    one = Progress().check(case(noted(Story(), (1, 100)), tmp_path, faults=0))
+    one = Progress().check(case(acknowledged(Story(), (1, 100)), tmp_path, faults=0))
     assert one.counts["acknowledged_since_last_fault"] == 0
 
 
-def test_the_first_note_proves_no_load_after_a_fault(tmp_path: Path) -> None:
+def test_the_first_range_proves_no_load_after_a_fault(tmp_path: Path) -> None:
     """Its records may all have been sent before the effect."""
-    story = noted(Story().effect(1), (2, 500)).checkpoint(1, 3, 4)
+    story = acknowledged(Story().effect(1), (2, 500)).checkpoint(1, 3, 4)
     result = Progress().check(case(story, tmp_path))
     assert result.outcome == Outcome.UNDECIDED
     assert "it disturbed nothing" in result.summary
 
 
 def test_every_fault_that_disturbed_nothing_is_named(tmp_path: Path) -> None:
-    story = noted(Story(), (1, 500)).effect(2).effect(3, step=1).checkpoint(1, 2, 3)
+    story = acknowledged(Story(), (1, 500)).effect(2).effect(3, step=1).checkpoint(1, 2, 3)
     result = Progress().check(case(story, tmp_path, faults=2))
     assert "after  (faults[0]),  (faults[1]) took effect" in result.summary
 
 
 @pytest.mark.parametrize("job", [True, False])
 def test_only_a_job_has_checkpoints_to_complete(tmp_path: Path, job: bool) -> None:
-    judged = case(noted(Story(), (1, 5000)), tmp_path, faults=0)
+    judged = case(acknowledged(Story(), (1, 5000)), tmp_path, faults=0)
     plan = judged.experiment if job else judged.experiment.model_copy(update={"job": None})
     result = Progress().check(replace(judged, experiment=plan))
     assert result.outcome == (Outcome.UNDECIDED if job else Outcome.HELD)
@@ -558,7 +566,7 @@ def test_only_a_job_has_checkpoints_to_complete(tmp_path: Path, job: bool) -> No
 
 
 def test_a_fault_may_take_effect_at_the_very_beginning(tmp_path: Path) -> None:
-    story = noted(Story().effect(0), (0.5, 200), (0.9, 100)).checkpoint(1, 1, 2)
+    story = acknowledged(Story().effect(0), (0.5, 200), (0.9, 100)).checkpoint(1, 1, 2)
     result = Progress().check(case(story, tmp_path))
     assert result.counts["acknowledged_since_first_fault"] == 100
 
@@ -588,15 +596,15 @@ def healed(story: Story, at_s: float, seen_s: float | None = None, **other: obje
     ("heal", "text"),
     [
         ({}, ""),
-        ({"evidence": {}}, "nothing was seen of its removal on flink/taskmanager-2"),
-        ({"evidence": {"watched": "api"}}, "nothing was seen of its removal on flink/taskmanager"),
+        ({"evidence": {}}, "no removal was seen on flink/taskmanager-2"),
+        ({"evidence": {"watched": "api"}}, "no removal was seen on flink/taskmanager"),
         ({"evidence": {}, "gone": ["flink/taskmanager-2"]}, ""),
         ({"seen_s": 5.995}, ""),
         ({"seen_s": 5.98}, "its removal was seen before its heal was called"),
         ({"seen_s": 0.5}, "its removal was seen before its effect"),
     ],
 )
-def test_a_removal_is_seen_on_each_target_behind_the_call_of_the_heal(
+def test_a_removal_must_be_verified_on_each_target_after_the_heal_call(
     tmp_path: Path, heal: dict[str, Any], text: str
 ) -> None:
     result = Effect().check(case(healed(injected(Story(), 1.0), 6.0, **heal), tmp_path))
@@ -623,7 +631,7 @@ def test_an_injection_is_on_the_planned_target_with_the_planned_parameters(
 @pytest.mark.parametrize(
     ("was_healed", "outcome"), [(True, Outcome.HELD), (False, Outcome.UNDECIDED)]
 )
-def test_an_earlier_try_that_took_effect_is_healed_too(
+def test_an_earlier_attempt_with_effect_must_be_healed_too(
     tmp_path: Path, was_healed: bool, outcome: Outcome
 ) -> None:
     story = injected(Story(), 1.0)
@@ -634,7 +642,7 @@ def test_an_earlier_try_that_took_effect_is_healed_too(
     assert was_healed or "an injection called at 1.0 s was not healed" in result.summary
 
 
-def test_an_earlier_try_without_effect_leaves_nothing_to_heal(tmp_path: Path) -> None:
+def test_an_earlier_attempt_without_effect_needs_no_heal(tmp_path: Path) -> None:
     about = {"step": 0, "fault": "kill", "target": KILL["target"]}
     story = Story().at(1, Action.FAULT_CALLED, **about, params={})
     story.at(2, Action.FAULT_NOT_IN_EFFECT, **about, reason="it runs")
@@ -643,7 +651,7 @@ def test_an_earlier_try_without_effect_leaves_nothing_to_heal(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("called_s", "outcome"), [(6.1, Outcome.HELD), (6.0, Outcome.UNDECIDED)])
-def test_without_the_call_of_a_heal_the_heal_itself_says_how_long_the_fault_lasted(
+def test_without_a_heal_call_the_heal_shows_how_long_the_fault_lasted(
     tmp_path: Path, called_s: float, outcome: Outcome
 ) -> None:
     story = injected(Story(), 1.0)

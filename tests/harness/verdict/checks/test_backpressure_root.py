@@ -1,4 +1,5 @@
-"""The root of back-pressure: one recorded job, and the same with one figure or fault changed."""
+"""The root of back-pressure: one recorded job, and the same job with one figure or fault
+changed."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.checks.backpressure_root import BackpressureRoot
 from streamquake.harness.verdict.evidence.bottleneck import JobGraph
-from streamquake.harness.verdict.evidence.slowdown_cause import SlowdownCause, slowed_by
+from streamquake.harness.verdict.evidence.slowdown_cause import SlowdownCause, injected_cause
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_events import FaultInEffect
@@ -47,22 +48,26 @@ EXPERIMENT = Experiment.model_validate(
 
 
 @dataclass(frozen=True)
-class Did:
-    """What a vertex's worst subtask did, as shares; None is not sampled."""
+class VertexShares:
+    """Shares of time of a vertex's worst subtask; None is not sampled."""
 
     pressed: float
     busy: float | None
     pool: float | None
 
 
-WAITS, WORKS, IDLE = Did(0.9, 0.1, 1.0), Did(0.0, 0.98, 1.0), Did(0.0, 0.05, 0.0)
+WAITS, WORKS, IDLE = (
+    VertexShares(0.9, 0.1, 1.0),
+    VertexShares(0.0, 0.98, 1.0),
+    VertexShares(0.0, 0.05, 0.0),
+)
 
 
 @dataclass(frozen=True)
 class Run:
-    """A job of five vertices with a slow Kafka sink, and what made it slow."""
+    """A job of five vertices with a slow Kafka sink, and the fault that slows it."""
 
-    did: Mapping[str, Did] = field(
+    did: Mapping[str, VertexShares] = field(
         default_factory=lambda: {SOURCE: WAITS, TOTALS: WAITS, SINK: WORKS, FILES: IDLE, END: IDLE}
     )
     fault: str | None = "slow_operator"
@@ -71,15 +76,15 @@ class Run:
     at: tuple[str, ...] = ()
     samples_until_s: int = 40
     missed: range = range(0)
-    """The seconds at which nothing was sampled."""
+    """The seconds without samples."""
     submitted: bool = True
     steady: bool = True
     again: bool = False
-    """Called once more, and not seen to take effect."""
+    """Whether the fault was called again, without a verified effect."""
     loaded: bool = True
-    """Whether the load came to its end, two seconds before the run's."""
+    """Whether the load ended, two seconds before the run."""
 
-    def but(self, **did: Did) -> Run:
+    def but(self, **did: VertexShares) -> Run:
         names = {"source": SOURCE, "totals": TOTALS, "sink": SINK, "files": FILES, "end": END}
         return replace(self, did={**self.did, **{names[key]: it for key, it in did.items()}})
 
@@ -147,7 +152,9 @@ GOOD = Run()
 LINK = replace(GOOD.but(sink=IDLE, totals=IDLE), fault="slow_link", target="link data", params={})
 
 
-def test_the_slow_operator_is_found_behind_the_last_that_waits(tmp_path: Path) -> None:
+def test_the_slow_operator_is_found_downstream_of_the_last_back_pressured_vertex(
+    tmp_path: Path,
+) -> None:
     result = GOOD.judged(tmp_path)
     assert result.outcome == Outcome.HELD, result.summary
     assert SINK in result.summary
@@ -156,37 +163,45 @@ def test_the_slow_operator_is_found_behind_the_last_that_waits(tmp_path: Path) -
     assert (result.counts["high"], result.counts["root_is_link"]) == (2, 0)
 
 
-def test_shares_of_time_are_told_in_thousandths(tmp_path: Path) -> None:
-    exact = GOOD.but(source=Did(0.91234, 0.05, 1.0), sink=Did(0.0, 0.87654, 0.98766))
+def test_shares_of_time_are_rounded_to_thousandths(tmp_path: Path) -> None:
+    exact = GOOD.but(
+        source=VertexShares(0.91234, 0.05, 1.0), sink=VertexShares(0.0, 0.87654, 0.98766)
+    )
     counts = exact.judged(tmp_path).counts
     assert counts[f"{SOURCE}.back_pressured"] == 0.912
     assert (counts["root_busy"], counts["root_input_pool"]) == (0.877, 0.988)
 
 
-def test_one_vertex_that_waits_no_more_makes_another_the_root(tmp_path: Path) -> None:
+def test_without_back_pressure_on_one_vertex_another_is_the_root(tmp_path: Path) -> None:
     result = GOOD.but(totals=WORKS).judged(tmp_path)
     assert result.outcome == Outcome.VIOLATED
-    assert result.summary == f"the root is {TOTALS}, and slow was {SINK}"
+    assert result.summary == f"the root is {TOTALS}; the slowed part is {SINK}"
     (finding,) = result.findings
     assert finding.detail[SOURCE] == "back-pressured 0.90, busy 0.10, input pool 1.00"
 
 
 @pytest.mark.parametrize(
-    "sink", [Did(0.0, 0.99, 0.2), Did(0.0, 0.99, None), Did(0.0, None, 1.0), WORKS]
+    "sink",
+    [
+        VertexShares(0.0, 0.99, 0.2),
+        VertexShares(0.0, 0.99, None),
+        VertexShares(0.0, None, 1.0),
+        WORKS,
+    ],
 )
-def test_of_several_consumers_a_full_pool_or_no_rest_tells(sink: Did, tmp_path: Path) -> None:
-    """While checkpoints align the pool is not full: the busy time tells then."""
+def test_a_full_pool_or_a_busy_consumer_marks_the_root(sink: VertexShares, tmp_path: Path) -> None:
+    """While checkpoints align, the pool is not full: then the busy time decides."""
     assert GOOD.but(sink=sink).judged(tmp_path).outcome == Outcome.HELD
     other = GOOD.but(sink=IDLE, files=sink).judged(tmp_path)
     assert other.outcome == Outcome.VIOLATED
     assert f"the root is {FILES}" in other.summary
 
 
-def test_one_that_waits_a_little_is_passed_by(tmp_path: Path) -> None:
-    little = GOOD.but(sink=IDLE, files=Did(0.3, 0.6, 1.0), end=WORKS)
+def test_a_consumer_with_low_back_pressure_is_skipped(tmp_path: Path) -> None:
+    little = GOOD.but(sink=IDLE, files=VertexShares(0.3, 0.6, 1.0), end=WORKS)
     assert f"the root is {END}" in little.judged(tmp_path, expect=END).summary
     last = little.but(end=IDLE).judged(tmp_path, expect="archive")
-    assert last.outcome == Outcome.HELD, "nothing behind it is slow, so it is"
+    assert last.outcome == Outcome.HELD, "nothing downstream of it is slow, so it is the root"
 
 
 @pytest.mark.parametrize("parameters", [{}, {"expect": "link"}, {"expect": "link into Over"}])
@@ -201,7 +216,7 @@ def test_a_consumer_that_lacks_records_means_the_link(
 
 def test_a_link_may_lead_into_several(tmp_path: Path) -> None:
     result = GOOD.but(sink=IDLE).judged(tmp_path)
-    assert result.summary == f"the root is link into {SINK} or {FILES}, and slow was {SINK}"
+    assert result.summary == f"the root is link into {SINK} or {FILES}; the slowed part is {SINK}"
 
 
 @pytest.mark.parametrize("parameters", [{}, {"expect": "link"}, {"expect": "link into Over"}])
@@ -221,9 +236,9 @@ def test_a_consumer_whose_buffers_are_full_does_not(
         {"params": {"delay_ms": 5}, "at": ("totals[6]: Writer subtask 0",)},
     ],
 )
-def test_where_the_fault_put_it(slow: dict[str, Any], tmp_path: Path) -> None:
-    """A slow way to the topics slows the task that writes; without an operator's name the places
-    tell that were affected."""
+def test_the_fault_shows_the_expected_root(slow: dict[str, Any], tmp_path: Path) -> None:
+    """A slow link to the topics slows the writing task; without an operator's name the affected
+    subtasks of the evidence count."""
     run = replace(GOOD, **slow)
     assert run.judged(tmp_path).outcome == Outcome.HELD
     assert run.but(sink=IDLE, files=WORKS).judged(tmp_path).outcome == Outcome.VIOLATED
@@ -237,14 +252,16 @@ def test_where_the_fault_put_it(slow: dict[str, Any], tmp_path: Path) -> None:
         ((SOURCE, "Map -> some: Writer", "end: Writer"), 1),
     ],
 )
-def test_who_writes_through_the_link_of_the_sinks(names: tuple[str, ...], writer: int) -> None:
+def test_a_slow_sink_link_slows_the_vertices_that_write(
+    names: tuple[str, ...], writer: int
+) -> None:
     graph = JobGraph(names={str(place): name for place, name in enumerate(names)}, edges=())
     story = Story().at(1, Action.FAULT_IN_EFFECT, fault="slow_link", target="link sink")
     attempt = StepAttempt(story.history().of(FaultInEffect))
-    assert slowed_by(attempt, EXPERIMENT, graph) == SlowdownCause(vertices=(str(writer),))
+    assert injected_cause(attempt, EXPERIMENT, graph) == SlowdownCause(vertices=(str(writer),))
 
 
-def test_skewed_keys_slow_what_reads_by_key(tmp_path: Path) -> None:
+def test_skewed_keys_slow_the_vertex_behind_the_hash_exchange(tmp_path: Path) -> None:
     run = replace(GOOD.but(totals=WORKS, sink=IDLE), fault="skew", target="the workload")
     assert run.judged(tmp_path).outcome == Outcome.HELD
     assert GOOD.judged(tmp_path, fault="slow_operator").outcome == Outcome.HELD
@@ -268,7 +285,7 @@ def test_no_back_pressure_may_be_expected(tmp_path: Path) -> None:
         (range(6, 40, 2), Outcome.HELD),  # usual gaps are not added up
     ],
 )
-def test_where_none_is_expected_a_hole_of_the_samples_may_hide_some(
+def test_a_hole_of_the_samples_may_hide_back_pressure(
     missed: range, outcome: Outcome, tmp_path: Path
 ) -> None:
     quiet = replace(GOOD, fault=None).but(source=IDLE, totals=IDLE, sink=IDLE)
@@ -290,9 +307,9 @@ def test_a_run_without_a_fault_is_judged_from_its_steady_state_on(tmp_path: Path
         (GOOD, {"min_ratio": 0.95}, "no back-pressure is proven"),
         (replace(GOOD, samples_until_s=16), {}, "fewer than 5 samples"),
         (replace(GOOD, submitted=False), {}, "graph was not seen"),
-        (replace(GOOD, again=True), {}, "the last try of slow_operator was not in effect"),
+        (replace(GOOD, again=True), {}, "the last attempt of slow_operator was not in effect"),
         (replace(GOOD, fault="kill"), {"expect": "totals"}, "no back-pressure is proven"),
-        (replace(GOOD, fault=None, steady=False), {}, "the run did not come to its steady state"),
+        (replace(GOOD, fault=None, steady=False), {}, "the run did not reach its steady state"),
         (replace(GOOD, fault=None, samples_until_s=8), {}, "from 5.0 s to 38.0 s"),
         (replace(GOOD, fault=None, samples_until_s=8, loaded=False), {}, "from 5.0 s to 40.0 s"),
         (GOOD, {"fault": "skew"}, "skew was not in effect"),
@@ -305,7 +322,7 @@ def test_a_run_without_a_fault_is_judged_from_its_steady_state_on(tmp_path: Path
             "is not known",
         ),
         (GOOD, {"expect": "Window"}, "in no vertex's name"),
-        (LINK.but(totals=Did(0.0, 0.05, None)), {}, "input buffers"),
+        (LINK.but(totals=VertexShares(0.0, 0.05, None)), {}, "input buffers"),
     ],
 )
 def test_without_evidence_there_is_no_verdict(

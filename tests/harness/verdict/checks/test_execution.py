@@ -1,4 +1,4 @@
-"""Execution: whatever the run knows against its own verdict makes it undecided."""
+"""Execution: evidence against the run's own verdict makes it undecided."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_run_that_went_as_planned_is_held(tmp_path: Path) -> None:
 def test_a_run_without_a_recorded_drain_is_undecided(tmp_path: Path) -> None:
     assert judged(whole(drained=False), tmp_path) == (
         Outcome.UNDECIDED,
-        "incomplete: nothing says that it was drained",
+        "incomplete: no drain is recorded",
     )
 
 
@@ -82,7 +82,7 @@ def test_a_wait_that_was_not_met_makes_it_undecided(tmp_path: Path, action: Acti
     )
 
 
-def test_a_watcher_that_died_makes_it_undecided(tmp_path: Path) -> None:
+def test_a_failed_part_of_the_harness_makes_it_undecided(tmp_path: Path) -> None:
     story = whole().at(20, Action.HARNESS_ERROR, part="follow-flink", error_text="KeyError: 'x'")
     outcome, summary = judged(story, tmp_path)
     assert outcome == Outcome.UNDECIDED
@@ -102,7 +102,7 @@ def test_a_load_that_broke_makes_it_undecided(tmp_path: Path) -> None:
     assert "999 of 1,000 planned records were sent" in summary
 
 
-def test_a_history_that_tells_of_records_twice_makes_it_undecided(tmp_path: Path) -> None:
+def test_a_history_with_records_twice_makes_it_undecided(tmp_path: Path) -> None:
     twice = whole().at(20, Action.SENT, first=0, last=9, count=10, status="acknowledged")
     outcome, summary = judged(twice, tmp_path)
     assert outcome == Outcome.UNDECIDED
@@ -113,7 +113,7 @@ def test_a_history_that_tells_of_records_twice_makes_it_undecided(tmp_path: Path
     ("error", "message"),
     [("the broker refused", "the broker refused"), (None, "its sender failed")],
 )
-def test_a_sender_that_failed_says_why(tmp_path: Path, error: str | None, message: str) -> None:
+def test_a_failed_sender_has_its_reason(tmp_path: Path, error: str | None, message: str) -> None:
     done = Event(
         index=9,
         at_ns=int(1e10),
@@ -165,7 +165,7 @@ def test_an_output_that_was_not_read_makes_it_undecided(tmp_path: Path) -> None:
     [
         ({"exit_code": 1}, False, "hdfs/datanode-1 ended by itself with exit code 1"),
         ({"exit_code": 1}, True, ""),
-        ({"exit_code": 0}, False, ""),  # it had done its work
+        ({"exit_code": 0}, False, ""),  # a regular end
         ({"exit_code": None}, False, "ended by itself with an exit code that is not known"),
         ({"exit_code": None}, True, ""),
         ({}, False, "hdfs/datanode-1 ended by itself with an exit code that is not known"),
@@ -184,7 +184,7 @@ def test_a_node_that_ended_and_was_not_started_again_makes_it_undecided(
     assert message in summary
 
 
-def test_a_node_that_a_fault_ended_is_the_faults(tmp_path: Path) -> None:
+def test_a_node_that_a_fault_ended_is_no_problem(tmp_path: Path) -> None:
     kill = {"step": 0, "fault": "kill", "target": "x", "nodes": ["hdfs/datanode-1"]}
     story = whole().at(5, Action.FAULT_CALLED, **kill)
     story.at(6, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=137)
@@ -207,7 +207,7 @@ def test_a_node_that_ended_before_its_fault_or_long_after_ended_by_itself(
     assert judged(story, tmp_path)[0] == outcome
 
 
-def test_what_was_drained_before_the_load_ended_is_incomplete(tmp_path: Path) -> None:
+def test_a_drain_before_the_end_of_the_load_is_incomplete(tmp_path: Path) -> None:
     events = whole().history()
     loaded_ns = next(e.at_ns for e in events if e.action == Action.WORKLOAD_DONE)
     story = Story()
@@ -228,7 +228,7 @@ def test_a_removal_before_its_fault_makes_no_load_late(tmp_path: Path) -> None:
     assert judged(story, tmp_path)[0] == Outcome.HELD
 
 
-def test_of_many_problems_three_are_told(tmp_path: Path) -> None:
+def test_at_most_three_problems_are_named(tmp_path: Path) -> None:
     story = whole()
     for number in range(4):
         story.at(20, Action.HARNESS_ERROR, part=f"part-{number}", error_text="ended")

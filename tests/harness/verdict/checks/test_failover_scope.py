@@ -1,4 +1,4 @@
-"""Failover scope: what a recorded failover says, and that one thing changed in it is noticed.
+"""Failover scope: the verdict on a recorded failover, and on one with a single change.
 
 Two sources feed two counters by key; every subtask has a node of its own.
 """
@@ -36,7 +36,7 @@ STARTED_MS = 1_000_000
 
 
 class Failover:
-    """A recorded failover, in which a test changes one thing before it is judged."""
+    """A recorded failover; a test changes one thing in it."""
 
     def __init__(
         self,
@@ -99,9 +99,9 @@ class Failover:
             recorded.at(at_s, action, **value)
         if self.whole_s is not None:
             recorded.at(self.whole_s, Action.JOB_RUNNING)
-        made: JudgedRun = case(recorded, folder)
-        self._write(made.metrics)
-        return FailoverScope(expect=expect).check(made)  # type: ignore[arg-type]
+        created: JudgedRun = case(recorded, folder)
+        self._write(created.metrics)
+        return FailoverScope(expect=expect).check(created)  # type: ignore[arg-type]
 
     def _write(self, path: Path) -> None:
         metrics = Metrics(path)
@@ -112,7 +112,7 @@ class Failover:
         metrics.flush()
 
 
-def whats(result: CheckResult) -> set[tuple[str, str]]:
+def finding_places(result: CheckResult) -> set[tuple[str, str]]:
     return {(finding.what, finding.where) for finding in result.findings}
 
 
@@ -130,7 +130,7 @@ def whats(result: CheckResult) -> set[tuple[str, str]]:
         ([("c", 0), ("c", 1)], SINGLE, "task", Outcome.VIOLATED, "none of task"),
     ],
 )
-def test_what_restarted_against_what_had_to(
+def test_restarted_subtasks_are_compared_with_the_predicted_ones(
     restarted: list[Subtask],
     regions: Any,
     expect: str,
@@ -149,7 +149,7 @@ def test_what_restarted_against_what_had_to(
 
 
 @pytest.mark.parametrize(("ship", "fed"), [("HASH", [("c", 0), ("c", 1)]), ("FORWARD", [("c", 0)])])
-def test_what_a_failed_source_feeds_is_recognised(
+def test_subtasks_downstream_of_a_failed_source_are_recognised(
     ship: str, fed: list[Subtask], tmp_path: Path
 ) -> None:
     failover = Failover([("s", 0), *fed], ship=ship, nodes=("tm-1",))
@@ -158,10 +158,12 @@ def test_what_a_failed_source_feeds_is_recognised(
 
     assert result.outcome == Outcome.VIOLATED
     assert "recognised as downstream" in result.summary
-    assert whats(result) == {("restarted, not predicted", f"Count -> Sink ({n})") for _, n in fed}
+    assert finding_places(result) == {
+        ("restarted, not predicted", f"Count -> Sink ({n})") for _, n in fed
+    }
 
 
-def test_another_attempt_of_a_survivor_is_noticed(tmp_path: Path) -> None:
+def test_another_attempt_of_a_survivor_is_detected(tmp_path: Path) -> None:
     failover = Failover([("c", 0)])
     failover.tasks.append((25.0, failover.task(("s", 1), attempt=1, start_ms=STARTED_MS + 23_000)))
     failover.whole_s = 26.0
@@ -169,7 +171,7 @@ def test_another_attempt_of_a_survivor_is_noticed(tmp_path: Path) -> None:
     result = failover.judged(tmp_path, "task")
 
     assert result.outcome == Outcome.VIOLATED
-    assert whats(result) == {("restarted, not predicted", "Source: input (1)")}
+    assert finding_places(result) == {("restarted, not predicted", "Source: input (1)")}
 
 
 def test_a_new_start_under_the_same_number_is_another_attempt(tmp_path: Path) -> None:
@@ -190,26 +192,26 @@ def test_a_new_start_under_the_same_number_is_another_attempt(tmp_path: Path) ->
     failover.tasks[1][1]["start_ms"] = STARTED_MS
     changed = failover.judged(tmp_path, "job")
     assert changed.outcome == Outcome.VIOLATED
-    assert whats(changed) == {("predicted, not restarted", "Source: input (0)")}
+    assert finding_places(changed) == {("predicted, not restarted", "Source: input (0)")}
 
 
-def test_a_survivor_on_another_node_was_none(tmp_path: Path) -> None:
+def test_a_survivor_on_another_node_restarted(tmp_path: Path) -> None:
     failover = Failover([("c", 0)])
     failover.tasks.append((25.0, failover.task(("s", 1), node="tm-6")))
 
     result = failover.judged(tmp_path, "task")
 
     assert result.outcome == Outcome.VIOLATED
-    assert whats(result) == {("node changed", "Source: input (1)")}
+    assert finding_places(result) == {("node changed", "Source: input (1)")}
 
 
-def test_a_survivor_that_is_cancelled_for_good_was_none(tmp_path: Path) -> None:
+def test_a_survivor_cancelled_for_good_ended(tmp_path: Path) -> None:
     failover = Failover([("c", 0)])
     failover.tasks.append((25.0, failover.task(("s", 1), state="CANCELED")))
 
     result = failover.judged(tmp_path, "task")
 
-    assert whats(result) == {("ended", "Source: input (1)")}
+    assert finding_places(result) == {("ended", "Source: input (1)")}
 
 
 @pytest.mark.parametrize(
@@ -217,10 +219,10 @@ def test_a_survivor_that_is_cancelled_for_good_was_none(tmp_path: Path) -> None:
     [((), 29.0), (range(21, 35), 34.0), ((), 39.0)],
     ids=["fell", "fell unseen", "fell at the end"],
 )
-def test_a_running_time_that_did_not_go_on_growing_is_a_restart_unseen(
+def test_a_running_time_that_stops_growing_shows_an_unrecorded_restart(
     missing: Sequence[int], begun_s: float, tmp_path: Path
 ) -> None:
-    """From its new begin on, or from the end of the gap, the survivor runs anew."""
+    """The running time starts again at zero, at its new start or at the end of the gap."""
     failover = Failover([("c", 0)])
     anew_s = max(begun_s, 21.0)
     failover.running["s", 1] = [
@@ -232,11 +234,11 @@ def test_a_running_time_that_did_not_go_on_growing_is_a_restart_unseen(
     result = failover.judged(tmp_path, "task")
 
     assert result.outcome == Outcome.VIOLATED
-    assert whats(result) == {("duration fell", "Source: input (1)")}
+    assert finding_places(result) == {("duration fell", "Source: input (1)")}
     assert result.counts["survivors"] == 2
 
 
-def test_one_late_answer_is_no_restart(tmp_path: Path) -> None:
+def test_one_late_sample_is_no_restart(tmp_path: Path) -> None:
     failover = Failover([("c", 0)])
     at_s, value = failover.running["s", 1][-2]
     failover.running["s", 1][-2] = (at_s + 0.5, value)
@@ -264,20 +266,20 @@ THROWN = {
 
 
 def exception(restarted: list[Subtask]) -> Failover:
-    """An exception in the counter 0, on a node that runs a source as well."""
+    """An exception in counter 0, on a node that also runs a source."""
     failover = Failover(restarted, nodes=("tm-3",), fault="throw_in_task")
     failover.failures.append((21.0, THROWN))
     return failover
 
 
 @pytest.fixture
-def together(monkeypatch: pytest.MonkeyPatch) -> None:
+def same_node(monkeypatch: pytest.MonkeyPatch) -> None:
     """The source 0 runs on the counter's node."""
     monkeypatch.setitem(PLACES, ("s", 0), "tm-3")
 
 
-@pytest.mark.usefixtures("together")
-def test_an_exception_hits_one_subtask_and_not_its_neighbours_on_the_node(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("same_node")
+def test_an_exception_affects_one_subtask_and_not_others_on_its_node(tmp_path: Path) -> None:
     result = exception([("c", 0)]).judged(tmp_path, "task")
 
     assert (result.outcome, result.counts["victims"]) == (Outcome.HELD, 1)
@@ -285,7 +287,7 @@ def test_an_exception_hits_one_subtask_and_not_its_neighbours_on_the_node(tmp_pa
     assert (killed.outcome, killed.counts["victims"]) == (Outcome.VIOLATED, 2)
 
 
-@pytest.mark.usefixtures("together")
+@pytest.mark.usefixtures("same_node")
 def test_the_faults_own_evidence_names_the_subtask_where_no_failure_does(tmp_path: Path) -> None:
     failover = exception([("c", 0)])
     failover.failures.clear()
@@ -299,8 +301,8 @@ def test_the_faults_own_evidence_names_the_subtask_where_no_failure_does(tmp_pat
     assert failover.judged(tmp_path, "task").outcome == Outcome.UNDECIDED
 
 
-@pytest.mark.usefixtures("together")
-def test_only_failures_of_the_same_cause_make_victims(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("same_node")
+def test_only_failures_of_the_same_cause_name_affected_subtasks(tmp_path: Path) -> None:
     failover = exception([("c", 0), ("s", 0)])
     again: Mapping[str, Any] = {**THROWN, "task": "Source: input (1/2) - execution #0"}
     failover.failures.append((22.0, {**again, "cause": "Connection lost"}))
@@ -319,10 +321,10 @@ def test_a_global_failure_is_counted_and_named(tmp_path: Path) -> None:
     assert result.outcome == Outcome.VIOLATED
     assert result.counts["global_failures"] == 1
     assert "1 global failures, the first: Checkpoint expired" in result.summary
-    assert ("global failure", "") in whats(result)
+    assert ("global failure", "") in finding_places(result)
 
 
-def test_two_faults_hit_the_subtasks_of_both(tmp_path: Path) -> None:
+def test_two_faults_affect_the_subtasks_of_both(tmp_path: Path) -> None:
     failover = Failover([("c", 0), ("c", 1)])
     second = {"step": 1, "fault": "kill", "nodes": ["tm-4"], "seen_ns": 22 * 10**9}
     failover.others.append((22.0, Action.FAULT_IN_EFFECT, second))
@@ -330,14 +332,14 @@ def test_two_faults_hit_the_subtasks_of_both(tmp_path: Path) -> None:
     assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
 
 
-def test_nothing_restarted_by_a_kill_is_a_violation_that_says_why(tmp_path: Path) -> None:
+def test_a_kill_without_a_restart_is_a_violation_with_its_reason(tmp_path: Path) -> None:
     failover = Failover([])
     failover.others.append((23.0, Action.FAULT_HEALED, {"step": 0}))
 
     result = failover.judged(tmp_path, "task")
 
     assert result.outcome == Outcome.VIOLATED
-    assert whats(result) == {("predicted, not restarted", "Count -> Sink (0)")}
+    assert finding_places(result) == {("predicted, not restarted", "Count -> Sink (0)")}
     assert "never detected: the fault was healed after 3.0 s" in result.summary
 
 
@@ -353,7 +355,7 @@ def test_nothing_restarted_by_a_kill_is_a_violation_that_says_why(tmp_path: Path
         ([(23.0, Action.JOB_RESTARTING), (26.0, Action.FAULT_HEALED)], "no failover"),
     ],
 )
-def test_whether_a_failure_was_noticed_is_told_by_what_came_after_it(
+def test_later_events_show_whether_a_failure_was_detected(
     tmp_path: Path, others: list[tuple[float, Action]], message: str
 ) -> None:
     failover = Failover([])
@@ -376,10 +378,10 @@ def test_whether_a_failure_was_noticed_is_told_by_what_came_after_it(
         (None, [(3.0, Action.JOB_RUNNING)]),
     ],
 )
-def test_a_job_that_did_not_run_whole_since_may_restart_more(
+def test_a_job_that_has_not_run_completely_since_may_restart_more(
     tmp_path: Path, whole_s: float | None, others: list[tuple[float, Action]]
 ) -> None:
-    """Nor does it tell that all ran before the first subtask was seen to have restarted."""
+    """A full run before the first observed restart proves nothing either."""
     failover = Failover([("c", 0)], regions=SLICES)
     failover.whole_s = whole_s
     failover.others += [(at_s, action, {"cause": "lost", "task": "c"}) for at_s, action in others]
@@ -387,7 +389,7 @@ def test_a_job_that_did_not_run_whole_since_may_restart_more(
     result = failover.judged(tmp_path, "region")
 
     assert result.outcome == Outcome.UNDECIDED
-    assert whats(result) == {("predicted, not restarted", "Source: input (0)")}
+    assert finding_places(result) == {("predicted, not restarted", "Source: input (0)")}
 
 
 @pytest.mark.parametrize(("until_s", "outcome"), [(21, Outcome.VIOLATED), (19, Outcome.UNDECIDED)])
@@ -401,7 +403,7 @@ def test_one_sample_after_the_fault_proves_that_tasks_were_sampled(
     assert failover.judged(tmp_path, "task").outcome == outcome
 
 
-def test_a_predicted_subtask_of_which_nothing_was_told_is_named_too(tmp_path: Path) -> None:
+def test_a_predicted_subtask_without_events_is_named_too(tmp_path: Path) -> None:
     region = [["c", 0], ["c", 2], ["s", 1]]
     failover = Failover([("c", 0)], regions=[region, [["c", 1]], [["s", 0]]])
 
@@ -415,7 +417,7 @@ def test_a_predicted_subtask_of_which_nothing_was_told_is_named_too(tmp_path: Pa
 
 
 def test_a_restart_counts_from_when_the_fault_was_called(tmp_path: Path) -> None:
-    """The engine may be quicker than the look that verifies the effect."""
+    """The engine may be faster than the verification of the effect."""
     failover = Failover([("c", 0)])
     failover.fault["seen_ns"] = int((AGAIN_S + 0.5) * 1e9)
     assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
@@ -428,17 +430,17 @@ def test_a_fault_that_ends_no_task_beside_one_that_does_predicts_nothing(tmp_pat
     assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
 
 
-def test_a_restart_by_a_fault_that_ends_no_task_is_judged_all_the_same(tmp_path: Path) -> None:
+def test_a_restart_by_a_fault_that_ends_no_task_is_judged_too(tmp_path: Path) -> None:
     assert Failover([("c", 0)], fault="cpu_limit").judged(tmp_path, "task").outcome == Outcome.HELD
 
 
-def test_a_failure_that_does_not_say_whose_it_was_is_no_global_one(tmp_path: Path) -> None:
+def test_a_failure_of_an_unknown_task_is_no_global_failure(tmp_path: Path) -> None:
     failover = Failover([("c", 0)])
     failover.failures.append((23.0, {"job": "j", "cause": "lost"}))
     assert failover.judged(tmp_path, "task").counts["global_failures"] == 0
 
 
-def test_of_a_whole_job_a_global_failure_is_no_other_one(tmp_path: Path) -> None:
+def test_a_global_failure_is_expected_where_the_whole_job_restarts(tmp_path: Path) -> None:
     failover = Failover(ALL, regions=WHOLE)
     failover.failures.append((23.0, {"job": "j", "cause": "Checkpoint expired", "task": None}))
 
@@ -486,31 +488,33 @@ def _not_observed(failover: Failover) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "why"),
+    ("remove_evidence", "why"),
     [
         (_no_fault, "no fault took effect"),
         (_no_graph, "the job's graph was not seen"),
-        (_idle_node, "no subtask is known to have been hit on tm-5, tm-6"),
+        (_idle_node, "no subtask is known to have been affected on tm-5, tm-6"),
         (_a_link, "no fault was one that ends tasks"),
         (_a_slow_node, "no fault was one that ends tasks"),
-        (_never_whole, "not seen to run whole again"),
-        (_lost_for_good, "not seen to run whole again"),
+        (_never_whole, "not every task was seen to run again"),
+        (_lost_for_good, "not every task was seen to run again"),
         (_not_observed, "were not observed"),
     ],
 )
-def test_without_evidence_there_is_no_verdict(spoil: Any, why: str, tmp_path: Path) -> None:
+def test_without_evidence_there_is_no_verdict(
+    remove_evidence: Any, why: str, tmp_path: Path
+) -> None:
     failover = Failover([("c", 0)])
     assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
 
     failover.running[("c", 0)] = failover._samples(restarted=False)
-    spoil(failover)
+    remove_evidence(failover)
     result = failover.judged(tmp_path, "task")
 
     assert result.outcome == Outcome.UNDECIDED, result
     assert why in result.summary
 
 
-def test_histories_of_before_start_times_and_edges_are_judged_by_attempts(tmp_path: Path) -> None:
+def test_histories_without_start_times_and_edges_are_judged_by_attempts(tmp_path: Path) -> None:
     failover = Failover([("s", 0), ("c", 0)], regions=SLICES)
     failover.graph = {"regions": SLICES}
     failover.fault = {"step": 0, "nodes": ["tm-3"], "seen_ns": int(EFFECT_S * 1e9), "evidence": {}}
@@ -545,7 +549,7 @@ def test_a_subtask_of_the_graph_not_seen_before_the_fault_may_have_restarted(
 
 
 @pytest.mark.parametrize("places", [[("s", 1)], ALL])
-def test_a_survivor_whose_running_time_was_not_sampled_any_more_may_have_restarted(
+def test_a_survivor_without_later_samples_may_have_restarted(
     places: list[Subtask], tmp_path: Path
 ) -> None:
     failover = Failover([("c", 0)])
@@ -555,5 +559,5 @@ def test_a_survivor_whose_running_time_was_not_sampled_any_more_may_have_restart
     result = failover.judged(tmp_path, "task")
 
     assert result.outcome == Outcome.UNDECIDED
-    assert "been running was not seen any more" in result.summary
+    assert "others were not sampled after the fault" in result.summary
     assert failover.judged(tmp_path, "job").outcome == Outcome.VIOLATED

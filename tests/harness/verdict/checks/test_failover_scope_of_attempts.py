@@ -53,12 +53,12 @@ class Batches(Story):
 
 
 def repeated() -> Batches:
-    """The task on the killed worker alone was run again, on the other one."""
+    """Only the task on the killed worker ran again, on the other worker."""
     found = Batches().attempt(3, 0, **LOST).attempt(3, 1, node="spark/worker-2")
     return found.attempt(3, 0, attempt=1, node="spark/worker-2")
 
 
-def test_the_lost_attempt_alone_was_repeated(tmp_path: Path) -> None:
+def test_only_the_lost_attempt_is_repeated(tmp_path: Path) -> None:
     result = repeated().judged("task", tmp_path)
     assert result.outcome == Outcome.HELD
     assert (result.counts["hit"], result.counts["repeated"], result.counts["all"]) == (1, 1, 2)
@@ -73,7 +73,7 @@ def test_a_task_repeated_for_lost_shuffle_output_is_wider_than_a_task(tmp_path: 
     assert [f.what for f in result.findings] == ["repeated for lost shuffle output"]
 
 
-def test_a_batch_that_ran_again_whole_is_the_job(tmp_path: Path) -> None:
+def test_a_batch_that_ran_again_counts_as_the_job(tmp_path: Path) -> None:
     recorded = repeated()
     recorded.at(EFFECT_S + 2, Action.CHECKPOINT_FAILED, checkpoint=3)
     recorded.at(EFFECT_S + 4, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
@@ -83,7 +83,7 @@ def test_a_batch_that_ran_again_whole_is_the_job(tmp_path: Path) -> None:
     assert result.findings[0].where == "batch 3"
 
 
-def test_a_job_expected_to_start_again_that_did_not(tmp_path: Path) -> None:
+def test_a_job_expected_to_restart_that_did_not_is_violated(tmp_path: Path) -> None:
     assert repeated().judged("job", tmp_path).outcome == Outcome.VIOLATED
 
 
@@ -106,21 +106,21 @@ def test_without_evidence_it_is_undecided(reported: Batches, words: str, tmp_pat
     assert words in result.summary
 
 
-def test_a_lost_task_must_have_been_done_by_another_attempt(tmp_path: Path) -> None:
+def test_another_attempt_must_complete_a_lost_task(tmp_path: Path) -> None:
     recorded = Batches().attempt(3, 0, **LOST).attempt(3, 1, node="spark/worker-2")
     result = recorded.judged("task", tmp_path)
     assert result.outcome == Outcome.UNDECIDED
     assert "1 lost tasks were not seen to succeed" in result.summary
 
 
-def test_a_lost_task_may_be_done_by_another_attempt_of_its_stage(tmp_path: Path) -> None:
-    """In which tasks are numbered anew; the partition is the same."""
+def test_another_attempt_of_the_stage_may_complete_a_lost_task(tmp_path: Path) -> None:
+    """Its tasks have new numbers; the partition is the same."""
     recorded = Batches().attempt(3, 2, partition=2, **LOST).attempt(3, 1, node="spark/worker-2")
     recorded.attempt(3, 0, partition=2, stage_attempt=1, node="spark/worker-2")
     assert recorded.judged("region", tmp_path).outcome == Outcome.HELD
 
 
-def test_a_lost_task_of_a_batch_that_was_completed_was_done(tmp_path: Path) -> None:
+def test_a_completed_batch_completes_its_lost_task(tmp_path: Path) -> None:
     recorded = Batches().attempt(3, 0, **LOST)
     recorded.at(EFFECT_S + 2, Action.CHECKPOINT_COMPLETED, checkpoint=3)
     assert recorded.judged("task", tmp_path).outcome == Outcome.HELD
@@ -172,8 +172,8 @@ def test_an_executor_may_be_lost_by_an_earlier_fault_only_until_it_was_over(
 def injected_again(
     first: str, second: str, *, complete: bool = True, first_node: str = "spark/worker-1"
 ) -> Batches:
-    """A fault is injected on both workers in turn; a batch is begun and completed in between, or
-    not."""
+    """A fault is injected on both workers in turn, with or without a batch that begins and
+    completes in between."""
     recorded = Batches(first_node)
     for number, kind in ((3, first), (13, second)):
         at_s = EFFECT_S + number
@@ -205,12 +205,12 @@ def injected_again(
 def test_each_of_two_faults_is_judged_by_the_batches_after_it(
     first: str, second: str, expect: str, outcome: str, complete: bool, tmp_path: Path
 ) -> None:
-    """Together where no batch was begun and completed in between."""
+    """Both are judged together if no batch began and completed in between."""
     result = injected_again(first, second, complete=complete).judged(expect, tmp_path)
     assert str(result.outcome) == outcome, result
 
 
-def test_a_fault_after_which_nothing_was_repeated_says_nothing_beside_another(
+def test_a_fault_without_repeated_tasks_proves_nothing_beside_another(
     tmp_path: Path,
 ) -> None:
     recorded = repeated()

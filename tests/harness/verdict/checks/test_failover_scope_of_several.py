@@ -1,4 +1,4 @@
-"""Failover scope with several faults: each is judged by itself, overlapping ones together.
+"""Failover scope with several faults: each is judged separately, overlapping ones together.
 
 Two pipelines of a source and a sink are a region each, and run on a node each.
 """
@@ -31,7 +31,7 @@ END_S = 60
 
 
 class Failovers(Story):
-    """A history of a job that runs from 1 s on; every task is watched to the end."""
+    """A history of a job that runs from 1 s on; every task is sampled to the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Failovers(Story):
         self.run(1, ALL)
 
     def run(self, at_s: float, places: Collection[Subtask]) -> Failovers:
-        """These run in the attempt that is theirs; so do all."""
+        """These subtasks run in their current attempt, and then the whole job runs."""
         for place in places:
             self.at(
                 at_s,
@@ -92,7 +92,7 @@ class Failovers(Story):
         return self.run(at_s, places)
 
     def widened(self, at_s: float, width: int) -> Failovers:
-        """All run anew, so many of each vertex."""
+        """All subtasks run in a new attempt, `width` of each vertex."""
         places = [(vertex, number) for vertex in "ab" for number in range(width)]
         for place in places:
             self._attempts.setdefault(place, -1)
@@ -115,11 +115,11 @@ class Failovers(Story):
         until_s: int = END_S,
         late: Mapping[int, float] | None = None,
     ) -> CheckResult:
-        """The running times are sampled until a moment; until some are noted, so many seconds
-        late, no others are taken."""
+        """The running times are sampled until a moment. A sample recorded some seconds late delays
+        the next one."""
         self._events.sort(key=lambda event: event.at_ns)
-        made = case(self, folder, faults=2)
-        metrics = Metrics(made.metrics)
+        created = case(self, folder, faults=2)
+        metrics = Metrics(created.metrics)
         for (vertex, subtask), started in self._begun_s.items():
             for at_s in range(2, until_s):
                 since_s = max(each for each in started if each <= at_s)
@@ -130,11 +130,11 @@ class Failovers(Story):
                     noted_ns, "subtask_running_ms", f"{vertex}/{subtask}", (at_s - since_s) * 1000
                 )
         metrics.flush()
-        return FailoverScope(expect=expect).check(made)
+        return FailoverScope(expect=expect).check(created)
 
 
 def one_after_the_other(first: Collection[Subtask], second: Collection[Subtask]) -> Failovers:
-    """Both nodes are killed, the second when the job was back; these tasks restart."""
+    """Both nodes are killed, the second after the job recovered; these tasks restart."""
     recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, first).healed(14, 0)
     recorded.injected(30, 1, "tm-1").healed(34, 1)
     return recorded.failed(31).restarted(33, second) if second else recorded
@@ -153,7 +153,7 @@ def one_after_the_other(first: Collection[Subtask], second: Collection[Subtask])
         (ALL, OTHER, "job", Outcome.VIOLATED, "kill (faults[1]): 2 of 4"),
     ],
 )
-def test_each_of_two_kills_is_judged_by_what_restarted_after_it(
+def test_each_of_two_kills_is_judged_by_the_restarts_after_it(
     first: Collection[Subtask],
     second: Collection[Subtask],
     expect: str,
@@ -167,7 +167,7 @@ def test_each_of_two_kills_is_judged_by_what_restarted_after_it(
     assert message in result.summary
 
 
-def test_of_several_that_held_the_widest_gives_the_figures(tmp_path: Path) -> None:
+def test_the_widest_of_several_held_failovers_gives_the_figures(tmp_path: Path) -> None:
     recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
     recorded.injected(20, 1, "tm-0", "throw_in_task").failed(20.5).restarted(21, FIRST[:1]).healed(
         22, 1
@@ -180,13 +180,13 @@ def test_of_several_that_held_the_widest_gives_the_figures(tmp_path: Path) -> No
 
 
 def overlapping(restarted: Collection[Subtask]) -> Failovers:
-    """The second node is killed before the job was back."""
+    """The second node is killed before the job recovered."""
     recorded = Failovers().injected(10, 0, "tm-0").failed(11).injected(12, 1, "tm-1").failed(13)
     return recorded.restarted(16, restarted).healed(17, 0).healed(18, 1)
 
 
 @pytest.mark.parametrize(("restarted", "outcome"), [(ALL, "held"), (FIRST, "violated")])
-def test_a_fault_before_the_job_was_back_is_judged_with_the_one_before(
+def test_a_fault_before_the_recovery_is_judged_with_the_fault_before(
     restarted: Collection[Subtask], outcome: str, tmp_path: Path
 ) -> None:
     result = overlapping(restarted).judged(tmp_path)
@@ -199,7 +199,7 @@ def test_a_fault_before_the_job_was_back_is_judged_with_the_one_before(
     ("healed_s", "expect", "outcome"),
     [(14, "region", "undecided"), (35, "region", "held"), (14, "job", "held")],
 )
-def test_a_fault_that_was_over_before_anything_failed_may_not_have_caused_it(
+def test_a_fault_that_was_over_before_a_failure_may_not_be_its_cause(
     healed_s: float, expect: str, outcome: str, tmp_path: Path
 ) -> None:
     recorded = Failovers().injected(10, 0, "tm-0").healed(healed_s, 0).injected(30, 1, "tm-1")
@@ -210,25 +210,25 @@ def test_a_fault_that_was_over_before_anything_failed_may_not_have_caused_it(
     assert ("which of the two" in result.summary) == (outcome == "undecided")
 
 
-def test_a_fault_that_hit_no_task_proves_and_refutes_nothing(tmp_path: Path) -> None:
+def test_a_fault_that_affected_no_task_is_inconclusive(tmp_path: Path) -> None:
     recorded = Failovers().injected(5, 0, "kafka-1").healed(8, 0)
     recorded.injected(10, 1, "tm-0").failed(11).restarted(13, FIRST).injected(30, 2, "kafka-1")
     result = recorded.judged(tmp_path)
     assert result.outcome == Outcome.HELD
     assert result.summary.startswith("kill (faults[1]): 2 of 4")
     assert result.summary.endswith(
-        "kill (faults[0]): it hit no task; kill (faults[2]): it hit no task"
+        "kill (faults[0]): it affected no task; kill (faults[2]): it affected no task"
     )
 
     recorded.failed(31).restarted(33, [("a", 1)])
     assert recorded.judged(tmp_path).outcome == Outcome.UNDECIDED
 
 
-def test_only_of_what_ran_on_its_nodes_a_fault_that_still_acts_may_end_more(
+def test_a_fault_that_still_acts_may_only_end_tasks_that_ran_on_its_nodes(
     tmp_path: Path,
 ) -> None:
-    """The first kill is not healed: nothing runs there any more, and all that restarts after the
-    second is the second's."""
+    """The first kill is not healed: no task runs on its node, so the second kill causes all later
+    restarts."""
     away = dict.fromkeys(FIRST, "tm-2")
     recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST, moved=away)
     recorded.injected(30, 1, "tm-1").failed(31).restarted(33, ALL)
@@ -241,13 +241,13 @@ def test_only_of_what_ran_on_its_nodes_a_fault_that_still_acts_may_end_more(
     assert recorded.judged(tmp_path).outcome == Outcome.HELD
 
 
-def test_a_failover_is_judged_by_the_running_times_of_its_own_part(tmp_path: Path) -> None:
-    """After the second kill no more were taken."""
+def test_a_failover_is_judged_by_the_running_times_in_its_own_interval(tmp_path: Path) -> None:
+    """There are no samples after the second kill."""
     recorded = one_after_the_other(FIRST, OTHER)
     result = recorded.judged(tmp_path, until_s=30)
     assert result.outcome == Outcome.UNDECIDED
     assert "kill (faults[1])" in result.summary
-    assert "how long 2 of the others have been running" in result.summary
+    assert "the running times of 2 others were not sampled" in result.summary
 
 
 def test_a_failover_that_had_begun_when_the_run_ended_is_undecided(tmp_path: Path) -> None:
@@ -255,11 +255,11 @@ def test_a_failover_that_had_begun_when_the_run_ended_is_undecided(tmp_path: Pat
     result = recorded.judged(tmp_path)
     assert result.outcome == Outcome.UNDECIDED
     assert "kill (faults[1])" in result.summary
-    assert "not seen to run whole again" in result.summary
+    assert "not every task was seen to run again" in result.summary
 
 
 @pytest.mark.parametrize(("first", "outcome"), [(FIRST, "held"), (ALL, "violated")])
-def test_samples_noted_late_before_the_next_fault_make_no_restart(
+def test_late_samples_before_the_next_fault_are_no_restart(
     first: Collection[Subtask], outcome: str, tmp_path: Path
 ) -> None:
     recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, first).healed(14, 0)
@@ -292,11 +292,11 @@ def test_a_fault_that_still_acts_may_have_ended_more_than_the_next_one(
     recorded = Failovers().injected(20, 0, node, fault).injected(30, 1, "tm-1").healed(healed_s, 0)
     result = recorded.failed(31).restarted(33, restarted).judged(tmp_path)
     assert str(result.outcome) == outcome, result
-    assert ("not known what of that" in result.summary) == (outcome == "undecided")
+    assert ("not known which of these restarts" in result.summary) == (outcome == "undecided")
 
 
 @pytest.mark.parametrize(("called_s", "outcome"), [(12, "undecided"), (14, "violated")])
-def test_what_restarted_before_a_fault_was_called_was_not_ended_by_it(
+def test_a_fault_does_not_cause_restarts_before_its_call(
     called_s: float, outcome: str, tmp_path: Path
 ) -> None:
     recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST + OTHER[:1])
@@ -313,7 +313,7 @@ def test_what_restarted_before_a_fault_was_called_was_not_ended_by_it(
         ("kill", "kafka-1", "undecided"),
     ],
 )
-def test_only_a_fault_that_may_end_tasks_leaves_open_which_of_two_did(
+def test_only_faults_that_may_end_tasks_make_the_cause_ambiguous(
     fault: str, node: str, outcome: str, tmp_path: Path
 ) -> None:
     recorded = Failovers().injected(20, 0, "tm-0").healed(25, 0).injected(26, 1, node, fault)
@@ -328,7 +328,7 @@ def places(width: int) -> list[Subtask]:
 @pytest.mark.parametrize("width", [1, 2, 3])
 @pytest.mark.parametrize("expect", ["region", "job"])
 @pytest.mark.parametrize(("but", "outcome"), [(0, "held"), (1, "violated")])
-def test_after_a_job_was_replaced_the_graph_and_tasks_of_the_newest_count(
+def test_after_a_replacement_the_graph_and_tasks_of_the_newest_job_count(
     width: int, expect: str, but: int, outcome: str, tmp_path: Path
 ) -> None:
     recorded = Failovers().injected(10, 0, "the job", "restart_job").submitted(11, width)
@@ -352,10 +352,10 @@ def test_after_a_job_was_replaced_the_graph_and_tasks_of_the_newest_count(
         (2, "job", 1, "violated"),
     ],
 )
-def test_after_a_job_was_rescaled_its_graph_does_not_say_what_had_to_restart(
+def test_the_graph_of_a_rescaled_job_does_not_predict_restarts(
     width: int, expect: str, but: int, outcome: str, healed: bool, tmp_path: Path
 ) -> None:
-    """Healing alone starts nothing again here."""
+    """The heal alone restarts nothing here."""
     recorded = Failovers().injected(10, 0, "the job", "rescale").widened(13, width)
     if healed:
         recorded.at(14, Action.HEAL_CALLED, step=0)
@@ -366,7 +366,7 @@ def test_after_a_job_was_rescaled_its_graph_does_not_say_what_had_to_restart(
 
 
 @pytest.mark.parametrize(("fault", "outcome"), [("rescale", "undecided"), ("kill", "violated")])
-def test_a_kill_before_a_rescaled_job_was_back_does_not_miss_what_is_gone(
+def test_a_kill_before_a_rescaled_job_recovered_ignores_removed_subtasks(
     fault: str, outcome: str, tmp_path: Path
 ) -> None:
     recorded = Failovers().injected(10, 0, "tm-0", fault).injected(12, 1, "tm-0").failed(12.5)
@@ -376,7 +376,7 @@ def test_a_kill_before_a_rescaled_job_was_back_does_not_miss_what_is_gone(
 
 
 @pytest.mark.parametrize(("calls", "outcome"), [(True, "undecided"), (False, "violated")])
-def test_a_rescale_healed_during_a_failover_takes_subtasks_away(
+def test_a_rescale_healed_during_a_failover_removes_subtasks(
     calls: bool, outcome: str, tmp_path: Path
 ) -> None:
     recorded = Failovers().injected(10, 0, "the job", "rescale").widened(13, 2)
@@ -393,7 +393,7 @@ def test_a_fault_before_the_job_was_submitted_is_undecided(tmp_path: Path) -> No
     assert result.outcome == Outcome.UNDECIDED
 
 
-def test_the_heal_of_an_earlier_try_is_none_of_a_later_one() -> None:
+def test_the_heal_of_an_earlier_attempt_does_not_count_for_a_later_one() -> None:
     recorded = (
         Failovers()
         .injected(5, 0, "tm-0")
@@ -402,4 +402,4 @@ def test_the_heal_of_an_earlier_try_is_none_of_a_later_one() -> None:
         .injected(30, 1, "tm-1")
     )
     *_, last = failovers(recorded.history(), lambda _: True)
-    assert [fault.start_ns for fault in last.acting] == [10 * 10**9]
+    assert [fault.start_ns for fault in last.active_faults] == [10 * 10**9]

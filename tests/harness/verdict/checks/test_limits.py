@@ -23,7 +23,7 @@ def test_there_are_numeric_limits() -> None:
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 1e300, -1.0])
 @pytest.mark.parametrize(("name", "key"), NUMERIC)
-def test_a_limit_that_cannot_fail_is_refused(name: str, key: str, value: float) -> None:
+def test_a_limit_that_cannot_fail_is_rejected(name: str, key: str, value: float) -> None:
     with pytest.raises(ValidationError) as rejected:
         checks[name](**{key: value})
     assert any(key in error["loc"] for error in rejected.value.errors())
