@@ -1,4 +1,4 @@
-"""`checkpoints` and `backpressure_root` of micro-batches: one changed value, another outcome."""
+"""`checkpoints` and `backpressure_root` of micro-batches: one changed value changes the outcome."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from streamquake.harness.verdict.checks.backpressure_root import BackpressureRoot
 from streamquake.harness.verdict.checks.checkpoints import Checkpoints
 from streamquake.reports.record.outcome import CheckResult, Outcome
-from tests.harness.verdict.batch_story import BatchStory, Took
+from tests.harness.verdict.batch_story import BatchStory, PartDurations
 
-SLOW_SINK = Took(sink=6000)
+SLOW_SINK = PartDurations(sink=6000)
 
 
-def pressed(took: Took = SLOW_SINK, link: str = "link sink") -> BatchStory:
-    """Five usual batches, and four slow ones while a link is slow; more and more waits."""
+def pressed(took: PartDurations = SLOW_SINK, link: str = "link sink") -> BatchStory:
+    """Five usual batches, and four slow ones while a link is slow; more and more records wait."""
     story = BatchStory().batches(100, 50, 60, 50, 60).injected("slow_link", link)
     return story.batches(70, 200, 500, 900, took=took).healed().batches(400, 100)
 
@@ -75,7 +75,7 @@ def test_a_query_that_ends_over_its_batches_under_back_pressure_is_violated(
     )
     killed = BatchStory().batches(100, 50, 60, 120, took=SLOW_SINK).fails(own=False)
     result = checkpoints(killed, tmp_path, min_checkpoints=2)
-    assert result.outcome == Outcome.HELD, "a driver that is gone is no failure of its batch"
+    assert result.outcome == Outcome.HELD, "the end of a driver is no failure of its batch"
 
 
 def test_a_query_that_ends_over_the_same_batch_each_time_is_a_loop(tmp_path: Path) -> None:
@@ -119,19 +119,19 @@ def test_batches_without_proof_are_undecided(
     ("link", "took", "part"),
     [
         ("link sink", SLOW_SINK, "operators and sink"),
-        ("link source", Took(source=6000), "source"),
-        ("link checkpoints", Took(state=6000), "checkpoint store"),
-        ("link checkpoints", Took(log=6000), "checkpoint store"),
+        ("link source", PartDurations(source=6000), "source"),
+        ("link checkpoints", PartDurations(state=6000), "checkpoint store"),
+        ("link checkpoints", PartDurations(log=6000), "checkpoint store"),
     ],
 )
 def test_the_slow_part_of_the_batches_is_found(
-    link: str, took: Took, part: str, tmp_path: Path
+    link: str, took: PartDurations, part: str, tmp_path: Path
 ) -> None:
     result = root(pressed(took, link), tmp_path)
     assert result.outcome == Outcome.HELD, result.summary
     assert f"the root is the part {part}," in result.summary
     assert (result.counts["root_longer_ms"] or 0) > 4000
-    other = root(pressed(Took(driver=6000), link), tmp_path)
+    other = root(pressed(PartDurations(driver=6000), link), tmp_path)
     assert other.outcome == Outcome.VIOLATED
     assert (other.findings[0].what, other.findings[0].where) == ("another root", "driver")
 
@@ -142,7 +142,7 @@ def test_no_back_pressure_may_be_expected_of_batches(tmp_path: Path) -> None:
     assert root(pressed(), tmp_path, expect="none").outcome == Outcome.VIOLATED
 
 
-def test_where_the_batches_are_slow_may_be_said(tmp_path: Path) -> None:
+def test_the_slow_part_of_the_batches_may_be_expected(tmp_path: Path) -> None:
     assert root(pressed(), tmp_path, expect="sink").outcome == Outcome.HELD
     assert root(pressed(), tmp_path, expect="store").outcome == Outcome.VIOLATED
 
@@ -165,7 +165,7 @@ def test_where_the_batches_are_slow_may_be_said(tmp_path: Path) -> None:
             {},
             "no batch ran in that time",
         ),
-        (pressed(Took(sink=3000, source=2400)), {}, "no part took most"),
+        (pressed(PartDurations(sink=3000, source=2400)), {}, "no part accounts for most"),
         (pressed(link="link data"), {}, "is not known"),
         (pressed(), {"expect": "window"}, "in no part's name"),
     ],
@@ -178,12 +178,12 @@ def test_without_evidence_no_part_is_the_root(
     assert reason in result.summary
 
 
-def test_whether_a_query_ended_over_a_batch_must_be_known_where_it_counts(tmp_path: Path) -> None:
+def test_the_reason_of_a_failed_batch_must_be_recorded(tmp_path: Path) -> None:
     story = BatchStory().batches(10, 10, 10, 10).fails(own=None).batches(10, 10)
 
     result = checkpoints(story, tmp_path, under_pressure=False)
     assert result.outcome == Outcome.UNDECIDED
-    assert "batch 4 failed, and of what was not recorded" in result.summary
+    assert "batch 4 failed, and the reason was not recorded" in result.summary
     counted = checkpoints(story, tmp_path, under_pressure=False, completed_share=0.8)
     assert counted.outcome == Outcome.HELD
 
@@ -191,15 +191,15 @@ def test_whether_a_query_ended_over_a_batch_must_be_known_where_it_counts(tmp_pa
 @pytest.mark.parametrize(
     ("under_way_s", "outcome"), [(3.6, Outcome.HELD), (3.7, Outcome.UNDECIDED)]
 )
-def test_a_batch_that_is_long_under_way_may_have_fallen_behind(
+def test_a_batch_in_progress_for_long_may_have_fallen_behind(
     under_way_s: float, outcome: Outcome, tmp_path: Path
 ) -> None:
-    """Those that were committed took 1.8 s each."""
+    """Committed batches took 1.8 s each."""
     story = BatchStory().batches(10, 10, 10, 10).injected("slow_link", "link sink").batch(10)
     story.triggered().now_ms += round(under_way_s * 1000)
     result = root(story.healed(), tmp_path, expect="none")
     assert result.outcome == outcome, result.summary
     assert outcome == Outcome.HELD or result.summary == (
-        "batch 5 had been under way for 3.7 s and was not committed, and the longest of the others "
-        "took 1.8 s"
+        "batch 5 had been in progress for 3.7 s and was not committed, and the longest of the "
+        "others took 1.8 s"
     )

@@ -50,7 +50,7 @@ def places(result: CheckResult) -> list[tuple[str, str]]:
 ALL = {"type": "unaligned", "persisted": True, "within_ms": 250, "files_at_most": 7}
 
 
-def test_checkpoints_that_come_through_under_pressure_are_held_with_their_figures(
+def test_checkpoints_completed_under_pressure_are_held_with_their_figures(
     pressed: Path,
 ) -> None:
     result = check(four(), pressed, **ALL)
@@ -123,7 +123,7 @@ def test_one_changed_value_of_one_checkpoint_is_found(
         ({"persisted": False}, ("in-flight bytes persisted", "checkpoint 1")),
     ],
 )
-def test_one_changed_demand_is_not_met(
+def test_one_changed_requirement_is_not_met(
     params: dict[str, Any], found: tuple[str, str], pressed: Path
 ) -> None:
     result = check(four(), pressed, **{**ALL, **params})
@@ -133,7 +133,7 @@ def test_one_changed_demand_is_not_met(
     assert {what for what, _ in places(result)} == {found[0]}
 
 
-def test_one_that_expired_is_found_with_who_did_not_acknowledge(pressed: Path) -> None:
+def test_an_expired_checkpoint_names_the_missing_subtasks(pressed: Path) -> None:
     story = four().failed(5, 50, took_s=8)
     assert check(story, pressed, completed_share=0.8).outcome == Outcome.HELD
 
@@ -163,7 +163,7 @@ def test_a_control_in_which_nothing_completes_is_violated(pressed: Path) -> None
     assert result.counts["median_ms"] is None
 
 
-def test_the_smallest_share_asks_for_one_that_completed(pressed: Path) -> None:
+def test_the_smallest_share_needs_one_completed_checkpoint(pressed: Path) -> None:
     story = CheckpointStory().submitted()
     for number in (1, 2, 3):
         story.failed(number, 12.0 * number, took_s=8)
@@ -175,7 +175,7 @@ def test_the_smallest_share_asks_for_one_that_completed(pressed: Path) -> None:
 
 
 @pytest.mark.parametrize("reason", [LOST, "Checkpoint was declined (tasks not ready)"])
-def test_what_ended_with_the_tasks_and_what_is_in_progress_is_set_aside(
+def test_checkpoints_of_ended_tasks_and_in_progress_are_set_aside(
     reason: str, pressed: Path
 ) -> None:
     result = check(four().failed(5, 50, reason=reason).triggered(6, 59), pressed)
@@ -193,7 +193,7 @@ def test_what_ended_with_the_tasks_and_what_is_in_progress_is_set_aside(
         ("Failure to finalize checkpoint.", "not finalized"),
     ],
 )
-def test_the_checkpoints_own_failures_count(reason: str, word: str, pressed: Path) -> None:
+def test_failures_caused_by_the_checkpoint_count(reason: str, word: str, pressed: Path) -> None:
     result = check(four().failed(5, 50, reason=reason), pressed)
 
     assert places(result) == [(word, "checkpoint 5")]
@@ -201,22 +201,21 @@ def test_the_checkpoints_own_failures_count(reason: str, word: str, pressed: Pat
 
 
 def test_without_proven_pressure_there_is_no_verdict(tmp_path: Path) -> None:
-    unsampled = check(four(), tmp_path, **ALL)
+    unsampled_vertices = check(four(), tmp_path, **ALL)
     press(tmp_path, 0.4)
     low = check(four(), tmp_path, **ALL)
 
-    assert unsampled.outcome == low.outcome == Outcome.UNDECIDED
+    assert unsampled_vertices.outcome == low.outcome == Outcome.UNDECIDED
     assert low.counts["triggered"] == 0
     assert low.summary == (
         "0 of 4 checkpoints completed or failed under proven back-pressure, and at least 3 are "
-        "needed to prove anything; the most that was seen is a ratio of 0.40, in source, and 0.5 "
-        "is asked for"
+        "needed to prove anything; the highest ratio is 0.40, in source, and 0.5 is required"
     )
     assert check(four(), tmp_path, **ALL, pressure_ratio=0.4).outcome == Outcome.HELD
     assert check(four(), tmp_path, **ALL, under_pressure=False).outcome == Outcome.HELD
 
 
-def test_only_checkpoints_whose_own_time_was_under_pressure_are_judged(tmp_path: Path) -> None:
+def test_only_checkpoints_taken_under_pressure_are_judged(tmp_path: Path) -> None:
     press(tmp_path, 0.9, until_s=33)
     expired = {"type": "CHECKPOINT", "persisted_bytes": 0}
 
@@ -226,7 +225,9 @@ def test_only_checkpoints_whose_own_time_was_under_pressure_are_judged(tmp_path:
     assert (result.counts["triggered"], result.counts["taken_in_run"]) == (3, 4)
 
 
-def test_one_in_progress_is_under_pressure_until_the_end_of_the_run(tmp_path: Path) -> None:
+def test_a_checkpoint_in_progress_is_under_pressure_until_the_end_of_the_run(
+    tmp_path: Path,
+) -> None:
     press(tmp_path, 0.9, from_s=35)
     result = check(CheckpointStory().triggered(1, 30).triggered(2, 60), tmp_path)
     assert (result.counts["triggered"], result.counts["set_aside"]) == (2, 2)
@@ -245,7 +246,7 @@ def phases(async_ms: int) -> dict[str, Any]:
 
 
 def disturbed(heal_s: float | None = 40.0) -> CheckpointStory:
-    """Five checkpoints, of which a fault holds up those at 20 and 30 s; others are quick."""
+    """Five checkpoints: a fault slows those at 20 and 30 s; the others are quick."""
     recorded = CheckpointStory().submitted()
     recorded.completed(1, 10, **phases(10))
     recorded.injected("delay_checkpoint", 15, heal_s)
@@ -253,7 +254,7 @@ def disturbed(heal_s: float | None = 40.0) -> CheckpointStory:
     return recorded.completed(4, 45, **phases(10)).completed(5, 50, **phases(10))
 
 
-def test_only_checkpoints_during_a_fault_are_judged_where_it_is_named(pressed: Path) -> None:
+def test_only_checkpoints_during_the_named_fault_are_judged(pressed: Path) -> None:
     whole = check(disturbed(), pressed, within_ms=1000)
     assert whole.outcome == Outcome.HELD, "most checkpoints of the run were quick"
     assert whole.counts["async_ms"] == 10
@@ -268,14 +269,14 @@ def test_only_checkpoints_during_a_fault_are_judged_where_it_is_named(pressed: P
     assert (during.counts["async_ms"], during.counts["sync_ms"]) == (2900, 2)
 
 
-def test_one_in_progress_at_the_heal_is_not_of_the_fault(pressed: Path) -> None:
+def test_a_checkpoint_in_progress_at_the_heal_does_not_count(pressed: Path) -> None:
     params = {"fault": "delay_checkpoint", "min_checkpoints": 1}
     for heal_s, judged in ((33.5, 2), (32.5, 1)):
         result = check(disturbed(heal_s), pressed, **params)
         assert (result.outcome, result.counts["triggered"]) == (Outcome.HELD, judged)
 
 
-def test_the_wait_for_barriers_is_that_of_the_subtask_whose_last_one_came_latest(
+def test_the_subtask_with_the_latest_last_barrier_gives_the_wait_for_barriers(
     pressed: Path,
 ) -> None:
     waits = [
@@ -299,7 +300,7 @@ def test_without_the_effect_of_the_named_fault_there_is_no_verdict(pressed: Path
     assert check(disturbed(), pressed, fault="delay_checkpoint").outcome == Outcome.UNDECIDED
 
 
-def test_files_that_checkpoints_share_are_seen_to_be_cleaned_up_or_to_pile_up(
+def test_figures_show_whether_shared_files_are_deleted_or_accumulate(
     pressed: Path,
 ) -> None:
     def listed(*listings: str) -> CheckpointStory:
@@ -329,11 +330,11 @@ def test_savepoints_are_no_checkpoints(pressed: Path) -> None:
     ("key", "text"),
     [
         ("type", "the type of a completed checkpoint is not recorded"),
-        ("persisted_bytes", "how many bytes in flight"),
+        ("persisted_bytes", "how many in-flight bytes"),
         ("duration_ms", "how long a completed checkpoint took"),
     ],
 )
-def test_what_an_older_history_does_not_tell_is_undecided(
+def test_values_missing_in_an_older_history_are_undecided(
     key: str, text: str, pressed: Path
 ) -> None:
     result = check(four({key: None}), pressed, **ALL)
@@ -375,7 +376,9 @@ def test_the_subtask_and_the_phase_that_took_longest_are_named(pressed: Path) ->
     assert everywhere.counts["source_start_delay_ms"] == 5
 
 
-def test_an_unaligned_part_that_waits_for_barriers_is_slow_by_its_alignment(pressed: Path) -> None:
+def test_alignment_is_the_slow_phase_of_an_unaligned_part_that_waits_for_barriers(
+    pressed: Path,
+) -> None:
     waits = unaligned(part("v2", 0, alignment_ms=900, async_ms=950, unaligned=True))
     result = check(four(subtasks=waits), pressed)
     assert "alignment dominates (median 900 ms)" in result.summary
@@ -390,7 +393,7 @@ def switched(delay_ms: int, kind: str = "UNALIGNED_CHECKPOINT") -> CheckpointSto
     return recorded
 
 
-def test_the_switch_comes_soon_after_the_time_out_or_is_late(pressed: Path) -> None:
+def test_a_switch_long_after_the_time_out_is_late(pressed: Path) -> None:
     soon = check(switched(3170), pressed, switch_within_ms=500)
     late = check(switched(3600), pressed, switch_within_ms=500)
     never = check(switched(9000, "CHECKPOINT"), pressed, switch_within_ms=500)
@@ -407,10 +410,10 @@ def test_a_switch_that_was_not_due_or_not_needed_is_undecided(pressed: Path) -> 
     for story in (four(), switched(100, "CHECKPOINT")):
         result = check(story, pressed, switch_within_ms=500)
         assert result.outcome == Outcome.UNDECIDED
-        assert "no checkpoint was seen to be switched" in result.summary
+        assert "no checkpoint was seen to switch" in result.summary
 
 
-def test_a_share_of_another_type_is_allowed_where_it_is_asked_for(pressed: Path) -> None:
+def test_a_share_of_another_type_may_be_allowed(pressed: Path) -> None:
     one = {"type": "CHECKPOINT", "persisted_bytes": 0, "subtasks": [part("v1", 0)]}
     ask = {"type": "unaligned", "persisted": True}
 
@@ -420,7 +423,7 @@ def test_a_share_of_another_type_is_allowed_where_it_is_asked_for(pressed: Path)
 
 
 def fifth_aligned(took_s: float) -> CheckpointStory:
-    """Four that were switched after 3 s, and a fifth that was aligned."""
+    """Four checkpoints that switched after 3 s, and a fifth aligned one."""
     recorded = switched(3100)
     recorded.completed(
         5,
@@ -433,7 +436,7 @@ def fifth_aligned(took_s: float) -> CheckpointStory:
     return recorded
 
 
-def test_one_that_aligned_before_its_time_to_switch_need_not_be_unaligned(pressed: Path) -> None:
+def test_a_checkpoint_aligned_before_its_time_out_need_not_be_unaligned(pressed: Path) -> None:
     in_time = check(fifth_aligned(2.9), pressed, type="unaligned", persisted=True)
     too_late = check(fifth_aligned(3.1), pressed, type="unaligned", persisted=True)
 
@@ -445,11 +448,11 @@ def test_one_that_aligned_before_its_time_to_switch_need_not_be_unaligned(presse
 
 
 @pytest.mark.parametrize(("last_ms", "outcome"), [(3000, Outcome.HELD), (3001, Outcome.VIOLATED)])
-def test_one_whose_barriers_came_in_time_may_take_longer_to_be_written(
+def test_a_checkpoint_with_barriers_in_time_may_take_longer_to_write(
     pressed: Path, last_ms: int, outcome: Outcome
 ) -> None:
-    """Seen of one that was under way when the slow operator was healed: the last barrier came after
-    2,992 ms, and its state was written after 4,186 ms."""
+    """As in a recorded checkpoint that was in progress when the slow operator was healed: its last
+    barrier arrived after 2,992 ms, and its state was written after 4,186 ms."""
     recorded = switched(3100)
     parts = [
         *(part(*place) for place in PLACES[:3]),
@@ -460,7 +463,7 @@ def test_one_whose_barriers_came_in_time_may_take_longer_to_be_written(
     assert check(recorded, pressed, type="unaligned", persisted=True).outcome == outcome
 
 
-def test_when_all_aligned_in_time_nothing_is_known_of_the_switch(pressed: Path) -> None:
+def test_the_switch_is_unknown_when_all_aligned_in_time(pressed: Path) -> None:
     recorded = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
     for number in (1, 2, 3, 4):
         recorded.completed(number, 10.0 * number, took_s=1, type="CHECKPOINT", persisted_bytes=0)
@@ -468,11 +471,11 @@ def test_when_all_aligned_in_time_nothing_is_known_of_the_switch(pressed: Path) 
     result = check(recorded, pressed, type="unaligned")
 
     assert result.outcome == Outcome.UNDECIDED
-    assert "aligned before the time at which it would have been switched" in result.summary
+    assert "aligned before the time-out at which it would have switched" in result.summary
 
 
-def test_what_flinks_rest_interface_answers_is_understood(pressed: Path) -> None:
-    """From a recording: one checkpoint that completed, and others that the restart stopped."""
+def test_answers_of_flinks_rest_interface_are_parsed(pressed: Path) -> None:
+    """A recording with one completed checkpoint and others that a restart aborted."""
     recorded = CheckpointStory()
     vertices = {v["id"]: v for v in answer("job")["vertices"]}
     recorded.at(0.5, Action.JOB_SUBMITTED, job=JOB, vertices=[*vertices.values()], config={})
@@ -499,7 +502,7 @@ def looping(*restored: int, cause: str = EXCEEDED) -> CheckpointStory:
     return recorded
 
 
-def test_three_restarts_from_one_checkpoint_over_failed_ones_are_a_loop(pressed: Path) -> None:
+def test_three_restarts_from_one_checkpoint_are_a_loop(pressed: Path) -> None:
     result = check(looping(4, 4, 4), pressed)
 
     assert result.outcome == Outcome.VIOLATED
@@ -514,7 +517,7 @@ def test_three_restarts_from_one_checkpoint_over_failed_ones_are_a_loop(pressed:
 @pytest.mark.parametrize(
     "story", [looping(4, 4), looping(4, 4, 5), looping(4, 4, 4, cause="a task threw")]
 )
-def test_restarts_that_get_on_or_have_another_cause_are_no_loop(
+def test_restarts_with_progress_or_another_cause_are_no_loop(
     story: CheckpointStory, pressed: Path
 ) -> None:
     assert check(story, pressed).outcome == Outcome.HELD
@@ -532,9 +535,7 @@ def test_a_loop_before_the_first_checkpoint_goes_back_to_the_beginning(pressed: 
 
 
 @pytest.mark.parametrize(("share", "outcome"), [(0.9, Outcome.HELD), (0.91, Outcome.VIOLATED)])
-def test_as_many_as_the_share_asks_for_are_enough(
-    pressed: Path, share: float, outcome: Outcome
-) -> None:
+def test_the_required_share_is_enough(pressed: Path, share: float, outcome: Outcome) -> None:
     story = CheckpointStory().submitted(aligned_checkpoint_timeout=0)
     for number in range(1, 11):
         kind = "CHECKPOINT" if number == 10 else "UNALIGNED_CHECKPOINT"
@@ -569,7 +570,7 @@ def acknowledged(story: CheckpointStory, number: int, count: int) -> CheckpointS
         (unaligned()[:3], None, 0),  # tasks that have finished need not acknowledge
     ],
 )
-def test_a_completed_checkpoint_that_subtasks_did_not_acknowledge_is_in_doubt(
+def test_a_completed_checkpoint_with_missing_acknowledgements_is_undecided(
     pressed: Path, parts: list[dict[str, Any]] | None, counted: int | None, missing: int
 ) -> None:
     story = four(fourth={"subtasks": parts})
@@ -579,7 +580,9 @@ def test_a_completed_checkpoint_that_subtasks_did_not_acknowledge_is_in_doubt(
     result = check(story, pressed)
 
     assert result.outcome == (Outcome.UNDECIDED if missing else Outcome.HELD)
-    message = f"checkpoint 4 is called completed, and {missing} of its subtasks"
+    message = (
+        f"checkpoint 4 is recorded as completed, and acknowledgements of {missing} of its subtasks"
+    )
     assert (message in result.summary) == bool(missing)
 
 
@@ -590,30 +593,30 @@ def fails(story: CheckpointStory, count: int, **changed: Any) -> CheckpointStory
 
 
 @pytest.mark.parametrize("reason", ["", "no reason given"])
-def test_one_that_failed_without_a_reason_may_count(reason: str, pressed: Path) -> None:
+def test_a_checkpoint_that_failed_without_a_reason_may_count(reason: str, pressed: Path) -> None:
     story = fails(four(), 2, reason=reason)
 
     result = check(story, pressed)
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == (
-        "checkpoint 5 failed, and of what was not recorded, and with such ones counted as failed "
-        "4 of 6 completed"
+        "checkpoint 5 failed, and the reason was not recorded; if such checkpoints count as "
+        "failed, 4 of 6 completed"
     )
     assert check(story, pressed, completed_share=0.66).outcome == Outcome.HELD
     assert check(fails(four(), 2, reason=LOST), pressed).outcome == Outcome.HELD
 
 
-def test_one_that_failed_without_a_reason_and_without_pressure_is_not_judged(
+def test_a_checkpoint_that_failed_without_a_reason_or_pressure_is_not_judged(
     tmp_path: Path,
 ) -> None:
     story = fails(four(), 2, reason="")
     press(tmp_path, 0.9, until_s=43)
-    assert check(story, tmp_path).outcome == Outcome.UNDECIDED, "nothing was sampled any more"
+    assert check(story, tmp_path).outcome == Outcome.UNDECIDED, "without later samples"
     press(tmp_path, lambda second: 0.9 if second < 43 else 0.0)
     assert check(story, tmp_path).outcome == Outcome.HELD
 
 
-def test_one_whose_pressure_was_not_sampled_may_count(tmp_path: Path) -> None:
+def test_a_failed_checkpoint_with_unsampled_pressure_may_count(tmp_path: Path) -> None:
     story = fails(four(), 2)
     press(tmp_path, 0.9, until_s=43)
 
@@ -628,11 +631,15 @@ def test_one_whose_pressure_was_not_sampled_may_count(tmp_path: Path) -> None:
     [
         (0.0, range(48, 86), Outcome.UNDECIDED),
         (0.0, range(48, 50), Outcome.HELD),  # two samples that are missing make no hole
-        (0.0, range(48, 66), Outcome.HELD),  # pressed all through the hole it is still too little
+        (
+            0.0,
+            range(48, 66),
+            Outcome.HELD,
+        ),  # even with back-pressure throughout the hole it is too little
         (1.0, range(48, 86), Outcome.VIOLATED),
     ],
 )
-def test_one_whose_pressure_may_lie_in_a_hole_of_the_samples_may_count(
+def test_a_failed_checkpoint_in_a_hole_of_the_samples_may_count(
     ratio: float, missed: range, outcome: Outcome, tmp_path: Path
 ) -> None:
     story = four().failed(5, 46.0, took_s=42)
@@ -645,7 +652,7 @@ def test_one_whose_pressure_may_lie_in_a_hole_of_the_samples_may_count(
 
 
 def unended(at_once: int | None = None) -> CheckpointStory:
-    """Four checkpoints that completed, and three of which no end is recorded."""
+    """Four completed checkpoints, and three without a recorded end."""
     story = CheckpointStory().submitted(max_concurrent=at_once)
     for number in (1, 2, 3, 4):
         story.completed(number, 10.0 * number)
@@ -655,7 +662,7 @@ def unended(at_once: int | None = None) -> CheckpointStory:
 
 
 @pytest.mark.parametrize(
-    ("story", "unseen"),
+    ("story", "unended_count"),
     [
         (unended().at(60, Action.DRAINED), 2),
         (unended(at_once=2).at(60, Action.DRAINED), 1),
@@ -663,25 +670,25 @@ def unended(at_once: int | None = None) -> CheckpointStory:
         # Those of the last ten seconds may have been in progress, whatever the job allows.
         (unended().at(55.5, Action.DRAINED), 1),
         (unended().at(55, Action.DRAINED), 0),
-        # What is in progress at a restart is never told of again, unlike what ended long before.
+        # A checkpoint in progress at a restart has no further event, unlike one that ended long
+        # before.
         (unended().restored(4, 50).at(70, Action.DRAINED), 0),
         (unended().failing(50).at(70, Action.DRAINED), 0),
         (unended().failing(60).at(70, Action.DRAINED), 2),
         (unended(at_once=3).failing(60).at(70, Action.DRAINED), 0),
     ],
 )
-def test_one_that_was_triggered_and_never_ended_may_count(
-    story: CheckpointStory, unseen: int, pressed: Path
+def test_a_triggered_checkpoint_without_an_end_may_count(
+    story: CheckpointStory, unended_count: int, pressed: Path
 ) -> None:
     result = check(story, pressed)
-    assert result.outcome == (Outcome.UNDECIDED if unseen else Outcome.HELD), result.summary
-    message = (
-        "checkpoint 5 was triggered, and its end was not recorded, and with such ones counted "
-    )
-    assert not unseen or result.summary == f"{message}as failed 4 of {4 + unseen} completed"
+    assert result.outcome == (Outcome.UNDECIDED if unended_count else Outcome.HELD), result.summary
+    message = "checkpoint 5 was triggered, and its end was not recorded"
+    counted = f"if such checkpoints count as failed, 4 of {4 + unended_count} completed"
+    assert not unended_count or result.summary == f"{message}; {counted}"
 
 
-def test_one_that_never_ended_counts_for_the_fault_it_began_in(pressed: Path) -> None:
+def test_a_checkpoint_without_an_end_counts_for_the_fault_it_began_in(pressed: Path) -> None:
     recorded = CheckpointStory().submitted().injected("delay_checkpoint", 5, 44)
     for number in (1, 2, 3):
         recorded.completed(number, 10.0 * number)
@@ -691,11 +698,13 @@ def test_one_that_never_ended_counts_for_the_fault_it_began_in(pressed: Path) ->
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith("3 of 4 completed")
     later = check(recorded, pressed, fault="delay_checkpoint", completed_share=0.75)
-    assert later.outcome == Outcome.HELD, "the fifth began when the fault was healed"
+    assert later.outcome == Outcome.HELD, "the fifth began after the heal"
 
 
 @pytest.mark.parametrize("failed_s", [40.2, 41.5])
-def test_one_that_completed_and_failed_is_in_doubt(failed_s: float, pressed: Path) -> None:
+def test_a_checkpoint_recorded_as_completed_and_failed_is_undecided(
+    failed_s: float, pressed: Path
+) -> None:
     story = CheckpointStory().submitted()
     for number in (1, 2, 3):
         story.completed(number, 10.0 * number)
@@ -717,18 +726,18 @@ def test_one_that_completed_and_failed_is_in_doubt(failed_s: float, pressed: Pat
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_what_all_hold_in_flight_is_not_less_than_what_one_does(
+def test_in_flight_bytes_of_a_subtask_contradict_zero_bytes_of_the_checkpoint(
     wanted: bool, pressed: Path
 ) -> None:
     kept = [part("v1", 0, unaligned=True), part("v1", 1, unaligned=True, persisted_bytes=9)]
     result = check(four(persisted_bytes=0, subtasks=kept), pressed, persisted=wanted)
 
     assert result.outcome == Outcome.UNDECIDED
-    assert "checkpoint 1 is recorded to hold no bytes in flight, and its subtasks" in result.summary
+    assert "checkpoint 1 is recorded to hold no in-flight bytes, and its subtasks" in result.summary
     assert check(four(persisted_bytes=0, subtasks=kept), pressed).outcome == Outcome.HELD
 
 
-def test_a_negative_time_is_none(pressed: Path) -> None:
+def test_a_negative_duration_is_not_a_duration(pressed: Path) -> None:
     result = check(four({"duration_ms": -1}), pressed, within_ms=250)
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == "how long a completed checkpoint took is not recorded"

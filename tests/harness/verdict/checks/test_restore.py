@@ -1,4 +1,4 @@
-"""`restore`: what a restart was set back to, how long it took; one changed value changes it."""
+"""`restore`: the restored checkpoint and the duration; one changed value changes the outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.harness.verdict.checkpoint_story import CheckpointStory, stamp
 def restarted(
     restored: int | None = 2, second: dict[str, Any] | None = None, running_s: float = 17.0
 ) -> CheckpointStory:
-    """Two checkpoints, a fault at 12 s that is noticed at 13 s, and a restart from one of them."""
+    """Two checkpoints, a fault at 12 s that is detected at 13 s, and a restart from one of them."""
     recorded = CheckpointStory().submitted().running(2)
     recorded.completed(1, 5).completed(2, 10, **{"checkpointed_bytes": 800, **(second or {})})
     recorded.at(
@@ -67,7 +67,7 @@ def test_the_newest_checkpoint_restored_is_held_with_its_phases(tmp_path: Path) 
         "full": 2,
     }
     assert result.summary == (
-        "checkpoint 2 (5,000 bytes) restored; noticed after 1.0 s, state handed out after 1.5 s, "
+        "checkpoint 2 (5,000 bytes) restored; detected after 1.0 s, state assigned after 1.5 s, "
         "running after 2.5 s, map/1 initialized for 40 ms"
     )
 
@@ -84,10 +84,10 @@ def test_an_older_checkpoint_is_found_with_both_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moved_ms", [-3_600_000, -5000, 3_600_000])
 @pytest.mark.parametrize(("restored", "outcome"), [(1, Outcome.VIOLATED), (2, Outcome.HELD)])
-def test_where_a_fault_moved_the_clocks_what_was_seen_counts(
+def test_where_a_fault_moved_the_clocks_the_observations_count(
     moved_ms: int, restored: int, outcome: Outcome, tmp_path: Path
 ) -> None:
-    """By stamps that go back the job broke before anything was complete that it could restore."""
+    """By the moved stamps the job failed before any checkpoint had completed."""
     recorded = restarted(restored)
     recorded.at(3, Action.FAULT_CALLED, step=1, fault="clock_skew")
     early = moved_ms > 0
@@ -113,7 +113,7 @@ def test_checkpoint_zero_is_older_than_every_other(tmp_path: Path) -> None:
     assert (finding.what, finding.detail["restored"]) == ("older checkpoint restored", 0)
 
 
-def test_every_restart_that_went_wrong_is_told(tmp_path: Path) -> None:
+def test_every_wrong_restart_is_reported(tmp_path: Path) -> None:
     result = check(restarted(restored=1).failing(30).restored(2, 32).running(36), tmp_path)
 
     assert result.outcome == Outcome.VIOLATED
@@ -128,7 +128,7 @@ def test_a_checkpoint_that_failed_is_no_newer_one(tmp_path: Path) -> None:
     assert check(story.failing(13).restored(1, 14).running(17), tmp_path).outcome == Outcome.HELD
 
 
-def test_a_checkpoint_whose_size_is_half_known_is_neither_whole_nor_incremental(
+def test_a_checkpoint_of_partly_known_size_is_neither_full_nor_incremental(
     tmp_path: Path,
 ) -> None:
     result = check(restarted(second={"state_bytes": None}), tmp_path)
@@ -136,7 +136,7 @@ def test_a_checkpoint_whose_size_is_half_known_is_neither_whole_nor_incremental(
     assert result.counts["restored_bytes"] is None
 
 
-def test_one_that_completed_in_between_is_fine(tmp_path: Path) -> None:
+def test_a_checkpoint_completed_in_between_is_held(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 12.9, 0.2)
     story.failing(13)
     for number in (1, 2):
@@ -146,8 +146,8 @@ def test_one_that_completed_in_between_is_fine(tmp_path: Path) -> None:
         assert check(recorded, tmp_path).outcome == Outcome.HELD
 
 
-def test_a_failure_seen_after_its_restore_is_judged_by_its_own_stamp(tmp_path: Path) -> None:
-    """Asked at different times, the restore of a quick restart is seen before its cause."""
+def test_a_failure_observed_after_its_restore_is_judged_by_its_own_stamp(tmp_path: Path) -> None:
+    """With separate polls, the restore of a quick restart is observed before its cause."""
     story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
     story.restored(1, 13.1).failing(13, seen_s=0.4).running(14)
 
@@ -164,10 +164,10 @@ def test_a_failure_seen_after_its_restore_is_judged_by_its_own_stamp(tmp_path: P
         (12.0, 14.2, Outcome.HELD),  # it may not have been complete at the restore
         (12.0, 13.95, Outcome.HELD),  # about when it was restored
         (12.0, 14.05, Outcome.HELD),
-        (12.95, 13.5, Outcome.HELD),  # it was acknowledged when the job had broken
+        (12.95, 13.5, Outcome.HELD),  # it was acknowledged after the failure
     ],
 )
-def test_a_checkpoint_that_is_seen_late_is_the_newest_by_its_own_stamps(
+def test_a_late_observed_checkpoint_is_the_newest_by_its_own_stamps(
     tmp_path: Path, trigger_s: float, seen_s: float, outcome: Outcome
 ) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
@@ -182,13 +182,13 @@ def test_a_checkpoint_that_is_seen_late_is_the_newest_by_its_own_stamps(
         (1, 11.5, 12.5, 1, Outcome.VIOLATED),
         (1, 11.5, 12.5, 2, Outcome.UNDECIDED),
         (1, 11.5, 12.5, None, Outcome.UNDECIDED),
-        (1, 11.5, 12.95, 1, Outcome.UNDECIDED),  # about when the job broke
+        (1, 11.5, 12.95, 1, Outcome.UNDECIDED),  # at about the failure
         (1, 11.5, 16, 1, Outcome.UNDECIDED),
         (1, 12.5, None, 1, Outcome.HELD),  # its metadata may not have been written
         (2, 11.5, 12.5, 1, Outcome.HELD),
     ],
 )
-def test_what_is_seen_to_complete_after_the_restore_may_have_been_complete_before_the_break(
+def test_a_checkpoint_observed_complete_after_the_restore_may_have_completed_before_the_failure(
     tmp_path: Path,
     restored: int,
     acknowledged_s: float,
@@ -196,7 +196,7 @@ def test_what_is_seen_to_complete_after_the_restore_may_have_been_complete_befor
     at_once: int | None,
     outcome: Outcome,
 ) -> None:
-    """As where the engine did not answer, from before the break until after the restore."""
+    """As if the engine was unreachable from before the failure until after the restore."""
     config: dict[str, Any] = {} if at_once is None else {"max_concurrent": at_once}
     story = CheckpointStory().submitted(**config).running(2).completed(1, 5).failing(13)
     story.restored(restored, 14).running(17)
@@ -214,11 +214,11 @@ def test_what_is_seen_to_complete_after_the_restore_may_have_been_complete_befor
         )
 
 
-def test_a_checkpoint_that_was_not_triggered_yet_cannot_be_restored(tmp_path: Path) -> None:
+def test_a_checkpoint_restored_before_its_trigger_is_undecided(tmp_path: Path) -> None:
     def triggered(at_s: float) -> CheckpointStory:
         story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
         story.restored(2, 14).running(15)
-        # It is seen late, as where the JobManager did not answer.
+        # It is observed late, as if the JobManager was unreachable.
         story.at(20, Action.CHECKPOINT_TRIGGERED, job="job", checkpoint=2, trigger_ms=stamp(at_s))
         return story.completed(2, 20, trigger_ms=stamp(at_s))
 
@@ -233,8 +233,8 @@ def test_a_checkpoint_that_was_not_triggered_yet_cannot_be_restored(tmp_path: Pa
     [
         ("/chk-2", ""),
         (None, ""),
-        ("/chk-1", "checkpoint 2 was restored from where checkpoint 1 lies"),
-        ("/chk-9", "checkpoint 2 was restored from /chk-9, and lies in /chk-2"),
+        ("/chk-1", "checkpoint 2 was restored from the path of checkpoint 1"),
+        ("/chk-9", "checkpoint 2 was restored from /chk-9, and is stored in /chk-2"),
     ],
 )
 def test_a_restore_whose_number_and_path_differ_is_undecided(
@@ -251,7 +251,7 @@ def test_a_restore_whose_number_and_path_differ_is_undecided(
 def test_of_two_restores_in_one_restart_neither_may_be_older(
     tmp_path: Path, first: int, outcome: Outcome
 ) -> None:
-    """Two regions may be set back one after the other."""
+    """Two regions may restore one after the other."""
     story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
     result = check(story.restored(first, 14).restored(2, 14.5).running(15), tmp_path)
     assert result.outcome == outcome
@@ -259,7 +259,7 @@ def test_of_two_restores_in_one_restart_neither_may_be_older(
     assert recorded == (outcome == Outcome.UNDECIDED)
 
 
-def test_nothing_restored_although_there_was_something(tmp_path: Path) -> None:
+def test_nothing_restored_although_a_checkpoint_existed_is_violated(tmp_path: Path) -> None:
     result = check(restarted(restored=None), tmp_path)
 
     assert result.outcome == Outcome.VIOLATED
@@ -267,7 +267,7 @@ def test_nothing_restored_although_there_was_something(tmp_path: Path) -> None:
     assert result.findings[0].detail["newest"] == 2
 
 
-def test_each_restart_is_judged_and_the_longest_phases_are_told(tmp_path: Path) -> None:
+def test_each_restart_is_judged_and_the_longest_phases_are_reported(tmp_path: Path) -> None:
     story = restarted().failing(30).restored(3, 32).running(36, (10, 20, 900, 40))
     held = check(story, tmp_path)
     late = check(story, tmp_path, within_s=5)
@@ -281,18 +281,18 @@ def test_each_restart_is_judged_and_the_longest_phases_are_told(tmp_path: Path) 
     assert late.findings[0].detail["slowest"] == "map/0"
 
 
-def test_a_restart_that_fails_on_its_way_is_followed_by_another(tmp_path: Path) -> None:
+def test_a_restart_that_fails_is_followed_by_another(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
     story.failing(13).restored(2, 14).failing(15).restored(1, 16).running(17)
 
     result = check(story, tmp_path)
 
     assert result.counts["restarts"] == 2
-    assert result.counts["restart_s"] == 4, "the first break was over only when all tasks ran"
+    assert result.counts["restart_s"] == 4, "the first restart was over only when all tasks ran"
     assert [f.where for f in result.findings] == ["restart at 15.0 s"]
 
 
-def test_a_restart_that_is_seen_to_run_after_the_next_failure_is_still_its_own(
+def test_a_late_observed_restart_belongs_to_its_own_failure(
     tmp_path: Path,
 ) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5)
@@ -304,7 +304,7 @@ def test_a_restart_that_is_seen_to_run_after_the_next_failure_is_still_its_own(
     assert (result.counts["restarts"], result.counts["restores"]) == (2, 2)
 
 
-def test_a_restart_whose_failure_was_not_seen_is_judged_by_when_it_was_restored(
+def test_a_restart_without_an_observed_failure_begins_at_its_restore(
     tmp_path: Path,
 ) -> None:
     for number, outcome in ((3, Outcome.HELD), (2, Outcome.VIOLATED)):
@@ -357,8 +357,8 @@ def replaced(widest: int = 3) -> CheckpointStory:
     return story
 
 
-def test_a_job_that_takes_anothers_place_is_told_with_every_phase(tmp_path: Path) -> None:
-    """Of faults only the last order to end the job before it says when that began."""
+def test_a_replacement_job_has_every_phase(tmp_path: Path) -> None:
+    """Only the last order to end the replaced job gives the start of the phase."""
     story = replaced()
     story.at(11.5, Action.FAULT_CALLED, fault="kill", target="one of flink/taskmanager", step=1)
     story.at(15.9, Action.FAULT_CALLED, fault="restart_job", target="the job", step=2)
@@ -391,7 +391,7 @@ def test_a_job_that_takes_anothers_place_is_told_with_every_phase(tmp_path: Path
 
 
 @pytest.mark.parametrize(("path", "size"), [("/chk-7", 1), ("/other/chk-7", 2), (None, 1)])
-def test_what_was_restored_is_found_by_its_path_where_numbers_repeat(
+def test_the_restored_checkpoint_is_found_by_its_path_where_numbers_repeat(
     tmp_path: Path, path: str | None, size: int
 ) -> None:
     story = CheckpointStory().submitted().running(2).completed(7, 5, state_bytes=1)
@@ -409,7 +409,7 @@ def restarted_as_ordered(
     given: str = "",
     last: str = "CHECKPOINT",
 ) -> CheckpointStory:
-    """A `restart_job` at 11 s of a job with two checkpoints, the second one perhaps a savepoint,
+    """A `restart_job` at 11 s of a job with two checkpoints, the second one optionally a savepoint,
     and the next job, which runs at 18 s and completes a checkpoint."""
     story = CheckpointStory().submitted().running(2).completed(1, 5, path="hdfs:///chk-1")
     about = {"fault": "restart_job", "target": "the job", "step": 0}
@@ -454,7 +454,7 @@ def restarted_as_ordered(
             Outcome.VIOLATED,
             "older checkpoint restored",
         ),
-        # A savepoint that was taken before is nothing that a cancelled job leaves.
+        # A cancelled job does not leave an earlier savepoint as its state.
         (restarted_as_ordered(1, "hdfs:///chk-1", last="SAVEPOINT"), Outcome.HELD, ""),
         (restarted_as_ordered(1, "hdfs:///chk-1", keeping=None), Outcome.HELD, ""),
         (
@@ -464,7 +464,7 @@ def restarted_as_ordered(
         ),
     ],
 )
-def test_a_job_that_takes_anothers_place_is_set_back_to_what_that_one_left(
+def test_a_replacement_job_must_restore_what_the_replaced_job_left(
     story: CheckpointStory, outcome: Outcome, message: str, tmp_path: Path
 ) -> None:
     result = check(story, tmp_path)
@@ -480,19 +480,19 @@ def test_a_job_that_takes_anothers_place_is_set_back_to_what_that_one_left(
         (None, "", Outcome.UNDECIDED, "start at 14.0 s: no restore was seen"),
     ],
 )
-def test_a_job_that_takes_anothers_place_and_restores_nothing_is_no_calm_run(
+def test_a_replacement_job_that_restores_nothing_is_not_held(
     keeping: str | None, given: str, outcome: Outcome, message: str, tmp_path: Path
 ) -> None:
-    """Where the fault saw it restored, the record does not agree with itself."""
+    """If the fault's evidence has a restore, the record contradicts itself."""
     result = check(restarted_as_ordered(None, keeping=keeping, given=given), tmp_path)
     assert result.outcome == outcome
     assert message in result.summary
 
 
-def test_a_job_that_was_not_seen_to_run_may_be_set_back_to_its_own_checkpoint(
+def test_a_job_not_observed_running_may_restore_its_own_checkpoint(
     tmp_path: Path,
 ) -> None:
-    """It was given the one before it at its start alone."""
+    """Only its start was from the given checkpoint."""
     story = CheckpointStory().submitted().running(2).completed(1, 5, path="hdfs:///chk-1")
     about = {"fault": "restart_job", "target": "the job", "step": 0}
     story.at(11, Action.FAULT_CALLED, **about, params={})
@@ -527,11 +527,11 @@ def test_a_job_that_was_not_seen_to_run_may_be_set_back_to_its_own_checkpoint(
     assert check(story.running(21, job="next"), tmp_path).outcome == Outcome.HELD
 
 
-def test_a_restore_that_was_replaced_by_another_before_it_was_seen_is_not_nothing(
+def test_a_restore_replaced_before_it_was_observed_is_undecided(
     tmp_path: Path,
 ) -> None:
-    """No checkpoint completed before the new job broke, so the answer that has its first restore
-    may never have come."""
+    """No checkpoint completed before the new job failed, so its first restore may never have been
+    reported."""
     story = CheckpointStory().submitted().running(2).completed(1, 5)
     story.at(11, Action.FAULT_CALLED, fault="restart_job", step=0, params={})
     story.submitted(14, job="next").running(18, job="next")
@@ -565,7 +565,7 @@ def test_a_job_whose_state_cannot_be_mapped_is_found_with_the_engines_reason(
     assert MAPPED in result.summary
 
 
-def test_what_a_failed_job_has_written_all_the_same_is_counted(tmp_path: Path) -> None:
+def test_records_written_by_a_failed_job_are_counted(tmp_path: Path) -> None:
     story = replaced(widest=0)
     story.at(16.2, Action.JOB_ENDED, job="next", state="FAILED", cause="", ended_ms=stamp(15))
     story.at(17, Action.OUTPUT_SEEN, output="totals", end=30, grown=20)
@@ -582,7 +582,7 @@ def test_a_restart_that_the_run_gave_up_on_did_not_come_back(tmp_path: Path) -> 
     result = check(story, tmp_path)
     assert [f.what for f in result.findings] == ["did not come back"]
     assert result.findings[0].detail["reason"] == "no slots"
-    assert result.counts["written_by_failed"] == 5, "and nothing that came before it broke"
+    assert result.counts["written_by_failed"] == 5, "without the records before its failure"
 
 
 def test_a_job_that_was_cancelled_while_it_restarted_has_not_failed(tmp_path: Path) -> None:
@@ -591,7 +591,7 @@ def test_a_job_that_was_cancelled_while_it_restarted_has_not_failed(tmp_path: Pa
     assert check(story, tmp_path).outcome == Outcome.HELD
 
 
-def test_a_savepoint_is_not_what_a_failure_goes_back_to(tmp_path: Path) -> None:
+def test_a_restart_after_a_failure_does_not_restore_a_savepoint(tmp_path: Path) -> None:
     newer_savepoint = restarted(restored=1, second={"type": "SAVEPOINT"})
     assert check(newer_savepoint, tmp_path).outcome == Outcome.HELD
 
@@ -611,7 +611,7 @@ def test_without_a_restart_there_is_no_verdict(tmp_path: Path) -> None:
         (CheckpointStory().submitted().running(2).failing(9).running(12), "no checkpoint had"),
     ],
 )
-def test_a_restart_of_which_too_little_is_known_is_undecided(
+def test_a_restart_with_missing_evidence_is_undecided(
     story: CheckpointStory, message: str, tmp_path: Path
 ) -> None:
     result = check(story, tmp_path)
@@ -619,7 +619,7 @@ def test_a_restart_of_which_too_little_is_known_is_undecided(
     assert message in result.summary
 
 
-def test_all_that_keeps_restarts_from_being_judged_is_told(tmp_path: Path) -> None:
+def test_every_uncertainty_of_the_restarts_is_reported(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9)
     assert check(story, tmp_path, within_s=60).summary == (
         "restart at 9.0 s: no restore was seen; restart at 9.0 s: not every task was seen to run "
@@ -627,23 +627,23 @@ def test_all_that_keeps_restarts_from_being_judged_is_told(tmp_path: Path) -> No
     )
 
 
-def test_what_is_restored_too_slowly_is_named_though_its_completion_was_not_seen(
+def test_a_slow_restore_is_named_although_its_completion_was_not_observed(
     tmp_path: Path,
 ) -> None:
     result = check(restarted(restored=7), tmp_path, within_s=1)
     assert result.outcome == Outcome.VIOLATED
     assert result.summary.startswith(
-        "too slow (restart at 13.0 s); checkpoint 7 restored; noticed after"
+        "too slow (restart at 13.0 s); checkpoint 7 restored; detected after"
     )
 
 
-def test_the_slowest_restart_is_one_of_which_the_time_is_known(tmp_path: Path) -> None:
+def test_the_slowest_restart_is_one_of_known_duration(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5)
     story.failing(9).restored(1, 9.2).running(9.5).completed(2, 12).failing(20).restored(2, 21)
     assert check(story, tmp_path).summary.startswith("2 restarts, the slowest: checkpoint 1 ")
 
 
-def test_a_restart_that_never_ran_whole_cannot_be_in_time(tmp_path: Path) -> None:
+def test_a_restart_that_never_ran_completely_cannot_be_in_time(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9).restored(1, 10)
     assert check(story, tmp_path).outcome == Outcome.HELD
     late = check(story, tmp_path, within_s=60)
@@ -651,7 +651,7 @@ def test_a_restart_that_never_ran_whole_cannot_be_in_time(tmp_path: Path) -> Non
     assert "not every task was seen to run again" in late.summary
 
 
-def test_an_older_history_without_stamps_is_judged_by_when_things_were_seen(tmp_path: Path) -> None:
+def test_an_older_history_without_stamps_is_judged_by_its_observations(tmp_path: Path) -> None:
     for restored, outcome in ((2, Outcome.HELD), (1, Outcome.VIOLATED)):
         story = CheckpointStory()
         for number in (1, 2):
@@ -683,7 +683,7 @@ def test_restarts_of_every_job_are_judged(tmp_path: Path) -> None:
 def test_a_failure_counts_from_the_effect_of_the_fault_before_it(
     tmp_path: Path, injected: dict[str, int], detect_s: float | None
 ) -> None:
-    """One that is noticed before its effect was seen took no time."""
+    """A failure reported before the verified effect has a detection time of zero."""
     story = CheckpointStory().submitted().running(2).completed(1, 5)
     story.at(14, Action.FAULT_IN_EFFECT, step=0, **injected)
     story.failing(13).restored(1, 14.5).running(16)
@@ -694,7 +694,7 @@ def test_a_failure_counts_from_the_effect_of_the_fault_before_it(
     ("reason", "shown"),
     [("recovery: not within 50 s", "recovery: not within 50 s"), (None, "it did not recover")],
 )
-def test_a_failure_without_a_cause_is_told_by_what_the_run_waited_for(
+def test_a_failure_without_a_cause_has_the_reason_of_the_failed_wait(
     tmp_path: Path, reason: str | None, shown: str
 ) -> None:
     story = CheckpointStory().at(0.5, Action.JOB_SUBMITTED, job="job")

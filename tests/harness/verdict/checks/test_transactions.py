@@ -1,4 +1,4 @@
-"""Transactions: a run that ends all of its own, and the same run with one thing changed."""
+"""Transactions: a run that ends all of its transactions, and the same run with one change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ongoing(since_s: float) -> Any:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run recorded: a second-by-second (stable end, end) and two looks at the ids."""
+    """The record of a run: (stable end, end) once a second, and two samples of the ids."""
 
     ends: tuple[tuple[int, int], ...] = tuple(
         (100 * (at_s // 5), 20 * at_s if at_s < DRAINED_S else 600) for at_s in range(36)
@@ -44,13 +44,13 @@ class Run:
     series: tuple[str, ...] = ("stable_end", "end", "held_back")
     every_s: float = 1.0
     missed: range = range(0)
-    """The turns at which nothing was sampled."""
+    """The seconds without samples."""
     recovered: tuple[Any, ...] | None = (transaction(),)
     between: tuple[Any, ...] | None = None
     drained: tuple[Any, ...] | None = (transaction(), transaction("run-totals-1-1", "Empty"))
     unanswered: str | None = None
     silent: str | None = None
-    """Why one of several brokers did not answer."""
+    """Why one of several brokers was unreachable."""
     sampled: bool = True
     drains: bool = True
     job: Any = field(default_factory=lambda: {"promise": TOPIC})
@@ -88,9 +88,9 @@ class Run:
                     metrics.add(at_ns, series, f"totals/{partition}", values[series])
         metrics.flush()
         job = {"sql": "SELECT 1", **self.job}
-        made = experiment(0).model_dump(by_alias=True) | {"job": job}
+        created = experiment(0).model_dump(by_alias=True) | {"job": job}
         case = JudgedRun(
-            experiment=type(experiment(0)).model_validate(made),
+            experiment=type(experiment(0)).model_validate(created),
             history=self.story().history(),
             data=folder / "data",
             metrics=folder / "metrics.parquet",
@@ -116,7 +116,7 @@ def test_a_run_that_ended_all_of_its_transactions_is_held(tmp_path: Path) -> Non
     }
 
 
-def test_one_open_beyond_its_time_hangs(tmp_path: Path) -> None:
+def test_a_transaction_open_beyond_its_time_out_hangs(tmp_path: Path) -> None:
     left = replace(GOOD, drained=(transaction(), ongoing(since_s=-1.06)))
     result = left.judged(tmp_path)
     assert result.outcome == Outcome.VIOLATED
@@ -127,8 +127,8 @@ def test_one_open_beyond_its_time_hangs(tmp_path: Path) -> None:
     assert left.judged(tmp_path, hanging=1).outcome == Outcome.HELD
 
 
-def test_one_open_within_its_time_is_counted_and_may_end_yet(tmp_path: Path) -> None:
-    """Also one that the coordinator has not come round to abort, up to the last moment."""
+def test_a_transaction_open_within_its_time_out_is_only_counted(tmp_path: Path) -> None:
+    """Also one that the coordinator has not aborted yet, up to the last moment."""
     result = replace(GOOD, drained=(transaction(), ongoing(since_s=0.1))).judged(tmp_path)
     assert result.outcome == Outcome.HELD
     assert (result.counts["open"], result.counts["hanging"]) == (1, 0)
@@ -139,32 +139,32 @@ def test_records_hidden_after_the_last_write_are_violated(tmp_path: Path) -> Non
     result = hidden.judged(tmp_path)
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == "totals/0 hides 3 offsets though nothing writes"
-    # One that may be left open explains it, but nothing else does.
+    # Only an allowed open transaction explains it.
     assert hidden.judged(tmp_path, hanging=1).outcome == Outcome.VIOLATED
     left = replace(hidden, drained=(transaction(), ongoing(since_s=20)))
     assert left.judged(tmp_path, hanging=1).outcome == Outcome.HELD
 
 
-def test_a_stable_end_that_stood_still_while_the_end_grew(tmp_path: Path) -> None:
+def test_a_stable_end_that_did_not_move_while_the_end_grew_is_violated(tmp_path: Path) -> None:
     stalled = replace(
         GOOD, ends=tuple((100 if 5 <= at < 25 else s, e) for at, (s, e) in enumerate(GOOD.ends))
     )
     result = stalled.judged(tmp_path, invisible_at_most_s=10)
     assert result.outcome == Outcome.VIOLATED
-    assert result.summary == "totals/0 stood still at 100 for 18.0 s, 10 s allowed"
+    assert result.summary == "totals/0 did not move from 100 for 18.0 s, 10 s allowed"
     assert result.counts["longest_stall_s"] == 18.0
     assert stalled.judged(tmp_path, invisible_at_most_s=18).outcome == Outcome.HELD
     assert stalled.judged(tmp_path).outcome == Outcome.HELD, "not judged without a limit"
 
 
-def test_of_several_partitions_that_stood_still_the_longest_is_told_first(tmp_path: Path) -> None:
+def test_the_longest_of_several_stalls_is_reported_first(tmp_path: Path) -> None:
     shorter, longer = (
         tuple((100 if 5 <= at < until else s, e) for at, (s, e) in enumerate(GOOD.ends))
         for until in (20, 25)
     )
     stalled = replace(GOOD, ends=shorter, more=longer, every_s=1.03)
     result = stalled.judged(tmp_path, invisible_at_most_s=10)
-    assert result.summary.startswith("totals/1 stood still at 100 for 18.5 s, 10 s allowed; tot")
+    assert result.summary.startswith("totals/1 did not move from 100 for 18.5 s, 10 s allowed; tot")
     assert [each.where for each in result.findings] == ["totals/1", "totals/0"]
     assert result.counts["longest_stall_s"] == 18.5
 
@@ -173,10 +173,10 @@ def test_of_several_partitions_that_stood_still_the_longest_is_told_first(tmp_pa
     ("series", "still"),
     [(GOOD.series, 1), (("end", "stable_end", "held_back"), 2)],
 )
-def test_what_is_written_first_and_last_of_all_is_out_of_sight_as_well(
+def test_the_first_and_the_last_records_may_be_invisible_too(
     tmp_path: Path, series: tuple[str, ...], still: int
 ) -> None:
-    """Whichever of the two ends is asked for first."""
+    """Whichever of the two ends is sampled first."""
     ends = (*[(0, 0)] * still, *[(0, 50)] * (35 - still), (0, 80))
     result = replace(GOOD, ends=ends, series=series).judged(tmp_path, invisible_at_most_s=10)
     (stall,) = (each for each in result.findings if each.what == "invisible for too long")
@@ -196,13 +196,13 @@ def test_a_single_hidden_record_is_violated_too(tmp_path: Path) -> None:
     assert result.outcome == Outcome.VIOLATED
 
 
-def test_the_first_sample_after_the_drain_says_what_can_be_read(tmp_path: Path) -> None:
+def test_the_first_sample_after_the_drain_shows_what_can_be_read(tmp_path: Path) -> None:
     once = replace(GOOD, drained=None, ends=GOOD.ends[:31])
     result = once.judged(tmp_path)
     assert result.summary.startswith("1 partitions readable to their end"), result.summary
 
 
-def test_of_many_that_hang_three_are_told(tmp_path: Path) -> None:
+def test_at_most_three_hanging_transactions_are_named(tmp_path: Path) -> None:
     left = tuple({**ongoing(since_s=-9), "id": name} for name in "abcd")
     result = replace(GOOD, drained=left).judged(tmp_path)
     assert (result.summary.count(" was open "), len(result.findings)) == (3, 4)
@@ -215,17 +215,17 @@ def test_an_idle_partition_is_no_stall(tmp_path: Path) -> None:
     assert result.counts["longest_stall_s"] == 0
 
 
-def test_a_time_out_shorter_than_needed(tmp_path: Path) -> None:
+def test_a_time_out_shorter_than_needed_is_violated(tmp_path: Path) -> None:
     result = GOOD.judged(tmp_path, timeout_at_least_s=60)
     assert result.outcome == Outcome.VIOLATED
     assert result.findings[0].what == "time-out too short"
 
 
 @pytest.mark.parametrize(("first_ms", "then_ms"), [(20_000, 900_000), (900_000, 20_000)])
-def test_no_later_time_out_makes_up_for_one_that_was_too_short(
+def test_a_later_time_out_does_not_correct_one_that_was_too_short(
     first_ms: int, then_ms: int, tmp_path: Path
 ) -> None:
-    """A job that is started anew may bring another one, under the same id."""
+    """A restarted job may set another time-out for the same id."""
     ids = [(transaction(timeout_ms=each),) for each in (first_ms, then_ms)]
     result = replace(GOOD, recovered=ids[0], drained=ids[1]).judged(tmp_path, timeout_at_least_s=60)
     assert result.outcome == Outcome.VIOLATED, result.summary
@@ -233,7 +233,7 @@ def test_no_later_time_out_makes_up_for_one_that_was_too_short(
 
 
 @pytest.mark.parametrize(("since_s", "aborted"), [(10, 1), (10.1, 1), (12, 0)])
-def test_open_at_one_look_and_aborted_at_the_next_when_its_time_was_over(
+def test_an_open_transaction_aborted_after_its_time_out_is_counted(
     since_s: float, aborted: int, tmp_path: Path
 ) -> None:
     run = replace(
@@ -244,7 +244,7 @@ def test_open_at_one_look_and_aborted_at_the_next_when_its_time_was_over(
     assert run.judged(tmp_path).counts["timeouts_aborted"] == aborted
 
 
-def test_the_last_look_says_whether_it_stands_aborted(tmp_path: Path) -> None:
+def test_the_last_sample_shows_whether_it_was_aborted(tmp_path: Path) -> None:
     run = replace(
         GOOD,
         recovered=(ongoing(5),),
@@ -307,7 +307,7 @@ def test_no_transactional_id_is_no_evidence(tmp_path: Path) -> None:
         ((ongoing(14),), (transaction(), transaction("run-totals-1-1")), ""),
     ],
 )
-def test_an_id_that_was_told_of_is_told_of_again_after_the_drain(
+def test_a_reported_id_must_be_reported_again_after_the_drain(
     recovered: tuple[Any, ...], drained: tuple[Any, ...], reason: str, tmp_path: Path
 ) -> None:
     result = replace(GOOD, recovered=recovered, drained=drained).judged(tmp_path)
@@ -315,7 +315,7 @@ def test_an_id_that_was_told_of_is_told_of_again_after_the_drain(
     assert reason in result.summary
 
 
-def test_either_evidence_is_enough(tmp_path: Path) -> None:
+def test_either_kind_of_evidence_is_enough(tmp_path: Path) -> None:
     assert replace(GOOD, sampled=False).judged(tmp_path).outcome == Outcome.HELD
     silent = replace(GOOD, unanswered="no broker runs").judged(tmp_path)
     assert silent.outcome == Outcome.HELD
@@ -324,7 +324,7 @@ def test_either_evidence_is_enough(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort", "PrepareEpochFence"])
 @pytest.mark.parametrize(("since_s", "outcome"), [(-5, Outcome.VIOLATED), (5, Outcome.HELD)])
-def test_one_that_is_never_ended_everywhere_hangs(
+def test_a_transaction_not_ended_in_every_partition_hangs(
     tmp_path: Path, state: str, since_s: float, outcome: Outcome
 ) -> None:
     left = {**ongoing(since_s), "state": state}
@@ -346,12 +346,12 @@ def test_one_that_is_never_ended_everywhere_hangs(
         (transaction("a", timeout_ms=2**31), "the time-out of a is recorded as 2147483648 ms"),
         (
             {**ongoing(since_s=DRAINED_S + 20.2), "id": "a"},
-            "a is open, and began 20 s after the question",
+            "a is open, and began 20 s after the query",
         ),
         ("a", "the state of None after the drain is None"),
     ],
 )
-def test_one_that_cannot_be_read_is_not_judged_and_hides_no_other(
+def test_an_unreadable_id_is_not_judged_and_hides_no_other(
     tmp_path: Path, left: Any, message: str
 ) -> None:
     alone = replace(GOOD, drained=(transaction(), left)).judged(tmp_path)
@@ -364,12 +364,12 @@ def test_one_that_cannot_be_read_is_not_judged_and_hides_no_other(
     assert [each.where for each in beside.findings] == [hanging["id"]]
 
 
-def test_the_longest_time_out_of_a_producer_and_a_late_answer_are_read(tmp_path: Path) -> None:
+def test_the_longest_time_out_and_a_late_answer_are_readable(tmp_path: Path) -> None:
     read = {**ongoing(since_s=DRAINED_S + 10), "timeout_ms": 2**31 - 1}
     assert replace(GOOD, drained=(transaction(), read)).judged(tmp_path).outcome == Outcome.HELD
 
 
-def test_a_time_out_that_cannot_be_read_is_not_long_enough(tmp_path: Path) -> None:
+def test_an_unreadable_time_out_is_not_long_enough(tmp_path: Path) -> None:
     recovered = (transaction("run-totals-1-1", timeout_ms=None), transaction())
     recorded = replace(GOOD, recovered=recovered)
     assert recorded.judged(tmp_path).outcome == Outcome.HELD
@@ -378,7 +378,7 @@ def test_a_time_out_that_cannot_be_read_is_not_long_enough(tmp_path: Path) -> No
     assert "the time-out of run-totals-1-1 is recorded as None ms" in requested.summary
 
 
-def test_when_the_coordinators_were_asked_is_needed_for_what_is_open(tmp_path: Path) -> None:
+def test_the_time_of_the_query_is_needed_to_judge_an_open_transaction(tmp_path: Path) -> None:
     story = replace(GOOD, drained=(transaction(), ongoing(since_s=-9))).story()
     (last,) = (
         poll
@@ -393,13 +393,13 @@ def test_when_the_coordinators_were_asked_is_needed_for_what_is_open(tmp_path: P
 
 
 @pytest.mark.parametrize("state", ["Ongoing", "PrepareCommit"])
-def test_one_that_is_not_over_may_hide_what_was_not_sampled(tmp_path: Path, state: str) -> None:
+def test_an_unended_transaction_may_hide_unsampled_offsets(tmp_path: Path, state: str) -> None:
     ending = {**ongoing(since_s=29), "state": state}
     run = replace(GOOD, drained=(transaction(), ending))
     assert run.judged(tmp_path).outcome == Outcome.HELD
-    unsampled = replace(run, ends=GOOD.ends[:20]).judged(tmp_path)
-    assert unsampled.outcome == Outcome.UNDECIDED
-    assert f"{state} after the drain, and the ends were not sampled" in unsampled.summary
+    unsampled_vertices = replace(run, ends=GOOD.ends[:20]).judged(tmp_path)
+    assert unsampled_vertices.outcome == Outcome.UNDECIDED
+    assert f"{state} after the drain, and the ends were not sampled" in unsampled_vertices.summary
 
 
 def test_every_partition_is_sampled_after_the_drain_where_one_is(tmp_path: Path) -> None:
@@ -408,7 +408,7 @@ def test_every_partition_is_sampled_after_the_drain_where_one_is(tmp_path: Path)
     one = replace(GOOD, more=GOOD.ends[:DRAINED_S]).judged(tmp_path)
     assert one.outcome == Outcome.UNDECIDED
     assert "totals/1 was not sampled after the drain, and others were" in one.summary
-    # Without a sample of either, what the coordinators say is enough.
+    # Without a sample of either, the report of the coordinators is enough.
     neither = replace(both, ends=GOOD.ends[:DRAINED_S], more=GOOD.ends[:DRAINED_S])
     assert neither.judged(tmp_path).outcome == Outcome.HELD
 
@@ -416,19 +416,19 @@ def test_every_partition_is_sampled_after_the_drain_where_one_is(tmp_path: Path)
 @pytest.mark.parametrize(
     ("missed", "at_most_s"),
     [
-        (range(7, 10), 4.0),  # grown at 6 s, in another place at 10 s
-        (range(16, 25), 10.0),  # one of another place began and ended in between
-        (range(18, 22), 7.0),  # what was hidden at 22 s may be so since 17 s
+        (range(7, 10), 4.0),  # grown at 6 s, moved at 10 s
+        (range(16, 25), 10.0),  # another value began and ended in between
+        (range(18, 22), 7.0),  # records hidden at 22 s may be hidden since 17 s
         (range(27, 36), 4.0),  # from the last sample to the drain
     ],
 )
-def test_a_stall_may_reach_into_a_hole_of_the_samples(
+def test_a_stall_may_extend_into_a_hole_of_the_samples(
     tmp_path: Path, missed: range, at_most_s: float
 ) -> None:
-    holed = replace(GOOD, missed=missed)
+    with_hole = replace(GOOD, missed=missed)
     limit_s = at_most_s - 0.1
-    assert holed.judged(tmp_path, invisible_at_most_s=at_most_s).outcome == Outcome.HELD
-    result = holed.judged(tmp_path, invisible_at_most_s=limit_s)
+    assert with_hole.judged(tmp_path, invisible_at_most_s=at_most_s).outcome == Outcome.HELD
+    result = with_hole.judged(tmp_path, invisible_at_most_s=limit_s)
     assert result.outcome == Outcome.UNDECIDED, result.summary
     assert f"for at most {at_most_s:.1f} s" in result.summary
 
