@@ -14,40 +14,40 @@ from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
-    Out,
+    OutputRecord,
     changed,
     injected,
     judged_case,
     loads,
     number,
-    outs,
     story,
+    written_records,
 )
 
 
 def judged(
     spark: SparkSession,
     data: Path,
-    came: list[Out],
+    written: list[OutputRecord],
     reported: Story | None = None,
     facts: dict[str, Any] | None = None,
     **params: Any,
 ) -> CheckResult:
-    case = judged_case(spark, data, came, reported, **(facts or {}))
+    case = judged_case(spark, data, written, reported, **(facts or {}))
     return Continuity(**{"within_s": 2.0, **params}).check(case)
 
 
-def late(until_s: float, partition: int = 1) -> list[Out]:
-    """Records sent after the injection come out of one partition no sooner than this."""
+def late(until_s: float, partition: int = 1) -> list[OutputRecord]:
+    """Records of one partition sent after the injection are written no sooner than this."""
 
-    def held_back(out: Out) -> Iterable[Out]:
+    def held_back(out: OutputRecord) -> Iterable[OutputRecord]:
         waits = out.partition == partition and 10 <= out.at_s < until_s
         return [out._replace(at_s=until_s) if waits else out]
 
     return changed(held_back)
 
 
-def test_keys_that_never_paused_are_held_and_their_gaps_are_told(
+def test_keys_that_never_paused_are_held_with_their_gaps(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     result = judged(spark, tmp_path, late(11.5), min_keys=8)
@@ -82,30 +82,30 @@ def test_a_longer_pause_of_one_partition_is_violated(spark: SparkSession, tmp_pa
     assert [finding.where for finding in by_lane.findings] == ["totals: 1"]
 
 
-def test_a_key_that_never_came_back_or_never_came_paused_to_the_end(
+def test_a_key_that_stopped_or_never_appeared_paused_to_the_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    def gone(out: Out) -> Iterable[Out]:
+    def stopped_partition(out: OutputRecord) -> Iterable[OutputRecord]:
         never, silenced = number(out.record) == 2, number(out.record) == 3 and out.at_s > 10
         return [] if never or silenced else [out]
 
-    result = judged(spark, tmp_path, changed(gone))
+    result = judged(spark, tmp_path, changed(stopped_partition))
 
     assert result.outcome == Outcome.VIOLATED
     assert (result.counts["keys"], result.counts["continuous"]) == (8, 6)
     gaps = {finding.where: finding.detail for finding in result.findings}
-    # The last note before the end of the load is of 19.5 s.
+    # The last event of sends before the end of the load is at 19.5 s.
     assert 9400 <= gaps["totals: k-00003"]["gap_ms"] <= 9600
     assert gaps["totals: k-00002"]["partition"] is None
 
 
 @pytest.mark.parametrize("by", ["keys", "partitions"])
-def test_what_stops_shortly_before_the_end_of_the_span_pauses_until_it_was_last_sent(
+def test_a_key_that_stops_shortly_before_the_end_pauses_until_its_last_send(
     spark: SparkSession, tmp_path: Path, by: Literal["keys", "partitions"]
 ) -> None:
-    """The span ends at 17.5 s, and the load goes on until 20 s."""
+    """The span ends at 17.5 s, and the load continues until 20 s."""
 
-    def stopped(out: Out) -> Iterable[Out]:
+    def stopped(out: OutputRecord) -> Iterable[OutputRecord]:
         return [] if out.partition == 3 and out.at_s > 16.5 else [out]
 
     result = judged(spark, tmp_path / "stopped", changed(stopped), by=by)
@@ -119,26 +119,26 @@ def test_what_stops_shortly_before_the_end_of_the_span_pauses_until_it_was_last_
     allowed = judged(spark, tmp_path / "allowed", changed(stopped), by=by, within_s=3.5)
     assert allowed.outcome == Outcome.HELD
 
-    def came_back(out: Out) -> Iterable[Out]:
+    def came_back(out: OutputRecord) -> Iterable[OutputRecord]:
         return [] if out.partition == 3 and 16.5 < out.at_s < 18 else [out]
 
     again = judged(spark, tmp_path / "again", changed(came_back), by=by)
     assert again.outcome == Outcome.HELD
 
 
-def test_what_stops_after_the_span_is_no_pause_of_it(spark: SparkSession, tmp_path: Path) -> None:
-    gone = changed(lambda out: [] if out.at_s > 17.6 else [out])
-    assert judged(spark, tmp_path, gone).outcome == Outcome.HELD
+def test_a_stop_after_the_span_is_no_pause_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    stopped_partition = changed(lambda out: [] if out.at_s > 17.6 else [out])
+    assert judged(spark, tmp_path, stopped_partition).outcome == Outcome.HELD
 
 
-def test_a_partition_that_never_gave_output_may_have_stopped(
+def test_a_partition_without_any_record_may_have_stopped(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Its keys were sent and never came; else it is one that the job does not write to."""
-    gone = changed(lambda out: [] if out.partition == 2 else [out])
-    result = judged(spark, tmp_path / "gone", gone, by="partitions")
+    """Its keys were sent and never written; otherwise the job may not write to this partition."""
+    stopped_partition = changed(lambda out: [] if out.partition == 2 else [out])
+    result = judged(spark, tmp_path / "gone", stopped_partition, by="partitions")
     assert result.outcome == Outcome.UNDECIDED
-    assert "from 1 more nothing ever came" in result.summary
+    assert "1 more never had a record" in result.summary
 
     unused = changed(lambda out: [out._replace(partition=out.partition % 2)])
     result = judged(spark, tmp_path / "unused", unused, by="partitions")
@@ -146,7 +146,7 @@ def test_a_partition_that_never_gave_output_may_have_stopped(
 
 
 def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_path: Path) -> None:
-    def paused(out: Out) -> Iterable[Out]:
+    def paused(out: OutputRecord) -> Iterable[OutputRecord]:
         return [] if number(out.record) == 2 and 3 < out.at_s < 7 else [out]
 
     assert judged(spark, tmp_path, changed(paused)).outcome == Outcome.HELD
@@ -163,12 +163,12 @@ def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_pa
             "neither the heal of the fault (faults[0]) nor the job running",
         ),
         (story(), {}, {"within_s": 11}, "the load ended 10.1 s after the fault was injected"),
-        (story(), {"stamped": "create"}, {}, "what the producer said"),
+        (story(), {"stamped": "create"}, {}, "set by the producer"),
         (story(), {"stamped": None}, {}, "are unknown"),
         (story(), {"began_ms": None}, {}, "nothing relates the stamps"),
         (story(), {}, {"output": "files"}, "files is no output that is a topic"),
-        (story(), {}, {"min_keys": 9}, "8 keys all through the fault"),
-        (story(silent=(10.0, 14.0)), {}, {}, "0 keys all through the fault"),
+        (story(), {}, {"min_keys": 9}, "8 keys throughout the fault"),
+        (story(silent=(10.0, 14.0)), {}, {}, "0 keys throughout the fault"),
     ],
 )
 def test_without_evidence_there_is_no_verdict(
@@ -179,16 +179,14 @@ def test_without_evidence_there_is_no_verdict(
     params: dict[str, Any],
     why: str,
 ) -> None:
-    result = judged(spark, tmp_path, outs(), reported, facts, **params)
+    result = judged(spark, tmp_path, written_records(), reported, facts, **params)
 
     assert result.outcome == Outcome.UNDECIDED
     assert why in result.summary
 
 
-def test_a_limit_longer_than_the_recovery_is_watched_for_as_long(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """All is well again 2.6 s after the injection, and the load goes on for 10.1 s."""
+def test_the_interval_is_at_least_as_long_as_the_limit(spark: SparkSession, tmp_path: Path) -> None:
+    """The system has recovered 2.6 s after the injection, and the load continues for 10.1 s."""
     soon = judged(spark, tmp_path / "soon", late(11.5), within_s=8)
     assert soon.outcome == Outcome.HELD, soon.summary
 
@@ -196,8 +194,8 @@ def test_a_limit_longer_than_the_recovery_is_watched_for_as_long(
     assert longer.outcome == Outcome.VIOLATED, longer.summary
 
 
-def test_a_limit_below_the_usual_gaps_tells_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    def sparse(out: Out) -> Iterable[Out]:
+def test_a_limit_below_the_usual_gaps_proves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    def sparse(out: OutputRecord) -> Iterable[OutputRecord]:
         return [out._replace(at_s=float(int(out.at_s)) + 0.5)] if out.at_s < 9 else [out]
 
     result = judged(spark, tmp_path, changed(sparse), within_s=0.9)
@@ -206,12 +204,12 @@ def test_a_limit_below_the_usual_gaps_tells_nothing(spark: SparkSession, tmp_pat
     assert "one gap of a hundred lasted 1,000 ms" in result.summary
 
 
-def batched(every_s: float, *, lost: bool = False) -> list[Out]:
-    """What came in batches, each record as five and all of one at nearly the same moment. With
-    `lost` the batch in which the fault was injected was run again, and what was sent meanwhile came
-    with the one after it."""
+def batched(every_s: float, *, lost: bool = False) -> list[OutputRecord]:
+    """Output in batches: five copies of each record, all of a batch at nearly the same moment. With
+    `lost` the batch of the injection ran again, and the records sent meanwhile are in the next
+    one."""
 
-    def in_turn(out: Out) -> Iterable[Out]:
+    def in_turn(out: OutputRecord) -> Iterable[OutputRecord]:
         at_s = (out.at_s // every_s + 1) * every_s
         if lost and 10 <= at_s < 10 + 3 * every_s:
             at_s = 10 + 3 * every_s
@@ -221,7 +219,8 @@ def batched(every_s: float, *, lost: bool = False) -> list[Out]:
 
 
 def test_the_usual_pause_of_micro_batches_is_a_batch(spark: SparkSession, tmp_path: Path) -> None:
-    """A key has 125 records in each, and less than one gap of a hundred is more than nothing."""
+    """A key has 125 records in each batch, so fewer than one gap of a hundred is longer than
+    zero."""
     short = judged(spark, tmp_path / "short", batched(2.0), within_s=1.5)
     assert short.outcome == Outcome.UNDECIDED, short.summary
     assert "a key paused 1,990 ms or more for half of the time" in short.summary
@@ -233,9 +232,9 @@ def test_the_usual_pause_of_micro_batches_is_a_batch(spark: SparkSession, tmp_pa
     assert lost.outcome == Outcome.VIOLATED
 
 
-def test_a_clock_that_was_moved_back_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
-    # Written in the order of the index, so that the offsets go on while the stamps go back.
-    moved = [out._replace(at_s=out.at_s - 3) if out.at_s > 15 else out for out in outs()]
+def test_a_clock_moved_back_is_detected(spark: SparkSession, tmp_path: Path) -> None:
+    # Written in the order of the index, so that the offsets grow while the stamps go back.
+    moved = [out._replace(at_s=out.at_s - 3) if out.at_s > 15 else out for out in written_records()]
 
     result = judged(spark, tmp_path, moved)
 
@@ -244,7 +243,7 @@ def test_a_clock_that_was_moved_back_is_noticed(spark: SparkSession, tmp_path: P
 
 
 def test_a_run_without_the_output_is_undecided(spark: SparkSession, tmp_path: Path) -> None:
-    case = judged_case(spark, tmp_path, outs())
+    case = judged_case(spark, tmp_path, written_records())
     (tmp_path / "totals" / "read.json").unlink()
 
     result = Continuity(within_s=2).check(case)

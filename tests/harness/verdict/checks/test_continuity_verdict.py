@@ -1,4 +1,4 @@
-"""What `continuity` makes of the pauses that were found, with these given: no Spark is needed."""
+"""The verdict of `continuity` on given pauses, without Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.harness.histories import Story, case
 BEGAN_MS = 1_767_225_600_000
 
 
-def looked(what: str, continuous: int, of: int) -> GroupPauses:
+def group_pauses(what: str, continuous: int, of: int) -> GroupPauses:
     found = (Finding(what=f"a {what} paused", where="totals: 1"),)
     return GroupPauses(counts={what: of}, of=of, continuous=continuous, findings=found)
 
@@ -28,15 +28,15 @@ def looked(what: str, continuous: int, of: int) -> GroupPauses:
 @dataclass
 class World:
     folder: Path
-    usual: UsualGaps | None = field(default_factory=lambda: UsualGaps(p99_ms=80.4, rhythm_ms=60.6))
-    keys: GroupPauses = field(default_factory=lambda: looked("key", 1200, 1200))
-    lanes: GroupPauses = field(default_factory=lambda: looked("partition", 3, 4))
+    usual: UsualGaps | None = field(default_factory=lambda: UsualGaps(p99_ms=80.4, period_ms=60.6))
+    keys: GroupPauses = field(default_factory=lambda: group_pauses("key", 1200, 1200))
+    lanes: GroupPauses = field(default_factory=lambda: group_pauses("partition", 3, 4))
     attempts: bool = True
     others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
-    asked: list[Any] = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
 
-    def appended(self, case: JudgedRun, name: str | None) -> AppendedRecords:
-        self.asked.append(name)
+    def append_times_of(self, case: JudgedRun, name: str | None) -> AppendedRecords:
+        self.calls.append(name)
         if name == "files":
             raise AppendTimesUnknown("files is no output that is a topic")
         records: Any = "records"
@@ -45,14 +45,14 @@ class World:
         )
 
     def usual_gaps(self, records: Any, by: str, until_ms: int) -> UsualGaps | None:
-        self.asked.append((records, by, until_ms - BEGAN_MS))
+        self.calls.append((records, by, until_ms - BEGAN_MS))
         return self.usual
 
-    def looked(
+    def group_pauses(
         self, check: Continuity, case: JudgedRun, output: AppendedRecords, span: TimeSpan
     ) -> tuple[GroupPauses, GroupPauses]:
         moments = tuple(each - BEGAN_MS for each in span if each is not None)
-        self.asked.append((output.name, *moments))
+        self.calls.append((output.name, *moments))
         return self.keys, self.lanes
 
     def judged(self, **params: Any) -> CheckResult:
@@ -74,18 +74,18 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    made = World(tmp_path)
-    monkeypatch.setattr(continuity, "appended", made.appended)
-    monkeypatch.setattr(continuity, "usual_gaps", made.usual_gaps)
+    created = World(tmp_path)
+    monkeypatch.setattr(continuity, "append_times_of", created.append_times_of)
+    monkeypatch.setattr(continuity, "usual_gaps", created.usual_gaps)
     monkeypatch.setattr(
         Continuity,
-        "_looked",
-        lambda self, case, output, span: made.looked(self, case, output, span),
+        "_pauses",
+        lambda self, case, output, span: created.group_pauses(self, case, output, span),
     )
-    return made
+    return created
 
 
-def test_keys_that_went_on_are_held_and_both_kinds_are_told(world: World) -> None:
+def test_keys_that_continued_are_held_with_the_figures_of_both_kinds(world: World) -> None:
     result = world.judged(output="totals", min_keys=1200)
     assert result.outcome == Outcome.HELD
     assert result.summary == "1,200 of 1,200 keys of totals never paused longer than 2 s"
@@ -97,13 +97,13 @@ def test_keys_that_went_on_are_held_and_both_kinds_are_told(world: World) -> Non
         "partition": 4,
     }
     # From the longest usual gap before the call of the fault until five seconds after its heal.
-    assert world.asked == ["totals", ("records", "key", 20_000), ("totals", 19_920, 29_000)]
+    assert world.calls == ["totals", ("records", "key", 20_000), ("totals", 19_920, 29_000)]
 
 
 def test_pauses_end_when_another_fault_is_called(world: World) -> None:
     world.others.append((30.0, Action.FAULT_CALLED, {"step": 1, "fault": "pause"}))
     assert world.judged(fault="kill").outcome == Outcome.HELD
-    assert world.asked[-1] == ("totals", 19_920, 29_000, 30_000)
+    assert world.calls[-1] == ("totals", 19_920, 29_000, 30_000)
 
 
 def test_a_job_that_was_not_seen_running_again_holds_nothing(world: World) -> None:
@@ -111,14 +111,14 @@ def test_a_job_that_was_not_seen_running_again_holds_nothing(world: World) -> No
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith("; the job failed at 25.0 s and was not seen running again")
-    assert world.asked[-1] == ("totals", 19_920, 60_000), "to the end of the load"
+    assert world.calls[-1] == ("totals", 19_920, 60_000), "to the end of the load"
     assert world.judged(by="partitions").outcome == Outcome.VIOLATED
     world.others.append((26.0, Action.JOB_RUNNING, {}))
     assert world.judged().outcome == Outcome.HELD
 
 
 @pytest.mark.parametrize(("share", "outcome"), [(0.76, Outcome.VIOLATED), (0.75, Outcome.HELD)])
-def test_the_share_that_is_needed_decides(world: World, share: float, outcome: Outcome) -> None:
+def test_the_required_share_decides(world: World, share: float, outcome: Outcome) -> None:
     result = world.judged(by="partitions", share=share)
     assert result.outcome == outcome
     message = "3 of 4 partitions of totals never paused longer than 2 s"
@@ -129,59 +129,59 @@ def test_the_share_that_is_needed_decides(world: World, share: float, outcome: O
 
 
 @pytest.mark.parametrize(
-    ("unseen", "share", "outcome"),
+    ("without_records", "share", "outcome"),
     [(1, 0.6, Outcome.HELD), (1, 0.61, Outcome.UNDECIDED), (1, 0.76, Outcome.VIOLATED)],
 )
-def test_partitions_that_may_have_stopped_before_anything_came_are_none_that_went_on(
-    world: World, unseen: int, share: float, outcome: Outcome
+def test_partitions_without_any_record_do_not_count_as_continuous(
+    world: World, without_records: int, share: float, outcome: Outcome
 ) -> None:
-    world.lanes = replace(world.lanes, unseen=unseen)
+    world.lanes = replace(world.lanes, without_records=without_records)
     result = world.judged(by="partitions", share=share)
     assert result.outcome == outcome
-    assert ("from 1 more nothing ever came" in result.summary) == (outcome == Outcome.UNDECIDED)
+    assert ("1 more never had a record" in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
 def test_with_too_few_keys_nothing_is_proven(world: World) -> None:
     result = world.judged(min_keys=1201)
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == (
-        "totals: the load sent 1,200 keys all through the fault without a pause of its own, and at "
+        "totals: the load sent 1,200 keys throughout the fault without a pause of its own, and at "
         "least 1,201 are needed"
     )
     assert (result.counts["key"], result.counts["partition"]) == (1200, 4)
 
 
-def test_without_any_group_none_went_on(world: World) -> None:
-    world.lanes = looked("partition", 0, 0)
+def test_without_groups_the_share_is_zero(world: World) -> None:
+    world.lanes = group_pauses("partition", 0, 0)
     assert world.judged(by="partitions").outcome == Outcome.VIOLATED
 
 
 @pytest.mark.parametrize(
     ("usual", "text"),
     [
-        (UsualGaps(p99_ms=2000, rhythm_ms=60), "one gap of a hundred lasted 2,000 ms or more"),
-        (UsualGaps(p99_ms=2000, rhythm_ms=2000), "one gap of a hundred lasted 2,000 ms or more"),
+        (UsualGaps(p99_ms=2000, period_ms=60), "one gap of a hundred lasted 2,000 ms or more"),
+        (UsualGaps(p99_ms=2000, period_ms=2000), "one gap of a hundred lasted 2,000 ms or more"),
         (
-            UsualGaps(p99_ms=10, rhythm_ms=2100),
+            UsualGaps(p99_ms=10, period_ms=2100),
             "a key paused 2,100 ms or more for half of the time",
         ),
     ],
 )
-def test_a_limit_no_longer_than_usual_tells_nothing(
+def test_a_limit_no_longer_than_usual_pauses_proves_nothing(
     world: World, usual: UsualGaps, text: str
 ) -> None:
     world.usual = usual
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == (
-        f"totals: before the fault, too, {text}, so that a limit of 2 s proves nothing; send more "
-        "often or allow more"
+        f"totals: already before the fault {text}, so that a limit of 2 s proves nothing; send "
+        "more often or allow more"
     )
-    assert result.counts["normal_rhythm_ms"] == usual.rhythm_ms
-    assert len(world.asked) == 2, "nothing more is looked at"
+    assert result.counts["normal_rhythm_ms"] == usual.period_ms
+    assert len(world.calls) == 2, "nothing else is computed"
 
 
-def test_an_engine_that_tells_nothing_of_attempts_leaves_restarts_unknown(world: World) -> None:
+def test_without_reported_attempts_the_restarts_are_unknown(world: World) -> None:
     world.attempts = False
     assert world.judged().counts["restarted"] is None
 
@@ -194,6 +194,6 @@ def test_without_evidence_there_is_no_verdict(world: World) -> None:
     result = world.judged()
     assert (result.outcome, result.summary, result.counts) == (
         Outcome.UNDECIDED,
-        "totals: no key came twice before the fault",
+        "totals: no key has two records before the fault",
         {},
     )

@@ -1,4 +1,4 @@
-"""What `latency` makes of the times that records took, with the times given: no Spark is needed."""
+"""The verdict of `latency` on given times, without Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.verdict.checks import latency
 from streamquake.harness.verdict.checks.latency import Latency
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords, AppendTimesUnknown
-from streamquake.harness.verdict.evidence.latency import Latencies, LatencyQuantiles, _steps
+from streamquake.harness.verdict.evidence.latency import (
+    Latencies,
+    LatencyQuantiles,
+    _stable_end_moves,
+)
 from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Metrics, Samples
@@ -50,10 +54,10 @@ class World:
     sampled: tuple[str, ...] = ("totals/0", "totals/3", "others/1")
     notes: Sequence[SentRange] = ()
     ends: Mapping[int, Samples] = field(default_factory=dict)
-    asked: list[str | None] = field(default_factory=list)
+    calls: list[str | None] = field(default_factory=list)
 
-    def appended(self, case: JudgedRun, name: str | None) -> AppendedRecords:
-        self.asked.append(name)
+    def append_times_of(self, case: JudgedRun, name: str | None) -> AppendedRecords:
+        self.calls.append(name)
         if name == "files":
             raise AppendTimesUnknown("files is no output that is a topic")
         records: Any = None
@@ -65,7 +69,7 @@ class World:
     def expectations(self, case: JudgedRun) -> Iterator[dict[str, str]]:
         yield {name: f"expected of {name}" for name in self.expected}
 
-    def latencies(
+    def latencies_of(
         self,
         case: JudgedRun,
         output: AppendedRecords,
@@ -74,7 +78,7 @@ class World:
         ends: Mapping[int, Samples],
     ) -> Latencies:
         assert (output.name, wanted) == ("totals", "expected of totals")
-        assert self.asked[-1] == "sent", "the view is there before anything is read from it"
+        assert self.calls[-1] == "sent", "the view is created before it is read"
         self.notes, self.ends = notes, ends
         return self.found
 
@@ -107,15 +111,15 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    made = World(tmp_path)
-    monkeypatch.setattr(latency, "appended", made.appended)
-    monkeypatch.setattr(latency, "_latencies", made.latencies)
-    monkeypatch.setattr(latency, "register_sent", lambda case: made.asked.append("sent"))
-    monkeypatch.setattr(latency, "expectations", made.expectations)
-    return made
+    created = World(tmp_path)
+    monkeypatch.setattr(latency, "append_times_of", created.append_times_of)
+    monkeypatch.setattr(latency, "_latencies", created.latencies_of)
+    monkeypatch.setattr(latency, "register_sent", lambda case: created.calls.append("sent"))
+    monkeypatch.setattr(latency, "expectations", created.expectations)
+    return created
 
 
-def test_what_is_read_in_time_is_held_with_all_figures(world: World) -> None:
+def test_records_read_in_time_are_held_with_all_figures(world: World) -> None:
     result = world.judged(output="totals")
 
     assert result.outcome == Outcome.HELD
@@ -135,34 +139,40 @@ def test_what_is_read_in_time_is_held_with_all_figures(world: World) -> None:
         "committed": 1500,
         "failure_cost_ms": 1241,
     }
-    assert world.asked == ["totals", "sent"]
+    assert world.calls == ["totals", "sent"]
     assert {lane: samples.value.tolist() for lane, samples in world.ends.items()} == {
         0: [8.0],
         3: [8.0],
     }
 
 
-def test_what_is_read_too_late_is_violated(world: World) -> None:
+def test_records_read_too_late_are_violated(world: World) -> None:
     result = world.judged(p50_within_s=1.999)
     assert result.outcome == Outcome.VIOLATED
     (finding,) = result.findings
     assert (finding.what, finding.where, finding.detail) == ("late", "totals", result.counts)
 
 
-def test_what_never_came_is_told_and_takes_forever(world: World) -> None:
-    gone = LatencyQuantiles(records=700, never=1300, p50_ms=inf, p99_ms=inf, max_ms=inf)
-    world.found = replace(FOUND, written=gone, since=gone, committed=gone, at_best=gone)
+def test_records_that_never_arrived_are_counted_as_infinitely_late(world: World) -> None:
+    never_arrived = LatencyQuantiles(records=700, never=1300, p50_ms=inf, p99_ms=inf, max_ms=inf)
+    world.found = replace(
+        FOUND,
+        written=never_arrived,
+        since=never_arrived,
+        committed=never_arrived,
+        at_best=never_arrived,
+    )
     result = world.judged()
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == (
         "half of the records of totals were not seen to become readable as committed, 2 s "
-        "allowed; 1,300 of 2,000 never came"
+        "allowed; 1,300 of 2,000 never arrived"
     )
     assert (result.counts["p50_ms"], result.counts["never_came"]) == (None, 1300)
     assert result.counts["failure_cost_ms"] is None
 
 
-def test_what_may_have_been_read_at_once_is_undecided(world: World) -> None:
+def test_records_that_may_have_been_readable_at_once_are_undecided(world: World) -> None:
     unseen = LatencyQuantiles(records=500, never=1500, p50_ms=inf, p99_ms=inf, max_ms=inf)
     world.found = replace(FOUND, committed=unseen, at_best=replace(READ, never=3))
     result = world.judged()
@@ -171,8 +181,8 @@ def test_what_may_have_been_read_at_once_is_undecided(world: World) -> None:
     assert result.counts["committed"] == 500
 
 
-def test_what_became_readable_in_a_hole_of_the_samples_is_undecided(world: World) -> None:
-    """By the last sample that hid it it was in time, by the first that showed it it was not."""
+def test_records_that_became_readable_in_a_hole_of_the_samples_are_undecided(world: World) -> None:
+    """It was in time at the start of the hole, and late at its end."""
     world.found = replace(FOUND, committed=replace(READ, p50_ms=14_000.0))
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
@@ -187,29 +197,29 @@ def test_what_became_readable_in_a_hole_of_the_samples_is_undecided(world: World
 @pytest.mark.parametrize(
     ("before_s", "soonest_s", "moved_s"), [(7.0, 8.5, 8.5), (6.9, 6.9, 10.0), (2.0, 2.0, 10.0)]
 )
-def test_a_usual_gap_of_the_samples_has_a_middle_and_a_hole_two_ends(
+def test_a_usual_gap_of_the_samples_counts_as_its_midpoint_and_a_hole_as_its_ends(
     before_s: float, soonest_s: float, moved_s: float
 ) -> None:
     samples = Samples(at_s=np.array([1.0, before_s, 10.0]), value=np.array([5.0, 5.0, 9.0]))
-    ((hidden, stable, soonest_ms, moved_ms),) = _steps(samples, 1000)
+    ((hidden, stable, soonest_ms, moved_ms),) = _stable_end_moves(samples, 1000)
     assert (hidden, stable) == (5, 9)
     assert (soonest_ms, moved_ms) == pytest.approx((1000 * soonest_s + 1000, 1000 * moved_s + 1000))
 
 
 @pytest.mark.parametrize(
-    ("came", "never", "outcome"),
+    ("arrived", "never", "outcome"),
     [(99, 0, Outcome.UNDECIDED), (100, 0, Outcome.HELD), (60, 40, Outcome.HELD)],
 )
 def test_a_hundred_records_are_needed(
-    world: World, came: int, never: int, outcome: Outcome
+    world: World, arrived: int, never: int, outcome: Outcome
 ) -> None:
-    world.found = replace(FOUND, written=replace(QUICK, records=came, never=never))
+    world.found = replace(FOUND, written=replace(QUICK, records=arrived, never=never))
     result = world.judged()
     assert result.outcome == outcome
     assert (outcome == Outcome.HELD) or result.summary == (
         "totals: 99 records were sent once the system was steady, and at least 100 are needed"
     )
-    assert result.counts["records"] == came
+    assert result.counts["records"] == arrived
 
 
 @pytest.mark.parametrize(
@@ -241,7 +251,7 @@ def test_without_records_there_are_no_times(world: World) -> None:
 @pytest.mark.parametrize(
     ("phases", "first"), [(("steady", "disturb"), [10, 20]), (("steady",), [0, 10, 20])]
 )
-def test_records_count_from_when_the_system_was_steady(
+def test_records_count_from_the_steady_state(
     world: World, phases: tuple[str, ...], first: list[int]
 ) -> None:
     world.phases = phases
@@ -249,7 +259,7 @@ def test_records_count_from_when_the_system_was_steady(
     assert [note.first for note in world.notes] == first
 
 
-def test_what_is_written_without_transactions_needs_no_stable_ends(world: World) -> None:
+def test_records_written_without_transactions_need_no_stable_ends(world: World) -> None:
     world.sampled, world.sink = ("others/1",), "at-least-once"
     assert world.judged().outcome == Outcome.HELD
     assert world.ends == {}
@@ -274,7 +284,7 @@ def test_what_is_written_without_transactions_needs_no_stable_ends(world: World)
         (
             {"expected": ("other",)},
             {},
-            "totals: nothing says which records had to come; give it `expected`",
+            "totals: its expected records are not known; give it `expected`",
         ),
     ],
 )
@@ -287,6 +297,8 @@ def test_without_evidence_there_is_no_verdict(
     assert (result.outcome, result.summary, result.counts) == (Outcome.UNDECIDED, why, {})
 
 
-def test_nothing_may_have_been_sent_since(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sends_since_the_steady_state_it_is_undecided(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(latency, "sent_ranges_of", lambda history: [SentRange(0, 9, 0, 2 * 10**9)])
     assert world.judged().summary == "nothing was sent once the system was steady"

@@ -1,4 +1,4 @@
-"""Recovery: the phases, and in time or not."""
+"""Recovery: its phases, and whether it was in time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def killed_and_back() -> Story:
     )
 
 
-def test_the_phases_are_taken_apart(tmp_path: Path) -> None:
+def test_a_recovery_has_its_phases(tmp_path: Path) -> None:
     (phases,) = recoveries_of(killed_and_back().history(), tmp_path / "none", only_files=False)
     assert phases.effect_at_s == 10
     assert phases.detected_s == pytest.approx(1)
@@ -60,7 +60,7 @@ def test_the_restore_is_that_of_the_attempt_that_ran(tmp_path: Path) -> None:
     assert phases.restarted_s == pytest.approx(9)
 
 
-def test_a_restore_that_is_seen_first_is_a_detection(tmp_path: Path) -> None:
+def test_a_restore_observed_first_counts_as_detection(tmp_path: Path) -> None:
     story = (
         Story()
         .effect(10)
@@ -80,9 +80,9 @@ def test_where_nothing_failed_the_system_resumes_with_the_heal(tmp_path: Path) -
     story.checkpoint(2, 14, 15.5).at(16, Action.OUTPUT_SEEN, output="o", end=9)
     story.checkpoint(3, 16, 17)
     (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
-    assert phases.first_output_s == pytest.approx(6), "what came before the heal is no recovery"
+    assert phases.first_output_s == pytest.approx(6), "output before the heal is no recovery"
     assert phases.first_checkpoint_s == pytest.approx(7), "it must be triggered after the heal"
-    assert phases.restored_s is None, "no failure was noticed that it could follow"
+    assert phases.restored_s is None, "no failure was detected that it could follow"
 
 
 def test_a_micro_batch_without_a_restore_begins_after_the_system_resumed(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_in_time_is_held_and_late_is_violated(tmp_path: Path) -> None:
     assert late.findings[0].what == "too late"
 
 
-def test_a_system_that_did_not_come_back_is_violated_with_the_reason(tmp_path: Path) -> None:
+def test_a_system_that_did_not_recover_is_violated_with_the_reason(tmp_path: Path) -> None:
     story = Story().effect(10).at(130, Action.NOT_RECOVERED, reason="flink: 2 of 3 TaskManagers")
     result = Recovery().check(case(story, tmp_path))
     assert result.outcome == Outcome.VIOLATED
@@ -168,10 +168,11 @@ def test_a_lost_executor_counts_as_detected(tmp_path: Path) -> None:
     assert Recovery(within_s=60).check(case(recorded, tmp_path)).counts["detected_s"] == 1.0
 
 
-def test_what_the_engine_knew_before_the_effect_was_seen_is_detected_at_once(
+def test_a_failure_reported_before_the_verified_effect_is_detected_at_zero(
     tmp_path: Path,
 ) -> None:
-    """A cut connection tells a master of a killed worker sooner than the harness looks."""
+    """A closed connection reports a killed worker to the master before the harness verifies the
+    effect."""
     recorded = (
         Story()
         .at(8, Action.EXECUTOR_LOST, node="spark/worker-2")
@@ -195,10 +196,10 @@ def test_what_the_engine_knew_before_the_effect_was_seen_is_detected_at_once(
         (None, 60, Outcome.UNDECIDED),
     ],
 )
-def test_files_come_with_the_commit_of_what_was_read(
+def test_file_output_counts_from_the_commit_of_its_records(
     tmp_path: Path, rows: int | None, within_s: float, outcome: Outcome
 ) -> None:
-    """A folder is not watched. A batch without rows brings no file to it."""
+    """Folders are not polled. A batch without rows writes no file."""
     recorded = Story().effect(10)
     recorded.at(11, Action.JOB_RESTARTING).at(13, Action.JOB_RESTORED, checkpoint=3)
     recorded.at(14, Action.JOB_RUNNING)
@@ -217,7 +218,7 @@ def test_files_come_with_the_commit_of_what_was_read(
 
 
 def kill_at(story: Story, at_s: float, step: int, back_s: float | None) -> Story:
-    """A kill, and the job back so many seconds later, or never."""
+    """A kill, and the recovery of the job so many seconds later, or never."""
     story.at(at_s, Action.FAULT_CALLED, step=step, fault="kill", target="x")
     story.effect(at_s, step).at(at_s + 1, Action.JOB_RESTARTING, restart=step)
     story.at(at_s + 2, Action.FAULT_HEALED, step=step)
@@ -243,7 +244,7 @@ def test_a_late_second_recovery_is_violated_and_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("end_s", "outcome"), [(200, Outcome.VIOLATED), (120, Outcome.UNDECIDED)])
-def test_a_job_that_never_runs_again_is_not_back_by_its_heal(
+def test_a_heal_is_no_recovery_of_a_job_that_never_runs_again(
     tmp_path: Path, end_s: float, outcome: Outcome
 ) -> None:
     """Output of the tasks that survived, and a heal, are no recovery."""
@@ -263,7 +264,7 @@ def test_no_output_while_records_are_sent_is_violated_beyond_the_limit(tmp_path:
     assert silent(30) == Outcome.UNDECIDED
 
 
-def test_a_fault_that_the_next_one_overtook_is_judged_by_the_next(tmp_path: Path) -> None:
+def test_a_recovery_cut_off_by_the_next_fault_is_judged_by_the_next(tmp_path: Path) -> None:
     story = kill_at(kill_at(Story(), 10, 0, None), 15, 1, 6)
     result = Recovery(within_s=8).check(case(story, tmp_path, faults=2))
     assert result.outcome == Outcome.HELD
@@ -272,7 +273,7 @@ def test_a_fault_that_the_next_one_overtook_is_judged_by_the_next(tmp_path: Path
     assert Recovery(within_s=8).check(case(late, tmp_path, faults=2)).outcome == Outcome.VIOLATED
 
 
-def test_faults_that_act_at_once_are_said_to_overlap(tmp_path: Path) -> None:
+def test_faults_that_act_at_the_same_time_overlap(tmp_path: Path) -> None:
     slow = {"step": 0, "fault": "slow_link", "target": "link sink"}
     story = Story().at(5, Action.FAULT_CALLED, **slow).effect(5)
     story = kill_at(story, 20, 1, 4).at(60, Action.FAULT_HEALED, **slow)
@@ -294,14 +295,14 @@ def test_a_limit_may_name_its_fault(tmp_path: Path) -> None:
     assert absent.outcome == Outcome.UNDECIDED
 
 
-def test_a_recovery_in_exactly_its_limit_is_in_time(tmp_path: Path) -> None:
+def test_a_recovery_exactly_at_its_limit_is_in_time(tmp_path: Path) -> None:
     judged = case(killed_and_back(), tmp_path)
     result = Recovery(within_s=7).check(judged)
     assert (result.outcome, result.counts["longest_s"]) == (Outcome.HELD, 7.0)
 
 
-def test_a_limit_for_one_fault_asks_for_each_of_its_recoveries(tmp_path: Path) -> None:
-    """Of a named fault none is judged by what the next one shows."""
+def test_a_limit_for_one_fault_applies_to_each_of_its_recoveries(tmp_path: Path) -> None:
+    """A cut-off recovery of a named fault is not judged by the next recovery."""
     story = kill_at(kill_at(Story(), 10, 0, None), 15, 1, 6)
     judged = case(story, tmp_path, faults=2)
     assert Recovery(within_s=8).check(judged).outcome == Outcome.HELD
@@ -325,7 +326,7 @@ def back_without_checkpoint(end_s: float) -> Story:
 
 
 @pytest.mark.parametrize(("end_s", "outcome"), [(30, Outcome.UNDECIDED), (50, Outcome.VIOLATED)])
-def test_a_job_with_checkpoints_is_back_with_the_first_of_them(
+def test_a_job_with_checkpoints_has_recovered_with_the_first_one(
     tmp_path: Path, end_s: float, outcome: Outcome
 ) -> None:
     result = Recovery(within_s=30).check(case(back_without_checkpoint(end_s), tmp_path))
@@ -336,20 +337,20 @@ def test_a_job_with_checkpoints_is_back_with_the_first_of_them(
     assert (plain.outcome, plain.counts["longest_s"]) == (Outcome.HELD, 2.5)
 
 
-def test_a_job_without_checkpoints_is_back_at_once_where_output_goes_on(tmp_path: Path) -> None:
+def test_a_job_without_checkpoints_has_recovered_once_output_continues(tmp_path: Path) -> None:
     story = Story().effect(10).at(10.2, Action.FAULT_HEALED, step=0)
     result = without_checkpoints(story.at(10.25, Action.OUTPUT_SEEN, end=1), tmp_path)
     assert (result.outcome, result.counts["longest_s"]) == (Outcome.HELD, 0.25)
 
 
-def test_the_longest_recovery_is_told_in_milliseconds(tmp_path: Path) -> None:
+def test_the_longest_recovery_is_rounded_to_milliseconds(tmp_path: Path) -> None:
     story = Story().effect(10).at(10.2, Action.FAULT_HEALED, step=0)
     result = without_checkpoints(story.at(11.23456, Action.OUTPUT_SEEN, end=1), tmp_path)
     assert result.counts["longest_s"] == 1.235
     assert result.counts["first_output_s"] == 1.235
 
 
-def test_all_faults_that_act_at_once_are_named(tmp_path: Path) -> None:
+def test_all_overlapping_faults_are_named(tmp_path: Path) -> None:
     story = Story()
     for step, name in enumerate(("slow_link", "cut")):
         about = {"step": step, "fault": name, "target": "link sink"}
@@ -358,7 +359,7 @@ def test_all_faults_that_act_at_once_are_named(tmp_path: Path) -> None:
     assert "overlaps slow_link, cut" in result.summary
 
 
-def test_the_lag_that_is_normal_again_is_told(tmp_path: Path) -> None:
+def test_the_return_to_normal_lag_is_reported(tmp_path: Path) -> None:
     judged = case(killed_and_back(), tmp_path)
     metrics = Metrics(judged.metrics)
     for at_s, lag in [(1, 10), (11, 500), (13, 9)]:
@@ -369,18 +370,19 @@ def test_the_lag_that_is_normal_again_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_of_files_too_it_is_not_known_what_commits_show_without_a_heal(tmp_path: Path) -> None:
+def test_without_a_heal_commits_of_files_prove_no_recovery(tmp_path: Path) -> None:
     judged = case(acting(flowing(60, 60), 0, "kill", 10, None), tmp_path)
     files = JobPromise(outputs={"totals": Output(hdfs="/output/totals")})
     job = Job(sql="SELECT 1", promise=files)
     plan = judged.experiment.model_copy(update={"job": job})
     result = Recovery(within_s=30).check(replace(judged, experiment=plan))
     assert result.outcome == Outcome.UNDECIDED
-    assert "the fault was not seen to be healed" in result.summary
+    assert "the heal of the fault was not verified" in result.summary
 
 
-def test_output_alone_shows_no_job_that_is_back(tmp_path: Path) -> None:
-    """What was written before a failure may be committed after it; a checkpoint cannot be taken."""
+def test_output_alone_is_no_recovery_of_the_job(tmp_path: Path) -> None:
+    """Records written before a failure may be committed after it; a checkpoint proves that the job
+    runs."""
     story = acting(flowing(70, 70), 0, "kill", 10, 12).at(70.5, Action.JOB_FAILING, job="a")
     story.at(70.6, Action.OUTPUT_SEEN, output="o", end=99, grown=5)
     assert Recovery(within_s=55).check(case(story, tmp_path)).outcome == Outcome.UNDECIDED
@@ -401,7 +403,7 @@ def flowing(until_s: float, sent_s: float, *outputs: str) -> Story:
 
 
 def acting(story: Story, step: int, fault: str, at_s: float, healed_s: float | None) -> Story:
-    """A fault from its call to its heal; without one it was not seen to be gone."""
+    """A fault from its call to its heal; None without a verified heal."""
     about = {"step": step, "fault": fault, "target": "x", "nodes": [f"{fault}-1"]}
     story.at(at_s, Action.FAULT_CALLED, **about)
     story.at(at_s + 0.1, Action.FAULT_IN_EFFECT, **about, seen_ns=int((at_s + 0.1) * 1e9))
@@ -414,7 +416,7 @@ def acting(story: Story, step: int, fault: str, at_s: float, healed_s: float | N
     ("until_s", "sent_s", "outcome"),
     [(100, 100, Outcome.HELD), (40, 90, Outcome.UNDECIDED), (40, 120, Outcome.VIOLATED)],
 )
-def test_a_fault_that_outlasts_a_later_one_is_recovered_from(
+def test_the_recovery_from_the_last_heal_of_overlapping_faults_counts(
     tmp_path: Path, until_s: float, sent_s: float, outcome: Outcome
 ) -> None:
     story = acting(flowing(until_s, sent_s), 0, "isolate", 10, 80)
@@ -423,18 +425,18 @@ def test_a_fault_that_outlasts_a_later_one_is_recovered_from(
     assert "heal of isolate (faults[0])" in result.summary
 
 
-def test_a_heal_after_the_load_asks_for_a_drained_run_only(tmp_path: Path) -> None:
+def test_a_heal_after_the_load_only_needs_a_drained_run(tmp_path: Path) -> None:
     story = acting(acting(flowing(40, 40), 0, "isolate", 10, 80), 1, "kill", 20, 22)
     undrained = Recovery(within_s=30).check(case(story, tmp_path, 2))
     assert undrained.outcome == Outcome.UNDECIDED
-    story.sent(80.9, 9).at(90, Action.DRAINED)  # it was sent before the heal, for all that is known
+    story.sent(80.9, 9).at(90, Action.DRAINED)  # perhaps sent before the heal
     drained = Recovery(within_s=30).check(case(story, tmp_path, 2))
     assert drained.outcome == Outcome.HELD
     sent = Recovery(within_s=30).check(case(story.sent(81.1, 9), tmp_path, 2))
     assert sent.outcome == Outcome.UNDECIDED
 
 
-def test_an_overlap_that_the_next_fault_overtook_is_judged_by_that_one(tmp_path: Path) -> None:
+def test_an_overlap_cut_off_by_the_next_fault_is_judged_by_that_fault(tmp_path: Path) -> None:
     story = acting(acting(flowing(100, 100), 0, "isolate", 10, 80), 1, "kill", 20, 22)
     result = Recovery(within_s=30).check(case(acting(story, 2, "kill", 80.1, 82), tmp_path, 3))
     assert result.outcome == Outcome.HELD
@@ -445,10 +447,10 @@ def test_an_overlap_that_the_next_fault_overtook_is_judged_by_that_one(tmp_path:
     ("heal_s", "until_s", "outcome"),
     [(12, 60, Outcome.HELD), (None, 60, Outcome.UNDECIDED), (None, 9, Outcome.VIOLATED)],
 )
-def test_without_a_verified_heal_it_is_not_known_what_output_shows(
+def test_without_a_verified_heal_output_proves_no_recovery(
     tmp_path: Path, heal_s: float | None, until_s: float, outcome: Outcome
 ) -> None:
-    """Where none came at all, that is late whenever it was healed."""
+    """Without any output the recovery is late, whenever the fault was healed."""
     result = Recovery(within_s=30).check(
         case(acting(flowing(until_s, 60), 0, "kill", 10, heal_s), tmp_path)
     )
@@ -463,10 +465,10 @@ def test_without_a_verified_heal_it_is_not_known_what_output_shows(
         (20, 71, Outcome.VIOLATED),
     ],
 )
-def test_a_failure_long_after_the_recovery_is_no_part_of_it(
+def test_a_failure_long_after_the_recovery_is_not_part_of_it(
     tmp_path: Path, quiet_s: float, back_s: float | None, outcome: Outcome
 ) -> None:
-    """One that comes soon after the heal may be what the fault left."""
+    """A failure soon after the heal may be a late effect of the fault."""
     story = acting(flowing(70, 70), 0, "kill", 10, 72 - quiet_s)
     story.at(70.5, Action.JOB_RESTARTING, job="a", restart=1)
     if back_s is not None:
@@ -480,7 +482,7 @@ def test_a_failure_long_after_the_recovery_is_no_part_of_it(
     ("job", "submitted", "outcome"),
     [("a", False, Outcome.HELD), ("b", False, Outcome.VIOLATED), ("b", True, Outcome.HELD)],
 )
-def test_a_job_is_back_when_it_runs_or_the_one_in_its_place(
+def test_a_job_has_recovered_when_it_or_its_replacement_runs(
     tmp_path: Path, job: str, submitted: bool, outcome: Outcome
 ) -> None:
     story = acting(flowing(60, 60), 0, "kill", 10, 12)
@@ -500,10 +502,10 @@ def test_a_job_is_back_when_it_runs_or_the_one_in_its_place(
         ("FINISHED", (), Outcome.HELD),
     ],
 )
-def test_a_job_that_failed_for_good_is_back_with_another_in_its_place(
+def test_a_job_that_failed_for_good_recovers_only_with_a_replacement(
     tmp_path: Path, state: str, runs: tuple[str, ...], outcome: Outcome
 ) -> None:
-    """One that is recorded to run after its own end contradicts the record."""
+    """A job recorded as running after its own end contradicts the record."""
     story = acting(flowing(60, 60), 0, "kill", 10, 12)
     story.at(11, Action.JOB_ENDED, job="a", state=state, cause="")
     for job in runs:
@@ -535,7 +537,7 @@ def test_an_output_that_did_not_grow_is_no_output(tmp_path: Path) -> None:
 
 
 def one_stops(until_s: float, target: str = "x") -> Story:
-    """Two outputs, of which one grows no more after a moment."""
+    """Two outputs; one stops growing at a moment."""
     story = flowing(60, 60)
     for second in range(1, int(until_s) + 1):
         story.at(second + 0.3, Action.OUTPUT_SEEN, output="other", end=second, grown=1)
@@ -549,12 +551,12 @@ def one_stops(until_s: float, target: str = "x") -> Story:
     [
         (one_stops(60), Outcome.HELD),
         (one_stops(10), Outcome.UNDECIDED),
-        (one_stops(6), Outcome.HELD),  # it had ceased before the fault
-        (one_stops(3), Outcome.HELD),  # it never came often
-        (one_stops(10, "the workload"), Outcome.HELD),  # the data was another
+        (one_stops(6), Outcome.HELD),  # it had stopped before the fault
+        (one_stops(3), Outcome.HELD),  # it never grew often
+        (one_stops(10, "the workload"), Outcome.HELD),  # the data was changed
     ],
 )
-def test_an_output_that_never_comes_back_is_missed(
+def test_an_output_that_never_resumes_is_undecided(
     tmp_path: Path, story: Story, outcome: Outcome
 ) -> None:
     result = Recovery(within_s=30).check(case(story, tmp_path))
@@ -562,13 +564,13 @@ def test_an_output_that_never_comes_back_is_missed(
     assert ("other" in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
-def test_an_output_that_is_silent_from_an_earlier_fault_on_is_missed(tmp_path: Path) -> None:
-    """The fault after it changes nothing; where the output came after that, it had not ceased."""
+def test_an_output_silent_since_an_earlier_fault_is_undecided(tmp_path: Path) -> None:
+    """The next fault changes nothing; growth after it would show that the output is not silent."""
     story = acting(one_stops(10), 1, "pause", 40, 42)
     silent = Recovery(within_s=30).check(case(story, tmp_path, 2))
     assert (silent.outcome, silent.summary) == (
         Outcome.UNDECIDED,
-        "kill (faults[0]): no output was seen any more of other",
+        "kill (faults[0]): no further output was seen of other",
     )
     story.at(50, Action.OUTPUT_SEEN, output="other", end=50, grown=1)
     back = Recovery(within_s=30).check(case(story, tmp_path, 2))
@@ -576,7 +578,7 @@ def test_an_output_that_is_silent_from_an_earlier_fault_on_is_missed(tmp_path: P
 
 
 def back_before_the_heal(story: Story, step: int = 0) -> Story:
-    """A fault that made the job fail; it was back with output long before the heal at 50 s."""
+    """A fault with a failure; the job recovered with output long before the heal at 50 s."""
     story = acting(story, step, "isolate", 10, 50).at(12, Action.JOB_FAILING, job="a", cause="lost")
     return story.at(14, Action.JOB_RUNNING, job="a").at(139, Action.DRAINED)
 
@@ -592,10 +594,10 @@ def back_before_the_heal(story: Story, step: int = 0) -> Story:
     ],
 )
 @pytest.mark.parametrize("faults", [1, 2])
-def test_a_system_that_was_back_before_the_heal_goes_on_after_it(
+def test_a_system_that_recovered_before_the_heal_must_continue_after_it(
     tmp_path: Path, faults: int, until_s: float, sent_s: float, outcome: Outcome
 ) -> None:
-    """Also where another fault acted at the same time."""
+    """This also applies if another fault acted at the same time."""
     story = flowing(until_s, sent_s)
     if faults == 2:
         acting(story, 0, "kill", 9, 11)
@@ -605,10 +607,10 @@ def test_a_system_that_was_back_before_the_heal_goes_on_after_it(
     assert ("heal of isolate" in result.summary) == (outcome == Outcome.VIOLATED)
 
 
-def test_a_last_fault_that_was_healed_after_the_load_asks_for_a_drained_run_only(
+def test_a_last_fault_healed_after_the_load_only_needs_a_drained_run(
     tmp_path: Path,
 ) -> None:
-    """Of a single one nothing shows that the system came back."""
+    """For a single fault this is no evidence of a recovery."""
     story = acting(acting(flowing(40, 40), 0, "kill", 10, 12), 1, "slow_link", 20, 45)
     undrained = Recovery(within_s=30).check(case(story, tmp_path, 2))
     assert undrained.outcome == Outcome.UNDECIDED
@@ -625,10 +627,11 @@ def test_a_last_fault_that_was_healed_after_the_load_asks_for_a_drained_run_only
     ("again_s", "effect_s", "outcome"),
     [(44, 45, Outcome.UNDECIDED), (44, 21, Outcome.VIOLATED), (15, 45, Outcome.HELD)],
 )
-def test_a_failure_is_over_in_time_also_while_the_next_fault_takes_effect(
+def test_a_failure_must_be_over_in_time_before_the_next_fault_takes_effect(
     tmp_path: Path, again_s: float, effect_s: float, outcome: Outcome
 ) -> None:
-    """The second fault counts from its effect; called before the first, it leaves none to watch."""
+    """The second fault counts from its effect; if it was called before the first, there is no
+    interval between them."""
     slow = {"step": 1, "fault": "slow_link", "target": "x", "nodes": ["y"]}
     story = flowing(9, 100).at(9.9, Action.FAULT_CALLED, **slow)
     acting(story, 0, "kill", 10, 20).at(11, Action.JOB_FAILING, job="j", cause="lost")
@@ -638,9 +641,7 @@ def test_a_failure_is_over_in_time_also_while_the_next_fault_takes_effect(
 
     result = Recovery(within_s=20).check(case(story, tmp_path, 2))
     assert result.outcome == outcome, result.summary
-    message = (
-        "kill (faults[0]): the job failed and was not back 34.9 s after it, when the next fault"
-    )
+    message = "kill (faults[0]): the job failed and had not recovered 34.9 s after it"
     assert outcome != Outcome.UNDECIDED or result.summary.startswith(message)
 
 
@@ -648,10 +649,11 @@ def test_a_failure_is_over_in_time_also_while_the_next_fault_takes_effect(
     ("again_s", "outcome"),
     [(18, Outcome.HELD), (50, Outcome.VIOLATED), (None, Outcome.UNDECIDED)],
 )
-def test_a_job_that_had_failed_before_the_fault_is_back_when_it_runs_again(
+def test_a_job_that_failed_before_the_fault_has_recovered_when_it_runs_again(
     tmp_path: Path, again_s: float | None, outcome: Outcome
 ) -> None:
-    """What comes out meanwhile is of the tasks that went on; without checkpoints that is all."""
+    """Output in the meantime comes from tasks that survived; without checkpoints it is the only
+    evidence."""
     story = acting(flowing(9, 90), 0, "kill", 10, 14).at(11, Action.JOB_FAILING, job="j", cause="x")
     acting(story, 1, "kill", 15, 17)
     for second in range(16, 90):
@@ -665,7 +667,7 @@ def test_a_job_that_had_failed_before_the_fault_is_back_when_it_runs_again(
     assert result.outcome == outcome, result.summary
 
 
-def test_a_batch_may_be_begun_before_the_job_runs_again_of_an_earlier_failure(
+def test_a_batch_may_begin_before_the_job_recovers_from_an_earlier_failure(
     tmp_path: Path,
 ) -> None:
     batch = {"checkpoint": 20, "type": MICRO_BATCH}
@@ -687,7 +689,7 @@ def back(story: Story, from_s: int, until_s: int) -> Story:
 
 
 @pytest.mark.parametrize("healed_s", [44, 70])
-def test_a_fault_that_nothing_failed_of_may_last_while_the_next_one_takes_effect(
+def test_a_fault_without_a_failure_may_last_until_the_next_effect(
     healed_s: float, tmp_path: Path
 ) -> None:
     story = acting(flowing(100, 100), 0, "slow_link", 10, healed_s)
@@ -699,7 +701,7 @@ def test_a_fault_that_nothing_failed_of_may_last_while_the_next_one_takes_effect
     assert result.outcome == Outcome.HELD, result.summary
 
 
-def test_a_job_that_ran_again_of_an_earlier_failure_is_back_with_the_heal(tmp_path: Path) -> None:
+def test_a_job_recovered_from_an_earlier_failure_resumes_with_the_heal(tmp_path: Path) -> None:
     story = acting(flowing(9, 60), 0, "kill", 10, 12).at(11, Action.JOB_FAILING, job="j", cause="x")
     acting(story, 1, "slow_link", 13, 30).at(14, Action.JOB_RESTORED, job="j", checkpoint=9)
     back(story.at(15, Action.JOB_RUNNING, job="j"), 16, 60)
@@ -718,7 +720,7 @@ def test_checkpoints_prove_that_a_job_ran_again_although_its_start_was_not_recor
     assert result.outcome == Outcome.HELD, result.summary
 
 
-def test_an_executor_that_was_lost_before_the_fault_leaves_the_job_as_it_is(
+def test_an_executor_lost_before_the_fault_is_no_failure_of_the_job(
     tmp_path: Path,
 ) -> None:
     story = flowing(9, 60).at(9.5, Action.EXECUTOR_LOST, job="j", executor="1")
@@ -731,18 +733,18 @@ def test_an_executor_that_was_lost_before_the_fault_leaves_the_job_as_it_is(
     assert result.outcome == Outcome.HELD, result.summary
 
 
-@pytest.mark.parametrize(("within_s", "looked"), [(8, 1), (6.5, 0)])
-def test_overtaken_faults_are_looked_at_only_where_all_else_held(
-    within_s: float, looked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("within_s", "expected_calls"), [(8, 1), (6.5, 0)])
+def test_cut_off_recoveries_are_computed_only_where_all_else_holds(
+    within_s: float, expected_calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each look reads the metrics again."""
-    looks = 0
+    """Each computation reads the metrics again."""
+    calls = 0
 
     def poll(*_: object, only_files: bool) -> tuple[Phases, ...]:
-        nonlocal looks
-        looks += 1
+        nonlocal calls
+        calls += 1
         return ()
 
-    monkeypatch.setattr(recovery, "overtaken_of", poll)
+    monkeypatch.setattr(recovery, "recoveries_until_next_effect", poll)
     Recovery(within_s=within_s).check(case(killed_and_back(), tmp_path))
-    assert looks == looked
+    assert calls == expected_calls

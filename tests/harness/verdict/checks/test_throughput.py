@@ -1,4 +1,4 @@
-"""`throughput` on outputs with stamps: how long nothing came, and the worst and the best second."""
+"""`throughput` on outputs with stamps: the longest outage, and the worst and the best second."""
 
 from __future__ import annotations
 
@@ -15,47 +15,48 @@ from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
-    Out,
+    OutputRecord,
     changed,
     injected,
     judged_case,
     loads,
-    outs,
     story,
+    written_records,
 )
 
 
 def judged(
     spark: SparkSession,
     data: Path,
-    came: list[Out],
+    written: list[OutputRecord],
     reported: Story | None = None,
     facts: dict[str, Any] | None = None,
     **params: Any,
 ) -> CheckResult:
-    case = judged_case(spark, data, came, reported, **(facts or {}))
+    case = judged_case(spark, data, written, reported, **(facts or {}))
     return Throughput(**{"outage_within_s": 5.0, **params}).check(case)
 
 
-def silent(since_s: float, until_s: float) -> list[Out]:
-    """Nothing comes for a while; what was held back comes at once when it is over."""
+def silent(since_s: float, until_s: float) -> list[OutputRecord]:
+    """No output for a while; the held-back records are written together at its end."""
 
-    def held_back(out: Out) -> Iterable[Out]:
+    def held_back(out: OutputRecord) -> Iterable[OutputRecord]:
         return [out._replace(at_s=until_s) if since_s <= out.at_s < until_s else out]
 
     return changed(held_back)
 
 
-def test_a_short_outage_is_held_and_told_in_figures(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_short_outage_is_held_with_figures(spark: SparkSession, tmp_path: Path) -> None:
     result = judged(spark, tmp_path, silent(10.0, 13.0))
 
     assert result.outcome == Outcome.HELD
     counts = result.counts
     assert counts["usual_per_s"] == 100
     assert 3.0 <= (counts["outage_s"] or 0) <= 3.02
-    # From the injection at 9.9 s on: 300 records came at 13 s, together with those of their second.
+    # From the injection at 9.9 s on: 300 records were written at 13 s, with those of that second.
     assert (counts["least_share"], counts["peak_share"]) == (0.0, 3.9)
-    # Of the seven seconds until 5 s after the heal two were empty, the first had a tenth.
+    # Of the seven seconds until 5 s after the heal two were empty, and the first had a tenth of the
+    # rate.
     assert counts["available_share"] == round(5 / 7, 4)
     assert "3.0 s at most, 5 s allowed" in result.summary
 
@@ -66,53 +67,52 @@ def test_a_long_outage_is_violated_with_when_it_began(spark: SparkSession, tmp_p
     assert result.outcome == Outcome.VIOLATED
     finding = result.findings[0]
     assert (finding.what, finding.where) == ("an outage", "totals")
-    # It began before the injection: what came last and stayed.
+    # It began before the injection, with the last committed record.
     assert 8.9 < finding.detail["since_s"] < 9.0
     assert 6000 <= finding.detail["gap_ms"] <= 6020
 
 
-def test_an_output_that_never_comes_back_is_out_until_the_end(
+def test_an_output_that_never_resumes_is_out_until_the_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    arrived = [out for out in outs() if out.at_s < 11]
+    arrived = [out for out in written_records() if out.at_s < 11]
     result = judged(spark, tmp_path / "a", arrived)
     assert result.outcome == Outcome.VIOLATED
     assert 6.4 < (result.counts["outage_s"] or 0) < 6.6  # until 5 s after the heal
 
-    # That much is allowed, and how much more it would have become is unknown.
+    # It is within the limit so far, and its full length is unknown.
     result = judged(spark, tmp_path / "b", arrived, outage_within_s=9.5)
     assert result.outcome == Outcome.UNDECIDED
-    assert "it had not come back when the load ended" in result.summary
+    assert "it had not resumed when the load ended" in result.summary
 
 
-def test_a_poor_second_is_violated_only_where_it_is_asked_for(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_poor_second_is_violated_only_with_a_limit(spark: SparkSession, tmp_path: Path) -> None:
     arrived = silent(10.0, 12.5)
     assert judged(spark, tmp_path / "a", arrived).outcome == Outcome.HELD
     result = judged(spark, tmp_path / "b", arrived, least_share=0.5)
     assert result.outcome == Outcome.VIOLATED
     assert [finding.what for finding in result.findings] == ["a poor second"]
     assert "0% of the usual 100 records, 50% needed" in result.summary
-    assert judged(spark, tmp_path / "c", outs(), least_share=0.5).outcome == Outcome.HELD
+    assert judged(spark, tmp_path / "c", written_records(), least_share=0.5).outcome == Outcome.HELD
 
 
-def in_batches(batch_s: float, stopped: tuple[float, float] = (0.0, 0.0)) -> list[Out]:
-    """All comes in batches, as micro-batches commit; those of a stop come when it is over."""
+def in_batches(batch_s: float, stopped: tuple[float, float] = (0.0, 0.0)) -> list[OutputRecord]:
+    """Output in batches, as micro-batches commit it; batches of an outage are written at its
+    end."""
 
-    def held_back(out: Out) -> Iterable[Out]:
+    def held_back(out: OutputRecord) -> Iterable[OutputRecord]:
         at_s = ceil(out.at_s / batch_s) * batch_s
         return [out._replace(at_s=stopped[1] if stopped[0] <= at_s < stopped[1] else at_s)]
 
     return changed(held_back)
 
 
-def test_of_batches_that_take_seconds_the_outage_is_judged_and_no_share(
+def test_output_in_batches_of_seconds_has_an_outage_and_no_share(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     held = judged(spark, tmp_path / "a", in_batches(3.0))
     assert (held.outcome, held.counts["least_share"]) == (Outcome.HELD, None)
-    assert "in most seconds before the fault nothing came out" in held.summary
+    assert "most seconds before the fault had no output" in held.summary
 
     stopped = in_batches(3.0, (10.0, 19.5))
     late = judged(spark, tmp_path / "b", stopped)
@@ -126,7 +126,7 @@ def test_of_batches_that_take_seconds_the_outage_is_judged_and_no_share(
     assert "there is no share of the usual" in unknown.summary
 
 
-def silent_twice() -> list[Out]:
+def silent_twice() -> list[OutputRecord]:
     """As long before the injection as after it."""
     before = silent(2.0, 5.5)
     return sorted(
@@ -142,37 +142,37 @@ def test_a_stutter_before_the_fault_hides_no_long_outage(
     result = judged(spark, tmp_path / "a", arrived, outage_within_s=1.0)
     assert result.outcome == Outcome.VIOLATED, result.summary
     assert "5.0 s at most, 1 s allowed" in result.summary
-    only = [out._replace(at_s=4.5) if 3 <= out.at_s < 4.5 else out for out in outs()]
+    only = [out._replace(at_s=4.5) if 3 <= out.at_s < 4.5 else out for out in written_records()]
     assert judged(spark, tmp_path / "b", only, outage_within_s=1.0).outcome == Outcome.HELD
 
 
 def test_a_partition_that_stopped_for_good_is_violated(spark: SparkSession, tmp_path: Path) -> None:
-    """The others go on, so that the output as a whole never stops."""
-    arrived = [out for out in outs() if out.partition != 2 or out.at_s < 11]
+    """The others continue, so the output as a whole never stops."""
+    arrived = [out for out in written_records() if out.partition != 2 or out.at_s < 11]
     result = judged(spark, tmp_path / "a", arrived)
     assert result.outcome == Outcome.VIOLATED, result.summary
     assert [(f.what, f.where) for f in result.findings] == [("a partition stopped", "totals: 2")]
     assert result.findings[0].detail["keys"] == 2
-    assert "1 of its partitions never came back" in result.summary
+    assert "1 of its partitions never resumed" in result.summary
 
 
-def test_a_partition_whose_keys_come_elsewhere_has_not_stopped(
+def test_a_partition_with_its_keys_in_others_has_not_stopped(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     moved = [
         out._replace(partition=3) if out.partition == 2 and out.at_s >= 11 else out
-        for out in outs()
+        for out in written_records()
     ]
     result = judged(spark, tmp_path / "a", moved)
     assert (result.outcome, result.counts["partitions_stopped"]) == (Outcome.HELD, 0)
-    # Without a drain, what is missing may only not be committed yet.
-    cut = [out for out in outs() if out.partition != 2 or out.at_s < 11]
+    # Without a drain, missing records may not be committed yet.
+    cut = [out for out in written_records() if out.partition != 2 or out.at_s < 11]
     recorded = injected(loads(Story())).at(12.5, Action.FAULT_HEALED, step=0)
     assert judged(spark, tmp_path / "b", cut, recorded).counts["partitions_stopped"] == 0
 
 
-def test_every_fault_is_watched(spark: SparkSession, tmp_path: Path) -> None:
-    """The output stops after the second fault alone, and not for long after the first."""
+def test_the_interval_covers_every_fault(spark: SparkSession, tmp_path: Path) -> None:
+    """The output stops only after the second fault, and only briefly after the first."""
     recorded = injected_twice()
     arrived = silent(15.0, 17.5)
     both = judged(spark, tmp_path / "a", arrived, recorded, outage_within_s=2)
@@ -186,7 +186,7 @@ def test_every_fault_is_watched(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_fault_that_was_never_over_is_undecided(spark: SparkSession, tmp_path: Path) -> None:
-    """The first fault's heal says nothing of the second."""
+    """The first fault's heal proves nothing about the second."""
     recorded = loads(Story())
     for step, fault, at_s in ((0, "kill", 10.0), (1, "pause", 15.0)):
         recorded.at(
@@ -199,7 +199,7 @@ def test_a_fault_that_was_never_over_is_undecided(spark: SparkSession, tmp_path:
             seen_ns=round(at_s * 1e9),
         )
     recorded.at(16.0, Action.FAULT_HEALED, step=0)
-    result = judged(spark, tmp_path, outs(), recorded)
+    result = judged(spark, tmp_path, written_records(), recorded)
     assert result.outcome == Outcome.UNDECIDED
     assert "neither the heal of pause (faults[1])" in result.summary
 
@@ -222,24 +222,29 @@ def injected_twice() -> Story:
 
 
 @pytest.mark.parametrize(
-    ("came", "reported", "facts", "message"),
+    ("written", "reported", "facts", "message"),
     [
-        (outs(), loads(Story()), {}, "no fault took effect"),
-        (outs(), story(), {"stamped": "create"}, "what the producer said"),
-        ([], story(), {}, "nothing came out"),
-        ([out for out in outs() if out.at_s > 6], story(), {}, "3 whole seconds before the fault"),
-        (silent_twice(), story(), {}, "before the fault, too, it stopped for 3.5 s"),
+        (written_records(), loads(Story()), {}, "no fault took effect"),
+        (written_records(), story(), {"stamped": "create"}, "set by the producer"),
+        ([], story(), {}, "no record was written"),
+        (
+            [out for out in written_records() if out.at_s > 6],
+            story(),
+            {},
+            "3 whole seconds before the fault",
+        ),
+        (silent_twice(), story(), {}, "already before the fault it stopped for 3.5 s"),
     ],
 )
 def test_too_little_evidence_is_undecided(
     spark: SparkSession,
     tmp_path: Path,
-    came: list[Out],
+    written: list[OutputRecord],
     reported: Story,
     facts: dict[str, Any],
     message: str,
 ) -> None:
-    result = judged(spark, tmp_path, came, reported, facts, outage_within_s=3.0)
+    result = judged(spark, tmp_path, written, reported, facts, outage_within_s=3.0)
     assert (result.outcome, message in result.summary) == (Outcome.UNDECIDED, True), result.summary
 
 
@@ -247,7 +252,10 @@ def test_a_load_that_ended_with_the_injection_is_undecided(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     result = judged(
-        spark, tmp_path, outs(), injected(loads(Story()), 19.5).at(22, Action.JOB_RUNNING)
+        spark,
+        tmp_path,
+        written_records(),
+        injected(loads(Story()), 19.5).at(22, Action.JOB_RUNNING),
     )
     assert result.outcome == Outcome.UNDECIDED
     assert "the load ended 0.6 s after the fault was injected" in result.summary

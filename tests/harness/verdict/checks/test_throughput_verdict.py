@@ -1,4 +1,4 @@
-"""What `throughput` makes of the stamps of an output, with the stamps given: no Spark is needed."""
+"""The verdict of `throughput` on given stamps, without Spark."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ INJECTED_S, HEALED_S, ENDED_S = 20.0, 22.0, 30.0
 
 
 @dataclass(frozen=True)
-class Came:
+class WrittenStamps:
     """The records of an output: moments in seconds since the run began, and partitions."""
 
     at_s: tuple[float, ...]
     partitions: tuple[int, ...]
 
-    def select(self, *columns: str) -> Came:
+    def select(self, *columns: str) -> WrittenStamps:
         assert columns == ("timestamp_ms", "partition")
         return self
 
@@ -40,20 +40,22 @@ class Came:
         return pa.table({"timestamp_ms": stamps, "partition": self.partitions})
 
 
-def came(every_s: float = 0.1, *, silent: Iterable[tuple[float, float]] = ()) -> Came:
-    """Records all the time, in two partitions by turns, but for some silences."""
+def stamps_of_run(
+    every_s: float = 0.1, *, silent: Iterable[tuple[float, float]] = ()
+) -> WrittenStamps:
+    """Continuous records, alternating between two partitions, except for some silences."""
     moments = [change * every_s for change in range(int(ENDED_S / every_s))]
-    heard = [at for at in moments if not any(start < at < end for start, end in silent)]
-    return Came(tuple(heard), tuple(change % 2 for change in range(len(heard))))
+    written = [at for at in moments if not any(start < at < end for start, end in silent)]
+    return WrittenStamps(tuple(written), tuple(change % 2 for change in range(len(written))))
 
 
 @dataclass
 class Run:
     folder: Path
-    came: Came = field(default_factory=came)
+    stamps: WrittenStamps = field(default_factory=stamps_of_run)
     silent: tuple[StoppedPartition, ...] = ()
     others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
-    asked: list[Any] = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
 
     def story(self) -> Story:
         recorded = Story().sent(1, 10)
@@ -66,8 +68,8 @@ class Run:
         return recorded.sent(ENDED_S, 100)
 
     def output(self, case: JudgedRun, name: str | None) -> AppendedRecords:
-        self.asked.append(name)
-        records: Any = self.came
+        self.calls.append(name)
+        records: Any = self.stamps
         return AppendedRecords(
             name="totals", topic="totals", partitions=2, records=records, map={}, began_ms=BEGAN_MS
         )
@@ -82,8 +84,8 @@ class Run:
         cut_ms: int | None,
     ) -> tuple[StoppedPartition, ...]:
         assert (output.name, injected_ms - BEGAN_MS) == ("totals", INJECTED_S * 1000)
-        assert [len(lane) for lane in lanes] == [len(self.came.at_s)] * 2
-        self.asked.append(limit_ms if cut_ms is None else (limit_ms, cut_ms - BEGAN_MS))
+        assert [len(lane) for lane in lanes] == [len(self.stamps.at_s)] * 2
+        self.calls.append(limit_ms if cut_ms is None else (limit_ms, cut_ms - BEGAN_MS))
         return self.silent
 
     def judged(self, **params: Any) -> CheckResult:
@@ -93,14 +95,14 @@ class Run:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    made = Run(tmp_path)
-    monkeypatch.setattr(throughput, "appended", made.output)
-    monkeypatch.setattr(throughput, "stopped", made.stopped)
-    return made
+    created = Run(tmp_path)
+    monkeypatch.setattr(throughput, "append_times_of", created.output)
+    monkeypatch.setattr(throughput, "stopped_partitions", created.stopped)
+    return created
 
 
-def test_output_that_goes_on_is_held_with_its_figures(run: Run) -> None:
-    run.came = came(silent=[(20.95, 22.0)])
+def test_continuous_output_is_held_with_its_figures(run: Run) -> None:
+    run.stamps = stamps_of_run(silent=[(20.95, 22.0)])
     result = run.judged(output="totals")
     assert result.outcome == Outcome.HELD
     assert result.summary == (
@@ -116,11 +118,11 @@ def test_output_that_goes_on_is_held_with_its_figures(run: Run) -> None:
         "usual_gap_s": 0.1,
         "partitions_stopped": 0,
     }
-    assert run.asked == ["totals", 2000.0]
+    assert run.calls == ["totals", 2000.0]
 
 
-def test_too_long_an_outage_is_violated_and_says_since_when(run: Run) -> None:
-    run.came = came(silent=[(20.95, 23.5)])
+def test_too_long_an_outage_is_violated_with_its_start(run: Run) -> None:
+    run.stamps = stamps_of_run(silent=[(20.95, 23.5)])
     result = run.judged()
     assert result.outcome == Outcome.VIOLATED
     (finding,) = result.findings
@@ -129,8 +131,8 @@ def test_too_long_an_outage_is_violated_and_says_since_when(run: Run) -> None:
     assert run.judged(outage_within_s=2.6).outcome == Outcome.HELD
 
 
-def test_a_poor_second_is_violated_by_itself(run: Run) -> None:
-    run.came = came(silent=[(22.95, 23.55)])
+def test_a_poor_second_alone_is_violated(run: Run) -> None:
+    run.stamps = stamps_of_run(silent=[(22.95, 23.55)])
     result = run.judged(least_share=0.5)
     assert result.outcome == Outcome.VIOLATED
     assert result.summary.endswith("its worst second had 40% of the usual 10 records, 50% needed")
@@ -140,7 +142,7 @@ def test_a_poor_second_is_violated_by_itself(run: Run) -> None:
     assert run.judged(least_share=0.4).outcome == Outcome.HELD
 
 
-def test_partitions_that_stopped_are_violated_and_told_one_by_one(run: Run) -> None:
+def test_stopped_partitions_are_violated_and_each_is_reported(run: Run) -> None:
     run.silent = tuple(
         StoppedPartition(
             partition=lane,
@@ -153,7 +155,7 @@ def test_partitions_that_stopped_are_violated_and_told_one_by_one(run: Run) -> N
     )
     result = run.judged()
     assert result.outcome == Outcome.VIOLATED
-    assert result.summary.endswith("10 records; 2 of its partitions never came back")
+    assert result.summary.endswith("10 records; 2 of its partitions never resumed")
     assert result.counts["partitions_stopped"] == 2
     assert [(each.what, each.where) for each in result.findings] == [
         ("a partition stopped", "totals: 0"),
@@ -167,66 +169,66 @@ def test_partitions_that_stopped_are_violated_and_told_one_by_one(run: Run) -> N
     }
 
 
-def test_an_outage_like_those_before_the_fault_tells_nothing(run: Run) -> None:
-    run.came = came(silent=[(9.95, 12.0), (20.95, 25.0)])
+def test_an_outage_like_those_before_the_fault_proves_nothing(run: Run) -> None:
+    run.stamps = stamps_of_run(silent=[(9.95, 12.0), (20.95, 25.0)])
     result = run.judged()
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith(
-        "; before the fault, too, it stopped for 2.1 s, so that the limit proves nothing"
+        "; already before the fault it stopped for 2.1 s, so that the limit proves nothing"
     )
-    run.came = came(silent=[(9.95, 12.0), (20.95, 25.3)])
+    run.stamps = stamps_of_run(silent=[(9.95, 12.0), (20.95, 25.3)])
     assert run.judged().outcome == Outcome.VIOLATED, "more than twice as long"
 
 
 def test_batches_of_several_seconds_have_no_usual_second(run: Run) -> None:
-    run.came = came(every_s=3.0)
+    run.stamps = stamps_of_run(every_s=3.0)
     message = (
-        "totals stopped for 3.0 s at most, 4 s allowed; in most seconds before the fault nothing"
+        "totals stopped for 3.0 s at most, 4 s allowed; most seconds before the fault had no output"
     )
     held = run.judged(outage_within_s=4)
     assert held.outcome == Outcome.HELD
-    assert (held.summary, held.counts["least_share"]) == (f"{message} came out", None)
+    assert (held.summary, held.counts["least_share"]) == (message, None)
     assert held.counts["peak_share"] is None
     requested = run.judged(outage_within_s=4, least_share=0.5)
     assert requested.outcome == Outcome.UNDECIDED
-    assert requested.summary == f"{message} came out, so that there is no share of the usual"
+    assert requested.summary == f"{message}, so that there is no share of the usual rate"
 
 
-def test_an_output_that_had_not_come_back_is_undecided(run: Run) -> None:
-    run.came = came(silent=[(22.95, ENDED_S)])
+def test_an_output_that_has_not_resumed_is_undecided(run: Run) -> None:
+    run.stamps = stamps_of_run(silent=[(22.95, ENDED_S)])
     result = run.judged(outage_within_s=10)
     assert result.outcome == Outcome.UNDECIDED
-    assert result.summary.endswith("; it had not come back when the load ended")
+    assert result.summary.endswith("; it had not resumed when the load ended")
 
 
-def test_a_longer_outage_before_it_hides_none_that_is_not_over(run: Run) -> None:
-    """The stretch ends at 27 s, five seconds after the heal; the load goes on."""
-    run.came = came(silent=[(20.05, 21.95), (25.35, ENDED_S)])
+def test_a_longer_earlier_outage_hides_no_unended_one(run: Run) -> None:
+    """The interval ends at 27 s, five seconds after the heal; the load continues."""
+    run.stamps = stamps_of_run(silent=[(20.05, 21.95), (25.35, ENDED_S)])
     result = run.judged()
     assert (result.outcome, result.counts["outage_s"]) == (Outcome.UNDECIDED, 2.0)
-    assert result.summary.endswith("; it had not come back when the load ended")
-    run.came = came(silent=[(20.05, 21.95), (25.35, 27.05)])
+    assert result.summary.endswith("; it had not resumed when the load ended")
+    run.stamps = stamps_of_run(silent=[(20.05, 21.95), (25.35, 27.05)])
     assert run.judged().outcome == Outcome.HELD
-    run.came = came(silent=[(20.05, 21.95), (26.55, ENDED_S)])
+    run.stamps = stamps_of_run(silent=[(20.05, 21.95), (26.55, ENDED_S)])
     assert run.judged().outcome == Outcome.HELD, "half a second is no outage"
 
 
-def test_an_outage_of_another_fault_is_none_of_the_named_one(run: Run) -> None:
-    """The other is called before the stretch of five seconds after the heal is over, or behind."""
+def test_an_outage_of_another_fault_does_not_count_for_the_named_one(run: Run) -> None:
+    """The other fault is called before or after the interval ends, five seconds after the heal."""
     run.others.append((26.0, Action.FAULT_CALLED, {"step": 1, "fault": "pause"}))
-    run.came = came(silent=[(26.05, 29.0)])
+    run.stamps = stamps_of_run(silent=[(26.05, 29.0)])
     held = run.judged(fault="kill")
     assert (held.outcome, held.counts["outage_s"]) == (Outcome.HELD, 0.1)
-    assert run.asked == [None, (2000.0, 26_000)]
+    assert run.calls == [None, (2000.0, 26_000)]
 
-    run.came = came(silent=[(25.55, 29.0)])
+    run.stamps = stamps_of_run(silent=[(25.55, 29.0)])
     assert run.judged(fault="kill").outcome == Outcome.HELD, "half a second is no outage"
-    run.came = came(silent=[(25.45, 29.0)])
+    run.stamps = stamps_of_run(silent=[(25.45, 29.0)])
     started = run.judged(fault="kill")
     assert (started.outcome, started.counts["outage_s"]) == (Outcome.UNDECIDED, 0.6)
-    assert started.summary.endswith("; it had not come back when another fault was called")
+    assert started.summary.endswith("; it had not resumed when another fault was called")
 
-    run.came = came(silent=[(23.05, 29.0)])
+    run.stamps = stamps_of_run(silent=[(23.05, 29.0)])
     assert run.judged(fault="kill").outcome == Outcome.VIOLATED
 
 
@@ -235,21 +237,21 @@ def test_a_job_that_was_not_seen_running_again_holds_nothing(run: Run) -> None:
     result = run.judged()
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith("; the job failed at 23.0 s and was not seen running again")
-    run.came = came(silent=[(27.05, 29.55)])
+    run.stamps = stamps_of_run(silent=[(27.05, 29.55)])
     assert run.judged().outcome == Outcome.VIOLATED
     run.others.append((24.0, Action.JOB_RUNNING, {}))
-    run.came = came()
+    run.stamps = stamps_of_run()
     assert run.judged().outcome == Outcome.HELD
 
 
-def test_what_is_not_known_leaves_it_undecided(run: Run) -> None:
+def test_missing_evidence_leaves_it_undecided(run: Run) -> None:
     assert run.judged(fault="pause").summary == "pause was not in effect, so nothing failed over"
-    run.came = Came((), ())
-    assert run.judged().summary == "totals: nothing came out"
-    run.came = came(silent=[(-1, 17)])
+    run.stamps = WrittenStamps((), ())
+    assert run.judged().summary == "totals: no record was written"
+    run.stamps = stamps_of_run(silent=[(-1, 17)])
     result = run.judged()
     assert (result.outcome, result.counts) == (Outcome.UNDECIDED, {})
-    assert "output came for 3 whole seconds before the fault" in result.summary
+    assert "there was output for 3 whole seconds before the fault" in result.summary
 
 
 def test_an_output_that_cannot_be_read_is_undecided(
@@ -258,20 +260,20 @@ def test_an_output_that_cannot_be_read_is_undecided(
     def unread(case: JudgedRun, name: str | None) -> AppendedRecords:
         raise AppendTimesUnknown("totals: it was not read")
 
-    monkeypatch.setattr(throughput, "appended", unread)
+    monkeypatch.setattr(throughput, "append_times_of", unread)
     result = run.judged()
     assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "totals: it was not read")
 
 
 def lanes(run: Run, *, limit_ms: float = 2000) -> dict[int, StoppedPartition]:
-    """The partitions that `stopped` would ask for their keys."""
+    """The silent partitions, before their keys are checked."""
     stamps, which = throughput._stamps(run.output(case(run.story(), run.folder), None))
     injected_ms, end_ms = BEGAN_MS + 20_000, BEGAN_MS + 30_000
-    found = partitions._silent(stamps, which, injected_ms, end_ms, limit_ms)
+    found = partitions._silent_partitions(stamps, which, injected_ms, end_ms, limit_ms)
     return {lane.partition: lane for lane in found}
 
 
-def test_a_partition_is_silent_when_it_was_not_before_the_fault(run: Run) -> None:
+def test_a_partition_is_silent_if_it_was_active_before_the_fault(run: Run) -> None:
     def out(until: float, every_s: float) -> list[float]:
         return [change * every_s for change in range(int(until / every_s) + 1)]
 
@@ -283,7 +285,7 @@ def test_a_partition_is_silent_when_it_was_not_before_the_fault(run: Run) -> Non
         4: out(21, 2),
     }
     rows = [(at, lane) for lane, each in moments.items() for at in each]
-    run.came = Came(tuple(at for at, _ in rows), tuple(lane for _, lane in rows))
+    run.stamps = WrittenStamps(tuple(at for at, _ in rows), tuple(lane for _, lane in rows))
 
     found = lanes(run)
 
