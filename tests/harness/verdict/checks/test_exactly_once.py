@@ -442,7 +442,7 @@ def test_records_missing_before_the_drain_are_not_lost_yet(
 
     assert result.outcome == Outcome.UNDECIDED
     assert result.counts["lost"] is None
-    assert "may yet come" in result.summary
+    assert "may still arrive" in result.summary
 
 
 def test_a_duplicate_is_a_violation_also_before_the_drain(testbed: Testbed) -> None:
