@@ -73,9 +73,9 @@ def _read_folder(
     into: StoredOutput,
     declared_format: Format | None,
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="streamquake-") as folder:
-        fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(folder))
-        read_files(spark, fetched, into=into, source=path, reported=recorded_format)
+    with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
+        fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
+        read_files(spark, fetched, into=into, source=path, declared_format=declared_format)
 
 
 def _service(experiment: Experiment, engine: str) -> str:

@@ -144,7 +144,7 @@ def reconcile_output(
             with_canonical_texts(expected),
             actual,
             shape,
-            record_estimate=sends(case, "acknowledged"),
+            record_estimate=count_sends(case, "acknowledged"),
         )
 
 
@@ -157,8 +157,8 @@ def find_anomalies(
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
     with (
         persisted(actual),
-        final_records(actual, shape) as stands,
-        persisted(all_anomalies(with_canonical_texts(expected), stands, shape)) as found,
+        final_records(actual, shape) as final,
+        persisted(all_anomalies(with_canonical_texts(expected), final, shape)) as found,
     ):
         yield OutputAnomalies(found=found, actual=final, shape=shape)
 

@@ -89,7 +89,7 @@ def judge(
         metrics=metrics,
         spark=spark,
     )
-    results = _checked(case, show_message)
+    results = _run_checks(case, show_message)
     recoveries = parts.derive(
         "the recovery",
         lambda: _recoveries(experiment, history, metrics),

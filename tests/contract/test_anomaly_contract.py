@@ -30,8 +30,8 @@ def counts_without_evidence(anomaly: Anomaly) -> Iterator[str]:
 
 def violations(kind: type[Anomaly]) -> list[str]:
     found = [*without_docstring(kind), *counts_without_evidence(kind())]
-    if not kind.means or not kind.needs:
-        found.append("`means` or `needs` is empty")
+    if not kind.meaning or not kind.requirement:
+        found.append("`meaning` or `requirement` is empty")
     if kind.name in VIOLATIONS:
         found.append(f"{kind.name} is always judged")
     return found

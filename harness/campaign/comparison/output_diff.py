@@ -119,7 +119,7 @@ def _counted(
     ):
         readable = first.where(~F.col(MALFORMED))
         counts = reconcile(
-            readable, second, shape, record_estimate=sends(one, "acknowledged")
+            readable, second, shape, record_estimate=count_sends(one, "acknowledged")
         ).counts
         malformed = first.where(MALFORMED).count()
     return OutputDifference(

@@ -533,4 +533,6 @@ def findings_of_run(
         spark, folder / "copied", into=StoredOutput(path=dataset.data / "nasty"), source="/nasty"
     )
     output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values), map=column_expressions)
-    return reconciled(dataset.case(), "nasty", output, spark.read.parquet(str(promised))).findings
+    return reconcile_output(
+        dataset.case(), "nasty", output, spark.read.parquet(str(promised))
+    ).findings

@@ -246,7 +246,7 @@ def test_the_event_that_triggered_an_injection_is_recorded(
     history = testbed.run()
     for number, triggered in enumerate((first, second)):
         called = last_attempt(history, number)[FaultCalled]
-        assert not_set_off(triggered.when, called, history, (first, second)[:number]) == ""
+        assert trigger_problem(triggered.when, called, history, (first, second)[:number]) == ""
 
 
 def test_a_missed_window_known_only_after_the_heal_is_recorded(tmp_path: Path) -> None:

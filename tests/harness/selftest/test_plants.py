@@ -49,9 +49,9 @@ def test_the_counts_are_those_of_a_model_in_plain_python(
     places = 0 if plant.clean else len(PLACES)
     sides = plant.sides(dataset, F.expr(f"unit div {plant.units_per_place}").isin(*PLACES))
     planted = planted_counts(dataset, plant, places)
-    sent, seen, unmatched = _model_input(sides)
+    sent, output_rows, unmatched = _model_input(sides)
     homes = {row.key: row.partition for row in dataset.frame.select("key", "partition").collect()}
-    requested = {**asked_for(sent, seen, homes), UNMATCHED: unmatched}
+    requested = {**further_counts(sent, output_rows, homes), UNMATCHED: unmatched}
 
     modelled = {**counts(sent, output_rows), **{name: requested[name] for name in plant.also}}
     assert {**modelled, "malformed": planted["malformed"]} == planted
@@ -95,14 +95,15 @@ def test_the_judge_finds_exactly_what_is_planted(spark: SparkSession) -> None:
         assert (result.outcome, result.differences, result.error) == (Outcome.HELD, (), ""), result
 
 
-def _model_input(sides: PlantedSides) -> tuple[list[Sent], list[BatchWindow], int]:
+def _model_input(sides: PlantedSides) -> tuple[list[SentRecord], list[OutputRecord], int]:
     """The rows as input of the model, both compared values as one number: the sends, the records
     left in the output, and the number of unmatched retractions."""
     value = F.col("amount") * (1 << 33) + F.col("checksum")
     sent = sides.expected.select("key", "seq", value, "status").collect()
     actual = sides.actual
     is_retraction = F.col("retracts") if "retracts" in actual.columns else F.lit(False)
-    seen = actual.select("key", "seq", value, "partition", "offset", is_retraction).collect()
-    added = [BatchWindow(*row[:-1]) for row in seen if not row[-1]]
-    left, unmatched = stands(added, [BatchWindow(*row[:-1]) for row in seen if row[-1]])
-    return [Sent(*row) for row in sent], left, unmatched
+    output_rows = actual.select("key", "seq", value, "partition", "offset", is_retraction).collect()
+    inserted = [OutputRecord(*row[:-1]) for row in output_rows if not row[-1]]
+    retracted = [OutputRecord(*row[:-1]) for row in output_rows if row[-1]]
+    left, unmatched = final_state(inserted, retracted)
+    return [SentRecord(*row) for row in sent], left, unmatched

@@ -51,7 +51,7 @@ def number(record: Record) -> int:
 def written_records() -> list[OutputRecord]:
     """All records, written without a delay."""
     return [
-        Out(record, record.index / 100 + 0.05, number(record) % 4)
+        OutputRecord(record, record.index / 100 + 0.05, number(record) % 4)
         for record in WORKLOAD.load_definition(seed=0).between(0, WORKLOAD.records)
     ]
 
