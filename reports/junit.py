@@ -1,8 +1,8 @@
 """JUnit XML: what CI systems read. A violated check is a failure, an undecided one an error.
 
-One test suite a run: a test case for the run itself, one for each check, one for the effect of each
-fault. The seed and the replay command are properties of the suite; the first test case carries the
-summary as its output.
+Each run is one test suite. It has a test case for the run itself, one for each check and one for
+the effect of each fault. The seed and the replay command are properties of the suite; the first
+test case carries the summary as its output.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_junit(results: Results, folder: RunFolder) -> Path:
-    """Write junit.xml of one run into its folder: judged by its outcome alone."""
+    """Write junit.xml of one run into its folder. Only the run's own outcome counts, not the
+    expected one."""
     return _write([_suite(results, folder, _run_cases(results))], folder.junit)
 
 
 def write_suite_junit(
     runs: Iterable[tuple[Results, RunFolder]], path: Path, suite: SuiteResults | None = None
 ) -> Path:
-    """Write the JUnit file of many runs: each is judged by whether its outcome is the expected one.
+    """Write the JUnit file of many runs. Each passes if its outcome is the expected one.
 
     A run whose expected outcome is not *held* has one test case for that outcome. The rows of a
-    `suite` come first, as the cases of a test suite of their own.
+    `suite` are the cases of a separate test suite, which is the first in the file.
     """
     suites = [
         _suite(
@@ -82,7 +83,7 @@ def _write(suites: Iterable[TestSuite], path: Path) -> Path:
     for suite in suites:
         document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]
-    with atomic_files.replacing(path) as draft:
+    with atomic_files.atomic_replacement(path) as draft:
         document.write(str(draft), pretty=True)
     return path
 
@@ -108,8 +109,8 @@ def _run_cases(results: Results) -> list[TestCase]:
 
 
 def _ended_case(results: Results) -> TestCase:
-    """The run itself: it completed, and its record is complete. A record with missing parts makes a
-    run undecided even if all its checks are held."""
+    """The test case of the run itself: it passes if the run completed and its record is complete. A
+    record with missing parts makes a run undecided even if all its checks are held."""
     if results.ended != "completed":
         return _case(
             "run completed", Error(_clean(run_sentences.why(results)), _clean(results.ended))

@@ -16,7 +16,7 @@ from streamquake.faults.schedule.step import Step
 from streamquake.harness.experiment.check import ALWAYS_ON
 from streamquake.harness.experiment.loader import experiment_document
 from streamquake.harness.experiment.model import Experiment, Job
-from streamquake.reports.record.secret_settings import hidden, hidden_settings
+from streamquake.reports.record.secret_settings import hide_secret_settings, hide_secrets
 from streamquake.reports.run.text import make_console
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.rule_scripts import rule_names
@@ -40,7 +40,7 @@ def schedule_yaml(steps: Sequence[Step]) -> str:
     """The schedule in the YAML of experiments, so that a drawn one can be run again too."""
     lines = [
         yaml.safe_dump(
-            json.loads(json.dumps(hidden(step.document()))),
+            json.loads(json.dumps(hide_secrets(step.document()))),
             default_flow_style=True,
             sort_keys=False,
             width=math.inf,
@@ -52,7 +52,7 @@ def schedule_yaml(steps: Sequence[Step]) -> str:
 
 def _lines(experiment: Experiment) -> list[tuple[str, str]]:
     faults = [
-        f"{step.fault}{_params(hidden(step.params))} on {step.target}, {step.when}, "
+        f"{step.fault}{_params(hide_secrets(step.params))} on {step.target}, {step.when}, "
         + (f"for {step.for_s:g} s" if step.for_s is not None else "until the end")
         for step in experiment.faults
     ]
@@ -114,7 +114,7 @@ def _job(job: Job) -> str:
 
 
 def _settings(config: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}: {value}" for key, value in hidden_settings(config).items())
+    return ", ".join(f"{key}: {value}" for key, value in hide_secret_settings(config).items())
 
 
 def _program(kind: str, text: str) -> str:
@@ -131,7 +131,7 @@ def _listed(name: str, lines: list[str]) -> list[tuple[str, str]]:
 def _settings_of_group(group: NodeGroup) -> dict[str, Any]:
     beyond = group.model_dump(exclude={"count", "rules"}, exclude_defaults=True)
     if group.env:
-        beyond["env"] = hidden_settings(group.env)
+        beyond["env"] = hide_secret_settings(group.env)
     if group.rules is not None:
         beyond["rules"] = ", ".join(f'"{name}"' for name in rule_names(group.rules))
     return beyond

@@ -22,7 +22,7 @@ from streamquake.harness.run import runner
 from streamquake.harness.run.progress_views import open_view
 from streamquake.harness.verdict.recorded_run import recorded_experiment
 from streamquake.reports.record.run_folder import RunFolder
-from streamquake.reports.record.secret_settings import hidden_places
+from streamquake.reports.record.secret_settings import keys_of_hidden_secrets
 from streamquake.reports.run.text import print_summary
 from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.problems import BadInput, Problem
@@ -84,7 +84,7 @@ def replay_command(
 
 def _reject_hidden(experiment: Experiment, file: str) -> None:
     """Raise BadInput for each secret that the record does not hold."""
-    places = tuple(hidden_places(experiment_document(experiment)))
+    places = tuple(keys_of_hidden_secrets(experiment_document(experiment)))
     if places:
         message = "this secret is not recorded; give it again, as --set"
         raise BadInput(

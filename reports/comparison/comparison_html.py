@@ -49,7 +49,7 @@ SHOWN = {
     Outcome.UNDECIDED: "unknown",
     None: "for information",
 }
-"""The outcome of a difference, in words."""
+"""The text of an outcome of a difference."""
 
 
 def render_comparison(comparison: TopologyComparison, folder: ComparisonFolder) -> Path:

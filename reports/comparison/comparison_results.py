@@ -21,13 +21,14 @@ RECOVERY = "recovery"
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedRun:
-    """The run on one topology; `results` is None where it did not begin, `why` is the reason."""
+    """The run on one topology. `results` is None where the run did not start; `why` is the
+    reason."""
 
     topology: str
     results: Results | None
     why: str
     cause: str = ""
-    """The kind of error that kept it from a verdict (`Results.cause`)."""
+    """The kind of error that prevented a verdict (`Results.cause`)."""
 
     @property
     def ended(self) -> Ended:
@@ -49,11 +50,12 @@ class ComparedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputDifference:
-    """The difference of one output between the first run and another, by record, in any order.
+    """The difference of one output between the first run and another, compared by record. The order
+    of the records does not matter.
 
-    Numbers of records: `missing` are in the first only, `added` in the other only, `changed` have
-    other values there; None where the output could not be compared, with the reason in `why`.
-    `outcome` is None where the outputs may differ, since a run is not proven exactly-once.
+    Numbers of records: `missing` are only in the first, `added` only in the other, `changed` have
+    different values in the two. They are None where the output could not be compared; `why` is the
+    reason. `outcome` is None where the outputs may differ because a run is not proven exactly-once.
     """
 
     output: str
@@ -78,7 +80,7 @@ class TopologyComparison:
     ended: Ended = "completed"
     reason: str = ""
     again: str = ""
-    """The command that compares again."""
+    """The command that repeats the comparison."""
     warnings: tuple[str, ...] = field(default=())
 
     @property
@@ -95,17 +97,17 @@ class TopologyComparison:
 
     @property
     def cause(self) -> str:
-        """What kept the comparison from a verdict, where it is undecided."""
+        """What prevented a verdict; empty unless the comparison is undecided."""
         return common_cause(run.cause for run in self.runs)
 
     def checks(self) -> tuple[str, ...]:
-        """The checks of any run, in their order."""
+        """The names of all checks that at least one run has, in their order."""
         results = [run.results for run in self.runs if run.results is not None]
         return tuple(dict.fromkeys(check.check for each in results for check in each.checks))
 
     def figures(self) -> Iterator[tuple[str, tuple[float | None, ...]]]:
-        """(check.figure or recovery.phase, its value in each run); without those that no run
-        measured, and those of single outputs."""
+        """Pairs of a name (CHECK.FIGURE or recovery.PHASE) and its value in each run. Figures that
+        no run measured and figures of single outputs are left out."""
         runs = [_figures(run.results) for run in self.runs]
         for name in dict.fromkeys(name for run in runs for name in run):
             values = tuple(run.get(name) for run in runs)

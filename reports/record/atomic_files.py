@@ -1,4 +1,4 @@
-"""Files that are either the old one or the new one, never half of either."""
+"""Atomic writes: a file has either its old or its new content, never a part of one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from uuid import uuid4
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `path` when the block ends well.
+def atomic_replacement(path: Path) -> Iterator[Path]:
+    """Yield a path to write to. It replaces `path` when the block ends without an error.
 
-    It is on disk (fsync) before it takes the name; when the block raises, `path` stays as it was.
+    The new file is on disk (fsync) before it is renamed. When the block raises, `path` is
+    unchanged.
     """
     draft = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     try:
@@ -26,15 +27,16 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str, mode: int | None = None) -> None:
-    """Replace a text file (UTF-8) as a whole; it never has other permissions than `mode`."""
-    with replacing(path) as draft:
+    """Replace a text file (UTF-8) as a whole. The new file has the permissions `mode` from the
+    start."""
+    with atomic_replacement(path) as draft:
         if mode is not None:
             draft.touch(mode)
         draft.write_text(text, encoding="utf-8")
 
 
 def point_symlink(link: Path, target: str) -> None:
-    """Make `link` point to `target` in one step, also while others do the same."""
+    """Make `link` point to `target` in one step, also while other processes do the same."""
     draft = link.with_name(f".{link.name}.{uuid4().hex[:8]}")
     draft.symlink_to(target)
     try:

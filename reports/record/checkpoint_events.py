@@ -14,11 +14,11 @@ class CheckpointEvent(JobEvent):
     """An event of one checkpoint, savepoint or micro-batch."""
 
     checkpoint = EventField[int]()
-    """Its number, of its job."""
+    """The checkpoint's number within its job."""
 
 
 class StampedCheckpointEvent(CheckpointEvent):
-    """An event that the engine's own report of a checkpoint shows."""
+    """An event from the engine's own report of a checkpoint, with the engine's time stamps."""
 
     type = EventField[str | None](None)
     """`CHECKPOINT`, `SAVEPOINT`, ... as the engine names it; `micro-batch` of a query."""
@@ -31,22 +31,22 @@ class StampedCheckpointEvent(CheckpointEvent):
 
 
 class CheckpointTriggered(StampedCheckpointEvent, action=Action.CHECKPOINT_TRIGGERED):
-    """A checkpoint was triggered; of a query, a batch was begun."""
+    """A checkpoint was triggered; of a query, a batch began."""
 
 
 class CheckpointAcknowledged(StampedCheckpointEvent, action=Action.CHECKPOINT_ACKNOWLEDGED):
     """Some subtasks acknowledged a checkpoint."""
 
     acknowledged = EventField[int | None](None)
-    """How many acknowledged it."""
+    """The number of subtasks that acknowledged it."""
     subtasks = EventField[int | None](None)
-    """How many have to."""
+    """The number of subtasks that must acknowledge it."""
     ack_ms = EventField[float | None](None)
     """The latest acknowledgement, in milliseconds since the epoch."""
 
 
 class CheckpointAllAcknowledged(StampedCheckpointEvent, action=Action.CHECKPOINT_ALL_ACKNOWLEDGED):
-    """Every subtask acknowledged; the checkpoint is to be completed."""
+    """Every subtask acknowledged the checkpoint; it is not completed yet."""
 
     ack_ms = EventField[float | None](None)
     """The latest acknowledgement, in milliseconds since the epoch."""
@@ -56,7 +56,7 @@ class CheckpointEnd(StampedCheckpointEvent):
     """The end of a checkpoint."""
 
     duration_ms = EventField[float | None](None)
-    """From the trigger to the end, in milliseconds."""
+    """The time from the trigger to the end, in milliseconds."""
     first_ack_ms = EventField[float | None](None)
     """The first acknowledgement, in milliseconds since the epoch."""
     last_ack_ms = EventField[float | None](None)
@@ -73,13 +73,14 @@ class CheckpointCompleted(CheckpointEnd, action=Action.CHECKPOINT_COMPLETED):
     state_bytes = EventField[int | None](None)
     """The size of the state, in bytes."""
     checkpointed_bytes = EventField[int | None](None)
-    """How much of it was written anew, in bytes."""
+    """The size of what this checkpoint itself wrote (incremental checkpoints share the rest), in
+    bytes."""
     persisted_bytes = EventField[int | None](None)
-    """The size of the records in flight, in bytes."""
+    """The size of the in-flight records that an unaligned checkpoint stored, in bytes."""
     path = EventField[str | None](None)
     """The folder of the checkpoint."""
     start_delay_ms = EventField[float | None](None)
-    """The longest way of a barrier to its subtask, in milliseconds."""
+    """The longest time that a barrier took to reach its subtask, in milliseconds."""
     alignment_ms = EventField[float | None](None)
     """The longest alignment, in milliseconds."""
     sync_ms = EventField[float | None](None)
@@ -87,23 +88,23 @@ class CheckpointCompleted(CheckpointEnd, action=Action.CHECKPOINT_COMPLETED):
     async_ms = EventField[float | None](None)
     """The longest asynchronous part, in milliseconds."""
     processed_bytes = EventField[int | None](None)
-    """What was processed during alignment, in bytes."""
+    """The size of the records processed during alignment, in bytes."""
     unaligned_subtasks = EventField[int | None](None)
-    """How many subtasks took it unaligned."""
+    """The number of subtasks whose checkpoint was unaligned."""
     began_ms = EventField[float | None](None)
     """Of a micro-batch: when it began, in milliseconds since the epoch."""
     phases_ms = EventField[Mapping[str, float]]({})
     """Of a micro-batch: phase of waiting, running, committing -> milliseconds."""
     input_rows = EventField[int | None](None)
-    """Of a micro-batch: how many rows it read."""
+    """Of a micro-batch: the number of rows that it read."""
     offsets = EventField[Sequence[Mapping[str, Any]]](())
-    """Of a micro-batch: each {source, start, end, latest}."""
+    """Of a micro-batch: the offsets of its sources, each {source, start, end, latest}."""
     durations_ms = EventField[Mapping[str, float]]({})
     """Of a micro-batch: Spark's name of a step -> milliseconds."""
     watermark = EventField[str | None](None)
     """Of a micro-batch: the watermark that it ran with."""
     state_rows = EventField[int | None](None)
-    """Of a micro-batch: how many rows its state has."""
+    """Of a micro-batch: the number of rows in its state."""
     state_operators = EventField[Sequence[Mapping[str, Any]]](())
     """Of a micro-batch: what Spark reports of the state of each operator."""
 
@@ -112,16 +113,16 @@ class CheckpointFailed(CheckpointEnd, action=Action.CHECKPOINT_FAILED):
     """A checkpoint failed; of a query, its batch was not committed."""
 
     reason = EventField[str | None](None)
-    """Why."""
+    """Why the checkpoint failed."""
     own = EventField[bool | None](None)
-    """Of a micro-batch: whether its query ended over it, and not because its driver ended."""
+    """Of a micro-batch: whether its failure ended the query; false where the driver ended."""
 
 
 class BatchStep(CheckpointEvent):
     """A step of a micro-batch."""
 
     step_ms = EventField[float | None](None)
-    """When, in milliseconds since the epoch."""
+    """The time of the step, in milliseconds since the epoch."""
 
 
 class OffsetWritten(BatchStep, action=Action.OFFSET_WRITTEN):
@@ -129,16 +130,16 @@ class OffsetWritten(BatchStep, action=Action.OFFSET_WRITTEN):
 
 
 class BatchRunning(BatchStep, action=Action.BATCH_RUNNING):
-    """The first tasks of a micro-batch were handed out."""
+    """The first tasks of a micro-batch were scheduled."""
 
 
 class SinkWritten(BatchStep, action=Action.SINK_WRITTEN):
-    """The sink has all of a micro-batch, and its commit is begun."""
+    """The sink has all records of a micro-batch, and its commit began."""
 
 
 class CommitWritten(BatchStep, action=Action.COMMIT_WRITTEN):
-    """The commit of a micro-batch is in the log; its checkpoint is completed as soon as the batch
-    was reported."""
+    """The commit of a micro-batch is in the log. Its checkpoint is completed as soon as Spark
+    reports the batch."""
 
 
 class CheckpointFiles(CheckpointEvent, action=Action.CHECKPOINT_FILES):
@@ -149,11 +150,10 @@ class CheckpointFiles(CheckpointEvent, action=Action.CHECKPOINT_FILES):
     files = EventField[Mapping[str, int]]()
     """The name of a file -> its size in bytes."""
     shared = EventField[Mapping[str, int] | None](None)
-    """The same of the files that checkpoints share; missing in old records."""
+    """The name of each file that checkpoints share -> its size in bytes; missing in old records."""
 
 
 def checkpoint_number(event: Event) -> int | None:
-    """The number of the checkpoint that an event of any class is about; None where it is about
-    none."""
+    """The number of the checkpoint that an event is about; None for an event of another kind."""
     number: int | None = event.value.get("checkpoint")
     return number

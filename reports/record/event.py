@@ -1,9 +1,9 @@
 """Events: everything that happened in a run, as one kind of record.
 
-`action` is a phrase of the vocabulary below, the same words that a trigger in YAML uses
-(`when: {event: checkpoint triggered}`). `kind` says what is known: an *invoke* was begun, *ok* and
-*fail* are certain ends, *info* is everything else, including ends that are not known. The shape is
-Jepsen's history (https://github.com/jepsen-io/jepsen).
+`action` is a phrase of the vocabulary below, the same words that a trigger in YAML uses (`when:
+{event: checkpoint triggered}`). `kind` is one of four: *invoke* is the begin of an operation, *ok*
+is a certain success, *fail* a certain failure, and *info* is everything else, including results
+that are not known. The format is that of Jepsen's history (https://github.com/jepsen-io/jepsen).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MICRO_BATCH = "micro-batch"
 
 
 DISTURBED = "disturbed"
-"""In the evidence of a target: whose traffic or work was seen to suffer."""
+"""Values in the evidence of a target: whose traffic or work the fault was observed to affect."""
 SYSTEM, PROBE_ALONE = "the system", "the harness's probe alone"
 
 
@@ -91,9 +91,10 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class EventDraft:
-    """What a worker hands to the loop: an event that has no place in the history yet.
+    """An event that a worker passes to the loop. It has no index in the history yet.
 
-    `at_ns` is the run's clock (nanoseconds since the run began) when the thing was *seen*.
+    `at_ns` is the run's clock (nanoseconds since the run began) when the worker *observed* what the
+    event reports.
     """
 
     at_ns: int
@@ -101,14 +102,14 @@ class EventDraft:
     kind: Kind
     action: Action
     value: Mapping[str, Any] = field(default_factory=dict)
-    """The fields of the action, as they stand in the record. Writers give a mapping, and tests
-    compare its names with the fields of the action's class."""
+    """The fields of the action, as they are in the record. Writers pass a mapping; tests compare
+    its names with the fields of the action's class."""
     error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event(EventDraft):
-    """An event with its place in the one ordered history.
+    """An event with its index in the one ordered history.
 
     Every action has a subclass, whose attributes are the fields of `value`, typed. `Event(...)`
     makes an instance of the subclass of its action.
@@ -122,7 +123,8 @@ class Event(EventDraft):
             EVENT_CLASSES[action] = cls
 
     def __new__(cls, *, action: Action | None = None, **fields: Any) -> Self:
-        """The instance has the class of its action, so that no reader can see it without."""
+        """Create an instance of the class of its action, so that every reader gets the typed
+        class."""
         found: Any = EVENT_CLASSES.get(action, cls) if action and cls is Event else cls
         return cast(Self, object.__new__(found))
 
@@ -132,9 +134,10 @@ class Event(EventDraft):
 
     @classmethod
     def from_json(cls, document: Any) -> Event:
-        """The event of a line of the history. Fields of later versions stay in `value`.
+        """The event from a line of the history. Fields that a later version added stay in `value`.
 
-        Raises ValueError, KeyError or TypeError where it is none, or has an unknown key."""
+        Raises ValueError, KeyError or TypeError where the line is not an event or has an unknown
+        key."""
         known = {"kind": Kind(document["kind"]), "action": Action(document["action"])}
         event = Event(**{**document, **known})
         if not is_moment(event.at_ns) or not isinstance(event.value, dict):

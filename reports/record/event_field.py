@@ -1,6 +1,7 @@
-"""A typed field of an event, read from the event's JSON when it is asked for.
+"""A typed field of an event, read from the event's JSON only when it is accessed.
 
-A history has tens of thousands of events, of which most fields are never read: nothing is copied.
+A history has tens of thousands of events, and most of their fields are never read, so nothing is
+copied.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ T = TypeVar("T")
 class EventField(Generic[T]):
     """A field of `Event.value`.
 
-    Without a default every version records it, and reading it raises KeyError where a damaged
-    record lacks it. With a default, records may lack it.
+    A field without a default is in the records of every version; reading it from a damaged record
+    that lacks it raises KeyError. A field with a default may be missing.
     """
 
     def __init__(self, *default: T, name: str = "") -> None:
-        """`name` is that in the record, where it differs from the attribute's."""
+        """`name` is the field's name in the record, where it differs from the attribute's."""
         self.name = name
         self.default = default
 
@@ -35,7 +36,8 @@ class EventField(Generic[T]):
         return self if event is None else self.of(event)
 
     def of(self, event: Event) -> T:
-        """The field of an event. Raises KeyError, as above."""
+        """The field's value in an event. Raises KeyError where a field without a default is
+        missing."""
         value: T
         if self.default:
             value = event.value.get(self.name, self.default[0])

@@ -1,8 +1,8 @@
-"""What the fields of events hold, so that a history with a text for a number is called damaged.
+"""The type of each field of an event. A history with a text in place of a number is damaged.
 
-A check that compares such a value may find nothing wrong with it. Fields have one meaning in all
-events, but for a few that are not listed: those are read by who knows the event. Records of older
-versions may lack fields, so that none is asked for here.
+A check could compare such a value and find no problem. A field's name has one type in all events;
+the few names for which this is not so are not listed here. No field is required here, since records
+of older versions may lack fields.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from math import isfinite
 from typing import Any
 
 LARGEST = 2**63
-"""Beyond it no clock, offset or size of a run can be; readers count with eight bytes."""
+"""No clock, offset or size of a run is larger; readers use integers of eight bytes."""
 PLACES = ("attempt", "subtask", "first", "last", "count", "at_record")
-"""Whole numbers that are always known, and never below zero."""
+"""Whole numbers that are always known and never negative."""
 SIGNED = ("step", "checkpoint", "called_ns", "acknowledged")
-"""Whole numbers that are always known; a query says -1 for no checkpoint. A null is damage and not
-the same as a field that an older version did not record."""
+"""Whole numbers that are always known; a query's checkpoint is -1 where it has none. A null is
+damage; it differs from a field that an older version did not record."""
 WHOLE = (
     "due_ns",
     "end",
@@ -66,7 +66,8 @@ OBJECTS = ("config", "evidence", "files", "params")
 
 
 def field_problem(value: Mapping[str, Any]) -> str:
-    """Which field of an event holds what it cannot, or nothing."""
+    """The field of an event with a value of the wrong type, as a message; empty where there is
+    none."""
     for name, held in value.items():
         expected = _EXPECTED.get(name)
         if expected is not None and not _is(expected, held, nullable=name not in _KNOWN):
@@ -75,7 +76,7 @@ def field_problem(value: Mapping[str, Any]) -> str:
 
 
 def is_moment(value: Any) -> bool:
-    """Whether it can be a moment of the run's clock, in nanoseconds."""
+    """Whether a value can be a time on the run's clock, in nanoseconds."""
     return type(value) is int and 0 <= value < LARGEST
 
 

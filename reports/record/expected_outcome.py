@@ -1,4 +1,5 @@
-"""How a run is to come out: held, undecided, violated, or by what each named check comes to."""
+"""The expected outcome of a run: held, undecided or violated, or one result for each named
+check."""
 
 from __future__ import annotations
 
@@ -9,25 +10,26 @@ from typing import Any
 from streamquake.reports.record.outcome import CheckResult, Outcome, class_of, worst
 
 Written = str | Mapping[str, str | tuple[str, ...]]
-"""As YAML has it: `violated`; `{exactly_once: duplicated}` with one class or a list of them; or
-`{execution: [held, undecided]}` with one outcome or a list of alternatives."""
+"""The forms in YAML: `violated`; `{exactly_once: duplicated}` with one finding class or a list of
+them; or `{execution: [held, undecided]}` with one outcome or a list of alternatives."""
 OUTCOMES = tuple(str(outcome) for outcome in Outcome)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedOutcome:
-    """`found` names what each check must come to; every check that is not named must be held.
-    Classes ask for all of them and for nothing else, outcomes for any one of them. Without `found`
-    any check may bring the outcome about."""
+    """`found` maps the name of a check to its expected result; every other check must be held. A
+    check must find all the listed classes and no other class, or have any one of the listed
+    outcomes. Without `found` any check may cause the outcome."""
 
     outcome: Outcome = Outcome.HELD
-    """The worst that the run may come out as."""
+    """The worst outcome that the run may have."""
     found: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, written: Written) -> ExpectedOutcome:
-        """What YAML or a record says. Raises ValueError for an outcome that is none, and for a list
-        of one check that is empty, that mixes outcomes and classes, or that no run could fail."""
+        """The expected outcome in YAML or in a record. Raises ValueError for an unknown outcome,
+        and for a check's list that is empty, that mixes outcomes and classes, or that no run could
+        fail."""
         if isinstance(written, str):
             if written not in OUTCOMES:
                 raise ValueError(f'expected {" or ".join(OUTCOMES)}, got "{written}"')
@@ -37,16 +39,17 @@ class ExpectedOutcome:
         return cls(outcome=max(allowed, default=Outcome.HELD), found=found)
 
     def to_json(self) -> Any:
-        """As `of` reads it."""
+        """The form that `of` reads."""
         return {name: list(words) for name, words in self.found.items()} or str(self.outcome)
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}: {_message(words)}" for name, words in self.found.items()) or str(
+        return ", ".join(f"{name}: {_as_text(words)}" for name, words in self.found.items()) or str(
             self.outcome
         )
 
     def met(self, outcome: Outcome, checks: Sequence[CheckResult]) -> tuple[Outcome, str]:
-        """Whether a run came out so: held, violated when it certainly did not; and why not."""
+        """Whether a run had the expected outcome: held if so, violated if it certainly had not; and
+        why not."""
         if not self.found:
             if outcome == self.outcome:
                 return Outcome.HELD, ""
@@ -55,7 +58,7 @@ class ExpectedOutcome:
             return (Outcome.VIOLATED if surely_not else Outcome.UNDECIDED), why
         unmet = list(self._unmet(checks))
         if not unmet and outcome != (of_checks := worst(result.outcome for result in checks)):
-            # Something beside the checks, such as a record of which a part is missing.
+            # The cause is not a check: for example, a part of the record is missing.
             unmet = [(Outcome.UNDECIDED, f"the run is {outcome}, and its checks are {of_checks}")]
         met = max((each for each, _ in unmet), default=Outcome.HELD)
         return met, "; ".join(why for each, why in unmet if each == met)
@@ -73,14 +76,14 @@ class ExpectedOutcome:
                 if seen == Outcome.UNDECIDED:
                     yield Outcome.UNDECIDED, f"{name} is undecided: {result.summary}"
                 else:
-                    yield Outcome.VIOLATED, f"{name} is {seen}, expected {_message(wanted)}"
+                    yield Outcome.VIOLATED, f"{name} is {seen}, expected {_as_text(wanted)}"
             elif not _are_outcomes(wanted) and set(wanted) != classes:
                 message = " and ".join(sorted(classes)) or "nothing"
-                yield Outcome.VIOLATED, f"{name} found {message}, expected {_message(wanted)}"
+                yield Outcome.VIOLATED, f"{name} found {message}, expected {_as_text(wanted)}"
 
 
 def _words(written: str | Sequence[str]) -> tuple[str, ...]:
-    """The words of one check. Raises ValueError as `of` does."""
+    """The expected classes or outcomes of one check. Raises ValueError as `of` does."""
     words = (written,) if isinstance(written, str) else tuple(written)
     outcomes = set(OUTCOMES) & set(words)
     if not words:
@@ -101,5 +104,5 @@ def _allowed(words: tuple[str, ...]) -> set[Outcome]:
     return {Outcome.parse(each) for each in words} if _are_outcomes(words) else {Outcome.VIOLATED}
 
 
-def _message(words: tuple[str, ...]) -> str:
+def _as_text(words: tuple[str, ...]) -> str:
     return (" or " if _are_outcomes(words) else " and ").join(words)

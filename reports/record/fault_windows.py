@@ -1,10 +1,10 @@
 """When each fault acted: one list of windows, which every check, figure and report reads.
 
-A window is one injection of one step. It holds five moments, each None where the record does not
-have it: the injection was called, its effect was verified on every target, the effect was verified
-again, the heal was called, and the removal was verified. An effect that was found ended before its
-heal was called ended early; the moment then is bounded by the last verification and the discovery.
-Records of older versions have no further verifications: their windows end at the heal.
+A window is one injection of one step. It has five times: the injection was called, its effect was
+verified on every target, the effect was verified again, the heal was called, and the removal was
+verified. A time is None where the record does not have it. An effect that was observed to be absent
+before the heal was called ended early: between its last verification and that observation. Records
+of older versions have no repeated verifications; their windows end at the heal.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from streamquake.reports.record.history import History
 
 @dataclass(frozen=True, kw_only=True)
 class FaultWindow:
-    """One injection; moments in seconds since the run began, None where not recorded.
+    """One injection; times in seconds since the run began, None where not recorded.
 
-    `reason` says why there was no effect, no heal, or an early end.
+    `reason` is why there was no effect, no heal, or an early end.
     """
 
     step: int
@@ -45,11 +45,11 @@ class FaultWindow:
     still_in_effect_s: float | None = None
     """When the effect was verified last, after `in_effect_s` and before the heal."""
     ended_early_s: float | None = None
-    """When the effect was found ended before its heal was called."""
+    """When the effect was observed to have ended, if that was before the heal was called."""
     heal_called_s: float | None = None
     healed_s: float | None = None
     missed_window: bool = False
-    """Whether it came too late for the two events that it should have come between."""
+    """Whether it took effect after the two events between which it was planned."""
     reason: str = ""
 
     @property
@@ -59,7 +59,7 @@ class FaultWindow:
 
     @property
     def acted_until_s(self) -> float | None:
-        """Until when the fault acted at the longest: an early end, else the call of the heal, else
+        """The latest time at which the fault acted: its early end, else the call of the heal, else
         the removal; None where it acted until the history's end."""
         for moment in (self.ended_early_s, self.heal_called_s, self.healed_s):
             if moment is not None:
@@ -70,19 +70,20 @@ class FaultWindow:
 def fault_windows(history: History) -> tuple[FaultWindow, ...]:
     """Every injection in the order of the calls.
 
-    Moments are those at which the system was seen to change (`seen_ns`) where the history has
-    them, else those of the events.
+    A time is that of the observation (`seen_ns`) where the history has it, else that of the event.
     """
     windows: list[FaultWindow] = []
     newest: dict[int, int] = {}
     for event in history.of(FaultEvent):
         if isinstance(event, FaultSkipped | FaultNotVerified):
-            continue  # neither changes a window, so a damaged one must not hide the others
+            continue  # neither changes a window, so damage to one must not hide the other windows
         step = event.step
         if isinstance(event, FaultCalled):
             newest[step] = len(windows)
             windows.append(_called(event))
-        elif isinstance(event, FaultInEffect) and step not in newest:  # its call was not kept
+        elif (
+            isinstance(event, FaultInEffect) and step not in newest
+        ):  # its call is not in the record
             newest[step] = len(windows)
             windows.append(_continued(_called(event), event))
         elif step in newest:
@@ -97,13 +98,13 @@ def acted_windows(history: History) -> tuple[FaultWindow, ...]:
 
 
 def overlapping(window: FaultWindow, others: Sequence[FaultWindow]) -> tuple[FaultWindow, ...]:
-    """Those of the others that acted at some moment of this window."""
-    return tuple(other for other in others if other is not window and _meet(window, other))
+    """The other windows that overlap this one."""
+    return tuple(other for other in others if other is not window and _overlap(window, other))
 
 
 def overlapping_groups(windows: Sequence[FaultWindow]) -> tuple[tuple[FaultWindow, ...], ...]:
-    """Windows that overlap, themselves or by way of others, together; both in the order given,
-    which is that of the effects."""
+    """Group windows that overlap directly or through other windows. Groups and windows keep the
+    given order, which is that of the effects."""
     groups: list[tuple[FaultWindow, ...]] = []
     for window in windows:
         if groups and overlapping(window, groups[-1]):
@@ -113,7 +114,7 @@ def overlapping_groups(windows: Sequence[FaultWindow]) -> tuple[tuple[FaultWindo
     return tuple(groups)
 
 
-def _meet(one: FaultWindow, other: FaultWindow) -> bool:
+def _overlap(one: FaultWindow, other: FaultWindow) -> bool:
     return _begins_before_end(one, other) and _begins_before_end(other, one)
 
 

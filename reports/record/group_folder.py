@@ -1,4 +1,5 @@
-"""The folder of what several runs have in common, beside those of its runs."""
+"""The folder of the results of a group of runs (a suite, a comparison), beside the runs' own
+folders."""
 
 from __future__ import annotations
 
@@ -7,17 +8,17 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 from streamquake.reports.record import atomic_files
-from streamquake.reports.record.secret_settings import hidden
+from streamquake.reports.record.secret_settings import hide_secrets
 
 
 class WritableResults(Protocol):
-    """Results that can be written down."""
+    """Results that can be written as JSON."""
 
     def to_json(self) -> dict[str, Any]: ...
 
 
 class GroupFolder:
-    """KIND-ID with KIND.json, which is there as a whole or not at all, and KIND.html."""
+    """A folder KIND-ID with KIND.json, which is replaced atomically, and KIND.html."""
 
     kind: ClassVar[str]
 
@@ -34,5 +35,5 @@ class GroupFolder:
         return folder
 
     def write_results(self, results: WritableResults) -> None:
-        text = json.dumps(hidden(results.to_json()), indent=2, default=str)
+        text = json.dumps(hide_secrets(results.to_json()), indent=2, default=str)
         atomic_files.write_text(self.results, text + "\n")

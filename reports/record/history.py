@@ -16,11 +16,11 @@ from typing import IO, TypeVar, overload
 from streamquake.reports.record import checkpoint_events, fault_events, job_events, run_events
 from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, EventDraft
 from streamquake.reports.record.record_json import is_schema, loads
-from streamquake.reports.record.secret_settings import hidden
+from streamquake.reports.record.secret_settings import hide_secrets
 
 SCHEMA = 1
 EVENT_MODULES = (checkpoint_events, fault_events, job_events, run_events)
-"""Imported here, so that every action has its class wherever there is a history."""
+"""Imported here so that the class of every action is registered wherever a history is read."""
 
 E = TypeVar("E", bound=Event)
 
@@ -68,11 +68,11 @@ class HistoryWriter:
         self._write({"schema": SCHEMA})
 
     def append(self, draft: EventDraft) -> Event:
-        """Give the draft its place, write it, and return the event."""
+        """Give the draft its index, write it, and return the event."""
         fields = {f.name: getattr(draft, f.name) for f in dataclasses.fields(EventDraft)}
         event = Event(index=len(self._events), **fields)
         self._events.append(event)
-        self._write(hidden(event.to_json()))
+        self._write(hide_secrets(event.to_json()))
         return event
 
     def __iter__(self) -> Iterator[Event]:
@@ -92,8 +92,8 @@ class HistoryWriter:
 def read_history(path: Path) -> History:
     """Read a history file; a last line without its end (a crash) is left out.
 
-    Raises ValueError when the file is no history, has another schema, or is damaged elsewhere,
-    FileNotFoundError where there is none.
+    Raises ValueError when the file is not a history, has another schema, or is damaged elsewhere,
+    and FileNotFoundError where it does not exist.
     """
     history, damage = read_so_far(path)
     if damage:
@@ -102,8 +102,9 @@ def read_history(path: Path) -> History:
 
 
 def read_so_far(path: Path) -> tuple[History, str]:
-    """The events of a history up to its first damage, and what the damage is; nothing where there
-    is none. For a record that is judged by what is left of it. Raises FileNotFoundError."""
+    """The events of a history up to its first damage, and the damage as a message (empty where
+    there is none). Used to judge a damaged record by what is left of it. Raises
+    FileNotFoundError."""
     header, *lines = path.read_bytes().split(b"\n")
     if not lines or not _is_header(header):
         return History(), f"{path}: not a history of schema {SCHEMA}"

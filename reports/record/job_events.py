@@ -18,7 +18,7 @@ class VerticesField(EventField[Sequence[Mapping[str, Any]]]):
 
     def of(self, event: Event) -> Sequence[Mapping[str, Any]]:
         """The vertices. Raises ValueError where one has more subtasks than a job can have: readers
-        make a list of the subtasks, and a record may come from anywhere."""
+        make a list of the subtasks, and a record may be from an untrusted source."""
         vertices = super().of(event)
         for vertex in vertices:
             parallelism = vertex.get("parallelism", 0)
@@ -34,76 +34,77 @@ class JobEvent(Event):
     """An event of one job."""
 
     job = EventField[str | None](None)
-    """The job's id; a query that starts again from its state keeps it. Missing in old records."""
+    """The job's id. A query that restarts from its state keeps its id. Missing in old records."""
 
 
 class JobSubmitted(JobEvent, action=Action.JOB_SUBMITTED):
-    """A job was submitted; also one that starts again from its state, under its new id."""
+    """A job was submitted. Also recorded when a job restarts from its state under a new id."""
 
     name = EventField[str | None](None)
     """The job's name."""
     vertices = VerticesField(())
-    """Each {id, name, parallelism}."""
+    """The vertices of the job graph, each {id, name, parallelism}."""
     edges = EventField[Sequence[Mapping[str, Any]] | None](None)
-    """Each {from, to, ...}: ids of vertices; missing in old records."""
+    """The edges of the job graph, each {from, to, ...} with ids of vertices; missing in old
+    records."""
     config = EventField[Mapping[str, Any] | None](None)
     """The checkpoint settings that the engine reports."""
     regions = EventField[Sequence[Sequence[tuple[str, int]]] | None](None)
     """The subtasks of each pipelined region, as pairs of a vertex's id and the subtask's index;
     missing in old records."""
     submitted_ms = EventField[float | None](None)
-    """When, in milliseconds since the epoch."""
+    """The time of the event, in milliseconds since the epoch."""
 
 
 class JobRunning(JobEvent, action=Action.JOB_RUNNING):
-    """Every task runs; also after a restart."""
+    """Every task runs. Recorded again after each restart."""
 
 
 class JobFailing(JobEvent, action=Action.JOB_FAILING):
-    """The job failed, and its tasks restart if its strategy allows it."""
+    """The job failed. Its tasks restart if its restart strategy allows it."""
 
     cause = EventField[str | None](None)
     """The root cause."""
     task = EventField[str | None]("")
-    """The task that failed; null where the failure is of the whole job, empty where the record does
-    not hold it."""
+    """The task that failed; null where the whole job failed, empty where the record does not have
+    it."""
     endpoint = EventField[str | None](None)
     """The host and port of the task that failed."""
     failed_ms = EventField[float | None](None)
-    """When, in milliseconds since the epoch."""
+    """The time of the event, in milliseconds since the epoch."""
     own = EventField[bool | None](None)
-    """Of a query: whether it ended over a batch, and not because its driver ended."""
+    """Of a query: whether a failed batch ended it; false where its driver ended."""
 
 
 class JobRestarting(JobEvent, action=Action.JOB_RESTARTING):
     """The job restarts."""
 
     restart = EventField[int | None](None)
-    """How many restarts so far."""
+    """The number of restarts so far."""
     restarting_ms = EventField[float | None](None)
-    """When, in milliseconds since the epoch."""
+    """The time of the event, in milliseconds since the epoch."""
 
 
 class JobRestored(JobEvent, action=Action.JOB_RESTORED):
     """The job restored a checkpoint."""
 
     checkpoint = EventField[int]()
-    """The number of the checkpoint; of a query, -1 for none."""
+    """The number of the checkpoint; -1 for a query without one."""
     restored_at_ms = EventField[float | None](None)
-    """When, in milliseconds since the epoch."""
+    """The time of the event, in milliseconds since the epoch."""
     path = EventField[str | None](None)
     """The folder of the checkpoint."""
 
 
 class JobEnded(JobEvent, action=Action.JOB_ENDED):
-    """The job is in a state that it does not leave."""
+    """The job reached a terminal state."""
 
     state = EventField[str]("")
     """`FINISHED`, `FAILED` or `CANCELED`."""
     cause = EventField[str | None](None)
     """The root cause of its last failure."""
     ended_ms = EventField[float | None](None)
-    """When, in milliseconds since the epoch."""
+    """The time of the event, in milliseconds since the epoch."""
 
 
 class TaskChanged(JobEvent, action=Action.TASK_CHANGED):
@@ -118,13 +119,13 @@ class TaskChanged(JobEvent, action=Action.TASK_CHANGED):
     attempt = EventField[int]()
     """The number of the attempt, from zero."""
     node = EventField[str | None]()
-    """The node that it is on; null where the engine does not report it."""
+    """The node on which the attempt runs; null where the engine does not report it."""
     state = EventField[str]()
     """Its execution state."""
     start_ms = EventField[float | None](None)
     """When the attempt started, in milliseconds since the epoch; missing in old records."""
     initializing_ms = EventField[int | None](None)
-    """How long it restored its state, in milliseconds, once it runs."""
+    """How long the attempt restored its state, in milliseconds; known once it runs."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -133,7 +134,7 @@ class TaskChanged(JobEvent, action=Action.TASK_CHANGED):
 
     @property
     def name(self) -> str:
-        """The name of the vertex, or its id in a record that does not hold the name."""
+        """The name of the vertex, or its id in a record without the name."""
         return str(self.value.get("vertex_name", self.vertex))
 
 
@@ -157,7 +158,7 @@ class TaskAttempt(JobEvent, action=Action.TASK_ATTEMPT):
     partition = EventField[int | None](None)
     """The partition that the task computes; missing in old records."""
     state = EventField[str]()
-    """How it ended."""
+    """How the attempt ended."""
     ended_by = EventField[str | None](None, name="kind")
     """The class of its failure; missing where it succeeded, and in old records."""
     reason = EventField[str | None](None)
@@ -167,7 +168,7 @@ class TaskAttempt(JobEvent, action=Action.TASK_ATTEMPT):
     end_ms = EventField[int]()
     """When it ended, in milliseconds since the epoch."""
     speculative = EventField[bool | None](None)
-    """Whether it is a copy of a slow attempt."""
+    """Whether it is a speculative copy of a slow attempt."""
 
 
 class ExecutorAdded(JobEvent, action=Action.EXECUTOR_ADDED):
@@ -178,7 +179,7 @@ class ExecutorAdded(JobEvent, action=Action.EXECUTOR_ADDED):
     node = EventField[str | None](None)
     """Its node."""
     added_ms = EventField[float | None](None)
-    """When, in milliseconds since the epoch."""
+    """The time of the event, in milliseconds since the epoch."""
 
 
 class ExecutorLost(JobEvent, action=Action.EXECUTOR_LOST):
@@ -191,4 +192,4 @@ class ExecutorLost(JobEvent, action=Action.EXECUTOR_LOST):
     reason = EventField[str | None](None)
     """The root cause."""
     lost_ms = EventField[float | None](None)
-    """When, in milliseconds since the epoch."""
+    """The time of the event, in milliseconds since the epoch."""

@@ -2,7 +2,8 @@
 
 A sample is (at_s, series, where, value): seconds since the run began, the name of the series with
 its unit (`lag`, `sent_per_s`, `busy_ratio`), the node, vertex, topic or output it belongs to, and
-the value. The file is rewritten whole and swapped in, so a crash leaves the last whole one.
+the value. Every write replaces the whole file atomically, so after a crash the last complete file
+is left.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streamquake.reports.record.atomic_files import replacing
+from streamquake.reports.record.atomic_files import atomic_replacement
 
 SCHEMA_VERSION = b"1"
 SCHEMA = pa.schema(
@@ -33,8 +34,9 @@ SCHEMA = pa.schema(
 )
 
 HOLE_S = 3.0
-"""What two samples of a series lie further apart than where some are missing: they are taken about
-once a second, and seldom two and a half apart. What happened in a hole is not known."""
+"""Samples are missing where two samples of a series are further apart than this, in seconds. They
+are usually one second apart, and rarely two and a half. The values within such a hole are not
+known."""
 
 
 class Metrics:
@@ -50,8 +52,8 @@ class Metrics:
         self._where: list[str] = []
 
     def add(self, at_ns: int, series: str, where: str, value: float) -> None:
-        """Keep one sample, seen at `at_ns` on the run's clock; one of no finite value says nothing
-        and is none."""
+        """Add one sample, taken at `at_ns` on the run's clock. A value that is not finite is
+        ignored."""
         if not isfinite(value):
             return
         with self._adding:
@@ -61,10 +63,10 @@ class Metrics:
             self._value.append(value)
 
     def flush(self) -> None:
-        """Write every sample so far, and make the file visible only when it is whole."""
+        """Write every sample so far. The file is replaced atomically."""
         with self._flushing:
             table = self.table()
-            with replacing(self._path) as draft:
+            with atomic_replacement(self._path) as draft:
                 pq.write_table(table, draft)
 
     def table(self) -> pa.Table:
@@ -81,9 +83,9 @@ class Metrics:
 
 def read_metrics(path: Path) -> pa.Table:
     """The samples of a run in order of time, columns at_s, series, where, value; empty where there
-    is no file. One that stands there twice is one: the mean of a window would count it twice.
+    is no file. A duplicate of a sample is dropped, since the mean of a window would count it twice.
 
-    Raises ValueError when the file is no metrics file of this schema.
+    Raises ValueError when the file is not a metrics file of this schema.
     """
     if not path.exists():
         return SCHEMA.empty_table()
@@ -96,10 +98,10 @@ def read_metrics(path: Path) -> pa.Table:
     if not table.schema.equals(SCHEMA) or any(column.null_count for column in table.columns):
         raise ValueError(f"{path}: not a metrics file: other columns, or samples without a value")
     if not np.isfinite(table["at_s"].to_numpy()).all():
-        raise ValueError(f"{path}: not a metrics file: samples at no moment")
-    # Such a value is never kept (`Metrics.add`); compared with a limit, NaN is never above it.
+        raise ValueError(f"{path}: not a metrics file: samples whose time is not a finite number")
+    # `Metrics.add` never keeps such a value. NaN is never above a limit, so a check would miss it.
     if not np.isfinite(table["value"].to_numpy()).all():
-        raise ValueError(f"{path}: not a metrics file: samples whose value is no finite number")
+        raise ValueError(f"{path}: not a metrics file: samples whose value is not a finite number")
     samples = table.group_by(SCHEMA.names).aggregate([]).cast(SCHEMA)
     return samples.sort_by([(name, "ascending") for name in SCHEMA.names])
 

@@ -1,4 +1,4 @@
-"""Outcomes: held, undecided, violated. "No" and "don't know" stay apart, all the way."""
+"""Outcomes: held, undecided, violated. "No" and "not known" are always distinct."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Outcome(IntEnum):
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """The outcome of the whole; undecided when nothing was judged (no evidence, no verdict)."""
+    """The worst of several outcomes; undecided when there is none (no evidence, no verdict)."""
     return max(outcomes, default=Outcome.UNDECIDED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One example of what a check saw: the class of the anomaly, its place, and the details."""
+    """One example of an anomaly that a check found: its class, its place, and the details."""
 
     what: str
     where: str = ""
@@ -38,14 +38,13 @@ class Finding:
 
 
 def class_of(finding: Finding) -> str:
-    """The class of the anomaly without the detail of the single one behind a comma."""
+    """The class of the anomaly, without the details of this example, which follow a comma."""
     return finding.what.partition(",")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """The result of one check; `counts` holds figures by name, None where a class was not
-    judged."""
+    """The result of one check. `counts` has figures by name, None where a class was not judged."""
 
     check: str
     outcome: Outcome

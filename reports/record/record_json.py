@@ -9,8 +9,8 @@ DEEPEST = 100
 
 
 def loads(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError for a text that is none, that is nested deeper
-    than any record, or that has a number too long to be read."""
+    """The value of a JSON text. Raises ValueError for a text that is not JSON, is nested deeper
+    than any record, or has a number too long to be read."""
     try:
         value = json.loads(text)
     except RecursionError as error:
@@ -21,7 +21,7 @@ def loads(text: str) -> Any:
 
 
 def is_schema(held: Any, number: int) -> bool:
-    """Whether a document says that it is of schema `number`: true and 1.0 are no 1."""
+    """Whether a document's schema is the integer `number`; true and 1.0 are not 1."""
     return type(held) is int and held == number
 
 
@@ -31,11 +31,11 @@ _TOO_DEEP = f"expected at most {DEEPEST} levels of nesting, got more"
 def _is_deep(value: Any) -> bool:
     level = [value]
     for _ in range(DEEPEST):
-        level = [below for each in level for below in _below(each)]
+        level = [child for each in level for child in _children(each)]
     return bool(level)
 
 
-def _below(value: Any) -> list[Any]:
+def _children(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []

@@ -1,4 +1,5 @@
-"""What is derived from a record, part by part: damage hides only the parts that read it."""
+"""Parts that are derived from a record. Damage affects only the parts that read the damaged
+event."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ T = TypeVar("T")
 
 
 class RecordParts:
-    """Derives parts from a record; `problems` has a message for each that cannot be derived."""
+    """Derives parts from a record. `problems` has a message for each part that cannot be
+    derived."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []

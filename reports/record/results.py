@@ -14,14 +14,14 @@ from streamquake.reports.record.record_json import is_schema
 
 SCHEMA = 1
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-"""Runs are called so; their names become paths and links."""
+"""The form of a run id, which becomes part of paths and links."""
 Ended = Literal["completed", "interrupted", "failed_to_run"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultRecord:
-    """What one step of the schedule did. `injected_s` is the moment the effect was seen,
-    `lateness_ms` how long after the moment that its trigger meant that was."""
+    """The record of one step of the schedule. `injected_s` is the time when the effect was
+    observed, `lateness_ms` the delay since the time that its trigger planned."""
 
     fault: str
     target: str
@@ -33,9 +33,10 @@ class FaultRecord:
     reason: str = ""
     lateness_ms: float | None = None
     missed_window: bool = False
-    """Whether it took effect too late for the two events it was to be injected between."""
+    """Whether it took effect after the two events between which it was planned."""
     ended_early_s: float | None = None
-    """When the effect was found ended before its heal was called, seconds since the run began."""
+    """When the effect was observed to have ended, if that was before the heal was called; in
+    seconds since the run began."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ class FaultRecovery:
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """*ended* says whether the run got to its end; *outcome* what was proven. Two fields.
+    """*The results of a run: *ended* is whether the run completed, *outcome* is what was proven.
 
     `recovery` holds the phases of the first fault's recovery in seconds, None where not reached;
     `recoveries` those of every fault that acted, empty in records of older versions.
@@ -68,8 +69,8 @@ class Results:
     outcome: Outcome
     expected: ExpectedOutcome = field(default_factory=ExpectedOutcome)
     cause: str = ""
-    """What exit status 3 stands for, in two words (see `ErrorKind`): `undecided` where the run
-    completed, else the kind of error it failed with. Empty otherwise, and in records of older
+    """The cause of exit status 3, in at most two words (see `ErrorKind`): `undecided` where the run
+    completed, else the kind of its error. Empty for other exit statuses and in records of older
     versions."""
     reason: str = ""
     """Why the run failed or was interrupted, or what is missing of its record; else empty."""
@@ -83,24 +84,26 @@ class Results:
 
     @property
     def titled_recoveries(self) -> tuple[tuple[str, Mapping[str, float | None]], ...]:
-        """The phases of each recovery, behind its fault where there were several faults."""
+        """The phases of each recovery, each with its fault's title where there were several
+        faults."""
         if len(self.recoveries) > 1:
             return tuple((each.title, each.phases) for each in self.recoveries)
         return (("", self.recovery),) if self.recovery else ()
 
     @property
     def met(self) -> Outcome:
-        """Held when the run came out as it was to, violated when it certainly did not."""
+        """Held when the run had the expected outcome, violated when it certainly had not."""
         return self._met()[0]
 
     @property
     def unmet(self) -> str:
-        """In which way it came out otherwise than expected; empty when it did not."""
+        """How the outcome differs from the expected one; empty when it does not."""
         return self._met()[1]
 
     @property
     def as_expected(self) -> bool:
-        """Whether the run got to its end, its record is whole, and it came out as it was to."""
+        """Whether the run completed, its record is complete, and its outcome is the expected
+        one."""
         return self.met == Outcome.HELD
 
     def _met(self) -> tuple[Outcome, str]:
@@ -108,8 +111,8 @@ class Results:
         if met != Outcome.HELD:
             return met, why
         if self.ended != "completed":
-            return Outcome.UNDECIDED, "the run did not come to its end"
-        # What is missing of a record may be why a check is undecided, or found nothing more.
+            return Outcome.UNDECIDED, "the run did not complete"
+        # A check may be undecided, or have found no more, because a part of the record is missing.
         return (Outcome.UNDECIDED, self.reason) if self.reason else (Outcome.HELD, "")
 
     def to_json(self) -> dict[str, Any]:
@@ -122,12 +125,12 @@ class Results:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Results:
-        """Raises ValueError for another schema, for a run that is called like a path, and where
-        the reason of its end is no text. Fields that a later version adds are left out."""
+        """Raises ValueError for another schema, for a run id that could be a path, and where the
+        reason of its end is not a text. Fields that a later version added are ignored."""
         if not is_schema(document.get("schema"), SCHEMA):
             raise ValueError(f"results of schema {document.get('schema')}, not {SCHEMA}")
         if not RUN_ID.fullmatch(str(document["run_id"])):
-            raise ValueError(f"no run can be called {document['run_id']!r}")
+            raise ValueError(f"not a run id: {document['run_id']!r}")
         known = {each.name for each in dataclasses.fields(cls)}
         fields = {key: value for key, value in document.items() if key in known}
         fields["outcome"] = Outcome.parse(fields["outcome"])

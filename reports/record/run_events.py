@@ -17,7 +17,7 @@ class PhaseBegan(Event, action=Action.PHASE):
 
 
 class RecordsSent(Event, action=Action.SENT):
-    """Records whose sends have one status, by ranges of their indices."""
+    """Records whose sends have the same status, by ranges of their indices."""
 
     first = EventField[int]()
     """The lowest index."""
@@ -26,32 +26,31 @@ class RecordsSent(Event, action=Action.SENT):
     status = EventField[str]()
     """`acknowledged`, `failed` or `unknown`."""
     count = EventField[int]()
-    """How many records."""
+    """The number of records."""
     ranges = EventField[Sequence[Sequence[int]] | None](None)
-    """The ranges [first, last]; missing where it is one."""
+    """The ranges [first, last]; missing where there is only one."""
 
 
 class WorkloadSteered(Event, action=Action.WORKLOAD_STEERED):
-    """From one record on the load is disturbed, or no longer."""
+    """A fault of the load begins or ends at a record."""
 
     at_record = EventField[int]()
-    """The index of the first record that is sent so."""
+    """The index of the first record that is sent with or without the fault."""
     disturbance = EventField[str]()
     """The name of the fault."""
     parameters = EventField[Mapping[str, Any] | None]()
-    """The parameters of the fault; null where it ends."""
+    """The parameters of the fault; null where the fault ends."""
 
 
 class WorkloadDone(Event, action=Action.WORKLOAD_DONE):
-    """The workload sent all its records. A workload that is no stream of numbered records may count
-    none."""
+    """The workload sent all its records. A workload without numbered records may have no counts."""
 
     acknowledged = EventField[int | None](None)
     """How many sends were acknowledged."""
     failed = EventField[int | None](None)
     """How many sends failed for certain."""
     unknown = EventField[int | None](None)
-    """How many sends may have failed or not."""
+    """How many sends have an unknown result."""
 
     @property
     def counts(self) -> Mapping[str, int | None]:
@@ -64,10 +63,10 @@ class WorkloadDone(Event, action=Action.WORKLOAD_DONE):
 
 
 class FailedWaitEvent(Event):
-    """A wait of the run was over before what it waited for."""
+    """A wait of the run reached its limit before its condition was met."""
 
     reason = EventField[str | None]("")
-    """What was still missing."""
+    """What was still missing at the limit."""
 
 
 class WorkloadNotFinished(FailedWaitEvent, action=Action.WORKLOAD_NOT_FINISHED):
@@ -79,11 +78,11 @@ class SystemNotRecovered(FailedWaitEvent, action=Action.NOT_RECOVERED):
 
 
 class InputNotRead(FailedWaitEvent, action=Action.INPUT_NOT_READ):
-    """The job did not read all that was sent within its limit."""
+    """The job did not read all sent records within its limit."""
 
 
 class OutputsNotCommitted(FailedWaitEvent, action=Action.OUTPUTS_NOT_COMMITTED):
-    """The job did not commit all that it read within its limit."""
+    """The job did not commit the output of all that it read within its limit."""
 
 
 class OutputsNotQuiet(FailedWaitEvent, action=Action.OUTPUTS_NOT_QUIET):
@@ -111,7 +110,7 @@ class ContainerDied(NodeEvent, action=Action.CONTAINER_DIED):
 
 
 class ContainerOom(NodeEvent, action=Action.CONTAINER_OOM):
-    """A container had no memory left."""
+    """A container was out of memory."""
 
 
 class ContainerStarted(NodeEvent, action=Action.CONTAINER_STARTED):
@@ -119,14 +118,14 @@ class ContainerStarted(NodeEvent, action=Action.CONTAINER_STARTED):
 
 
 class NodeRevived(NodeEvent, action=Action.NODE_REVIVED):
-    """A node that ended by itself was started again."""
+    """The harness restarted a node whose process had ended on its own."""
 
     times = EventField[int | None](None)
-    """How many times by now."""
+    """The number of restarts so far."""
 
 
 class NodeGivenUp(NodeEvent, action=Action.NODE_GIVEN_UP):
-    """A node that kept ending by itself is not started again."""
+    """A node's process ended on its own too often; the harness no longer restarts it."""
 
     times = EventField[int | None](None)
     """How many times it ended."""
@@ -141,9 +140,9 @@ class OutputSeen(Event, action=Action.OUTPUT_SEEN):
     """The end offset up to which a committed reader may read, over all partitions; missing in old
     records."""
     grown = EventField[int | None](None)
-    """By how many records it grew."""
+    """The number of records by which it grew."""
     records = EventField[int | None](None)
-    """How many records it has, where they are counted."""
+    """The number of its records, where they are counted."""
 
 
 class SinkCommitted(Event, action=Action.SINK_COMMITTED):
@@ -158,23 +157,23 @@ class SinkCommitted(Event, action=Action.SINK_COMMITTED):
 
 
 class TransactionsSeen(Event, action=Action.TRANSACTIONS_SEEN):
-    """What the coordinators answered about the transactional ids of the run."""
+    """The transaction coordinators' answers about the transactional ids of the run."""
 
     after = EventField[Literal["recovery", "drain"]]()
-    """What the run had done before: `recovery` or `drain`."""
+    """The phase that the run had completed: `recovery` or `drain`."""
     asked_ms = EventField[float | None](None)
-    """When they were asked, in milliseconds since the epoch."""
+    """When they were queried, in milliseconds since the epoch."""
     transactions = EventField[Sequence[Mapping[str, Any]] | None](None)
-    """Each {id, state, coordinator, epoch, timeout_ms, started_ms}; missing where nothing
+    """Each {id, state, coordinator, epoch, timeout_ms, started_ms}; missing where no coordinator
     answered."""
     unanswered = EventField[str | None](None)
-    """Why brokers that run gave no answer."""
+    """Why running brokers did not answer."""
 
 
 class HarnessError(Event, action=Action.HARNESS_ERROR):
-    """A part of the harness failed; never hidden."""
+    """A part of the harness failed. Such an error is always recorded."""
 
     part = EventField[str | None](None)
     """The part that failed."""
     error_text = EventField[str | None](None)
-    """What it raised; in the event's own `error` where it is missing."""
+    """The error that it raised; where this is missing, it is in the event's `error`."""

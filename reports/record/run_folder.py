@@ -1,4 +1,4 @@
-"""The run folder: all that is kept of one run, in one place.
+"""The run folder: all files of one run.
 
     runs/latest -> 20261121-031500-4f3a
     runs/20261121-031500-4f3a/
@@ -6,7 +6,7 @@
         report.html  junit.xml  logs/<node>/  data/<output>/
 
 `run.json` is the manifest: the plan as plain data, the seed, versions, image ids, argv. Every file
-carries a schema version; `run.json` and `results.json` are replaced as a whole, never half.
+has a schema version. `run.json` and `results.json` are replaced atomically.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from streamquake.topologies.problems import bad_input
 MANIFEST_SCHEMA = 1
 LATEST = "latest"
 PRIVATE = 0o600
-NEAR = 3
-"""How many near names an error lists."""
+MAX_SIMILAR = 3
+"""How many similar names an error lists."""
 
 
 def new_run_id() -> str:
-    """A name for a run: sorts by time, unique, and valid as part of a host name."""
+    """A new run id: unique, sorted by time, and valid as part of a host name."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
@@ -60,7 +60,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, out: Path, run_id: str) -> RunFolder:
-        """Make the folder of a new run and point `latest` to it.
+        """Create the folder of a new run and point `latest` to it.
 
         Raises FileExistsError when a run of this name exists.
         """
@@ -75,28 +75,29 @@ class RunFolder:
     def open(cls, out: Path, name_or_path: str) -> RunFolder:
         """A run by its path, its id, a prefix that only one run has, or `latest`.
 
-        Raises BadInput, with the runs that are near, where there is not exactly one, and for a
-        folder in which a symbolic link leads out of it.
+        Raises BadInput, with the runs of similar names, where there is not exactly one, and for a
+        folder with a symbolic link to a place outside of it.
         """
         runs = {folder.run_id: folder for folder in list_runs(out)}
         for path in (Path(name_or_path), out / name_or_path):
             if name_or_path and is_file(path / "run.json"):
-                return _closed(cls(path.resolve()))
+                return _without_escaping_links(cls(path.resolve()))
         matching = [name for name in runs if name_or_path and name.startswith(name_or_path)]
         if len(matching) == 1:
-            return _closed(runs[matching[0]])
+            return _without_escaping_links(runs[matching[0]])
         raise bad_input(str(out), _not_one(name_or_path, matching, runs))
 
     def write_manifest(self, document: Mapping[str, Any]) -> None:
-        """Write run.json, without secrets; the schema version is added. Only that of a cluster by
-        hand has them, as its nodes may have to be made anew; no other user may read it."""
-        by_hand = bool(document.get("by_hand"))
-        whole = {"schema": MANIFEST_SCHEMA, **(document if by_hand else hidden(document))}
+        """Write run.json with the schema version and without secrets. Only the manifest of an
+        interactive cluster keeps its secrets, since its nodes may have to be created again; no
+        other user may read it."""
+        interactive = bool(document.get("by_hand"))
+        whole = {"schema": MANIFEST_SCHEMA, **(document if interactive else hide_secrets(document))}
         text = json.dumps(whole, indent=2, default=str) + "\n"
-        atomic_files.write_text(self.manifest, text, mode=PRIVATE if by_hand else None)
+        atomic_files.write_text(self.manifest, text, mode=PRIVATE if interactive else None)
 
     def read_manifest(self) -> dict[str, Any]:
-        """Raises ValueError for another schema, FileNotFoundError where there is none."""
+        """Raises ValueError for another schema, FileNotFoundError where there is no manifest."""
         document = _read_object(self.manifest)
         seen = document.get("schema")
         if seen != MANIFEST_SCHEMA:
@@ -105,7 +106,7 @@ class RunFolder:
 
     def write_results(self, results: Results) -> None:
         """Write results.json."""
-        text = json.dumps(hidden(results.to_json()), indent=2, default=str)
+        text = json.dumps(hide_secrets(results.to_json()), indent=2, default=str)
         atomic_files.write_text(self.results, text + "\n")
 
     def read_results(self) -> Results:
@@ -121,16 +122,16 @@ class RunFolder:
         return results
 
     def _recorded_id(self) -> str | None:
-        """What the run was called when it was made: its folder may have got another name since.
-        None where the manifest does not have it."""
+        """The run's id in its manifest: the folder may have been renamed since. None where the
+        manifest does not have it."""
         try:
             return str(self.read_manifest()["run_id"])
         except (OSError, ValueError, LookupError):
             return None
 
 
-def _closed(folder: RunFolder) -> RunFolder:
-    """The folder, if what is read below it lies in it: a record may come from an untrusted
+def _without_escaping_links(folder: RunFolder) -> RunFolder:
+    """The folder, if no symbolic link below it leads out of it: a record may be from an untrusted
     source."""
     top = folder.path.resolve()
     for place, folders, files in os.walk(top):
@@ -152,7 +153,7 @@ def _read_object(path: Path) -> dict[str, Any]:
     try:
         document = loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path}: no JSON: {error}") from error
+        raise ValueError(f"{path}: not JSON: {error}") from error
     if not isinstance(document, dict):
         raise ValueError(f"{path}: expected an object, found {type(document).__name__}")
     return document
@@ -172,7 +173,7 @@ def list_runs(out: Path) -> tuple[RunFolder, ...]:
 
 def _not_one(wanted: str, matching: list[str], runs: Mapping[str, RunFolder]) -> str:
     if matching:
-        listed = ", ".join(matching[:NEAR]) + (", …" if len(matching) > NEAR else "")
+        listed = ", ".join(matching[:MAX_SIMILAR]) + (", …" if len(matching) > MAX_SIMILAR else "")
         return f'{len(matching)} runs begin with "{wanted}": {listed}; give more of the name'
     if not runs:
         return f'no run is called "{wanted}": there are no runs here; another folder is `--out DIR`'

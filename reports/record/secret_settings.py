@@ -1,8 +1,8 @@
-"""Secrets, which stand in no record: settings whose names say that their values are secret.
+"""Secrets are kept out of every record. A setting is secret if its name suggests it.
 
-Looked for are the names below `config` and `env`, and NAME=VALUE in what was typed; of other values
-those that are an address with a password. A secret within a job's program or in the text of a rule
-is not known as one.
+The names below `config` and `env` are checked, and NAME=VALUE in recorded command lines. Any value
+that is an address with a password is secret too. A secret within a job's program or in the text of
+a rule is not recognised.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 HIDDEN = "***"
-"""What stands in a record in place of a secret."""
+"""The text in a record in place of a secret."""
 _NAME = re.compile(
     r"pass(?:word|wd|phrase)|secret|token(?!s)|credential|private[-_.]?key|api[-_.]?key"
     r"|access[-_.]?key|jaas",
@@ -24,56 +24,58 @@ _SETTINGS = ("config", "env")
 _COMMANDS = ("argv", "again", "replay")
 
 
-def hidden(document: Any) -> Any:
-    """The document with `HIDDEN` for each secret."""
+def hide_secrets(document: Any) -> Any:
+    """The document with `HIDDEN` in place of each secret."""
     if isinstance(document, Mapping):
-        return {key: _hidden_below(str(key), value) for key, value in document.items()}
+        return {key: _hide_below(str(key), value) for key, value in document.items()}
     if isinstance(document, list | tuple):
-        return [hidden(each) for each in document]
+        return [hide_secrets(each) for each in document]
     return document
 
 
-def hidden_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by name, as those below `config` and `env`, with `HIDDEN` for each secret."""
-    return {name: _hidden_setting(str(name), value) for name, value in settings.items()}
+def hide_secret_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, such as those below `config` and `env`, with `HIDDEN` in place of each
+    secret."""
+    return {name: _hide_in_setting(str(name), value) for name, value in settings.items()}
 
 
-def hidden_places(document: Any, at: str = "") -> Iterator[str]:
-    """Where `HIDDEN` stands in settings, as `--set` names the places."""
+def keys_of_hidden_secrets(document: Any, at: str = "") -> Iterator[str]:
+    """The dotted keys of settings whose value is `HIDDEN`, in the form of `--set`."""
     for key, value in document.items() if isinstance(document, Mapping) else ():
         if value == HIDDEN:
             yield f"{at}{key}"
-        yield from hidden_places(value, f"{at}{key}.")
+        yield from keys_of_hidden_secrets(value, f"{at}{key}.")
 
 
-def _hidden_below(key: str, value: Any) -> Any:
+def _hide_below(key: str, value: Any) -> Any:
     if key in _SETTINGS and isinstance(value, Mapping):
-        return hidden_settings(value)
+        return hide_secret_settings(value)
     if key in _COMMANDS:
-        return _untyped(value)
-    return hidden(value)
+        return _hide_in_command(value)
+    return hide_secrets(value)
 
 
-def _hidden_setting(name: str, value: Any) -> Any:
+def _hide_in_setting(name: str, value: Any) -> Any:
     is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
     is_secret = _NAME.search(name) or _LOGIN.search(str(value))
     return HIDDEN if is_value and value != "" and is_secret else value
 
 
-def _untyped(typed: Any) -> Any:
-    if isinstance(typed, list | tuple):
-        return [without_secret(str(each)) for each in typed]
-    if not isinstance(typed, str) or not (_NAME.search(typed) or _LOGIN.search(typed)):
-        return typed
+def _hide_in_command(command: Any) -> Any:
+    if isinstance(command, list | tuple):
+        return [without_secret(str(each)) for each in command]
+    if not isinstance(command, str) or not (_NAME.search(command) or _LOGIN.search(command)):
+        return command
     try:
-        return shlex.join(map(without_secret, shlex.split(typed)))
-    except ValueError:  # quotes that do not close: where the value ends is not known
+        return shlex.join(map(without_secret, shlex.split(command)))
+    except ValueError:  # an unclosed quote: the end of the value is not known
         return HIDDEN
 
 
 def without_secret(word: str) -> str:
-    """A word as the shell gave it: all behind its sign is the value, with its blanks. It may be a
-    mapping of settings, with the names within it."""
+    """A word of a command line, NAME=VALUE with `HIDDEN` in place of a secret value. The value is
+    all that follows the first equals sign, blanks included; it may be a mapping that holds the
+    secret name."""
     name, equals, _ = word.partition("=")
     is_secret = _NAME.search(word) or _LOGIN.search(word)
     return f"{name}={HIDDEN}" if equals and is_secret else word

@@ -1,4 +1,4 @@
-"""Fewer points for a chart, without losing what it shows."""
+"""Fewer points for a chart, without losing its peaks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ Numbers = npt.NDArray[np.float64]
 MAX_POINTS = 2000
 MAX_CELLS = 600
 MAX_AGE_CELLS = 3
-"""A cell of a grid shows the newest sample before it, unless that is older than so many cells."""
+"""A cell of a grid shows the newest sample before it, unless that is older than this many cells."""
 
 
-def thinned(samples: Samples, limit: int = MAX_POINTS) -> tuple[Numbers, Numbers]:
-    """About `limit` points at most: the lowest and highest of each interval, to keep peaks."""
+def downsample(samples: Samples, limit: int = MAX_POINTS) -> tuple[Numbers, Numbers]:
+    """Reduce samples to about `limit` points: the lowest and highest of each interval, to keep
+    peaks."""
     count = len(samples.at_s)
     if count <= limit:
         return samples.at_s, samples.value
@@ -31,8 +32,8 @@ def thinned(samples: Samples, limit: int = MAX_POINTS) -> tuple[Numbers, Numbers
     return samples.at_s[places], samples.value[places]
 
 
-def on_grid(lines: Mapping[str, Samples]) -> tuple[Numbers, list[Numbers]]:
-    """Lines with samples at any moments as rows of one even grid of seconds; NaN is a gap."""
+def resample_to_grid(lines: Mapping[str, Samples]) -> tuple[Numbers, list[Numbers]]:
+    """Resample lines to rows of one evenly spaced grid of seconds; NaN is a gap."""
     every = np.concatenate([samples.at_s for samples in lines.values()])
     begin_s, end_s = float(every.min()), float(every.max())
     step_s = max(_usual_step_s(lines), (end_s - begin_s) / MAX_CELLS)

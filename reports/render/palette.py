@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 LINES = ("#3b82c4", "#d9822b", "#2a9d8f", "#a06cd5", "#c9a227", "#d1495b", "#6c8ead", "#8a9a3b")
-"""Lines and attempts take these in turn."""
+"""The colours of lines and attempts, repeated in order."""
 
 HELD = "#2a9d8f"
 VIOLATED = "#d1495b"
@@ -14,7 +14,7 @@ WAITING = "#8a8f98"
 CHECKPOINTS: Mapping[str, str] = {"completed": HELD, "failed": VIOLATED, "open": WAITING}
 
 PHASES = ("#4f6f8f", "#66829c")
-"""Neighbouring phases take these in turn."""
+"""The alternating colours of neighbouring phases."""
 
 FAULT_CALLED = "rgba(209,73,91,0.10)"
 FAULT_IN_EFFECT = "rgba(209,73,91,0.20)"
@@ -47,11 +47,11 @@ TASK_STATES: Mapping[str, str] = {
     "FAILED": VIOLATED,
     "FINISHED": "rgba(42,157,143,0.25)",
 }
-"""Every state but RUNNING, which takes the colour of its attempt."""
+"""The colour of every state except RUNNING, which has the colour of its attempt."""
 
 SHADES = ((0.0, "rgba(217,130,43,0.06)"), (1.0, "rgba(217,90,20,1.0)"))
 
 
 def attempt_colour(attempt: int) -> str:
-    """The colour of a running task: blue at first, another after each restart."""
+    """The colour of a running task: blue for the first attempt, another after each restart."""
     return LINES[attempt % len(LINES)]

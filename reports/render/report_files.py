@@ -1,4 +1,4 @@
-"""The reports that are written beside the saved results, and the warnings of those that fail."""
+"""Writes the reports beside the saved results, and collects warnings about failures."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 
 
 def write_reports(writers: Mapping[str, Callable[[], object]]) -> tuple[str, ...]:
-    """Call the writer of every file; returns a warning for each that failed.
+    """Call the writer of every file. Returns a warning for each writer that failed.
 
-    The results are saved before, so that a failed report costs no verdict.
+    The results were saved before, so a failed report does not affect the verdict.
     """
     warnings = []
     for file, write in writers.items():
         try:
             write()
-        except Exception as error:  # noqa: BLE001 - no failure of a report hides a verdict
+        except Exception as error:  # noqa: BLE001 - a failed report must not hide the verdict
             warnings.append(f"{file} could not be written: {type(error).__name__}: {error}")
     return tuple(warnings)

@@ -13,7 +13,8 @@ from streamquake.reports.record.results import FaultRecord, Results
 from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 
 EFFECT_AT = "effect_at_s"
-"""The key in `Results.recovery` that is seconds since the run began, not since the fault."""
+"""The one key in `Results.recovery` whose value is in seconds since the run began, not since the
+fault."""
 
 
 def headline(results: Results) -> str:
@@ -44,7 +45,8 @@ def why(results: Results) -> str:
 
 
 def why_met(results: Results) -> str:
-    """The same as `why`; for a run with expected findings, also the missing ones."""
+    """The same as `why`; for a run with expected findings, also the expected ones that are
+    missing."""
     message = why(results)
     return f"{results.unmet}; {message}" if results.expected.found and results.unmet else message
 
@@ -69,7 +71,7 @@ def _all_held(results: Results) -> str:
 
 
 def fault_result(fault: FaultRecord) -> str:
-    """The effect and the heal of one fault, in words."""
+    """The effect and the heal of one fault, as a phrase."""
     if not fault.in_effect:
         return f"effect not verified{': ' + fault.reason if fault.reason else ''}"
     late = "" if fault.lateness_ms is None else f" {fault.lateness_ms:.1f} ms after its trigger"
@@ -80,9 +82,10 @@ def fault_result(fault: FaultRecord) -> str:
 
 
 def milestones(recovery: Mapping[str, float | None]) -> tuple[tuple[str, float | None], ...]:
-    """The phases of a recovery as (name, seconds since the fault or None), those reached by time.
+    """The phases of a recovery as (name, seconds since the fault or None); those reached are in
+    order of time.
 
-    The moment of the fault itself is left out.
+    The time of the fault itself is left out.
     """
     phases = {name: value for name, value in recovery.items() if name != EFFECT_AT}
     named = [(name.removesuffix("_s").replace("_", " "), value) for name, value in phases.items()]
@@ -90,7 +93,8 @@ def milestones(recovery: Mapping[str, float | None]) -> tuple[tuple[str, float |
 
 
 def counted(value: float | None) -> str:
-    """A figure for people: thousands apart, few digits after the point; a dash for not judged."""
+    """A figure as text: with a thousands separator and few decimals; a dash where it was not
+    judged."""
     if value is None:
         return "–"
     is_small = isinstance(value, float) and abs(value) < 1000

@@ -1,4 +1,4 @@
-"""Text for the terminal, without commands to the terminal.
+"""Text for the terminal, without terminal escape sequences.
 
 Records and documents may be untrusted. Characters that move the cursor, change colours, set
 titles or change the reading direction are written as escapes (`\\x1b`), in lines and in tables.
@@ -14,9 +14,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 _COMMANDS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and line feed, delete, C1
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except tab and line feed, delete, C1
     "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # directions, invisible, separators
-    "\ud800-\udfff]"  # halves of characters, which no stream takes
+    "\ud800-\udfff]"  # surrogates, which no stream can encode
 )
 
 
@@ -38,6 +38,7 @@ class TerminalConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """As rich renders; rich's own commands, such as those of a live panel, are kept."""
+        """Render as rich does. Control segments of rich itself, such as those of a live panel, are
+        kept."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else escaped(text), style, control)

@@ -32,7 +32,8 @@ class CheckpointBar:
 def checkpoint_bars(history: History) -> tuple[CheckpointBar, ...]:
     """Every checkpoint, by trigger time.
 
-    The engine's own stamps are used: a poll sees a checkpoint late, its trigger time is exact.
+    The engine's own time stamps are used: a poll observes a checkpoint late, but its trigger time
+    is exact.
     """
     began_ms = _run_began_ms(history)
     ends = {event.checkpoint: event for event in history.of(CheckpointEnd)}
@@ -45,10 +46,10 @@ def checkpoint_bars(history: History) -> tuple[CheckpointBar, ...]:
 
 
 def _run_began_ms(history: History) -> float | None:
-    """The run's begin on the engine's clock (epoch ms), None when no event has a stamp.
+    """The run's begin on the engine's clock (epoch ms), None when no event has a time stamp.
 
-    Nothing is seen before it happens, so of all events with an engine's stamp the one seen
-    soonest after it is nearest the truth.
+    An event is never observed before it happens. So of all events with an engine's time stamp, the
+    one with the shortest delay gives the best estimate.
     """
     triggered = [
         event.trigger_ms - event.at_ns / 1e6

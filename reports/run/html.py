@@ -1,7 +1,7 @@
-"""The page of one run: a single file that works offline and loads nothing from any network.
+"""The page of one run: a single file that works offline and loads nothing from a network.
 
-The charting library is carried inside, compressed, and unpacked by the browser; a content security
-policy forbids every request, so not even a hostile name in a record could cause one.
+The charting library is embedded, compressed, and the browser decompresses it. A content security
+policy forbids every request, so a hostile name in a record cannot cause one.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from streamquake.reports.run.timeline_charts import panels
 
 
 def render_report(folder: RunFolder) -> Path:
-    """Write report.html from what the run folder holds, and return its path.
+    """Write report.html from the files of the run folder, and return its path.
 
-    A run that ended before it was judged still gets a page, undecided. The page names the parts
-    that a damaged event prevents, and shows the others. Raises ValueError when a file of the folder
-    cannot be read, FileNotFoundError when it has no manifest.
+    A run that ended before it was judged also gets a page, as undecided. The page lists the parts
+    that cannot be derived because of a damaged event, and shows the others. Raises ValueError when
+    a file of the folder cannot be read, FileNotFoundError when it has no manifest.
     """
     manifest = folder.read_manifest()
     history, damage = _read_history(folder)
@@ -70,12 +70,13 @@ def render_report(folder: RunFolder) -> Path:
 
 
 def _read_history(folder: RunFolder) -> tuple[History, str]:
-    """The events up to the first damage, and the damage; a run that ended early may have none."""
+    """The events up to the first damage, and the damage as a message. A run that ended early may
+    have no history."""
     return read_so_far(folder.history) if folder.history.exists() else (History(), "")
 
 
 def _not_judged(manifest: dict[str, Any]) -> Results:
-    """Undecided results of a run whose harness ended before it wrote them."""
+    """Undecided results for a run whose harness ended before it wrote results."""
     return Results(
         run_id=str(manifest.get("run_id", "")),
         experiment=str(manifest.get("experiment", {}).get("name", "")),
@@ -88,7 +89,7 @@ def _not_judged(manifest: dict[str, Any]) -> Results:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryBar:
-    """One phase of the recovery: `left` and `width` are in per cent of the whole recovery."""
+    """One phase of the recovery; `left` and `width` are percentages of the whole recovery."""
 
     name: str
     after_s: float | None
@@ -111,7 +112,7 @@ def _bars(recovery: Mapping[str, float | None]) -> tuple[RecoveryBar, ...]:
 
 
 class _PlanDumper(yaml.SafeDumper):
-    """Writes texts of several lines (the job's SQL) as they were written, not as one long line."""
+    """Writes texts of several lines, such as the job's SQL, as blocks, not as one long line."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -139,7 +140,8 @@ def _log_links(folder: RunFolder) -> list[tuple[str, str]]:
 
 
 def page_environment() -> Environment:
-    """The template environment of the pages: everything is escaped, an unknown name is an error."""
+    """The template environment of the pages. It escapes every value; an unknown name is an
+    error."""
     environment = Environment(
         loader=PackageLoader("streamquake.reports.render"),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""Task attempts over time: one lane a subtask, a span for each state of each attempt."""
+"""Task attempts over time: one lane for each subtask, a span for each state of each attempt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamquake.reports.run.timeline import end_s
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSpan:
-    """A time one attempt of a subtask spent in one state."""
+    """The time that one attempt of a subtask spent in one state."""
 
     state: str
     attempt: int
@@ -30,7 +30,7 @@ class Lane:
 
 
 def lanes(history: History) -> tuple[Lane, ...]:
-    """One lane a subtask, in the order of the job's vertices."""
+    """One lane for each subtask, in the order of the job's vertices."""
     names = vertex_names(history)
     changes: dict[tuple[str, int], list[TaskChanged]] = {}
     for event in history.of(TaskChanged):

@@ -21,8 +21,8 @@ from streamquake.reports.render.terminal import TerminalConsole
 STYLES = {Outcome.HELD: "green", Outcome.UNDECIDED: "yellow", Outcome.VIOLATED: "red"}
 MAX_FINDINGS = 3
 MAX_EVIDENCE = 6
-"""The parts of evidence shown per fault; a partition has one for each attempt of each node, and the
-page has them all."""
+"""How many parts of evidence are shown per fault. A partition has one part for each attempt of each
+node; the page shows them all."""
 PLAIN_WIDTH = 120
 
 
@@ -49,7 +49,8 @@ def summary(results: Results, folder: RunFolder) -> RenderableType:
 
 
 def make_console(file: IO[str] | None = None) -> Console:
-    """Colours on a terminal; plain lines of fixed width in CI and where output is redirected."""
+    """A console with colours on a terminal, and plain lines of fixed width in CI and where output
+    is redirected."""
     stream = file or sys.stdout
     if stream.isatty() and not os.environ.get("CI"):
         return TerminalConsole(file=stream)
@@ -57,7 +58,7 @@ def make_console(file: IO[str] | None = None) -> Console:
 
 
 def print_summary(results: Results, folder: RunFolder, console: Console | None = None) -> None:
-    """Print the summary. No line is broken, so that the replay command can be copied."""
+    """Print the summary. Lines are not wrapped, so that the replay command can be copied."""
     (console or make_console()).print(summary(results, folder), soft_wrap=True)
 
 
@@ -92,7 +93,7 @@ def _checks(results: Results) -> Table:
 
 
 def _counts(check: CheckResult) -> str:
-    """The check's figures; those of single outputs (`totals.lost`) are only on the page."""
+    """The check's figures. Figures of single outputs (`totals.lost`) are only on the page."""
     return ", ".join(
         " ".join(run_sentences.measured(*count))
         for count in check.counts.items()

@@ -1,8 +1,7 @@
-"""A history over time: its end, its phases and its marks.
+"""The timeline of a history: its end, its phases and its marks.
 
-Pure functions from a history to values with begin and end in seconds since the run began; the
-figures only draw them. Fault windows, checkpoints and task attempts have files of their own beside
-this one.
+Pure functions from a history to values with begin and end in seconds since the run began. The
+charts only draw these values. Fault windows, checkpoints and task attempts are in other files.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class PhaseSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineMark:
-    """A moment that gets a sign: an event of the job or of a container."""
+    """A point in time that the chart marks: an event of the job or of a container."""
 
     row: Literal["job", "nodes"]
     what: str
@@ -49,7 +48,7 @@ class TimelineMark:
 
 
 def end_s(history: History) -> float:
-    """The moment of the last event, in seconds since the run began."""
+    """The time of the last event, in seconds since the run began."""
     return max((event.at_s for event in history), default=0.0)
 
 
@@ -74,11 +73,11 @@ _MARKED: Mapping[type[Event], tuple[Literal["job", "nodes"], str, EventField[Any
     ContainerOom: ("nodes", "out of memory", None),
     ContainerStarted: ("nodes", "started", None),
 }
-"""Event -> its row, its name there, and the field with its detail."""
+"""Event -> its row, its name in the chart, and the field with its detail."""
 
 
 def marks(history: History) -> tuple[TimelineMark, ...]:
-    """The moments of the job and of the containers, in order."""
+    """The marks of the job and of the containers, in order."""
     return tuple(_mark(event) for event in history.of(*_MARKED))
 
 

@@ -1,7 +1,7 @@
 """The timeline's charts, stacked, with one axis of seconds since the run began.
 
-Each panel is a figure of its own, so that its heading and legend are text of the page, which wraps
-on a narrow window; the page keeps their x axes together. Nothing is judged or derived here (see
+Each panel is a separate figure. So its heading and legend are text of the page, which wraps in a
+narrow window. The page synchronises the x axes. Nothing is judged or derived here (see
 `timeline.py`); the panels only draw.
 """
 
@@ -18,19 +18,19 @@ from streamquake.reports.run import timeline
 from streamquake.reports.run.panels import metrics
 from streamquake.reports.run.panels.checkpoints import checkpoints
 from streamquake.reports.run.panels.panel_parts import Panel
-from streamquake.reports.run.panels.run_events import happened
+from streamquake.reports.run.panels.run_events import run_events
 from streamquake.reports.run.panels.tasks import tasks
 from streamquake.reports.run.task_lanes import vertex_names
 
 
 def panels(history: History, table: pa.Table, parts: RecordParts) -> tuple[Panel, ...]:
-    """Every panel with something to draw, the most interesting ones first.
+    """Every panel that has data, in order of importance.
 
-    `parts` takes the problems of those that cannot be drawn.
+    `parts` records the problems of panels that cannot be drawn.
     """
     series = by_series(table)
     drawn = [
-        parts.derive("the events of the run", lambda: happened(history), otherwise=None),
+        parts.derive("the events of the run", lambda: run_events(history), otherwise=None),
         metrics.throughput(series),
         metrics.lag(series),
         parts.derive("the checkpoints", lambda: checkpoints(history), otherwise=None),
@@ -38,7 +38,7 @@ def panels(history: History, table: pa.Table, parts: RecordParts) -> tuple[Panel
             series, parts.derive("the vertices", lambda: _vertices(history), otherwise=list[str]())
         ),
         parts.derive("the task attempts", lambda: tasks(history), otherwise=None),
-        *metrics.others(series),
+        *metrics.remaining_series(series),
     ]
     found = tuple(panel for panel in drawn if panel is not None)
     ends_s = [line.at_s[-1] for lines in series.values() for line in lines.values()]

@@ -1,7 +1,7 @@
-"""The page of a suite: one table of rows, works offline, with links to the pages of the runs.
+"""The page of a suite: one table of its rows, with links to the pages of the runs.
 
-Beside each figure a small chart: the claim's runs and the control's, a bar up to the median and a
-dot for every run. Like the page of a run it loads nothing from any network.
+Beside each figure is a small chart of the claim's and the control's runs: a bar up to the median
+and a dot for every run. Like the page of a run it works offline and loads nothing from a network.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ SIDES = {"claim": palette.LINES[0], "control": palette.LINES[1]}
 
 @dataclass(frozen=True, kw_only=True)
 class FigureRow:
-    """One figure of a row: its name, its values on both sides, and a chart."""
+    """One figure of a row: its name, its values in the claim's and the control's runs, and a
+    chart."""
 
     name: str
     claim: str
@@ -64,7 +65,8 @@ def headline(results: SuiteResults) -> str:
 
 
 def measured(spread: Spread | None, name: str) -> str:
-    """A figure over its repeats: the median, and for several repeats their number and range."""
+    """A figure over its repeats as text: the median, and for several repeats their number and
+    range."""
     if spread is None:
         return "–"
     _, median = run_sentences.measured(name, spread.median)
@@ -75,7 +77,7 @@ def measured(spread: Spread | None, name: str) -> str:
 
 
 def figures_of(row: RowResult) -> Iterator[FigureRow]:
-    """The figures of a row as they are shown, with the control's values."""
+    """The figures of a row with the control's values, as the page shows them."""
     for name, spread in row.figures.items():
         has_control = row.claim is not None and row.claim.control is not None
         control = row.claim.control_figures.get(name) if row.claim else None

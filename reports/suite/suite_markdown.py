@@ -1,7 +1,7 @@
 """The rows of a suite as Markdown, for documentation and code hosts.
 
-A row has its claim, its setting, its outcome, and a table of its figures with the control's below;
-a figure over several runs has their number and range.
+A row shows its claim, its setting, its outcome, and a table of its figures with the control's
+below. A figure over several runs has their number and range.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _table(row: RowResult) -> Iterator[str]:
 
 
 def _names(figures: Sequence[str]) -> Iterator[str]:
-    """The figures in words, without check and unit unless two would have the same name."""
+    """The names of the figures, without check and unit unless two would have the same name."""
     short = [run_sentences.measured(figure.partition(".")[2], None)[0] for figure in figures]
     for figure, words in zip(figures, short, strict=True):
         yield words if short.count(words) == 1 else figure.replace(".", " ").replace("_", " ")
@@ -73,7 +73,7 @@ def _line(*cells: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """A text of a document as a part of a line, with Markdown's characters escaped."""
+    """A text of a document as a part of one line, with Markdown's special characters escaped."""
     return _MARKUP.sub(lambda sign: f"\\{sign.group()}", escaped(" ".join(text.split())))
 
 

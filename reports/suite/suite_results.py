@@ -1,7 +1,7 @@
 """The results of a suite: its rows, the outcome of each run, and the figures side by side.
 
-`suite.json` is written again after every run, completely, so that it can be read at any moment; a
-row without runs has the outcome `not run`.
+`suite.json` is rewritten completely after every run, so that it can be read at any time. A row
+without runs has the outcome `not run`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Spread | None:
-        """Of the values that were measured; None when none was."""
+        """The spread of the values that were measured; None when none was."""
         known = tuple(value for value in values if value is not None)
         if not known:
             return None
@@ -76,7 +76,7 @@ class SuiteRun:
     outcome: Outcome
     why: str
     cause: str = ""
-    """The kind of error that kept it from a verdict (`Results.cause`)."""
+    """The kind of error that prevented a verdict (`Results.cause`)."""
 
     @property
     def as_expected(self) -> bool:
@@ -90,7 +90,7 @@ class SuiteRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RelationResult:
-    """One bound on a figure, and its outcome: `text` has the numbers."""
+    """One bound on a figure, and its outcome; `text` is the bound with the numbers."""
 
     figure: str
     outcome: Outcome
@@ -109,14 +109,15 @@ class ClaimResult:
     control_figures: Figures
     relations: tuple[RelationResult, ...]
     published: str | None = None
-    """What was measured elsewhere."""
+    """The published measurement."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowResult:
-    """One row. Its `outcome` is that of its runs, or of its claim; None when nothing ran yet.
+    """One row. Its `outcome` is that of its runs or of its claim; None while it has no run.
 
-    `verdict` is whether the row is as expected: held (yes), violated (no), undecided (not known).
+    `verdict` is whether the outcome is the expected one: held (yes), violated (no), undecided (not
+    known).
     """
 
     experiment: str
@@ -131,11 +132,11 @@ class RowResult:
     """The number of planned runs of the row."""
     claim: ClaimResult | None = None
     unavailable: str | None = None
-    """Why it cannot be measured; such a row is neither as expected nor undecided."""
+    """Why the row cannot be measured. Such a row counts neither as expected nor as undecided."""
 
     @property
     def outcome_word(self) -> str:
-        """The outcome, or why there is none, in a word or two."""
+        """The outcome in a word or two, or why the row has none."""
         if self.unavailable is not None:
             return NOT_MEASURED
         return NOT_RUN if self.outcome is None else str(self.outcome)
@@ -186,7 +187,7 @@ class SuiteResults:
     elapsed_s: float = 0.0
     reason: str = ""
     again: str = ""
-    """The command that runs it again."""
+    """The command that repeats the suite."""
     warnings: tuple[str, ...] = field(default=())
 
     @property
@@ -202,7 +203,7 @@ class SuiteResults:
 
     @property
     def cause(self) -> str:
-        """What kept the suite from a verdict, where it is undecided."""
+        """What prevented a verdict; empty unless the suite is undecided."""
         return common_cause(run.cause for row in self.rows for run in row.runs)
 
     @property
@@ -212,7 +213,7 @@ class SuiteResults:
 
     @property
     def counted(self) -> str:
-        """The number of rows by verdict, in words."""
+        """The number of rows by verdict, as text."""
         words = ["as expected", "undecided", "not as expected"]
         counts = [sum(r.verdict == outcome for r in self.rows) for outcome in Outcome]
         unavailable = sum(r.unavailable is not None for r in self.rows)

@@ -35,7 +35,8 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
 
 
 def _table(results: SuiteResults) -> Table:
-    """For each row its outcome and its claim or experiment, below it a line for each figure."""
+    """The table: for each row its outcome and its claim or experiment, and below it a line for each
+    figure."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     claims = any(row.claim for row in results.rows)
     table.add_column("outcome", no_wrap=True)

@@ -1,6 +1,8 @@
-"""Run folders made up through the real writers: a TaskManager killed in the middle of a checkpoint.
+"""Sample run folders, written by the real writers: a TaskManager is killed in the middle of a
+checkpoint.
 
-`python -m tests.reports.sample_run OUT [held|violated|failed|large]` leaves one to look at.
+`python -m tests.reports.sample_run OUT [held|violated|failed|large]` writes one for manual
+inspection.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ SQL = "-- running totals\nINSERT INTO totals\nSELECT key, seq, SUM(amount) FROM 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How large a made-up run is."""
+    """The size of a sample run."""
 
     vertices: tuple[str, ...] = ("Source: input[1] -> Calc[2]", "GroupAggregate[4] -> Sink: totals")
     parallelism: int = 3
@@ -49,27 +51,27 @@ LARGE = Shape(
 
 
 class Recorder:
-    """Writes notes with their moments in seconds; a history is in order of being seen."""
+    """Records events with their times in seconds, and writes them as a history in order of time."""
 
     def __init__(self) -> None:
-        self._notes: list[EventDraft] = []
+        self._drafts: list[EventDraft] = []
 
-    def note(self, at_s: float, action: Action, kind: Kind = Kind.INFO, **value: object) -> None:
-        made = EventDraft(
+    def record(self, at_s: float, action: Action, kind: Kind = Kind.INFO, **value: object) -> None:
+        draft = EventDraft(
             at_ns=round(at_s * 1e9), process="sample", kind=kind, action=action, value=value
         )
-        self._notes.append(made)
+        self._drafts.append(draft)
 
     def write(self, path: Path) -> None:
         writer = HistoryWriter(path)
-        for note in sorted(self._notes, key=lambda note: note.at_ns):
-            writer.append(note)
+        for draft in sorted(self._drafts, key=lambda draft: draft.at_ns):
+            writer.append(draft)
         writer.close()
 
 
-def made_run(out: Path, outcome: Outcome = Outcome.HELD, shape: Shape = SMALL) -> RunFolder:
-    """A run folder with everything but its report."""
-    folder = _begun(out, f"20261121-031500-{outcome}")
+def write_sample_run(out: Path, outcome: Outcome = Outcome.HELD, shape: Shape = SMALL) -> RunFolder:
+    """Write the folder of a completed run, without its report."""
+    folder = _create_folder(out, f"20261121-031500-{outcome}")
     recorder = Recorder()
     _phases_and_fault(recorder, shape)
     _checkpoints(recorder, shape)
@@ -79,15 +81,16 @@ def made_run(out: Path, outcome: Outcome = Outcome.HELD, shape: Shape = SMALL) -
     for host in ("flink-jobmanager-1", "flink-taskmanager-2", "kafka-broker-1"):
         (folder.logs / host).mkdir()
         (folder.logs / host / "log.txt").write_text("one line\n", encoding="utf-8")
-    folder.write_results(made_results(folder.run_id, outcome))
+    folder.write_results(sample_results(folder.run_id, outcome))
     return folder
 
 
-def failed_run(out: Path) -> RunFolder:
-    """A run that never got its cluster up: a history of one phase, nothing judged."""
-    folder = _begun(out, "20261121-031500-failed")
+def write_failed_run(out: Path) -> RunFolder:
+    """Write the folder of a run whose cluster did not start: a history of one phase, and nothing
+    judged."""
+    folder = _create_folder(out, "20261121-031500-failed")
     recorder = Recorder()
-    recorder.note(0.0, Action.PHASE, phase="deploy")
+    recorder.record(0.0, Action.PHASE, phase="deploy")
     recorder.write(folder.history)
     folder.write_results(
         Results(
@@ -96,7 +99,7 @@ def failed_run(out: Path) -> RunFolder:
             seed=7,
             ended="failed_to_run",
             outcome=Outcome.UNDECIDED,
-            reason="flink/jobmanager-1 ended with exit code 1, killed for want of memory\n"
+            reason="flink/jobmanager-1 ended with exit code 1, killed for lack of memory\n"
             "Starting JobManager\nOutOfMemoryError: heap",
             replay=f"streamquake replay {folder.path}",
         )
@@ -104,7 +107,7 @@ def failed_run(out: Path) -> RunFolder:
     return folder
 
 
-def _begun(out: Path, run_id: str) -> RunFolder:
+def _create_folder(out: Path, run_id: str) -> RunFolder:
     folder = RunFolder.create(out, run_id)
     folder.write_manifest(
         {
@@ -125,7 +128,7 @@ def _begun(out: Path, run_id: str) -> RunFolder:
     return folder
 
 
-def made_results(run_id: str, outcome: Outcome) -> Results:
+def sample_results(run_id: str, outcome: Outcome) -> Results:
     checks = (
         _exactly_once(outcome),
         CheckResult(
@@ -135,7 +138,9 @@ def made_results(run_id: str, outcome: Outcome) -> Results:
             counts={"outage_s": 12.4, "within_s": 60},
         ),
         CheckResult(
-            check="effect", outcome=Outcome.HELD, summary="1 of 1 fault seen in effect and healed"
+            check="effect",
+            outcome=Outcome.HELD,
+            summary="1 of 1 fault verified in effect and healed",
         ),
     )
     fault = FaultRecord(
@@ -175,7 +180,7 @@ def _exactly_once(outcome: Outcome) -> CheckResult:
         return CheckResult(
             check="exactly_once",
             outcome=outcome,
-            summary="all 200,000 records stand once in totals and totals-files",
+            summary="all 200,000 records are once in totals and totals-files",
             counts={"expected": 200_000, "lost": 0, "duplicated": 0, "changed": 0, "late": None},
         )
     findings = tuple(
@@ -189,7 +194,7 @@ def _exactly_once(outcome: Outcome) -> CheckResult:
     return CheckResult(
         check="exactly_once",
         outcome=outcome,
-        summary="9,214 records stand twice in totals",
+        summary="9,214 records are twice in totals",
         counts={"expected": 200_000, "lost": 0, "duplicated": 9214, "changed": 0, "late": None},
         findings=findings,
     )
@@ -199,12 +204,12 @@ def _phases_and_fault(recorder: Recorder, shape: Shape) -> None:
     begins = {"deploy": 0.0, "steady": 9.0, "disturb": 15.0, "recover": KILLED_S + 6.2}
     begins |= {"drain": shape.end_s - 12, "judge": shape.end_s - 5, "tear down": shape.end_s - 1}
     for phase, at_s in begins.items():
-        recorder.note(at_s, Action.PHASE, phase=phase)
+        recorder.record(at_s, Action.PHASE, phase=phase)
     fault = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
     node = "flink/taskmanager-2"
     called_ns, seen_ns = round((KILLED_S - 0.002) * 1e9), round(KILLED_S * 1e9)
-    recorder.note(KILLED_S - 0.01, Action.FAULT_CALLED, Kind.INVOKE, **fault, nodes=[node])
-    recorder.note(
+    recorder.record(KILLED_S - 0.01, Action.FAULT_CALLED, Kind.INVOKE, **fault, nodes=[node])
+    recorder.record(
         KILLED_S + 0.08,
         Action.FAULT_IN_EFFECT,
         Kind.OK,
@@ -214,10 +219,10 @@ def _phases_and_fault(recorder: Recorder, shape: Shape) -> None:
         seen_ns=seen_ns,
         evidence={node: {"exit_code": 137}},
     )
-    recorder.note(KILLED_S + 0.1, Action.CONTAINER_DIED, node=node, exit_code=137)
-    recorder.note(KILLED_S + 5, Action.HEAL_CALLED, Kind.INVOKE, **fault)
-    recorder.note(KILLED_S + 5.5, Action.CONTAINER_STARTED, node=node)
-    recorder.note(
+    recorder.record(KILLED_S + 0.1, Action.CONTAINER_DIED, node=node, exit_code=137)
+    recorder.record(KILLED_S + 5, Action.HEAL_CALLED, Kind.INVOKE, **fault)
+    recorder.record(KILLED_S + 5.5, Action.CONTAINER_STARTED, node=node)
+    recorder.record(
         KILLED_S + 6,
         Action.FAULT_HEALED,
         Kind.OK,
@@ -226,13 +231,15 @@ def _phases_and_fault(recorder: Recorder, shape: Shape) -> None:
         seen_ns=round((KILLED_S + 5.4) * 1e9),
         evidence={},
     )
-    recorder.note(KILLED_S + 0.4, Action.JOB_FAILING, cause="TaskManager is no longer reachable")
-    recorder.note(KILLED_S + 1.4, Action.JOB_RESTARTING, restart=1)
-    recorder.note(RESTARTED_S - 0.2, Action.JOB_RESTORED, checkpoint=4)
-    recorder.note(RESTARTED_S, Action.JOB_RUNNING)
-    recorder.note(shape.end_s - 10, Action.OUTPUT_SEEN, output="totals", records=200_000)
-    recorder.note(shape.end_s - 12, Action.WORKLOAD_DONE, acknowledged=200_000, failed=0, unknown=0)
-    recorder.note(shape.end_s - 5.5, Action.DRAINED, lag=0)
+    recorder.record(KILLED_S + 0.4, Action.JOB_FAILING, cause="TaskManager is no longer reachable")
+    recorder.record(KILLED_S + 1.4, Action.JOB_RESTARTING, restart=1)
+    recorder.record(RESTARTED_S - 0.2, Action.JOB_RESTORED, checkpoint=4)
+    recorder.record(RESTARTED_S, Action.JOB_RUNNING)
+    recorder.record(shape.end_s - 10, Action.OUTPUT_SEEN, output="totals", records=200_000)
+    recorder.record(
+        shape.end_s - 12, Action.WORKLOAD_DONE, acknowledged=200_000, failed=0, unknown=0
+    )
+    recorder.record(shape.end_s - 5.5, Action.DRAINED, lag=0)
 
 
 def _checkpoints(recorder: Recorder, shape: Shape) -> None:
@@ -243,14 +250,14 @@ def _checkpoints(recorder: Recorder, shape: Shape) -> None:
             continue
         stamp = {"checkpoint": number, "trigger_ms": RUN_BEGAN_MS + round(begin_s * 1e3)}
         kind = {"type": "CHECKPOINT" if number % 4 else "UNALIGNED_CHECKPOINT"}
-        recorder.note(begin_s + 0.1, Action.CHECKPOINT_TRIGGERED, Kind.INVOKE, **stamp, **kind)
+        recorder.record(begin_s + 0.1, Action.CHECKPOINT_TRIGGERED, Kind.INVOKE, **stamp, **kind)
         took_ms = round(chance.lognormvariate(math.log(420), 0.5))
         if begin_s < KILLED_S < begin_s + shape.every_s:
             reason = "TaskManager lost before it acknowledged"
             failed = {**stamp, **kind, "reason": reason}
-            recorder.note(KILLED_S + 0.5, Action.CHECKPOINT_FAILED, Kind.FAIL, **failed)
+            recorder.record(KILLED_S + 0.5, Action.CHECKPOINT_FAILED, Kind.FAIL, **failed)
             continue
-        recorder.note(
+        recorder.record(
             begin_s + took_ms / 1e3 + 0.08,
             Action.CHECKPOINT_COMPLETED,
             Kind.OK,
@@ -264,20 +271,20 @@ def _checkpoints(recorder: Recorder, shape: Shape) -> None:
 
 
 def _tasks(recorder: Recorder, shape: Shape) -> None:
-    named = [
+    vertices = [
         {"id": f"v{place}", "name": name, "parallelism": shape.parallelism}
         for place, name in enumerate(shape.vertices)
     ]
-    recorder.note(9.0, Action.JOB_SUBMITTED, job="j1", name="totals", vertices=named)
-    recorder.note(11.5, Action.JOB_RUNNING, job="j1")
+    recorder.record(9.0, Action.JOB_SUBMITTED, job="j1", name="totals", vertices=vertices)
+    recorder.record(11.5, Action.JOB_RUNNING, job="j1")
     for vertex in range(len(shape.vertices)):
         for subtask in range(shape.parallelism):
             _lane(recorder, f"v{vertex}", subtask, shape)
 
 
 def _lane(recorder: Recorder, vertex: str, subtask: int, shape: Shape) -> None:
-    on = subtask % 3 + 1
-    lost = "FAILED" if on == 2 else "CANCELED"
+    host_number = subtask % 3 + 1
+    lost = "FAILED" if host_number == 2 else "CANCELED"
     states: list[tuple[float, int, str]] = [
         (9.2, 0, "SCHEDULED"),
         (9.6, 0, "DEPLOYING"),
@@ -291,14 +298,14 @@ def _lane(recorder: Recorder, vertex: str, subtask: int, shape: Shape) -> None:
         (shape.end_s - 2, 1, "CANCELED"),
     ]
     for at_s, attempt, state in states:
-        recorder.note(
+        recorder.record(
             at_s + subtask * 0.03,
             Action.TASK_CHANGED,
             job="j1",
             vertex=vertex,
             subtask=subtask,
             attempt=attempt,
-            node=f"flink/taskmanager-{on}",
+            node=f"flink/taskmanager-{host_number}",
             state=state,
             start_ms=0,
         )
@@ -330,11 +337,11 @@ def _metrics(path: Path, shape: Shape) -> None:
 
 def main(out: str, which: str = "held") -> None:
     if which == "failed":
-        folder = failed_run(Path(out))
+        folder = write_failed_run(Path(out))
     elif which == "large":
-        folder = made_run(Path(out), Outcome.HELD, LARGE)
+        folder = write_sample_run(Path(out), Outcome.HELD, LARGE)
     else:
-        folder = made_run(Path(out), Outcome.parse(which))
+        folder = write_sample_run(Path(out), Outcome.parse(which))
     print(render_report(folder))
 
 

@@ -68,11 +68,13 @@ BOTH = TopologyComparison(
         (replace(BOTH, ended="interrupted"), UNDECIDED),
     ],
 )
-def test_the_worst_decides(comparison: TopologyComparison, verdict: Outcome) -> None:
+def test_the_verdict_of_a_comparison_is_that_of_its_worst_part(
+    comparison: TopologyComparison, verdict: Outcome
+) -> None:
     assert comparison.verdict == verdict
 
 
-def test_figures_are_shown_side_by_side_and_absent_ones_left_out() -> None:
+def test_figures_have_the_value_of_each_run_and_figures_without_values_are_left_out() -> None:
     figures = dict(BOTH.figures())
     assert figures["measure.took_ms"] == (40, 50)
     assert figures["recovery.restarted_s"] == (3.0, None)
@@ -80,7 +82,7 @@ def test_figures_are_shown_side_by_side_and_absent_ones_left_out() -> None:
     assert "recovery.restarted_s" not in dict(without.figures())
 
 
-def test_the_table_shows_each_run_and_what_differs() -> None:
+def test_the_table_shows_each_run_and_the_differences() -> None:
     written = io.StringIO()
     folder = ComparisonFolder(Path("runs/compare-1"))
     changed = replace(SAME, changed=12, outcome=VIOLATED)
@@ -102,7 +104,7 @@ def test_the_table_shows_each_run_and_what_differs() -> None:
         assert part in message
 
 
-def test_the_page_shows_both_runs_and_escapes_what_it_is_told(tmp_path: Path) -> None:
+def test_the_page_shows_both_runs_and_escapes_hostile_names(tmp_path: Path) -> None:
     folder = ComparisonFolder.create(tmp_path, "1")
     hostile = replace(BOTH, runs=(BOTH.runs[0], replace(BOTH.runs[1], topology=HOSTILE)))
     page = Page(render_comparison(hostile, folder).read_text("utf-8"))

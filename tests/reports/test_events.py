@@ -1,4 +1,4 @@
-"""The classes of events: what the record holds is kept as it is, and read by typed fields."""
+"""The classes of events: the JSON of the record is kept unchanged, and typed fields read it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, Kind
-from streamquake.reports.record.fault_events import FaultInEffect, SeenFaultEvent
+from streamquake.reports.record.fault_events import FaultInEffect, ObservedFaultEvent
 from streamquake.reports.record.history import History, read_history
 from streamquake.reports.record.job_events import (
     MOST_SUBTASKS,
@@ -20,22 +20,24 @@ from streamquake.reports.record.job_events import (
 )
 from streamquake.reports.record.run_events import NodeRevived, PhaseBegan
 from tests.event_drafts import undeclared_fields
-from tests.reports.sample_run import made_run
+from tests.reports.sample_run import write_sample_run
 
 RECORDED = Path("harness/selftest/record/run/history.jsonl").resolve()
 
 
 @pytest.fixture(scope="module")
 def histories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
-    """A history that a run recorded, and one that is made up."""
-    return RECORDED, made_run(tmp_path_factory.mktemp("runs")).history
+    """A history that a run recorded, and that of the sample run."""
+    return RECORDED, write_sample_run(tmp_path_factory.mktemp("runs")).history
 
 
 def event(action: Action, **value: object) -> Event:
     return Event(index=0, at_ns=7, process="test", kind=Kind.INFO, action=action, value=value)
 
 
-def test_recorded_events_are_written_as_they_were_read(histories: tuple[Path, ...]) -> None:
+def test_recorded_events_are_unchanged_after_reading_and_writing(
+    histories: tuple[Path, ...],
+) -> None:
     for path in histories:
         lines = path.read_text("utf-8").splitlines()[1:]
         assert [e.to_json() for e in read_history(path)] == [json.loads(line) for line in lines]
@@ -54,14 +56,14 @@ def test_fields_of_later_versions_are_kept(action: Action, value: dict[str, obje
     assert Event.from_json(document).to_json() == document
 
 
-def test_an_unknown_key_beside_the_fields_is_damage() -> None:
-    """A later version that adds one has a schema of its own."""
+def test_an_unknown_key_of_an_event_is_damage() -> None:
+    """A later version that adds a key has another schema."""
     document = event(Action.DRAINED, lag=0).to_json()
     with pytest.raises(TypeError, match="host"):
         Event.from_json({**document, "host": "a"})
 
 
-def test_every_action_has_a_class_and_every_class_is_of_one_action() -> None:
+def test_every_action_has_exactly_one_class() -> None:
     assert set(EVENT_CLASSES) == set(Action)
     assert len(set(EVENT_CLASSES.values())) == len(Action)
     for action in Action:
@@ -75,7 +77,7 @@ def test_the_fields_of_recorded_events_belong_to_their_classes(
         assert undeclared_fields(read_history(path)) == []
 
 
-def test_a_field_that_no_reader_would_find_is_undeclared() -> None:
+def test_a_field_that_its_class_does_not_have_is_undeclared() -> None:
     written = [event(Action.PHASE, phase="load"), event(Action.PHASE, fase="load")]
     assert undeclared_fields(written) == ["phase: fase"]
 
@@ -86,7 +88,9 @@ def test_a_history_finds_events_by_their_class() -> None:
     history = History([began, seen, ended, restarted])
 
     assert [each.phase for each in history.of(PhaseBegan)] == ["load"]
-    assert history.of(SeenFaultEvent) == (seen, ended), "a base finds the events of all its classes"
+    assert history.of(ObservedFaultEvent) == (seen, ended), (
+        "a base class finds the events of all its subclasses"
+    )
     assert history.of(FaultInEffect, NodeRevived) == (seen, restarted)
     assert history.of(Action.FAULT_IN_EFFECT) == (seen,)
     assert history.first(NodeRevived) is restarted
@@ -100,7 +104,7 @@ def test_a_field_that_old_records_lack_has_its_default() -> None:
     assert effect.moment_ns == 7, "when it was recorded"
 
 
-def test_a_field_that_every_record_has_is_missed() -> None:
+def test_a_required_field_that_is_missing_raises_an_error() -> None:
     (changed,) = History([event(Action.TASK_CHANGED, vertex="v")]).of(TaskChanged)
     assert changed.name == "v"
     with pytest.raises(KeyError, match="subtask"):

@@ -1,4 +1,4 @@
-"""What a run is to come out as: by its outcome alone, or by what each check finds."""
+"""The expected outcome of a run: one outcome, or the findings of each check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HELD, UNDECIDED, VIOLATED = Outcome
 
 def result(check: str, outcome: Outcome, *classes: str) -> CheckResult:
     findings = tuple(Finding(what=each) for each in classes)
-    return CheckResult(check=check, outcome=outcome, summary="said so", findings=findings)
+    return CheckResult(check=check, outcome=outcome, summary="the reason", findings=findings)
 
 
 def met(expect: Any, *checks: CheckResult) -> tuple[Outcome, str]:
@@ -42,7 +42,7 @@ FINE = result("recovery", HELD)
             "found duplicated and lost, expected duplicated",
         ),
         ([result("exactly_once", VIOLATED)], VIOLATED, "exactly_once found nothing"),
-        ([result("exactly_once", UNDECIDED)], UNDECIDED, "exactly_once is undecided: said so"),
+        ([result("exactly_once", UNDECIDED)], UNDECIDED, "exactly_once is undecided: the reason"),
         ([DUPLICATED, result("progress", UNDECIDED)], UNDECIDED, "progress is undecided"),
         ([LATE, result("exactly_once", UNDECIDED)], VIOLATED, "recovery is violated"),
         ([FINE], UNDECIDED, "exactly_once was not judged"),
@@ -51,30 +51,33 @@ FINE = result("recovery", HELD)
 def test_a_named_class_must_be_found_and_nothing_else(
     checks: Sequence[CheckResult], outcome: Outcome, why: str
 ) -> None:
-    arrived, message = met({"exactly_once": "duplicated"}, *checks)
+    actual, message = met({"exactly_once": "duplicated"}, *checks)
 
-    assert arrived == outcome
+    assert actual == outcome
     assert why in message
     assert bool(message) == bool(why)
 
 
-def test_of_several_classes_all_must_be_found() -> None:
+def test_all_named_classes_must_be_found() -> None:
     both = {"exactly_once": ["duplicated", "reordered"]}
 
     assert met(both, result("exactly_once", VIOLATED, "reordered", "duplicated"))[0] == HELD
     assert met(both, DUPLICATED)[0] == VIOLATED
 
 
-def test_what_is_said_of_a_single_finding_is_no_class() -> None:
-    rejected = result("exactly_once", VIOLATED, "phantom, though the send was refused")
+def test_the_detail_of_a_finding_is_no_part_of_its_class() -> None:
+    rejected = result("exactly_once", VIOLATED, "phantom, though the send was rejected")
     assert met({"exactly_once": "phantom"}, rejected)[0] == HELD
 
 
-def test_an_outcome_in_place_of_a_class_asks_for_it_alone() -> None:
+def test_an_expected_outcome_of_a_check_allows_only_this_outcome() -> None:
     checks = (result("recovery", VIOLATED, "not recovered"), result("execution", UNDECIDED))
 
     assert met({"recovery": "violated", "execution": "undecided"}, *checks)[0] == HELD
-    assert met({"recovery": "violated"}, *checks) == (UNDECIDED, "execution is undecided: said so")
+    assert met({"recovery": "violated"}, *checks) == (
+        UNDECIDED,
+        "execution is undecided: the reason",
+    )
     assert met({"recovery": "undecided", "execution": "undecided"}, *checks)[0] == VIOLATED
 
 
@@ -103,7 +106,7 @@ EITHER: Any = {"execution": ["held", "undecided"]}
             EITHER,
             [result("execution", HELD), result("recovery", UNDECIDED)],
             UNDECIDED,
-            "recovery is undecided: said so",
+            "recovery is undecided: the reason",
         ),
         ({"execution": ["undecided", "violated"]}, [result("execution", UNDECIDED)], HELD, ""),
         ({"execution": ["undecided", "violated"]}, [result("execution", VIOLATED, "x")], HELD, ""),
@@ -115,7 +118,7 @@ EITHER: Any = {"execution": ["held", "undecided"]}
         ),
     ],
 )
-def test_of_several_outcomes_any_one_will_do(
+def test_any_one_of_several_expected_outcomes_is_enough(
     expect: Any, checks: Sequence[CheckResult], outcome: Outcome, why: str
 ) -> None:
     assert met(expect, *checks) == (outcome, why)
@@ -123,7 +126,7 @@ def test_of_several_outcomes_any_one_will_do(
 
 @pytest.mark.parametrize("execution", [HELD, UNDECIDED])
 @pytest.mark.parametrize("exactly_once", [HELD, UNDECIDED])
-def test_alternatives_of_one_check_loosen_no_other(
+def test_alternatives_of_one_check_do_not_apply_to_other_checks(
     execution: Outcome, exactly_once: Outcome
 ) -> None:
     expect = {**EITHER, "exactly_once": ["held", "undecided"], "checkpoints": "expired"}
@@ -135,8 +138,8 @@ def test_alternatives_of_one_check_loosen_no_other(
     assert met(expect, *either, result("checkpoints", UNDECIDED))[0] == UNDECIDED
 
 
-def test_an_outcome_that_no_check_brought_about_is_no_alternative() -> None:
-    """The checks may be held or undecided; that the run is undecided has another reason."""
+def test_alternatives_do_not_cover_an_outcome_that_no_check_caused() -> None:
+    """The checks may be held or undecided, but the run is undecided for another reason."""
     expected = ExpectedOutcome.of(EITHER)
     message = "the run is undecided, and its checks are held"
     assert expected.met(UNDECIDED, (result("execution", HELD),)) == (UNDECIDED, message)
@@ -149,13 +152,13 @@ def test_a_check_that_was_judged_twice_must_be_as_expected_twice() -> None:
     assert met({"progress": "held"}, result("progress", HELD), LATE, FINE)[0] == VIOLATED
 
 
-def test_a_record_that_is_not_whole_is_never_as_expected() -> None:
+def test_a_run_with_an_incomplete_record_never_has_its_expected_outcome() -> None:
     named = ExpectedOutcome.of({"progress": "held"})
 
     assert named.met(UNDECIDED, (result("progress", HELD),))[0] == UNDECIDED
 
 
-def test_without_names_any_check_brings_the_outcome_about() -> None:
+def test_without_named_checks_any_check_may_cause_the_outcome() -> None:
     assert met("violated", LATE) == (HELD, "")
     assert met("violated", FINE) == (VIOLATED, "violated was expected")
     assert met("held", result("recovery", UNDECIDED)) == (UNDECIDED, "held was expected")
@@ -180,7 +183,9 @@ def test_without_names_any_check_brings_the_outcome_about() -> None:
         ),
     ],
 )
-def test_it_is_read_from_what_it_is_written_as(written: Any, text: str, outcome: Outcome) -> None:
+def test_an_expected_outcome_is_read_from_its_own_json(
+    written: Any, text: str, outcome: Outcome
+) -> None:
     expected = ExpectedOutcome.of(written)
 
     assert (str(expected), expected.outcome) == (text, outcome)
@@ -200,20 +205,18 @@ def test_it_is_read_from_what_it_is_written_as(written: Any, text: str, outcome:
         ),
     ],
 )
-def test_a_list_that_asks_for_nothing_or_for_two_things_is_refused(
-    written: Any, wording: str
-) -> None:
+def test_an_empty_or_contradictory_list_is_rejected(written: Any, wording: str) -> None:
     with pytest.raises(ValueError, match=f"^{wording}$"):
         ExpectedOutcome.of({"exactly_once": written})
 
 
-def test_no_check_finds_a_class_that_is_called_like_an_outcome() -> None:
+def test_no_finding_class_has_the_name_of_an_outcome() -> None:
     classes = {each for name in check_registry for each in check_registry[name].classes}
     assert classes
     assert not classes & set(OUTCOMES)
 
 
-def test_another_word_is_refused() -> None:
+def test_an_unknown_outcome_is_rejected() -> None:
     with pytest.raises(ValueError, match='expected held or undecided or violated, got "wrong"'):
         ExpectedOutcome.of("wrong")
 
@@ -243,13 +246,13 @@ def test_another_word_is_refused() -> None:
         ),
     ],
 )
-def test_everything_that_is_not_as_expected_is_told(
+def test_the_message_lists_every_difference_from_the_expected_outcome(
     expect: Any, checks: Sequence[CheckResult], why: str
 ) -> None:
     assert met(expect, *checks)[1] == why
 
 
-def test_a_record_that_is_not_whole_says_so() -> None:
+def test_the_message_says_that_the_checks_did_not_cause_the_outcome() -> None:
     named = ExpectedOutcome.of({"progress": "held"})
     message = "the run is undecided, and its checks are held"
     assert named.met(UNDECIDED, (result("progress", HELD),)) == (UNDECIDED, message)

@@ -1,4 +1,4 @@
-"""The history file: what a crash leaves is read, what was damaged is refused."""
+"""The history file: a file cut off by a crash is readable, a damaged one is rejected."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.reports.record.history import History, HistoryWriter, read_history, read_so_far
 
 
-def note(at_s: float, action: Action, **value: object) -> EventDraft:
-    made_ns = round(at_s * 1e9)
-    return EventDraft(at_ns=made_ns, process="test", kind=Kind.INFO, action=action, value=value)
+def draft(at_s: float, action: Action, **value: object) -> EventDraft:
+    at_ns = round(at_s * 1e9)
+    return EventDraft(at_ns=at_ns, process="test", kind=Kind.INFO, action=action, value=value)
 
 
 @pytest.fixture
@@ -21,12 +21,12 @@ def written(tmp_path: Path) -> Path:
     path = tmp_path / "history.jsonl"
     writer = HistoryWriter(path)
     for number, phase in enumerate(("deploy", "steady", "disturb")):
-        writer.append(note(number, Action.PHASE, phase=phase))
+        writer.append(draft(number, Action.PHASE, phase=phase))
     writer.close()
     return path
 
 
-def test_what_was_written_is_read(written: Path) -> None:
+def test_written_events_are_read_back(written: Path) -> None:
     history = read_history(written)
     assert [event.value["phase"] for event in history] == ["deploy", "steady", "disturb"]
     assert [event.index for event in history] == [0, 1, 2]
@@ -36,18 +36,20 @@ def test_what_was_written_is_read(written: Path) -> None:
 
 def test_events_are_on_disk_before_the_writer_is_closed(tmp_path: Path) -> None:
     writer = HistoryWriter(tmp_path / "history.jsonl")
-    writer.append(note(1, Action.DRAINED, lag=0))
+    writer.append(draft(1, Action.DRAINED, lag=0))
     assert len(read_history(tmp_path / "history.jsonl")) == 1
     writer.close()
 
 
-def test_a_last_line_cut_off_by_a_crash_is_left_out(written: Path) -> None:
+def test_a_last_line_cut_off_by_a_crash_is_ignored(written: Path) -> None:
     written.write_bytes(written.read_bytes()[:-20])
     assert [event.value["phase"] for event in read_history(written)] == ["deploy", "steady"]
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"index": 1}', '{"kind": "no", "action": "phase"}'])
-def test_a_damaged_line_in_the_middle_is_refused_with_its_place(written: Path, damage: str) -> None:
+def test_a_damaged_line_in_the_middle_is_rejected_with_its_line_number(
+    written: Path, damage: str
+) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()
     lines[2] = damage
     written.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -55,7 +57,7 @@ def test_a_damaged_line_in_the_middle_is_refused_with_its_place(written: Path, d
         read_history(written)
 
 
-def test_a_missing_line_is_refused(written: Path) -> None:
+def test_a_missing_line_is_rejected(written: Path) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()
     written.write_text("\n".join(lines[:2] + lines[3:]) + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match="expected event 1, found event 2"):
@@ -63,29 +65,29 @@ def test_a_missing_line_is_refused(written: Path) -> None:
 
 
 @pytest.mark.parametrize("head", ['{"schema": 2}', '{"schema": true}', "{}", "[]", "no json"])
-def test_another_schema_is_refused(written: Path, head: str) -> None:
+def test_another_schema_is_rejected(written: Path, head: str) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()
     written.write_text("\n".join([head, *lines[1:]]) + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match="not a history of schema 1"):
         read_history(written)
 
 
-def test_an_empty_file_is_no_history(tmp_path: Path) -> None:
+def test_an_empty_file_is_not_a_history(tmp_path: Path) -> None:
     (tmp_path / "history.jsonl").touch()
     with pytest.raises(ValueError, match="not a history"):
         read_history(tmp_path / "history.jsonl")
 
 
-def test_a_history_is_never_written_over(written: Path) -> None:
+def test_an_existing_history_is_never_overwritten(written: Path) -> None:
     with pytest.raises(FileExistsError):
         HistoryWriter(written)
 
 
-def test_first_finds_by_moment_not_by_place(tmp_path: Path) -> None:
+def test_first_returns_the_first_event_in_the_file_after_a_time(tmp_path: Path) -> None:
     writer = HistoryWriter(tmp_path / "history.jsonl")
-    writer.append(note(9, Action.JOB_RUNNING))
-    writer.append(note(7, Action.JOB_RUNNING))
-    writer.append(note(3, Action.JOB_RUNNING))
+    writer.append(draft(9, Action.JOB_RUNNING))
+    writer.append(draft(7, Action.JOB_RUNNING))
+    writer.append(draft(3, Action.JOB_RUNNING))
     history = writer.so_far()
     found = history.first(Action.JOB_RUNNING, after_ns=round(5e9))
     assert found is not None
@@ -96,7 +98,7 @@ def test_first_finds_by_moment_not_by_place(tmp_path: Path) -> None:
 RECORDED = Path("harness/selftest/record/run/history.jsonl").resolve()
 
 
-def test_a_recorded_history_has_no_wrong_field() -> None:
+def test_the_fields_of_a_recorded_history_have_the_right_types() -> None:
     assert len(read_history(RECORDED)) == 278
 
 
@@ -122,7 +124,7 @@ def test_a_recorded_history_has_no_wrong_field() -> None:
         ({"acknowledged": None}, "`acknowledged` to be a whole number"),
     ],
 )
-def test_a_field_that_holds_what_it_cannot_is_damage(
+def test_a_field_of_the_wrong_type_is_damage(
     written: Path, value: dict[str, object], problem: str
 ) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()
@@ -138,7 +140,7 @@ def test_a_field_that_holds_what_it_cannot_is_damage(
 @pytest.mark.parametrize(
     "value", [{"seen_ns": None}, {"duration_ms": 1.5}, {"node": None}, {"evidence": {}}, {"x": 1}]
 )
-def test_unknown_fields_are_no_damage(written: Path, value: dict[str, object]) -> None:
+def test_unknown_and_empty_fields_are_not_damage(written: Path, value: dict[str, object]) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()
     lines[2] = json.dumps({**json.loads(lines[2]), "value": value})
     written.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -149,7 +151,7 @@ def test_unknown_fields_are_no_damage(written: Path, value: dict[str, object]) -
 @pytest.mark.parametrize(
     "envelope", [{"at_ns": -1}, {"at_ns": 10**30}, {"process": 1}, {"error": ["x"]}, {"x": 1}]
 )
-def test_an_event_without_a_moment_or_process_is_damage(
+def test_an_event_without_a_valid_time_or_process_is_damage(
     written: Path, envelope: dict[str, object]
 ) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()

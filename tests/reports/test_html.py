@@ -1,4 +1,4 @@
-"""The page: whole, offline, escaped; and what it says stands in the right order."""
+"""The page of a run: complete, offline, escaped, and in the right order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.run import timeline_charts
 from streamquake.reports.run.html import render_report
 from streamquake.reports.run.timeline_charts import panels
-from tests.reports.sample_run import LARGE, failed_run, made_results, made_run
+from tests.reports.sample_run import LARGE, sample_results, write_failed_run, write_sample_run
 
 HOSTILE = "</script><script>alert('x')</script><img src=https://evil.example/x onerror=alert(1)>"
 
@@ -64,13 +64,13 @@ def page_of(folder: RunFolder) -> Page:
 
 @pytest.fixture(scope="module")
 def violated(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    return page_of(made_run(tmp_path_factory.mktemp("runs"), Outcome.VIOLATED))
+    return page_of(write_sample_run(tmp_path_factory.mktemp("runs"), Outcome.VIOLATED))
 
 
-def test_what_matters_comes_first(violated: Page) -> None:
+def test_the_page_has_the_most_important_parts_first(violated: Page) -> None:
     words = (
         "violated",
-        "exactly_once: 9,214 records stand twice in totals",
+        "exactly_once: 9,214 records are twice in totals",
         "records acknowledged",
         "Timeline",
         "Recovery",
@@ -85,12 +85,12 @@ def test_what_matters_comes_first(violated: Page) -> None:
 
 @pytest.mark.parametrize("outcome", [Outcome.HELD, Outcome.VIOLATED])
 def test_the_banner_has_the_colour_of_the_outcome(tmp_path: Path, outcome: Outcome) -> None:
-    page = page_of(made_run(tmp_path, outcome))
+    page = page_of(write_sample_run(tmp_path, outcome))
     banners = [a["class"] for tag, a in page.tags if (a.get("class") or "").startswith("banner")]
     assert banners == [f"banner {outcome}"]
 
 
-def test_nothing_is_fetched_from_anywhere(violated: Page) -> None:
+def test_the_page_makes_no_request(violated: Page) -> None:
     for tag, attributes in violated.tags:
         assert tag not in {"link", "iframe", "img", "object", "embed", "base", "form"}
         assert not attributes.get("src")
@@ -105,12 +105,12 @@ def test_nothing_is_fetched_from_anywhere(violated: Page) -> None:
     assert "connect-src" not in policy
 
 
-def test_the_chart_library_is_inside_and_whole(violated: Page) -> None:
+def test_the_charting_library_is_embedded(violated: Page) -> None:
     (packed,) = [script for script in violated.scripts if script.startswith("H4sI")]
     assert b"plotly.js" in gzip.decompress(base64.b64decode(packed))[:200]
 
 
-def test_every_chart_has_the_same_seconds_and_the_fault_shaded(violated: Page) -> None:
+def test_every_chart_has_the_same_time_range_and_the_fault_shaded(violated: Page) -> None:
     layouts = [figure["layout"] for figure in violated.figures()]
     assert len(layouts) == 9
     assert len({json.dumps(layout["xaxis"]["range"]) for layout in layouts}) == 1  # type: ignore[index]
@@ -128,17 +128,17 @@ def test_logs_are_linked_relative_to_the_page(violated: Page) -> None:
     assert len(links) == 3
 
 
-def test_the_plan_stands_there_as_yaml(violated: Page) -> None:
+def test_the_page_has_the_plan_as_yaml(violated: Page) -> None:
     assert "target: one of flink/taskmanager" in violated.text
     assert "  sql: |\n    -- running totals\n    INSERT INTO totals\n" in violated.text
 
 
-def test_many_findings_collapse(violated: Page) -> None:
+def test_long_lists_of_findings_are_collapsed(violated: Page) -> None:
     assert "5 more" in violated.text
     assert "offset 50119" in violated.text
 
 
-def test_hostile_names_stay_text(tmp_path: Path) -> None:
+def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "run-1")
     folder.write_manifest(
         {"experiment": {"name": HOSTILE}, "versions": {HOSTILE: HOSTILE}, "argv": [HOSTILE]}
@@ -170,7 +170,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     )
     (folder.logs / "<b>&").mkdir()
     (folder.logs / "<b>&" / "log #1.txt").touch()
-    results = made_results("run-1", Outcome.HELD)
+    results = sample_results("run-1", Outcome.HELD)
     folder.write_results(
         dataclasses.replace(
             results, experiment=HOSTILE, checks=(check,), replay=HOSTILE, warnings=(HOSTILE,)
@@ -183,21 +183,21 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert [attributes["href"] for tag, attributes in page.tags if tag == "a"] == [
         "logs/%3Cb%3E%26/log%20%231.txt"
     ]
-    # Chart texts are read as markup once more, by the library: so they are escaped within the data.
+    # The charting library interprets chart texts as markup, so they are escaped within the data.
     assert len(page.figures()) == 6
     assert html.escape("<img") in json.dumps(page.figures())
     assert "<img" not in json.dumps(page.figures())
 
 
-def test_a_run_that_never_ran_has_a_page(tmp_path: Path) -> None:
-    page = page_of(failed_run(tmp_path))
+def test_a_run_that_failed_to_run_has_a_page(tmp_path: Path) -> None:
+    page = page_of(write_failed_run(tmp_path))
     assert "failed to run: flink/jobmanager-1 ended with exit code 1" in page.text
     assert "Nothing was judged." in page.text
     assert "No fault was injected." in page.text
 
 
 def test_a_run_whose_harness_was_killed_has_a_page(tmp_path: Path) -> None:
-    folder = made_run(tmp_path)
+    folder = write_sample_run(tmp_path)
     folder.results.unlink()
     folder.metrics.unlink()
     page = page_of(folder)
@@ -205,7 +205,7 @@ def test_a_run_whose_harness_was_killed_has_a_page(tmp_path: Path) -> None:
     assert len(page.figures()) == 3
 
 
-def test_a_folder_with_nothing_but_its_manifest_has_a_page(tmp_path: Path) -> None:
+def test_a_folder_with_only_a_manifest_has_a_page(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "run-1")
     folder.write_manifest({"run_id": "run-1"})
     assert "Nothing was recorded that could be drawn." in page_of(folder).text
@@ -219,18 +219,18 @@ def damage(folder: RunFolder, action: Action, field: str, value: object) -> None
     folder.history.write_text("".join(f"{line}\n" for line in [header, *map(json.dumps, events)]))
 
 
-def test_a_damaged_job_graph_costs_only_the_charts_that_read_it(tmp_path: Path) -> None:
-    folder = made_run(tmp_path)
-    whole = page_of(folder)
+def test_a_damaged_job_graph_affects_only_the_charts_that_read_it(tmp_path: Path) -> None:
+    folder = write_sample_run(tmp_path)
+    complete = page_of(folder)
     damage(folder, Action.JOB_SUBMITTED, "vertices", [{"id": "v0"}])
     page = page_of(folder)
-    assert "Damage of the record" not in whole.text
+    assert "Damage of the record" not in complete.text
     assert "the task attempts cannot be read: KeyError: 'name'" in page.text
-    assert len(page.figures()) == len(whole.figures()) - 1
+    assert len(page.figures()) == len(complete.figures()) - 1
 
 
-def test_a_page_says_where_a_history_is_damaged(tmp_path: Path) -> None:
-    folder = made_run(tmp_path)
+def test_the_page_shows_where_the_history_is_damaged(tmp_path: Path) -> None:
+    folder = write_sample_run(tmp_path)
     damage(folder, Action.PHASE, "phase", 7)
     page = page_of(folder)
     assert "history.jsonl:2: not an event: expected `phase` to be a text" in page.text
@@ -240,20 +240,20 @@ def test_a_page_says_where_a_history_is_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "problem"),
     [
-        ("happened", "the events of the run"),
+        ("run_events", "the events of the run"),
         ("checkpoints", "the checkpoints"),
         ("vertex_names", "the vertices"),
         ("tasks", "the task attempts"),
         ("fault_windows", "the faults and phases"),
     ],
 )
-def test_a_chart_that_cannot_be_drawn_costs_no_other(
+def test_a_chart_that_cannot_be_drawn_does_not_affect_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, problem: str
 ) -> None:
     def fail(history: History) -> None:
         raise KeyError("damaged")
 
-    folder = made_run(tmp_path)
+    folder = write_sample_run(tmp_path)
     monkeypatch.setattr(timeline_charts, part, fail)
     parts = RecordParts()
     found = panels(read_history(folder.history), read_metrics(folder.metrics), parts)
@@ -261,10 +261,10 @@ def test_a_chart_that_cannot_be_drawn_costs_no_other(
     assert "throughput" in {panel.name for panel in found}
 
 
-def test_phases_of_the_recovery_follow_each_other_and_a_missing_one_says_so(
+def test_recovery_phases_follow_each_other_and_a_missing_one_is_shown_as_such(
     tmp_path: Path,
 ) -> None:
-    folder = made_run(tmp_path)
+    folder = write_sample_run(tmp_path)
     recovery = {"effect_at_s": 31.5, "detected_s": 1.0, "restored_s": 4.0, "lag_normal_s": None}
     results = dataclasses.replace(folder.read_results(), recovery=recovery)
     folder.write_results(results)
@@ -274,8 +274,8 @@ def test_phases_of_the_recovery_follow_each_other_and_a_missing_one_says_so(
     assert "not reached" in page.text
 
 
-def test_the_recovery_from_each_fault_has_bars_of_its_own(tmp_path: Path) -> None:
-    folder = made_run(tmp_path)
+def test_the_recovery_from_each_fault_is_shown(tmp_path: Path) -> None:
+    folder = write_sample_run(tmp_path)
     recoveries = (
         FaultRecovery(fault="slow_link", step=0, phases={"first_output_s": None}),
         FaultRecovery(fault="kill", step=1, phases={"first_output_s": 99.5}),
@@ -288,8 +288,10 @@ def test_the_recovery_from_each_fault_has_bars_of_its_own(tmp_path: Path) -> Non
     assert "99.50 s" in page.text
 
 
-def test_panels_of_the_usual_series_are_open_and_unknown_ones_are_not(tmp_path: Path) -> None:
-    folder = made_run(tmp_path)
+def test_panels_of_known_series_are_open_and_those_of_unknown_ones_collapsed(
+    tmp_path: Path,
+) -> None:
+    folder = write_sample_run(tmp_path)
     found = panels(read_history(folder.history), read_metrics(folder.metrics), RecordParts())
     assert [(panel.name, panel.collapsed) for panel in found] == [
         ("happened", False),
@@ -304,7 +306,7 @@ def test_panels_of_the_usual_series_are_open_and_unknown_ones_are_not(tmp_path: 
     ]
 
 
-def test_shares_of_time_are_shown_the_same_whichever_unit_the_engine_measures_in(
+def test_shares_of_time_are_the_same_for_every_unit_of_the_engines(
     tmp_path: Path,
 ) -> None:
     metrics = Metrics(tmp_path / "m")
@@ -316,8 +318,8 @@ def test_shares_of_time_are_shown_the_same_whichever_unit_the_engine_measures_in
     assert {panel.figure.data[0].z[0][0] for panel in found} == {0.25}
 
 
-def test_vertices_stand_in_the_order_of_the_job(tmp_path: Path) -> None:
-    folder = made_run(tmp_path, Outcome.HELD, LARGE)
+def test_vertices_are_in_the_order_of_the_job(tmp_path: Path) -> None:
+    folder = write_sample_run(tmp_path, Outcome.HELD, LARGE)
     found = panels(read_history(folder.history), read_metrics(folder.metrics), RecordParts())
     rows = {
         panel.name: [text[0] for text in panel.figure.data[0].text]
@@ -328,8 +330,8 @@ def test_vertices_stand_in_the_order_of_the_job(tmp_path: Path) -> None:
     assert rows == {"backpressure_ratio": in_order, "busy_ratio": in_order}
 
 
-def test_a_checkpoint_is_as_wide_and_as_high_as_it_took(tmp_path: Path) -> None:
-    folder = made_run(tmp_path)
+def test_the_width_and_height_of_a_checkpoint_are_its_duration(tmp_path: Path) -> None:
+    folder = write_sample_run(tmp_path)
     history = read_history(folder.history)
     (panel,) = [
         p
@@ -344,8 +346,8 @@ def test_a_checkpoint_is_as_wide_and_as_high_as_it_took(tmp_path: Path) -> None:
     assert [key.means for key in panel.keys] == [f"completed ({len(completed.x)})", "failed (1)"]
 
 
-def test_a_long_run_keeps_its_page_small(tmp_path: Path) -> None:
-    page = render_report(made_run(tmp_path, Outcome.HELD, LARGE))
+def test_the_page_of_a_long_run_is_small(tmp_path: Path) -> None:
+    page = render_report(write_sample_run(tmp_path, Outcome.HELD, LARGE))
     assert page.stat().st_size < 3_000_000
 
 

@@ -1,4 +1,5 @@
-"""JUnit: violated is a failure, undecided an error, held passes; read back by the same library."""
+"""JUnit: violated is a failure, undecided is an error, held passes. The same library reads the
+file."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import FaultRecord, Results
 from streamquake.reports.record.run_folder import RunFolder
-from tests.reports.sample_run import failed_run, made_results
+from tests.reports.sample_run import sample_results, write_failed_run
 
 
 @pytest.fixture
@@ -30,8 +31,10 @@ def cases(results: Results, folder: RunFolder) -> dict[str, TestCase]:
     return {case.name: case for case in suite}
 
 
-def test_one_suite_with_a_case_for_the_run_each_check_and_each_fault(folder: RunFolder) -> None:
-    found = cases(made_results("run-1", Outcome.HELD), folder)
+def test_a_run_is_a_suite_with_cases_for_the_run_each_check_and_each_fault(
+    folder: RunFolder,
+) -> None:
+    found = cases(sample_results("run-1", Outcome.HELD), folder)
     assert list(found) == [
         "run completed",
         "check exactly_once",
@@ -44,10 +47,10 @@ def test_one_suite_with_a_case_for_the_run_each_check_and_each_fault(folder: Run
 
 
 def test_a_violated_check_is_a_failure_with_its_findings(folder: RunFolder) -> None:
-    found = cases(made_results("run-1", Outcome.VIOLATED), folder)
+    found = cases(sample_results("run-1", Outcome.VIOLATED), folder)
     (failure,) = found["check exactly_once"].result
     assert isinstance(failure, Failure)
-    assert failure.message == "9,214 records stand twice in totals"
+    assert failure.message == "9,214 records are twice in totals"
     assert "totals, partition 0, offset 50112" in failure.text
     assert found["check recovery"].is_passed
 
@@ -65,7 +68,7 @@ def test_undecided_is_an_error_with_its_reason(folder: RunFolder) -> None:
         reason="still running",
     )
     results = dataclasses.replace(
-        made_results("run-1", Outcome.HELD), checks=(undecided,), faults=(fault,)
+        sample_results("run-1", Outcome.HELD), checks=(undecided,), faults=(fault,)
     )
     found = cases(results, folder)
     for name, reason in (
@@ -77,8 +80,8 @@ def test_undecided_is_an_error_with_its_reason(folder: RunFolder) -> None:
         assert error.message == reason
 
 
-def test_a_run_that_failed_to_run_is_an_error_and_no_empty_suite(tmp_path: Path) -> None:
-    folder = failed_run(tmp_path)
+def test_a_run_that_failed_to_run_is_an_error_not_an_empty_suite(tmp_path: Path) -> None:
+    folder = write_failed_run(tmp_path)
     (case,) = cases(folder.read_results(), folder).values()
     (error,) = case.result
     assert isinstance(error, Error)
@@ -86,7 +89,7 @@ def test_a_run_that_failed_to_run_is_an_error_and_no_empty_suite(tmp_path: Path)
 
 
 def test_seed_run_and_replay_are_properties(folder: RunFolder) -> None:
-    (suite,) = suites(write_junit(made_results("run-1", Outcome.HELD), folder))
+    (suite,) = suites(write_junit(sample_results("run-1", Outcome.HELD), folder))
     properties = {item.name: item.value for item in suite.properties()}  # type: ignore[no-untyped-call]
     assert properties["seed"] == "7"
     assert properties["run_id"] == "run-1"
@@ -97,14 +100,17 @@ def test_characters_that_xml_cannot_hold_do_not_break_the_file(folder: RunFolder
     hostile = CheckResult(
         check="a\x00<b>", outcome=Outcome.VIOLATED, summary='\x1b[31m"]]> & \ud800 \ufffe'
     )
-    results = dataclasses.replace(made_results("run-1", Outcome.HELD), checks=(hostile,))
+    results = dataclasses.replace(sample_results("run-1", Outcome.HELD), checks=(hostile,))
     (failure,) = cases(results, folder)["check a\ufffd<b>"].result
     assert failure.message == '\ufffd[31m"]]> & \ufffd \ufffd'
 
 
-def test_a_suite_passes_where_the_expected_came_and_fails_where_not(tmp_path: Path) -> None:
+def test_a_run_of_a_suite_passes_if_its_outcome_is_the_expected_one(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "run-1")
-    held, violated = made_results("run-1", Outcome.HELD), made_results("run-1", Outcome.VIOLATED)
+    held, violated = (
+        sample_results("run-1", Outcome.HELD),
+        sample_results("run-1", Outcome.VIOLATED),
+    )
     runs = [
         (held, folder),
         (dataclasses.replace(violated, expected=ExpectedOutcome(outcome=Outcome.VIOLATED)), folder),
@@ -116,9 +122,11 @@ def test_a_suite_passes_where_the_expected_came_and_fails_where_not(tmp_path: Pa
     assert blind.result[0].message.startswith("held, but violated was expected")
 
 
-def test_an_outcome_worse_than_its_checks_is_an_error_of_the_run(folder: RunFolder) -> None:
-    """As of a record of which a part is missing."""
-    whole = made_results("run-1", Outcome.HELD)
+def test_an_outcome_worse_than_those_of_the_checks_is_an_error_of_the_run(
+    folder: RunFolder,
+) -> None:
+    """For example, a part of the record is missing."""
+    whole = sample_results("run-1", Outcome.HELD)
     assert cases(whole, folder)["run completed"].is_passed
     damaged = dataclasses.replace(
         whole, outcome=Outcome.UNDECIDED, reason="the metrics cannot be read"

@@ -1,4 +1,4 @@
-"""Metrics: any thread adds, the file is always whole."""
+"""Metrics: any thread may add samples, and the file is always complete."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from streamquake.reports.record.metrics import Metrics, Samples, by_series, read_metrics
-from streamquake.reports.render.downsampling import MAX_POINTS, on_grid, thinned
+from streamquake.reports.render.downsampling import MAX_POINTS, downsample, resample_to_grid
 
 
-def test_samples_come_back_with_their_columns(tmp_path: Path) -> None:
+def test_samples_are_read_back_with_their_columns(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.parquet")
     metrics.add(1_500_000_000, "lag", "input", 12)
     metrics.add(2_500_000_000, "busy_ratio", "map", 0.5)
@@ -27,7 +27,7 @@ def test_samples_come_back_with_their_columns(tmp_path: Path) -> None:
     assert [str(kind) for kind in table.schema.types] == ["double", "string", "string", "double"]
 
 
-def test_every_flush_leaves_a_whole_file_with_all_samples_so_far(tmp_path: Path) -> None:
+def test_every_flush_writes_a_complete_file_with_all_samples_so_far(tmp_path: Path) -> None:
     path = tmp_path / "metrics.parquet"
     metrics = Metrics(path)
     for count in (1, 2, 3):
@@ -58,8 +58,9 @@ def test_no_sample_is_lost_between_threads(tmp_path: Path) -> None:
     )
 
 
-def test_a_sample_that_stands_twice_counts_once(tmp_path: Path) -> None:
-    """Else the mean of a window leans to it; two values of one moment are two samples."""
+def test_a_duplicate_sample_counts_once(tmp_path: Path) -> None:
+    """Otherwise it would count twice in the mean of a window. Two different values of one time are
+    two samples."""
     path = tmp_path / "metrics.parquet"
     metrics = Metrics(path)
     for at_ns, value in ((3, 1), (1, 0), (3, 1), (2, 0), (3, 2)):
@@ -75,12 +76,12 @@ def test_a_sample_that_stands_twice_counts_once(tmp_path: Path) -> None:
     assert read_metrics(path).equals(table)
 
 
-def test_no_file_is_no_samples(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_samples(tmp_path: Path) -> None:
     assert read_metrics(tmp_path / "none.parquet").num_rows == 0
     assert by_series(read_metrics(tmp_path / "none.parquet")) == {}
 
 
-def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
+def test_another_file_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "metrics.parquet"
     path.write_text("no parquet", encoding="utf-8")
     with pytest.raises(ValueError, match="not a metrics file"):
@@ -95,13 +96,13 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
     [
         ("at_s", pa.array([1.0, None]), "samples without a value"),
         ("value", pa.array([1, 2]), "other columns"),
-        ("at_s", pa.array([1.0, float("nan")]), "samples at no moment"),
-        ("at_s", pa.array([1.0, float("inf")]), "samples at no moment"),
-        ("value", pa.array([1.0, float("nan")]), "value is no finite number"),
-        ("value", pa.array([-float("inf"), 1.0]), "value is no finite number"),
+        ("at_s", pa.array([1.0, float("nan")]), "samples whose time is not a finite number"),
+        ("at_s", pa.array([1.0, float("inf")]), "samples whose time is not a finite number"),
+        ("value", pa.array([1.0, float("nan")]), "value is not a finite number"),
+        ("value", pa.array([-float("inf"), 1.0]), "value is not a finite number"),
     ],
 )
-def test_samples_of_other_types_at_no_moment_or_of_no_value_are_refused(
+def test_samples_with_a_wrong_type_time_or_value_are_rejected(
     tmp_path: Path, column: str, values: pa.Array, message: str
 ) -> None:
     metrics = Metrics(tmp_path / "m")
@@ -116,7 +117,7 @@ def test_samples_of_other_types_at_no_moment_or_of_no_value_are_refused(
         read_metrics(tmp_path / "m")
 
 
-def test_what_is_no_finite_number_is_no_sample(tmp_path: Path) -> None:
+def test_a_value_that_is_not_finite_is_not_recorded(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "m")
     for at_s, value in enumerate((1.0, float("nan"), float("inf"), 2.0)):
         metrics.add(at_s * 10**9, "lag", "a", value)
@@ -125,7 +126,7 @@ def test_what_is_no_finite_number_is_no_sample(tmp_path: Path) -> None:
     assert read_metrics(tmp_path / "m")["value"].to_pylist() == [1.0, 2.0]
 
 
-def test_lines_are_in_order_of_time_and_places_in_order_of_name(tmp_path: Path) -> None:
+def test_samples_are_sorted_by_time_and_lines_by_name(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "m")
     for at_s, where in ((3, "b"), (1, "b"), (2, "a")):
         metrics.add(at_s * 10**9, "lag", where, at_s)
@@ -134,24 +135,24 @@ def test_lines_are_in_order_of_time_and_places_in_order_of_name(tmp_path: Path) 
     assert lines["b"].at_s.tolist() == [1, 3]
 
 
-def test_thinning_keeps_ends_and_peaks() -> None:
+def test_downsampling_keeps_ends_and_peaks() -> None:
     at_s = np.arange(100_000, dtype=float)
     value = np.ones(100_000)
     value[51_234], value[70_001] = 99, -5
-    thin_s, thin = thinned(Samples(at_s=at_s, value=value))
-    assert len(thin) <= MAX_POINTS + 2
-    assert thin.max() == 99
-    assert thin.min() == -5
-    assert thin_s[0] == 0
-    assert thin_s[-1] == 99_999
+    kept_s, kept = downsample(Samples(at_s=at_s, value=value))
+    assert len(kept) <= MAX_POINTS + 2
+    assert kept.max() == 99
+    assert kept.min() == -5
+    assert kept_s[0] == 0
+    assert kept_s[-1] == 99_999
 
 
-def test_a_grid_shows_the_newest_sample_and_a_gap_where_there_was_none() -> None:
+def test_a_grid_has_the_newest_sample_and_gaps_where_samples_are_missing() -> None:
     lines = {
         "a": Samples(at_s=np.array([0.0, 1.0, 2.0, 10.0]), value=np.array([0.1, 0.2, 0.3, 0.9])),
         "b": Samples(at_s=np.array([0.0]), value=np.array([0.5])),
     }
-    grid_s, (a, b) = on_grid(lines)
+    grid_s, (a, b) = resample_to_grid(lines)
     assert grid_s[:4].tolist() == [0, 1, 2, 3]
     assert a[:5].tolist() == [0.1, 0.2, 0.3, 0.3, 0.3]
     assert np.isnan(a[6])

@@ -1,4 +1,4 @@
-"""JSON of records: a value, or a plain error."""
+"""Reading the JSON of records: a value, or a ValueError."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAMAGED = ("[" * 100_000, "[" * 150 + "]" * 150, '{"a":' * 5000, "9" * 5000, '{"
 
 
 @pytest.mark.parametrize("text", DAMAGED)
-def test_what_is_damaged_or_hostile_is_a_plain_error(tmp_path: Path, text: str) -> None:
+def test_damaged_or_hostile_json_raises_a_value_error(tmp_path: Path, text: str) -> None:
     folder = RunFolder(tmp_path)
     folder.manifest.write_text(text)
     folder.results.write_text(text)
@@ -23,13 +23,13 @@ def test_what_is_damaged_or_hostile_is_a_plain_error(tmp_path: Path, text: str) 
     with pytest.raises(ValueError) as damaged:
         loads(text)
     assert not isinstance(damaged.value, RecursionError)
-    with pytest.raises(ValueError, match=r"run\.json: no JSON"):
+    with pytest.raises(ValueError, match=r"run\.json: not JSON"):
         folder.read_manifest()
-    with pytest.raises(ValueError, match=r"results\.json: no JSON"):
+    with pytest.raises(ValueError, match=r"results\.json: not JSON"):
         folder.read_results()
     with pytest.raises(ValueError, match=r"history\.jsonl:2: not an event"):
         read_history(folder.history)
 
 
-def test_many_brackets_side_by_side_are_no_depth() -> None:
+def test_many_brackets_without_nesting_are_accepted() -> None:
     assert loads("[" + ", ".join(["[]"] * 500) + "]") == [[]] * 500

@@ -1,4 +1,4 @@
-"""Secrets of settings stand in no record."""
+"""Secrets of settings are in no record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from streamquake.reports.record.event import Action, EventDraft, Kind
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.run_folder import RunFolder
-from streamquake.reports.record.secret_settings import HIDDEN, hidden, hidden_places
+from streamquake.reports.record.secret_settings import HIDDEN, hide_secrets, keys_of_hidden_secrets
 
 SECRET = "hunter2 and more"
 NAMES = (
@@ -50,16 +50,18 @@ def test_a_secret_is_in_no_file_of_a_run(tmp_path: Path, name: str) -> None:
         assert "hunter2" not in file.read_text()
         assert "kept" in file.read_text()
     plan = folder.read_manifest()["experiment"]
-    assert set(hidden_places(plan)) == {
+    assert set(keys_of_hidden_secrets(plan)) == {
         f"job.config.{name}",
         f"topology.services.kafka.config.{name}",
         f"topology.services.kafka.nodes.broker.env.{name}",
     }
 
 
-def test_a_command_to_type_again_has_no_secret() -> None:
+def test_a_repeat_command_has_no_secret() -> None:
     again = "streamquake suite x --set 'job.config.ssl.password=a b' --set job.parallelism=2"
-    found = hidden({"again": again, "replay": "x --set 'a.secret=b", "argv": ["a.token=b c", "d"]})
+    found = hide_secrets(
+        {"again": again, "replay": "x --set 'a.secret=b", "argv": ["a.token=b c", "d"]}
+    )
 
     assert found["again"] == (
         f"streamquake suite x --set 'job.config.ssl.password={HIDDEN}' --set job.parallelism=2"
@@ -67,12 +69,12 @@ def test_a_command_to_type_again_has_no_secret() -> None:
     assert found["replay"] == HIDDEN
     assert found["argv"] == [f"a.token={HIDDEN}", "d"]
     plain = {"replay": "streamquake replay 'a  b'"}
-    assert hidden(plain) == plain
+    assert hide_secrets(plain) == plain
 
 
-def test_a_secret_within_a_mapping_that_was_typed_is_hidden() -> None:
-    typed = f"topology.services.flink.nodes.taskmanager.env={{DB_PASSWORD: {SECRET}, A: b}}"
-    found = hidden({"argv": ["run", "--set", typed], "again": f"suite x --set '{typed}'"})
+def test_a_secret_within_a_mapping_of_a_command_is_hidden() -> None:
+    command = f"topology.services.flink.nodes.taskmanager.env={{DB_PASSWORD: {SECRET}, A: b}}"
+    found = hide_secrets({"argv": ["run", "--set", command], "again": f"suite x --set '{command}'"})
 
     assert "hunter2" not in str(found)
     assert found["argv"][2] == f"topology.services.flink.nodes.taskmanager.env={HIDDEN}"
@@ -80,7 +82,7 @@ def test_a_secret_within_a_mapping_that_was_typed_is_hidden() -> None:
 
 def test_an_address_with_a_password_is_hidden() -> None:
     login = "https://me:hunter2@example.org/x"
-    found = hidden(
+    found = hide_secrets(
         {
             "config": {"registry": login, "plain": "https://example.org:8080/a@b"},
             "argv": ["--set", f"job.config.registry={login}"],
@@ -93,17 +95,19 @@ def test_an_address_with_a_password_is_hidden() -> None:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_other_settings_stay_and_so_do_records(name: str) -> None:
+def test_other_settings_and_records_are_unchanged(name: str) -> None:
     document = {
         "config": {name: "value", "password": "", "token": True},
         "sql": "SELECT 'password=x'",
         "findings": [{"secret": "s", "password": "a value of a record"}],
     }
 
-    assert hidden(document) == document
+    assert hide_secrets(document) == document
 
 
-def test_a_cluster_by_hand_keeps_its_settings_for_its_owner_alone(tmp_path: Path) -> None:
+def test_an_interactive_cluster_keeps_its_secrets_readable_by_its_owner_only(
+    tmp_path: Path,
+) -> None:
     folder = RunFolder.create(tmp_path, "run")
     folder.write_manifest({"by_hand": True, "experiment": {"env": {"PASSWORD": SECRET}}})
 

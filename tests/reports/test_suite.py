@@ -107,20 +107,22 @@ def page_of(results: SuiteResults, tmp_path: Path) -> Page:
         ((), UNDECIDED, "0 rows: none"),
     ],
 )
-def test_a_suite_is_as_good_as_its_worst_row(
+def test_the_verdict_of_a_suite_is_that_of_its_worst_row(
     verdicts: tuple[Outcome | None, ...], verdict: Outcome, counted: str
 ) -> None:
     results = suite(*(row(each) for each in verdicts))
     assert (results.verdict, results.counted) == (verdict, counted)
 
 
-def test_what_cannot_be_measured_is_counted_apart_and_decides_nothing() -> None:
+def test_a_row_that_cannot_be_measured_is_counted_separately_and_does_not_affect_the_verdict() -> (
+    None
+):
     results = suite(row(HELD), NOT_HERE)
     assert (results.verdict, results.counted) == (HELD, "2 rows: 1 as expected, 1 not measured")
     assert suite(NOT_HERE).verdict == UNDECIDED
 
 
-def test_what_cannot_be_measured_is_shown_with_its_reason(tmp_path: Path) -> None:
+def test_a_row_that_cannot_be_measured_is_shown_with_its_reason(tmp_path: Path) -> None:
     results = suite(row(HELD), NOT_HERE)
     document = results.to_json()["rows"][1]
     assert (document["outcome"], document["unavailable"]) == ("not measured", "no image")
@@ -138,14 +140,14 @@ def test_what_cannot_be_measured_is_shown_with_its_reason(tmp_path: Path) -> Non
     assert [[type(result) for result in case.result] for case in cases] == [[], [Skipped]]
 
 
-def test_a_spread_is_of_what_was_measured() -> None:
+def test_a_spread_leaves_out_values_that_were_not_measured() -> None:
     assert Spread.of([None, None]) is None
     made = spread(9, 1, 2)
     assert (made.n, made.median, made.spread) == (3, 2, 8)
     assert Spread.of([3, None]) == spread(3)
 
 
-def test_the_written_rows_have_the_keys_that_scripts_read(tmp_path: Path) -> None:
+def test_the_json_of_rows_has_stable_keys(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     folder.write_results(suite(CLAIMED, row(None)))
     document = json.loads(folder.results.read_text("utf-8"))
@@ -160,7 +162,7 @@ def test_the_written_rows_have_the_keys_that_scripts_read(tmp_path: Path) -> Non
     assert (second["outcome"], second["run"]) == ("not run", None)
 
 
-def test_the_page_is_whole_and_asks_for_nothing(tmp_path: Path) -> None:
+def test_the_page_is_complete_and_makes_no_request(tmp_path: Path) -> None:
     page = page_of(suite(CLAIMED, row(None), row(VIOLATED, "broken")), tmp_path)
     policy = [a["content"] for tag, a in page.tags if tag == "meta" and "http-equiv" in a]
     assert policy
@@ -172,7 +174,7 @@ def test_the_page_is_whole_and_asks_for_nothing(tmp_path: Path) -> None:
     assert page.text.index("5 ms (n 3") < page.text.index("50 ms (n 3")
 
 
-def test_a_hostile_word_stays_a_word(tmp_path: Path) -> None:
+def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
     run = SuiteRun(
         experiment=HOSTILE,
         role="claim",
@@ -218,13 +220,13 @@ def test_junit_has_a_case_for_each_row(tmp_path: Path) -> None:
     assert kinds == {"held": [], "undecided": [Error], "violated": [Failure], "None": [Skipped]}
 
 
-def test_the_table_has_figures_beside_those_of_the_control(tmp_path: Path) -> None:
+def test_the_table_has_the_figures_of_the_claim_and_the_control(tmp_path: Path) -> None:
     written = io.StringIO()
     print_suite(suite(CLAIMED, row(None)), folder_in(tmp_path), make_console(written))
     lines = [" ".join(line.split()) for line in written.getvalue().splitlines()]
     assert "c.took_ms 5 ms (n 3, 4 … 6) 50 ms (n 3, 40 … 60)" in lines
     assert "c.none – –" in lines
-    assert "10 is enough" in lines  # the rule by which the claim holds
+    assert "10 is enough" in lines  # the bound by which the claim holds
     assert "not run slow" in lines
 
 
@@ -252,7 +254,7 @@ not measured: no image
     )
 
 
-def test_the_markdown_says_what_came_of_a_published_direction(tmp_path: Path) -> None:
+def test_the_markdown_has_the_outcome_of_a_published_direction(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     claimed = replace(CLAIMED, claim=claim(published="11 times", note="on one machine"))
     write_markdown(suite(claimed), folder)
@@ -260,7 +262,7 @@ def test_the_markdown_says_what_came_of_a_published_direction(tmp_path: Path) ->
     assert "- 10 is enough: held\n\non one machine.\n" in message
 
 
-def test_texts_of_a_suite_are_shown_by_the_markdown_and_not_obeyed(tmp_path: Path) -> None:
+def test_texts_of_a_suite_are_escaped_in_the_markdown(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     hostile = "<script>x</script>\n# title ![p](http://x) a|b\\|c \x1b[31m \u202e"
     texts = claim(claim=hostile, setting=hostile, published=hostile, note=hostile)
@@ -277,7 +279,7 @@ def test_texts_of_a_suite_are_shown_by_the_markdown_and_not_obeyed(tmp_path: Pat
     assert not re.search(r"(?<!\\)[<\[]|^#|[\x1b\u202e]", message, re.MULTILINE)
 
 
-def test_figures_that_would_have_one_name_in_the_markdown_have_their_own(tmp_path: Path) -> None:
+def test_figures_with_the_same_short_name_have_long_names_in_the_markdown(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     figures = {"c.files": spread(4), "c.files_bytes": spread(70), "d.files": None}
     write_markdown(suite(row(HELD, "plain", figures=figures)), folder)

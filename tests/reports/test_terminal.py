@@ -1,4 +1,4 @@
-"""Nothing of a record commands the terminal."""
+"""Texts of a record cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render.terminal import TerminalConsole, escaped
 from streamquake.reports.run.text import print_summary
-from tests.reports.sample_run import made_results
+from tests.reports.sample_run import sample_results
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\x9b31m\u202egnp\u2066\r\x00\x7f\u2028[red]x[/red] :smile:"
 SHOWN = (
@@ -23,14 +23,16 @@ SHOWN = (
 )
 
 
-def test_commands_are_written_out_and_text_stays() -> None:
+def test_control_characters_are_escaped_and_text_is_unchanged() -> None:
     assert escaped(HOSTILE) == SHOWN
     assert escaped("ä\tb\nc 日本 ✓") == "ä\tb\nc 日本 ✓"
     assert escaped("\ud800").encode() == b"\\ud800"
     assert escaped(escaped(HOSTILE)) == SHOWN
 
 
-def test_lines_and_tables_show_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_and_tables_show_text_without_interpreting_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     stream = io.StringIO()
     console = TerminalConsole(file=stream, width=200, no_color=True)
     table = Table(title="t")
@@ -51,7 +53,7 @@ def test_lines_and_tables_show_text_as_it_is(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr() == ("\\x1b[2J\\u202e[red]\n", "\\x1b]0;t\\x07\n")
 
 
-def test_colours_of_the_programs_own_stay() -> None:
+def test_the_programs_own_colours_are_kept() -> None:
     stream = io.StringIO()
 
     TerminalConsole(file=stream, force_terminal=True, color_system="standard").print(
@@ -61,8 +63,8 @@ def test_colours_of_the_programs_own_stay() -> None:
     assert stream.getvalue().startswith("\x1b[32mheld\\x1b[2J\x1b[0m")
 
 
-def test_a_summary_of_a_hostile_record_is_text(tmp_path: Path) -> None:
-    results = made_results("run-1", Outcome.VIOLATED)
+def test_the_summary_of_a_hostile_record_is_plain_text(tmp_path: Path) -> None:
+    results = sample_results("run-1", Outcome.VIOLATED)
     check = replace(results.checks[0], summary=f"s{HOSTILE}", check=f"c{HOSTILE}")
     fault = replace(results.faults[0], fault=f"f{HOSTILE}", target=f"t{HOSTILE}", reason=HOSTILE)
     hostile = replace(

@@ -1,4 +1,4 @@
-"""The summary: outcome first, replay last, the same words everywhere."""
+"""The summary: the outcome is first, the replay command is last."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamquake.reports.record.results import FaultRecord, FaultRecovery, Resul
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import run_sentences
 from streamquake.reports.run.text import make_console, plain_summary, print_summary
-from tests.reports.sample_run import failed_run, made_results
+from tests.reports.sample_run import sample_results, write_failed_run
 
 
 @pytest.fixture
@@ -22,16 +22,16 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder.create(tmp_path, "run-1")
 
 
-def test_the_outcome_is_the_first_thing_said_and_the_replay_the_last(folder: RunFolder) -> None:
-    lines = plain_summary(made_results("run-1", Outcome.VIOLATED), folder).splitlines()
+def test_the_outcome_is_the_first_line_and_the_replay_the_last(folder: RunFolder) -> None:
+    lines = plain_summary(sample_results("run-1", Outcome.VIOLATED), folder).splitlines()
     assert lines[0] == "VIOLATED  kill-taskmanager-mid-checkpoint, seed 7"
-    assert lines[1] == "exactly_once: 9,214 records stand twice in totals"
+    assert lines[1] == "exactly_once: 9,214 records are twice in totals"
     assert lines[-1] == "replay      streamquake replay runs/run-1"
     assert lines[-2] == f"run folder  {folder.path}"
 
 
-def test_it_stands_in_order_checks_faults_recovery_findings(folder: RunFolder) -> None:
-    text = plain_summary(made_results("run-1", Outcome.VIOLATED), folder)
+def test_the_order_is_checks_faults_recovery_findings(folder: RunFolder) -> None:
+    text = plain_summary(sample_results("run-1", Outcome.VIOLATED), folder)
     places = [
         text.index(words)
         for words in (
@@ -51,7 +51,7 @@ def test_with_several_faults_the_recovery_from_each_is_printed(folder: RunFolder
     first = FaultRecovery(fault="slow_sink", step=0, phases={"first_output_s": None})
     second = FaultRecovery(fault="kill", step=1, phases={"first_output_s": 8.9})
     results = dataclasses.replace(
-        made_results("run-1", Outcome.HELD), recovery=first.phases, recoveries=(first, second)
+        sample_results("run-1", Outcome.HELD), recovery=first.phases, recoveries=(first, second)
     )
     again = Results.from_json(results.to_json())
     assert again.recoveries == results.recoveries
@@ -60,8 +60,8 @@ def test_with_several_faults_the_recovery_from_each_is_printed(folder: RunFolder
     assert "recovery  from kill (faults[1]): first output 8.90 s" in text
 
 
-def test_of_long_evidence_only_the_beginning_is_printed(folder: RunFolder) -> None:
-    results = made_results("run-1", Outcome.HELD)
+def test_only_the_beginning_of_long_evidence_is_printed(folder: RunFolder) -> None:
+    results = sample_results("run-1", Outcome.HELD)
     attempts = {f"node-{at}": "timed out" for at in range(9)}
     fault = dataclasses.replace(results.faults[0], evidence={"answers": attempts})
     text = plain_summary(dataclasses.replace(results, faults=(fault,)), folder)
@@ -71,19 +71,19 @@ def test_of_long_evidence_only_the_beginning_is_printed(folder: RunFolder) -> No
     assert "and 3 more" in recorded
 
 
-def test_what_was_expected_is_said_where_it_differs(folder: RunFolder) -> None:
-    violated = made_results("run-1", Outcome.VIOLATED)
+def test_the_first_line_compares_the_outcome_with_the_expected_one(folder: RunFolder) -> None:
+    violated = sample_results("run-1", Outcome.VIOLATED)
     canary = dataclasses.replace(violated, expected=ExpectedOutcome(outcome=Outcome.VIOLATED))
     assert plain_summary(canary, folder).startswith("VIOLATED, AS EXPECTED")
     blind = dataclasses.replace(
-        made_results("run-1", Outcome.HELD), expected=ExpectedOutcome(outcome=Outcome.VIOLATED)
+        sample_results("run-1", Outcome.HELD), expected=ExpectedOutcome(outcome=Outcome.VIOLATED)
     )
     assert plain_summary(blind, folder).startswith("HELD, BUT VIOLATED WAS EXPECTED")
     either = ExpectedOutcome.of({"exactly_once": ("held", "undecided")})
-    lucky = dataclasses.replace(made_results("run-1", Outcome.HELD), expected=either)
+    lucky = dataclasses.replace(sample_results("run-1", Outcome.HELD), expected=either)
     assert plain_summary(lucky, folder).startswith("HELD, AS EXPECTED")
-    damaged = dataclasses.replace(canary, reason="the metrics are gone")
-    assert plain_summary(damaged, folder).startswith("VIOLATED, BUT THE METRICS ARE GONE")
+    damaged = dataclasses.replace(canary, reason="the metrics are missing")
+    assert plain_summary(damaged, folder).startswith("VIOLATED, BUT THE METRICS ARE MISSING")
 
 
 def test_a_fault_without_effect_is_shown_with_its_reason(folder: RunFolder) -> None:
@@ -95,11 +95,11 @@ def test_a_fault_without_effect_is_shown_with_its_reason(folder: RunFolder) -> N
         in_effect=False,
         reason="last seen: running",
     )
-    results = dataclasses.replace(made_results("run-1", Outcome.HELD), faults=(fault,))
+    results = dataclasses.replace(sample_results("run-1", Outcome.HELD), faults=(fault,))
     assert "effect not verified: last seen: running" in plain_summary(results, folder)
 
 
-def test_a_fault_that_ended_early_is_said_so_with_its_moment(folder: RunFolder) -> None:
+def test_a_fault_that_ended_early_is_shown_with_the_time(folder: RunFolder) -> None:
     fault = FaultRecord(
         fault="isolate",
         target="kafka/broker-1",
@@ -109,38 +109,38 @@ def test_a_fault_that_ended_early_is_said_so_with_its_moment(folder: RunFolder) 
         healed=True,
         ended_early_s=11.25,
     )
-    results = dataclasses.replace(made_results("run-1", Outcome.UNDECIDED), faults=(fault,))
+    results = dataclasses.replace(sample_results("run-1", Outcome.UNDECIDED), faults=(fault,))
     assert "in effect, ended early (11.250 s), healed" in plain_summary(results, folder)
     older = results.to_json()
     del older["faults"][0]["ended_early_s"]
     assert Results.from_json(older).faults[0].ended_early_s is None
 
 
-def test_a_run_that_failed_to_run_says_why(tmp_path: Path) -> None:
-    folder = failed_run(tmp_path)
+def test_the_summary_of_a_failed_run_has_the_reason(tmp_path: Path) -> None:
+    folder = write_failed_run(tmp_path)
     lines = plain_summary(folder.read_results(), folder).splitlines()
     assert lines[1] == (
-        "failed to run: flink/jobmanager-1 ended with exit code 1, killed for want of memory"
+        "failed to run: flink/jobmanager-1 ended with exit code 1, killed for lack of memory"
     )
     assert lines[2:4] == ["Starting JobManager", "OutOfMemoryError: heap"]
 
 
-def test_names_that_look_like_markup_are_printed_as_they_are(folder: RunFolder) -> None:
+def test_names_that_resemble_markup_are_printed_unchanged(folder: RunFolder) -> None:
     hostile = CheckResult(
         check="[red]x[/red]",
         outcome=Outcome.VIOLATED,
         summary="[link=http://x]y[/]",
         findings=(Finding(what="[bold]"),),
     )
-    results = dataclasses.replace(made_results("run-1", Outcome.HELD), checks=(hostile,))
+    results = dataclasses.replace(sample_results("run-1", Outcome.HELD), checks=(hostile,))
     text = plain_summary(results, folder)
     assert "[red]x[/red]" in text
     assert "[link=http://x]y[/]" in text
 
 
-def test_a_long_replay_command_is_not_broken_into_lines(folder: RunFolder) -> None:
+def test_a_long_replay_command_is_not_wrapped(folder: RunFolder) -> None:
     replay = "streamquake replay " + "/a-long-folder" * 30
-    results = dataclasses.replace(made_results("run-1", Outcome.HELD), replay=replay)
+    results = dataclasses.replace(sample_results("run-1", Outcome.HELD), replay=replay)
     assert plain_summary(results, folder).splitlines()[-1] == f"replay      {replay}"
 
 
@@ -150,18 +150,18 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("ci", "coloured"), [("", True), ("true", False)])
-def test_colours_on_a_terminal_only_and_never_in_ci(
+def test_colours_are_used_only_on_a_terminal_and_never_in_ci(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch, ci: str, coloured: bool
 ) -> None:
     monkeypatch.setenv("CI", ci)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     terminal = Terminal()
-    print_summary(made_results("run-1", Outcome.HELD), folder, make_console(terminal))
+    print_summary(sample_results("run-1", Outcome.HELD), folder, make_console(terminal))
     assert ("\x1b[" in terminal.getvalue()) is coloured
 
 
-def test_the_moment_of_the_fault_is_no_phase_of_its_recovery() -> None:
+def test_the_time_of_the_fault_is_not_a_phase_of_its_recovery() -> None:
     recovery = {"effect_at_s": 31.5, "lag_normal_s": 0.0, "detected_s": 2.0, "restored_s": None}
     assert run_sentences.milestones(recovery) == (
         ("lag normal", 0.0),
@@ -171,7 +171,7 @@ def test_the_moment_of_the_fault_is_no_phase_of_its_recovery() -> None:
 
 
 @pytest.mark.parametrize(
-    ("results", "says"),
+    ("results", "expected"),
     [
         ({"ended": "interrupted", "reason": "Ctrl-C"}, "interrupted: Ctrl-C"),
         ({"checks": (), "outcome": Outcome.UNDECIDED}, "nothing was judged, so nothing is proven"),
@@ -179,9 +179,9 @@ def test_the_moment_of_the_fault_is_no_phase_of_its_recovery() -> None:
         ({}, "3 checks held; 1 of 1 fault verified in effect, 1 healed"),
     ],
 )
-def test_why_is_one_sentence(results: dict[str, object], says: str) -> None:
-    base = made_results("run-1", Outcome.HELD)
-    assert run_sentences.why(dataclasses.replace(base, **results)) == says  # type: ignore[arg-type]
+def test_why_is_one_sentence(results: dict[str, object], expected: str) -> None:
+    base = sample_results("run-1", Outcome.HELD)
+    assert run_sentences.why(dataclasses.replace(base, **results)) == expected  # type: ignore[arg-type]
 
 
 def test_undecided_counts_are_not_shown_as_zero() -> None:
@@ -194,7 +194,7 @@ def test_undecided_counts_are_not_shown_as_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "says"),
+    ("name", "value", "expected"),
     [
         ("outage_s", 12.4, ("outage", "12.4 s")),
         ("duration_ms", 1821, ("duration", "1,821 ms")),
@@ -204,13 +204,13 @@ def test_undecided_counts_are_not_shown_as_zero() -> None:
         ("outage_s", None, ("outage", "–")),
     ],
 )
-def test_a_figure_is_named_and_its_unit_stands_behind_it(
-    name: str, value: float | None, says: tuple[str, str]
+def test_a_figure_has_a_name_and_a_value_with_its_unit(
+    name: str, value: float | None, expected: tuple[str, str]
 ) -> None:
-    assert run_sentences.measured(name, value) == says
+    assert run_sentences.measured(name, value) == expected
 
 
-def test_results_say_nothing_of_a_run_that_has_none() -> None:
+def test_the_headline_of_a_run_without_checks_is_undecided() -> None:
     empty = Results(
         run_id="r", experiment="e", seed=1, ended="completed", outcome=Outcome.UNDECIDED
     )

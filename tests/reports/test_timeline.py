@@ -1,4 +1,4 @@
-"""From events to what is drawn, to the moment."""
+"""The parts of the timeline that are computed from events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamquake.reports.run.timeline import PhaseSpan, TimelineMark
 BEGAN_MS = 1_795_230_000_000
 
 
-def history(*happened: tuple[float, Action, dict[str, object]]) -> History:
+def history(*events: tuple[float, Action, dict[str, object]]) -> History:
     return History(
         Event(
             index=index,
@@ -22,7 +22,7 @@ def history(*happened: tuple[float, Action, dict[str, object]]) -> History:
             action=action,
             value=value,
         )
-        for index, (at_s, action, value) in enumerate(happened)
+        for index, (at_s, action, value) in enumerate(events)
     )
 
 
@@ -40,23 +40,23 @@ def test_a_phase_ends_where_the_next_begins_and_the_last_with_the_history() -> N
     )
 
 
-def stamp(number: int, at_s: float) -> dict[str, object]:
+def checkpoint_fields(number: int, at_s: float) -> dict[str, object]:
     trigger_ms = BEGAN_MS + round(at_s * 1e3)
     return {"checkpoint": number, "type": "CHECKPOINT", "trigger_ms": trigger_ms}
 
 
-def test_checkpoints_stand_at_the_engines_moments_not_at_the_polls() -> None:
+def test_checkpoints_have_the_times_of_the_engine_not_of_the_polls() -> None:
     bars = checkpoint_bars(
         history(
-            (10.0, Action.CHECKPOINT_TRIGGERED, stamp(1, 10.0)),
+            (10.0, Action.CHECKPOINT_TRIGGERED, checkpoint_fields(1, 10.0)),
             (
                 10.9,
                 Action.CHECKPOINT_COMPLETED,
-                {**stamp(1, 10.0), "duration_ms": 400, "persisted_bytes": 9},
+                {**checkpoint_fields(1, 10.0), "duration_ms": 400, "persisted_bytes": 9},
             ),
-            (12.7, Action.CHECKPOINT_TRIGGERED, stamp(2, 12.0)),
-            (14.0, Action.CHECKPOINT_FAILED, {**stamp(2, 12.0), "reason": "expired"}),
-            (15.5, Action.CHECKPOINT_TRIGGERED, stamp(3, 15.0)),
+            (12.7, Action.CHECKPOINT_TRIGGERED, checkpoint_fields(2, 12.0)),
+            (14.0, Action.CHECKPOINT_FAILED, {**checkpoint_fields(2, 12.0), "reason": "expired"}),
+            (15.5, Action.CHECKPOINT_TRIGGERED, checkpoint_fields(3, 15.0)),
             (16.0, Action.DRAINED, {}),
         )
     )
@@ -69,13 +69,13 @@ def test_checkpoints_stand_at_the_engines_moments_not_at_the_polls() -> None:
     assert bars[1].detail == {"reason": "expired"}
 
 
-def test_a_checkpoint_whose_trigger_was_not_seen_is_drawn_all_the_same() -> None:
-    ended = {**stamp(7, 20.0), "duration_ms": 500}
+def test_a_checkpoint_without_a_recorded_trigger_is_shown() -> None:
+    ended = {**checkpoint_fields(7, 20.0), "duration_ms": 500}
     (bar,) = checkpoint_bars(history((20.5, Action.CHECKPOINT_COMPLETED, ended)))
     assert (bar.begin_s, bar.end_s, bar.state) == (20.0, 20.5, "completed")
 
 
-def test_checkpoints_without_an_engines_stamp_stand_where_they_were_seen() -> None:
+def test_checkpoints_without_a_time_stamp_of_the_engine_have_the_time_of_observation() -> None:
     (bar,) = checkpoint_bars(
         history(
             (3, Action.CHECKPOINT_TRIGGERED, {"checkpoint": 1}),
@@ -95,7 +95,7 @@ def task(vertex: str, subtask: int, attempt: int, state: str) -> dict[str, objec
     }
 
 
-def test_lanes_follow_the_jobs_vertices_and_their_spans_the_states() -> None:
+def test_lanes_are_in_the_order_of_the_vertices_with_a_span_for_each_state() -> None:
     vertices = [{"id": "v1", "name": "Source"}, {"id": "v2", "name": "Sink"}]
     found = lanes(
         history(
@@ -123,7 +123,7 @@ def test_lanes_follow_the_jobs_vertices_and_their_spans_the_states() -> None:
     )
 
 
-def test_marks_say_what_and_where() -> None:
+def test_marks_have_the_event_and_its_node() -> None:
     found = timeline.marks(
         history(
             (1, Action.CONTAINER_DIED, {"node": "flink/taskmanager-2", "exit_code": 137}),

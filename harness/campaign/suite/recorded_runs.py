@@ -19,7 +19,7 @@ from streamquake.harness.verdict.judge import checks_of
 from streamquake.reports.record.outcome import worst
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder, list_runs
-from streamquake.reports.record.secret_settings import hidden
+from streamquake.reports.record.secret_settings import hide_secrets
 
 IGNORED_KEYS = ("seed", "description")
 """The keys of an experiment that are not compared."""
@@ -84,7 +84,7 @@ def _recorded(manifest: Mapping[str, Any]) -> Any:
 
 def _compared_keys(document: Mapping[str, Any]) -> Any:
     return _without_empty(
-        {key: value for key, value in hidden(document).items() if key not in IGNORED_KEYS}
+        {key: value for key, value in hide_secrets(document).items() if key not in IGNORED_KEYS}
     )
 
 

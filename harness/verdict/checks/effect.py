@@ -36,7 +36,7 @@ from streamquake.reports.record.fault_windows import (
     overlapping,
 )
 from streamquake.reports.record.outcome import CheckResult, Finding
-from streamquake.reports.record.secret_settings import hidden
+from streamquake.reports.record.secret_settings import hide_secrets
 from streamquake.topologies.model import Topology
 
 

@@ -1,4 +1,5 @@
-"""Checkpoints: the width and the height of each are its duration, so that slow ones are visible."""
+"""Checkpoints: the width and the height of each show its duration, so that slow ones are
+visible."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from streamquake.reports.run.panels.panel_parts import LegendEntry, Panel, hover
 
 
 def checkpoints(history: History) -> Panel | None:
-    """The checkpoints from trigger to end, coloured by what became of them."""
+    """The checkpoints from trigger to end, coloured by their state."""
     bars = checkpoint_bars(history)
     if not bars:
         return None

@@ -1,4 +1,4 @@
-"""Metrics over time: figures as lines, shares of time as rows of shades."""
+"""Metrics over time: values as lines, shares of time as heat map rows."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import plotly.graph_objects as go
 
 from streamquake.reports.record.metrics import Samples
 from streamquake.reports.render import palette
-from streamquake.reports.render.downsampling import on_grid, thinned
+from streamquake.reports.render.downsampling import downsample, resample_to_grid
 from streamquake.reports.run.panels.panel_parts import LegendEntry, Panel, lines_figure, rows_figure
 
 MAX_KEYS = 12
-"""A legend names so many lines; hovering names every one."""
+"""A legend names at most this many lines; a hover label names each line."""
 
 JsonLines = Mapping[str, Samples]
-"""Where -> its samples."""
+"""Node, vertex, topic or output -> its samples."""
 
 THROUGHPUT = {"sent_per_s": "sent by", "output_per_s": "committed to"}
-"""Series of the first chart -> what its lines are called before the place."""
+"""Series of the first chart -> the prefix of its lines' names."""
 LAG = "lag"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shade:
-    """A share of time; `series` are those that hold it, with the value that means all the time."""
+    """A share of time. `series` maps each series that measures it to the value that means all the
+    time."""
 
     title: str
     unit: str
@@ -75,8 +76,8 @@ def shades(series: Mapping[str, JsonLines], vertices: Sequence[str]) -> list[Pan
     return found
 
 
-def others(series: Mapping[str, JsonLines]) -> list[Panel]:
-    """One chart, not open at first, for each series that has no place of its own."""
+def remaining_series(series: Mapping[str, JsonLines]) -> list[Panel]:
+    """One collapsed chart for each series that no other panel shows."""
     shown = {*THROUGHPUT, LAG, *(name for shade in SHADES for name in shade.series)}
     return [
         _lines(name, name.replace("_", " "), "", lines, collapsed=True)
@@ -99,7 +100,7 @@ def _lines(name: str, title: str, unit: str, lines: JsonLines, collapsed: bool =
 
 
 def _line(where: str, samples: Samples, colour: str) -> go.Scatter:
-    at_s, value = thinned(samples)
+    at_s, value = downsample(samples)
     return go.Scatter(
         x=at_s,
         y=value,
@@ -111,7 +112,7 @@ def _line(where: str, samples: Samples, colour: str) -> go.Scatter:
 
 
 def _shades(name: str, shade: Shade, lines: JsonLines) -> Panel:
-    grid_s, rows = on_grid(lines)
+    grid_s, rows = resample_to_grid(lines)
     shares = [row / shade.series[name] for row in rows]
     trace = go.Heatmap(
         x=grid_s,

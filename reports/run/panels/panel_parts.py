@@ -1,4 +1,4 @@
-"""The parts of every panel: a plain figure, rows from the top down, bars in rows."""
+"""The parts of every panel: a chart of lines, rows from the top down, bars in rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ AXIS_PX = 30
 LABEL_LENGTH = 20
 HOVER_LENGTH = 64
 MIN_TEXT_PX = 9
-"""Text inside a bar that would have to be smaller is left out until the reader zooms in."""
+"""The smallest font of text inside a bar, in pixels. Text that would need a smaller one is hidden
+until the reader zooms in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ def lines_figure(traces: Sequence[go.Scatter | go.Bar]) -> go.Figure:
 
 
 def rows_figure(traces: Sequence[object], labels: Sequence[str]) -> go.Figure:
-    """A chart of rows. They are numbered, since two labels may be the same once shortened."""
+    """A chart of rows. The rows have numbers, since two labels may be equal after shortening."""
     axis = {
         "tickvals": list(range(len(labels))),
         "ticktext": [html.escape(short(label)) for label in labels],
@@ -104,7 +105,8 @@ def bar_row(row: int, bars: Sequence[Bar], text_colour: str | None = None) -> go
 
 
 def hover(lines: Iterable[str]) -> str:
-    """Lines of a hover label, long ones broken; the charts read markup, hence the escaping."""
+    """The text of a hover label, with long lines wrapped. It is escaped, since the charts interpret
+    markup."""
     broken = (part for line in lines for part in textwrap.wrap(line, HOVER_LENGTH, max_lines=8))
     return "<br>".join(html.escape(part) for part in broken)
 
@@ -114,5 +116,5 @@ def short(name: str, length: int = LABEL_LENGTH) -> str:
 
 
 def node_of(name: str) -> str:
-    """`flink/taskmanager-2` without its service; labels have little room."""
+    """The name of a node without its service: `taskmanager-2`. Labels have little space."""
     return name.rsplit("/", 1)[-1]

@@ -1,4 +1,4 @@
-"""The events of the run: phases, faults, and the moments of the job and the nodes."""
+"""The events of the run: phases, faults, and events of the job and the nodes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from streamquake.reports.run.panels.panel_parts import (
 )
 
 
-def happened(history: History) -> Panel | None:
-    """A row of phases, one for each fault, then the job's and the nodes' moments."""
+def run_events(history: History) -> Panel | None:
+    """A row of phases, a row for each fault, then the events of the job and of the nodes."""
     spans, windows = timeline.phases(history), fault_windows(history)
     moments = timeline.marks(history)
     if not (spans or windows or moments):

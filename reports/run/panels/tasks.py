@@ -1,4 +1,4 @@
-"""Task attempts: one lane a subtask, coloured by attempt while running and else by state."""
+"""Task attempts: one lane for each subtask, coloured by attempt while it runs and else by state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamquake.reports.run.panels.panel_parts import (
 from streamquake.reports.run.task_lanes import Lane, TaskSpan, lanes
 
 MAX_OPEN_LANES = 48
-"""More lanes than this are shown only on request."""
+"""A chart with more lanes than this is collapsed at first."""
 
 
 def tasks(history: History) -> Panel | None:

@@ -27,7 +27,7 @@ from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.problems import BadInput
 from tests.harness.run.test_runner import Stage, stage
-from tests.reports.sample_run import made_run
+from tests.reports.sample_run import write_sample_run
 
 assert stage is not None  # the fixture
 
@@ -405,7 +405,7 @@ def test_restarted_nodes_are_reported_once(
 def test_a_value_of_another_type_or_size_makes_a_record_unreadable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, place: Any, value: Any
 ) -> None:
-    folder = made_run(tmp_path, Outcome.VIOLATED)
+    folder = write_sample_run(tmp_path, Outcome.VIOLATED)
     document = json.loads((folder.path / name).read_text("utf-8"))
     within = document
     for part in place[:-1]:
