@@ -1,6 +1,7 @@
-"""What tests of several folders share: a real engine with the toolbox image, and runs of their own.
+"""Fixtures for tests of several folders: a real container engine with the toolbox image, and
+separate run ids.
 
-A container test never skips: without an engine it fails, and says what to do.
+A container test is never skipped. Without an engine it fails with the next step.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from tests.echo import Echo
 
-# How long an example takes is the machine's affair: on a busy one any may take a second.
+# On a busy machine any example may take a second, so there is no deadline.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
@@ -50,7 +51,7 @@ def run_id() -> str:
 
 @pytest.fixture
 def docker_run(docker_runtime: DockerRuntime, run_id: str) -> Iterator[DockerRuntime]:
-    """The engine, and afterwards nothing left in it that carries the test's run id."""
+    """The engine. After the test everything with the test's run id is removed."""
     yield docker_runtime
     assert remove_cluster(docker_runtime, run_id) == []
 

@@ -1,7 +1,8 @@
-"""A small service to test clusters with: servers that echo lines, and clients that can ask them.
+"""A small service for tests of clusters: servers that echo lines, and clients that can connect to
+them.
 
-It is an engine like any other, but known only where the fixture `echo_engine` is used: suites over
-all engines are not meant to find it.
+It is an engine, but is registered only in tests with the fixture `echo_engine`. Tests of all
+engines do not include it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ while (my $c = $s->accept) { while (my $line = <$c>) { print $c $line } }
 
 
 class Echo:
-    """A service that echoes lines; its client nodes only wait to be told to ask."""
+    """A service that echoes lines. Its client nodes do nothing until a test runs a command in
+    them."""
 
     name: ClassVar[str] = "test-echo"
 
@@ -61,7 +63,7 @@ class Echo:
 
 
 def echo_topology(**client: object) -> Topology:
-    """Two servers and a client, or clients of these settings, with a link between them."""
+    """Two servers and one client, or clients with the given settings, and a link between them."""
     nodes = {"server": 2, "client": client or 1}
     return Topology.model_validate(
         {

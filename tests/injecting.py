@@ -1,6 +1,6 @@
-"""Faults injected manually, as a run injects them: target, baselines, intent, injection, evidence.
+"""Injects single faults in the way of a run: target, baselines, intent, injection, evidence.
 
-For tests that watch one fault at a time, on a cluster in memory or a real one.
+For tests of one fault at a time, on a fake or a real cluster.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.schedule.target import parse_target, resolve
 
 
-def made(name: str, **params: Any) -> Fault:
-    """A registered fault by its name. Raises ValidationError for parameters it does not take."""
+def build_fault(name: str, **params: Any) -> Fault:
+    """A registered fault with parameters. Raises ValidationError for parameters that it does not
+    have."""
     return faults[name](**params)
 
 
 class FaultInjector:
     """Injects faults into one cluster and heals them, with a log of its intents.
 
-    `limit_s` is how long an effect, or its end, is waited for where a call says nothing else.
-    `at` is the target, as in an experiment, where a call names none; without either it is the
-    fault's usual one. An injection raises LookupError for a target that is not there.
+    `limit_s` is the default limit of the wait for an effect or its removal. `at` is the default
+    target, in the form of an experiment; without one it is the fault's usual target. An injection
+    raises LookupError for a target that does not exist.
     """
 
     def __init__(
@@ -39,39 +40,39 @@ class FaultInjector:
         self._at = at
 
     def targets(self, fault: Fault, at: str | None = None) -> tuple[Target, ...]:
-        """The targets of an injection now; `one of` draws the same each time."""
-        return resolve(parse_target(self._aim(fault, at)), self.cluster, random.Random(0))
+        """The current targets of an injection; `one of` always draws the same node."""
+        return resolve(parse_target(self._target_text(fault, at)), self.cluster, random.Random(0))
 
     def intend(self, fault: Fault, at: str | None = None) -> Intent:
-        """The intent in the log, with the baselines in it, and nothing injected."""
+        """Log an intent with its baselines, and inject nothing."""
         return self._intend(fault, at, self.targets(fault, at))
 
     def inject_fault(
         self, fault: Fault, at: str | None = None, *, limit_s: float | None = None
     ) -> tuple[Intent, InjectionResult]:
-        """The injection and its result: the caller judges whether it took effect."""
+        """Inject a fault. The caller must check the result for the effect."""
         targets = self.targets(fault, at)
         intent = self._intend(fault, at, targets)
         return intent, self._inject_fault(intent, targets, limit_s)
 
     def undo(self, intent: Intent, *, limit_s: float | None = None) -> InjectionResult:
-        """One heal and what came of it: whether it is gone is for the caller to judge."""
+        """Heal a fault once. The caller must check the result for the removal."""
         return undo(intent, self.cluster, self.log, limit_s=limit_s or self._limit_s)
 
     def heal(self, intent: Intent) -> InjectionResult:
-        """Undo twice and see it gone both times, since a heal must not harm what is whole.
+        """Heal a fault twice and verify both removals, since a second heal must have no effect.
 
-        Returns what came of the first. Raises AssertionError with the reason.
+        Returns the result of the first heal. Raises AssertionError with the reason.
         """
-        first = self._undone(intent)
-        self._undone(intent)
+        first = self._heal_once(intent)
+        self._heal_once(intent)
         return first
 
     @contextmanager
     def in_effect(
         self, fault: Fault, at: str | None = None
     ) -> Iterator[tuple[Intent, InjectionResult]]:
-        """The fault is in effect for the length of the block, and healed however that ends.
+        """Inject a fault that is in effect during the block. It is healed even if the block raises.
 
         Raises AssertionError with the reason if its effect or its removal is not verified.
         """
@@ -86,19 +87,19 @@ class FaultInjector:
             print("healed", self.heal(intent))
 
     def took_effect(self, fault: Fault, at: str | None = None) -> Mapping[str, Any]:
-        """Inject, verify, heal, verify the removal; returns the evidence, by target."""
+        """Inject and heal a fault and verify both. Returns the evidence by target."""
         with self.in_effect(fault, at) as (_, injected):
             pass
         return injected.evidence
 
-    def _aim(self, fault: Fault, at: str | None) -> str:
+    def _target_text(self, fault: Fault, at: str | None) -> str:
         return at or self._at or fault.usual
 
     def _intend(self, fault: Fault, at: str | None, targets: tuple[Target, ...]) -> Intent:
         return self.log.write_intent(
             step=0,
             fault=fault,
-            target=self._aim(fault, at),
+            target=self._target_text(fault, at),
             names=[target.name for target in targets],
             baselines=baselines_of(fault, self.cluster, targets),
         )
@@ -108,7 +109,7 @@ class FaultInjector:
     ) -> InjectionResult:
         return inject_fault(intent, self.cluster, targets, limit_s=limit_s or self._limit_s)
 
-    def _undone(self, intent: Intent) -> InjectionResult:
+    def _heal_once(self, intent: Intent) -> InjectionResult:
         healed = self.undo(intent)
         assert healed.done, healed.reason
         return healed

@@ -1,8 +1,8 @@
-"""A cluster that comes back as deployments do: what ended by itself is started again.
+"""Restarts nodes of a cluster that ended on their own, as the supervisor of a deployment does.
 
-Flink ends a TaskManager on purpose when a task cannot be closed, as when the coordinator has given
-its sink's transactional id to the task's successor by then. A run has a supervisor for it; tests
-that hold a cluster by hand wait with this.
+Flink ends a TaskManager on purpose when it cannot close a task, for example if the transaction
+coordinator already gave the transactional id of its sink to the task's successor. A run has a
+supervisor for this; tests without a run use this function.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus
 
 
-def coming_back(cluster: Cluster, services: Iterable[str] | None = None) -> str | None:
-    """Why the cluster is not ready, or None; every node that has ended is started again first.
+def restart_ended_nodes(cluster: Cluster, services: Iterable[str] | None = None) -> str | None:
+    """Restart every node that ended. Returns why the cluster is not ready, or None.
 
-    Only for moments at which nothing is to be down.
+    Only for use while no node is down on purpose.
     """
     cluster.run.supervised = set(cluster.nodes)
     for node in list(cluster.nodes.values()):
         if cluster.state(node).status == ContainerStatus.EXITED:
-            with suppress(ContainerError):  # it ended once more; the next look tries again
+            with suppress(ContainerError):  # it ended again; the next poll retries
                 cluster.start_again(node)
     return cluster.pending(services)

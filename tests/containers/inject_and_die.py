@@ -1,6 +1,7 @@
-"""A harness that dies by SIGKILL with its fault in effect; the matrix heals after it.
+"""A process that injects a fault and then kills itself with SIGKILL, so that another one must heal
+it.
 
-It tells first what it measured, as JSON.
+Before that it prints its measurements as JSON.
 
 Usage: python -m tests.containers.inject_and_die JSON
 """
@@ -24,18 +25,19 @@ from streamquake.topologies.model import Topology
 from tests.injecting import FaultInjector
 
 
-def inject_and_die(about: dict[str, Any]) -> str:
-    """Inject on a cluster that another process started; returns only if it had no effect."""
-    topology = Topology.model_validate_json(Path(about["topology"]).read_text())
+def inject_and_die(request: dict[str, Any]) -> str:
+    """Inject a fault into a cluster that another process started. Returns the reason, and only if
+    the fault had no effect."""
+    topology = Topology.model_validate_json(Path(request["topology"]).read_text())
     clock = SystemClock()
     cluster = attach_cluster(
-        run_id=about["run_id"], topology=topology, runtime=DockerRuntime(clock), clock=clock
+        run_id=request["run_id"], topology=topology, runtime=DockerRuntime(clock), clock=clock
     )
-    service, job = about["job"]
+    service, job = request["job"]
     cluster.run.job = CurrentJob(service=service, id=job)
-    fault = faults[about["fault"]](**about["params"])
-    log = IntentLog(Path(about["intents"]))
-    _, injected = FaultInjector(cluster, log, limit_s=about["limit_s"]).inject_fault(fault)
+    fault = faults[request["fault"]](**request["params"])
+    log = IntentLog(Path(request["intents"]))
+    _, injected = FaultInjector(cluster, log, limit_s=request["limit_s"]).inject_fault(fault)
     if injected.done:
         recorded = {"injection_ms": injected.width_ms, "watched": injected.evidence["watched"]}
         print(json.dumps(recorded), flush=True)

@@ -1,4 +1,5 @@
-"""The cluster of the fault matrix: one cluster with a job under a light load, for all its tests."""
+"""The cluster of the fault matrix: all its tests share one cluster with a job under a light
+load."""
 
 from __future__ import annotations
 
@@ -30,45 +31,49 @@ from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from tests.injecting import FaultInjector
-from tests.reviving import coming_back
+from tests.reviving import restart_ended_nodes
 
 DOCUMENT = Path(__file__).with_name("matrix.yaml")
 EFFECT_S = 60.0
-WHOLE_S = 240.0
-"""What these limits bound takes a few seconds here; they end only what does not come at all."""
+READY_S = 240.0
+"""Limits in seconds. Each wait usually takes a few seconds; a limit ends one that would never
+end."""
 
 
 class MatrixTestbed(FaultInjector):
-    """A cluster that is whole before each test, and the log of what is done to it."""
+    """A cluster that is ready before each test, and the log of its injections."""
 
     def __init__(self, cluster: Cluster, job: RunningJob, folder: RunFolder) -> None:
         super().__init__(cluster, IntentLog(folder.intents), limit_s=EFFECT_S)
         self.folder = folder
         self._job = job
 
-    def await_whole(self) -> None:
-        """Start again what ended by itself, and wait until services and job are well."""
+    def await_ready(self) -> None:
+        """Start nodes again that ended on their own, and wait until the services and the job are
+        ready."""
 
         def pending() -> str | None:
-            return coming_back(self.cluster) or self._job.pending() or self._idle()
+            return restart_ended_nodes(self.cluster) or self._job.pending() or self._idle()
 
-        wait_until(pending, what="all whole", limit_s=WHOLE_S, clock=self.cluster.clock)
+        wait_until(pending, what="cluster and job ready", limit_s=READY_S, clock=self.cluster.clock)
 
     def inject_fault(
         self, fault: Fault, at: str | None = None, *, limit_s: float | None = None
     ) -> tuple[Intent, InjectionResult]:
-        """Healed at once if it has no effect, so that the next test finds the cluster whole."""
+        """Inject a fault. It is healed at once if it has no effect, so that the next test has a
+        ready cluster."""
         intent, injected = super().inject_fault(fault, at, limit_s=limit_s)
         if not injected.done:
             self.undo(intent)
         return intent, injected
 
     def inject_and_die(self, fault: Fault) -> subprocess.CompletedProcess[str]:
-        """The same in another process, which ends by SIGKILL as soon as the fault is in effect."""
+        """Inject a fault in another process, which kills itself with SIGKILL as soon as the fault
+        is in effect."""
         topology = self.folder.path / "topology.json"
         topology.write_text(self.cluster.topology.model_dump_json(by_alias=True, exclude_none=True))
         job = CurrentJob(service=self._job.service, id=self._job.id)
-        about = {
+        request = {
             "run_id": self.cluster.run_id,
             "topology": str(topology),
             "intents": str(self.folder.intents),
@@ -77,35 +82,41 @@ class MatrixTestbed(FaultInjector):
             "job": [job.service, job.id],
             "limit_s": EFFECT_S,
         }
-        command = [sys.executable, "-m", "tests.containers.inject_and_die", json.dumps(about)]
+        command = [sys.executable, "-m", "tests.containers.inject_and_die", json.dumps(request)]
         return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
-    def await_gone(self, intent: Intent) -> None:
-        """Nothing of it is seen on any target that is there."""
+    def await_healed(self, intent: Intent) -> None:
+        """Wait until the fault is observed on none of the existing targets."""
 
         def pending() -> str | None:
             found = evidence_now(intent, self.cluster).items()
             return next((f"{name}: {seen}" for name, seen in found if not seen.healed), None)
 
-        wait_until(pending, what=f"{intent.fault} gone", limit_s=EFFECT_S, clock=self.cluster.clock)
+        wait_until(
+            pending, what=f"{intent.fault} healed", limit_s=EFFECT_S, clock=self.cluster.clock
+        )
 
     def end_target(self, intent: Intent) -> None:
-        """The target dies, whatever state the fault has put it into, and is started again: by
-        its name, since another node may have its duty by now."""
+        """Kill the node of the target, in whatever state the fault left it, and start it again. It
+        is found by its name, since another node may have its role by now."""
         for node in _nodes_of(targets_of(intent, self.cluster)):
             self.cluster.runtime.unpause(node.container)
             self.cluster.runtime.kill(node.container)
             self.cluster.start_again(node)
 
     def _idle(self) -> str | None:
-        """TaskManagers without a part of the job, which could not be a target there."""
+        """Why some TaskManagers run no task of the job, so that they cannot be a target; None if
+        all run one."""
         with jobmanager(self.cluster, self._job.service) as rest:
-            free = sum(there["freeSlots"] for there in rest.get("/taskmanagers")["taskmanagers"])
+            free = sum(
+                taskmanager["freeSlots"]
+                for taskmanager in rest.get("/taskmanagers")["taskmanagers"]
+            )
         return f"{free} slots are free" if free else None
 
 
 def _nodes_of(targets: tuple[Target, ...]) -> list[Node]:
-    """One node of the target: its own, or the one a pair or a link begins at."""
+    """One node of the target: the node itself, or the source of a pair."""
     match targets[0]:
         case Node() as node:
             return [node]
@@ -117,7 +128,7 @@ def _nodes_of(targets: tuple[Target, ...]) -> list[Node]:
 
 @contextmanager
 def matrix_testbed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixTestbed]:
-    """Deploy the matrix's own experiment, without faults; everything is removed at the end."""
+    """Deploy the experiment of the matrix, without faults. Everything is removed at the end."""
     experiment = load_experiment(str(DOCUMENT), seed=1)
     ensure_images(experiment.topology, runtime.images(), print)
     folder = RunFolder(out / new_run_id())
@@ -138,7 +149,7 @@ def matrix_testbed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixTestbed]
         warn=print,
     )
     with ExitStack() as stack:
-        stack.enter_context(_ticking(loop))
+        stack.enter_context(_writing_history(loop))
         cluster = stack.enter_context(DedicatedClusters().cluster_for(lease))
         prepared = prepare_job(experiment, cluster, cluster.run_id)
         assert prepared is not None
@@ -149,8 +160,8 @@ def matrix_testbed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixTestbed]
 
 
 @contextmanager
-def _ticking(loop: EventLoop) -> Iterator[None]:
-    """Let a thread write the history while the tests act."""
+def _writing_history(loop: EventLoop) -> Iterator[None]:
+    """Let a thread write the history during the tests."""
     stop = threading.Event()
 
     def tick() -> None:

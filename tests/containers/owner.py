@@ -1,4 +1,5 @@
-"""A process that owns a small run, guarded, and says when it stands; the reaper tests kill it.
+"""A process that owns a small run with a reaper, and prints a line when the run is up. The reaper
+tests kill it.
 
 Usage: python owner.py RUN_ID
 """
@@ -13,7 +14,8 @@ from streamquake.cluster.runtime.runtime import ContainerSpec
 
 
 def own(run_id: str) -> None:
-    """Start a guarded network with three containers, one of them paused, and wait."""
+    """Start a network with three containers, one of them paused, and a reaper for them; then
+    wait."""
     runtime = DockerRuntime()
     marks = {labels.RUN: run_id, labels.OWNER: labels.owner_of_this_process()}
     with runtime.guard(run_id):
@@ -33,7 +35,7 @@ def own(run_id: str) -> None:
             for name in names
         ]
         runtime.pause(started[0])
-        print("stands", flush=True)
+        print("ready", flush=True)
         time.sleep(600)
 
 

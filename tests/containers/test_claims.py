@@ -1,4 +1,4 @@
-"""The suite of claims on real systems: every row holds, its control included."""
+"""The suite of claims on real systems: every claim holds, its control included."""
 
 from __future__ import annotations
 

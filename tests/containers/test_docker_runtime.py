@@ -1,4 +1,4 @@
-"""What only a real engine can show: the kernel's view, rules in namespaces, limits."""
+"""What only a real container engine can show: kernel time stamps, rules in namespaces, limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RULES = ["iptables", "-t", "nat", "-S", "OUTPUT"]
 
 @pytest.fixture
 def start(docker_run: DockerRuntime, run_id: str) -> Callable[..., str]:
-    """Start a container of this test; settings as in ContainerSpec."""
+    """Start a container of this test, with the settings of ContainerSpec."""
     subnet = docker_run.create_network(run_id, {labels.RUN: run_id})
 
     def start(**settings: Any) -> str:
@@ -55,17 +55,17 @@ def start(docker_run: DockerRuntime, run_id: str) -> Callable[..., str]:
 
 
 @pytest.fixture
-def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with Docker Desktop: the containers' processes are on another kernel."""
+def other_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The containers' processes run on another kernel, as with Docker Desktop."""
     monkeypatch.setattr(kernel, "_in_control_group", lambda pid, container: False)
 
 
 @pytest.mark.skipif(
-    sys.platform != "linux" or os.geteuid() != 0, reason="the kernel can be asked by root only"
+    sys.platform != "linux" or os.geteuid() != 0, reason="only root can query the kernel"
 )
 def test_a_kill_is_bracketed_by_the_kernel(start: Callable[..., str]) -> None:
     container = start()
-    clock = SystemClock()  # the session's was set by the machine's long ago
+    clock = SystemClock()  # the clock of the session fixture was set long ago and may have drifted
     before_ns = clock.epoch_ns()
     bracket = DockerRuntime(clock).kill(container)
 
@@ -73,8 +73,8 @@ def test_a_kill_is_bracketed_by_the_kernel(start: Callable[..., str]) -> None:
     assert before_ns <= bracket.called_ns < bracket.seen_ns <= clock.epoch_ns()
 
 
-@pytest.mark.usefixtures("far_away")
-def test_a_kill_through_the_engine_ends_the_same(
+@pytest.mark.usefixtures("other_kernel")
+def test_a_kill_through_the_engine_has_the_same_exit_code(
     docker_run: DockerRuntime, start: Callable[..., str]
 ) -> None:
     container = start()
@@ -88,7 +88,7 @@ def test_a_network_rule_lives_as_long_as_its_namespace(
     docker_run: DockerRuntime, start: Callable[..., str], way: str, request: pytest.FixtureRequest
 ) -> None:
     if way == "helper":
-        request.getfixturevalue("far_away")
+        request.getfixturevalue("other_kernel")
     container = start()
 
     assert docker_run.in_network_namespace(container, RULE).exit_code == 0
@@ -99,8 +99,8 @@ def test_a_network_rule_lives_as_long_as_its_namespace(
     assert "--dport 9" not in docker_run.in_network_namespace(container, RULES).output
 
 
-@pytest.mark.usefixtures("far_away")
-def test_the_helper_of_a_network_rule_goes_away(
+@pytest.mark.usefixtures("other_kernel")
+def test_the_helper_of_a_network_rule_is_removed(
     docker_run: DockerRuntime, start: Callable[..., str], run_id: str
 ) -> None:
     container = start()
@@ -109,12 +109,10 @@ def test_the_helper_of_a_network_rule_goes_away(
     assert [found.id for found in docker_run.find({labels.RUN: run_id})] == [container]
 
 
-def test_a_command_that_hangs_is_ended(
-    docker_run: DockerRuntime, start: Callable[..., str]
-) -> None:
+def test_a_hanging_command_is_killed(docker_run: DockerRuntime, start: Callable[..., str]) -> None:
     container = start()
 
-    # Where it goes on, that is said in other words.
+    # The message differs where the command could not be killed.
     with pytest.raises(ContainerError, match="did not end within 1 s and was killed"):
         docker_run.exec(container, ["sleep", "300"], timeout_s=1)
 
@@ -135,7 +133,7 @@ def test_ports_are_published_on_loopback_only(
         pass
 
 
-def test_volumes_outlive_a_kill_and_memory_does_not(
+def test_volumes_survive_a_kill_and_memory_does_not(
     docker_run: DockerRuntime, start: Callable[..., str]
 ) -> None:
     container = start(volumes=("/kept",), tmpfs={"/fleeting": "size=1m"})
@@ -146,7 +144,9 @@ def test_volumes_outlive_a_kill_and_memory_does_not(
     assert docker_run.exec(container, ["ls", "/kept", "/fleeting"]).output.count("x") == 1
 
 
-def test_memory_beyond_the_limit_is_seen_as_such(docker_run: DockerRuntime, run_id: str) -> None:
+def test_a_container_beyond_its_memory_limit_is_oom_killed(
+    docker_run: DockerRuntime, run_id: str
+) -> None:
     container = docker_run.start(
         ContainerSpec(
             name=run_id,
@@ -158,14 +158,14 @@ def test_memory_beyond_the_limit_is_seen_as_such(docker_run: DockerRuntime, run_
     )
 
     def pending() -> str | None:
-        state = docker_run.inspect(container)  # the end and its cause are told one by one
+        state = docker_run.inspect(container)  # the engine reports the end and its cause separately
         return None if state.oom_killed and state.status == ContainerStatus.EXITED else str(state)
 
     wait_until(pending, what="ended for lack of memory", limit_s=60, clock=SystemClock())
     assert docker_run.inspect(container).exit_code == 137
 
 
-def test_networks_of_runs_that_start_together_do_not_collide(
+def test_networks_of_runs_that_start_at_once_do_not_collide(
     docker_run: DockerRuntime, run_id: str
 ) -> None:
     def create(number: int) -> str:
@@ -189,7 +189,7 @@ def test_a_missing_image_is_an_error_with_the_next_step(
         docker_run.start(spec)
 
 
-def test_no_engine_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_engine_is_an_error_with_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
 
     with pytest.raises(RuntimeUnavailable, match=r"no container engine answers; start"):

@@ -1,6 +1,6 @@
-"""The engines on real containers: one cluster of every kind of node serves all tests of a version.
+"""The engines on real containers: all tests of a version share one cluster with every kind of node.
 
-Each test has its own topics, consumer group and job: what one leaves reaches no other.
+Each test has its own topics, consumer group and job, so the residue of one does not affect another.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from streamquake.reports.record.event import Action, EventDraft
 from streamquake.reports.record.metrics import Metrics
 from streamquake.topologies.model import Topology
 from streamquake.topologies.templates import render
-from tests.reviving import coming_back
+from tests.reviving import restart_ended_nodes
 
 pytestmark = pytest.mark.container
 
@@ -74,7 +74,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     version = topology.services["flink"].version
     kinds = [recipe("toolbox"), recipe("kafka"), recipe("hdfs"), recipe("flink", version)]
     ensure(kinds, DockerImages(), print)
-    made = Cluster(
+    new_cluster = Cluster(
         run_id=f"engines-{secrets.token_hex(3)}",
         topology=topology,
         runtime=DockerRuntime(),
@@ -82,10 +82,10 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     )
     owner = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(made, tags=owner, limit_s=240, show_message=print)
-        yield made
+        start_cluster(new_cluster, tags=owner, limit_s=240, show_message=print)
+        yield new_cluster
     finally:
-        assert remove_cluster(made.runtime, made.run_id) == []
+        assert remove_cluster(new_cluster.runtime, new_cluster.run_id) == []
 
 
 def health(cluster: Cluster) -> dict[str, int]:
@@ -106,13 +106,13 @@ def test_every_node_passes_its_health_check(cluster: Cluster) -> None:
 
 @dataclass
 class Bench:
-    """One job with its topics, and what was seen of it."""
+    """One job with its topics and its recorded events."""
 
     cluster: Cluster
     name: str
     values: dict[str, str]
     job: str = ""
-    notes: list[EventDraft] = field(default_factory=list)
+    events: list[EventDraft] = field(default_factory=list)
     samples: list[tuple[str, str, float]] = field(default_factory=list)
     sent: int = 0
 
@@ -122,9 +122,9 @@ class Bench:
 
     def send(self, count: int) -> None:
         """Send records `sent` … `sent + count`, in order per key."""
-        self.put(range(self.sent, self.sent + count))
+        self.send_records(range(self.sent, self.sent + count))
 
-    def put(self, indexes: Sequence[int]) -> None:
+    def send_records(self, indexes: Sequence[int]) -> None:
         """Send these records, one key per partition group."""
         producer = Producer(
             {
@@ -140,12 +140,13 @@ class Bench:
         assert producer.flush(30) == 0
         self.sent += len(indexes)
 
-    def saw(self, action: Action) -> list[EventDraft]:
-        return [note for note in self.notes if note.action == action]
+    def recorded_events(self, action: Action) -> list[EventDraft]:
+        return [event for event in self.events if event.action == action]
 
-    def await_seen(self, action: Action) -> None:
-        """The follower asks on its own: what the engine says already, it may tell later."""
-        self.wait(lambda: None if self.saw(action) else "not told yet", str(action))
+    def await_event(self, action: Action) -> None:
+        """Wait for an event. The follower polls the engine, so it records an event some time after
+        it happens."""
+        self.wait(lambda: None if self.recorded_events(action) else "not recorded yet", str(action))
 
     def await_read(self) -> None:
         engine = FlinkEngine()
@@ -215,24 +216,29 @@ def read_committed(bootstrap: str, topic: str, ends: Mapping[int, int]) -> list[
 @contextmanager
 def bench(cluster: Cluster, sql: str, outputs: Sequence[str], **options: Any) -> Iterator[Bench]:
     """Submit a shipped job with its own topics, follow it, and cancel it at the end."""
-    made = prepare(cluster, outputs)
-    text = render((FOLDER / "jobs" / sql).read_text(encoding="utf-8"), made.values)
+    new_bench = prepare(cluster, outputs)
+    text = render((FOLDER / "jobs" / sql).read_text(encoding="utf-8"), new_bench.values)
     engine, stop = FlinkEngine(), threading.Event()
-    made.job = engine.submit(
+    new_bench.job = engine.submit(
         cluster, "flink", JobSpec(name=sql, sql=text, parallelism=4, **options)
     )
     follower = threading.Thread(
         target=lambda: engine.follow(
-            cluster, "flink", made.job, made.notes.append, lambda *s: made.samples.append(s), stop
+            cluster,
+            "flink",
+            new_bench.job,
+            new_bench.events.append,
+            lambda *s: new_bench.samples.append(s),
+            stop,
         )
     )
     follower.start()
     try:
-        made.wait(lambda: engine.job_pending(cluster, "flink", made.job), "job running")
-        yield made
+        new_bench.wait(lambda: engine.job_pending(cluster, "flink", new_bench.job), "job running")
+        yield new_bench
     finally:
-        engine.cancel(cluster, "flink", made.job)
-        follower.join(timeout=60)  # it ends by itself when it has seen the end of the job
+        engine.cancel(cluster, "flink", new_bench.job)
+        follower.join(timeout=60)  # it ends when it observes the end of the job
         stop.set()
         follower.join()
 
@@ -269,7 +275,7 @@ def expected_totals(count: int) -> dict[tuple[str, int], tuple[int, int]]:
 
 def by_identity(rows: Sequence[Row]) -> dict[tuple[str, int], tuple[int, int]]:
     found = {(row["key"], row["seq"]): (row["total"], row["records"]) for row in rows}
-    assert len(found) == len(rows), "a record stands there twice"
+    assert len(found) == len(rows), "a record is in the output twice"
     return found
 
 
@@ -278,12 +284,12 @@ def test_totals_survive_the_loss_of_a_taskmanager_in_topic_and_files(
 ) -> None:
     with bench(cluster, "keyed-totals.sql", ["totals"]) as job:
         job.send(RECORDS)
-        job.await_seen(Action.CHECKPOINT_COMPLETED)
+        job.await_event(Action.CHECKPOINT_COMPLETED)
         lost = cluster.node("flink/taskmanager-2")
         cluster.runtime.kill(lost.container)
-        job.await_seen(Action.JOB_RESTARTING)
+        job.await_event(Action.JOB_RESTARTING)
         cluster.start_again(lost)
-        job.wait(lambda: coming_back(cluster, ["flink"]), "flink whole again")
+        job.wait(lambda: restart_ended_nodes(cluster, ["flink"]), "flink ready again")
         job.wait(lambda: FlinkEngine().job_pending(cluster, "flink", job.job), "job running")
         job.send(RECORDS)
         job.await_read()
@@ -297,12 +303,12 @@ def test_totals_survive_the_loss_of_a_taskmanager_in_topic_and_files(
         ]
         assert by_identity([json.loads(line) for line in lines]) == expected_totals(2 * RECORDS)
     assert_every_link_carried_traffic(cluster)
-    (submitted,) = job.saw(Action.JOB_SUBMITTED)
+    (submitted,) = job.recorded_events(Action.JOB_SUBMITTED)
     assert len(submitted.value["regions"]) == 1
     assert submitted.value["config"]["interval"] == 2_000
-    assert job.saw(Action.JOB_RESTORED)
-    assert job.saw(Action.JOB_FAILING)
-    changes = [note.value for note in job.saw(Action.TASK_CHANGED)]
+    assert job.recorded_events(Action.JOB_RESTORED)
+    assert job.recorded_events(Action.JOB_FAILING)
+    changes = [event.value for event in job.recorded_events(Action.TASK_CHANGED)]
     assert {c["node"] for c in changes} >= {f"flink/taskmanager-{n}" for n in (1, 2, 3)}
     assert {c["vertex"] for c in changes if c["attempt"] >= 1} == {c["vertex"] for c in changes}
     assert {series for series, _, _ in job.samples} >= {
@@ -320,31 +326,31 @@ def assert_every_link_carried_traffic(cluster: Cluster) -> None:
     assert min(passed.values()) > 10_000, passed
 
 
-def test_a_forward_job_copies_every_column_and_is_one_region_per_slice(cluster: Cluster) -> None:
+def test_a_forward_job_copies_every_column_and_has_one_region_per_subtask(cluster: Cluster) -> None:
     with bench(cluster, "copy.sql", ["copies"]) as job:
         job.send(RECORDS)
         job.await_read()
         job.await_committed()
         rows = sorted(job.rows("copies"), key=lambda row: int(row["index"]))
         assert rows == [record(index) for index in range(RECORDS)]
-    (submitted,) = job.saw(Action.JOB_SUBMITTED)
+    (submitted,) = job.recorded_events(Action.JOB_SUBMITTED)
     assert [len(region) for region in submitted.value["regions"]] == [1, 1, 1, 1]
-    (ended,) = job.saw(Action.JOB_ENDED)
+    (ended,) = job.recorded_events(Action.JOB_ENDED)
     assert ended.value["state"] == "CANCELED"
 
 
-def test_windows_close_up_to_the_watermark_and_leave_out_what_comes_behind_it(
+def test_windows_close_at_the_watermark_and_drop_late_records(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Of each key one record more for a window that has closed: none changes it or opens it again,
-    and all are counted. (Of several of one key Flink may count one: what comes late to its windows
-    is what the local half of the aggregation hands on.)"""
+    """Each key gets one more record for a closed window. None of them changes or reopens the
+    window, and all are counted as late. (Of several late records of one key Flink may count only
+    one, since its local aggregation merges them before the window.)"""
     with bench(cluster, "tumbling-window.sql", ["windows"]) as job:
         job.send(RECORDS)
         job.await_read()
         job.await_committed()
         assert windows_of(job) == expected_windows() != {}
-        job.put(range(KEYS))
+        job.send_records(range(KEYS))
         job.await_read()
         job.await_committed()
         job.wait(lambda: _counted_late(job, KEYS, tmp_path / "metrics"), "late records counted")
@@ -363,7 +369,7 @@ def _counted_late(job: Bench, count: int, file: Path) -> str | None:
 def windows_of(job: Bench) -> dict[tuple[str, int], tuple[int, int]]:
     rows = job.rows("windows")
     found = {(row["key"], row["window_start_ms"]): (row["records"], row["amount"]) for row in rows}
-    assert len(found) == len(rows), "a window stands there twice"
+    assert len(found) == len(rows), "a window is in the output twice"
     return found
 
 
@@ -385,8 +391,8 @@ def expected_windows() -> dict[tuple[str, int], tuple[int, int]]:
 def test_checkpoints_can_be_switched_off_for_one_job(cluster: Cluster) -> None:
     off = {"execution.checkpointing.interval": "disabled"}
     with bench(cluster, "copy.sql", ["copies"], config=off) as job:
-        job.await_seen(Action.JOB_SUBMITTED)
-    (submitted,) = job.saw(Action.JOB_SUBMITTED)
+        job.await_event(Action.JOB_SUBMITTED)
+    (submitted,) = job.recorded_events(Action.JOB_SUBMITTED)
     assert submitted.value["config"] == {}
 
 
@@ -410,20 +416,20 @@ def test_a_rejected_job_has_the_engines_own_message(cluster: Cluster, sql: str, 
     assert len(str(rejected.value)) < 800
 
 
-def test_a_job_that_fails_for_good_ends_with_its_cause(cluster: Cluster) -> None:
+def test_a_job_that_fails_permanently_ends_with_its_cause(cluster: Cluster) -> None:
     sql = """
       CREATE TEMPORARY TABLE numbers (n INT) WITH ('connector' = 'datagen');
       CREATE TEMPORARY TABLE nowhere (n INT) WITH ('connector' = 'blackhole');
       INSERT INTO nowhere SELECT 1 / (n - n) FROM numbers;
     """
     never = {"restart-strategy.type": "disable"}
-    notes: list[EventDraft] = []
+    events: list[EventDraft] = []
     spec = JobSpec(name="fails", sql=sql, parallelism=1, config=never)
     job = FlinkEngine().submit(cluster, "flink", spec)
     FlinkEngine().follow(
-        cluster, "flink", job, notes.append, lambda *sample: None, threading.Event()
+        cluster, "flink", job, events.append, lambda *sample: None, threading.Event()
     )
-    (ended,) = [note for note in notes if note.action == Action.JOB_ENDED]
+    (ended,) = [event for event in events if event.action == Action.JOB_ENDED]
     assert ended.value["state"] == "FAILED"
     assert "ArithmeticException" in ended.value["cause"]
     reason = FlinkEngine().job_pending(cluster, "flink", job)

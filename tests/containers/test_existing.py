@@ -1,5 +1,5 @@
-"""A Kafka that another run started: used as `existing` beside a job that Streamquake did not
-submit, and read by `reconcile`."""
+"""A Kafka that another run started. It is used as `existing` together with an external job, which
+Streamquake did not submit, and `reconcile` reads from it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.container
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
 TOPICS = ("orders", "copies")
 EXPERIMENT = """\
-name: theirs
+name: external
 topology: existing
 job:
   existing: {group: copier, quiet_s: 5}
@@ -71,7 +71,8 @@ def streamquake(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Kafka that stays up, whose topics hold what others wrote."""
+    """The address of a Kafka that keeps running and whose topics have records of another
+    producer."""
     out = str(tmp_path_factory.mktemp("up"))
     started = streamquake("up", "kafka-only", "--out", out)
     assert started.returncode == 0, started.stdout + started.stderr
@@ -80,9 +81,9 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         status = json.loads(streamquake("status", "--run", run, "--json").stdout)
         (address,) = (p["address"] for node in status["nodes"] for p in node["ports"])
         create_topics(address, *TOPICS)
-        others = Producer({"bootstrap.servers": address})
-        others.produce("copies", '{"key": "k-00000", "seq": 0, "amount": 1}', "k-00000")
-        assert others.flush(30) == 0
+        producer = Producer({"bootstrap.servers": address})
+        producer.produce("copies", '{"key": "k-00000", "seq": 0, "amount": 1}', "k-00000")
+        assert producer.flush(30) == 0
         yield str(address)
     finally:
         down = streamquake("down", "--run", run)
@@ -91,8 +92,8 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def create_topics(brokers: str, *names: str) -> None:
     admin = AdminClient({"bootstrap.servers": brokers})
-    made = admin.create_topics([NewTopic(name, num_partitions=4) for name in names])
-    assert [answer.result(30) for answer in made.values()] == [None] * len(names)
+    futures = admin.create_topics([NewTopic(name, num_partitions=4) for name in names])
+    assert [answer.result(30) for answer in futures.values()] == [None] * len(names)
 
 
 @contextmanager
@@ -100,20 +101,21 @@ def copier(
     brokers: str,
     topics: tuple[str, str] = TOPICS,
     *,
-    loses: int = 0,
-    written: Callable[[bytes], bytes] = bytes,
+    drops: int = 0,
+    encode: Callable[[bytes], bytes] = bytes,
 ) -> Iterator[None]:
-    """A job that Streamquake did not submit: it copies what comes from one topic to the other, but
-    for each record of a multiple of `loses`, `written` as it pleases."""
+    """An external job, which Streamquake did not submit. It copies records from one topic to the
+    other, with values encoded by `encode`. It drops every `drops`-th record, or none where that is
+    0."""
     source, output = topics
-    stop, reads = threading.Event(), threading.Event()
+    stop, assigned = threading.Event(), threading.Event()
 
     def from_the_end(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # Found out now, not at the first poll after the first record was sent.
+        # The end offsets are queried now: the first poll may be after the first record was sent.
         for partition in partitions:
             partition.offset = consumer.get_watermark_offsets(partition, 30)[1]
         consumer.assign(partitions)
-        reads.set()
+        assigned.set()
 
     def copy() -> None:
         consumer = Consumer(
@@ -131,8 +133,8 @@ def copier(
             if message is not None and not message.error():
                 taken += 1
                 value = message.value()
-                if value is not None and (not loses or taken % loses):
-                    producer.produce(output, written(value), message.key())
+                if value is not None and (not drops or taken % drops):
+                    producer.produce(output, encode(value), message.key())
             producer.poll(0)
         producer.flush(10)
         consumer.close()
@@ -140,21 +142,20 @@ def copier(
     thread = threading.Thread(target=copy)
     thread.start()
     try:
-        assert reads.wait(60), "the group has not got its partitions"
+        assert assigned.wait(60), "the group has no partitions assigned"
         yield
     finally:
         stop.set()
         thread.join()
 
 
-def judged(
-    brokers: str, folder: Path, topics: tuple[str, str] = TOPICS, reported: str = ""
+def run_experiment(
+    brokers: str, folder: Path, topics: tuple[str, str] = TOPICS, more: str = ""
 ) -> tuple[int, dict[str, Any], str]:
-    """What a run says, with what is `told` of the output beside the rest."""
-    experiment = folder / "theirs.yaml"
-    text = EXPERIMENT.replace("INPUT-TOPIC", topics[0]).replace(
-        "OUTPUT-TOPIC", topics[1] + reported
-    )
+    """Run the experiment and return (exit status, results, printed output). `more` is appended to
+    the output's settings."""
+    experiment = folder / "external.yaml"
+    text = EXPERIMENT.replace("INPUT-TOPIC", topics[0]).replace("OUTPUT-TOPIC", topics[1] + more)
     experiment.write_text(text, encoding="utf-8")
     done = streamquake(
         "run",
@@ -172,24 +173,26 @@ def judged(
     return done.returncode, json.loads(results.read_text(encoding="utf-8")), message
 
 
-def test_what_a_job_of_others_does_is_reconciled(brokers: str, tmp_path: Path) -> None:
+def test_the_output_of_an_external_job_is_reconciled(brokers: str, tmp_path: Path) -> None:
     with copier(brokers):
-        status, results, message = judged(brokers, tmp_path)
+        status, results, message = run_experiment(brokers, tmp_path)
     assert (status, results["outcome"]) == (0, "held"), message
     (fault,) = results["faults"]
     assert fault["in_effect"]
     assert fault["healed"]
 
 
-def test_what_it_loses_is_found(brokers: str, tmp_path: Path) -> None:
-    with copier(brokers, loses=100):
-        status, results, message = judged(brokers, tmp_path)
+def test_records_that_an_external_job_drops_are_counted_as_lost(
+    brokers: str, tmp_path: Path
+) -> None:
+    with copier(brokers, drops=100):
+        status, results, message = run_experiment(brokers, tmp_path)
     assert (status, results["outcome"]) == (1, "violated"), message
     assert counts_of(results)["lost"] >= 30
 
 
-def test_what_it_writes_in_avro_is_judged_too(brokers: str, tmp_path: Path) -> None:
-    """One of its records is none."""
+def test_avro_output_of_an_external_job_is_reconciled(brokers: str, tmp_path: Path) -> None:
+    """One of its records is not Avro."""
     topics = ("plain", "packed")
     create_topics(brokers, *topics)
     (tmp_path / "copy.avsc").write_text(json.dumps(COPY), encoding="utf-8")
@@ -202,8 +205,8 @@ def test_what_it_writes_in_avro_is_judged_too(brokers: str, tmp_path: Path) -> N
         rest = b"".join(number(record[name]) for name in ("seq", "amount", "checksum"))
         return with_header(7, avro_text(record["key"].encode()) + rest)
 
-    with copier(brokers, topics, written=in_avro):
-        status, results, message = judged(brokers, tmp_path, topics, recorded)
+    with copier(brokers, topics, encode=in_avro):
+        status, results, message = run_experiment(brokers, tmp_path, topics, recorded)
 
     assert (status, results["outcome"]) == (1, "violated"), message
     found = {name: count for name, count in counts_of(results).items() if "." not in name}
@@ -215,21 +218,24 @@ def test_what_it_writes_in_avro_is_judged_too(brokers: str, tmp_path: Path) -> N
     }
 
 
-def test_what_an_open_transaction_hides_is_no_loss_for_good(brokers: str, tmp_path: Path) -> None:
-    """Its producer died, and it would stay open for longer than any command here may take: who
-    waited for its end would fail. What it held is there for a reader of uncommitted records."""
-    topics = ("asked", "hidden")
+def test_records_held_back_by_an_open_transaction_are_invisible_not_permanently_lost(
+    brokers: str, tmp_path: Path
+) -> None:
+    """Its producer died, and the transaction stays open longer than any command here may take, so a
+    command that waits for its end fails. A reader of uncommitted records reads the records that it
+    held back."""
+    topics = ("input", "hidden")
     create_topics(brokers, *topics)
     die_in_a_transaction(brokers, "hidden", "dies")
 
     with copier(brokers, topics):
-        status, results, message = judged(brokers, tmp_path, topics)
-    sides = (f"kafka://{brokers}/asked", f"kafka://{brokers}/hidden")
+        status, results, message = run_experiment(brokers, tmp_path, topics)
+    sides = (f"kafka://{brokers}/input", f"kafka://{brokers}/hidden")
     requested = ("--key", "key", "--sequence", "seq", "--compare", "amount,checksum")
-    while_open = reconciled(tmp_path, *sides, *requested)
+    while_open = reconcile(tmp_path, *sides, *requested)
     Producer({"bootstrap.servers": brokers, "transactional.id": "dies"}).init_transactions(30)
-    once_ended = reconciled(tmp_path, *sides, *requested)
-    by_any = reconciled(tmp_path, sides[0], f"{sides[1]}?isolation=read_uncommitted", *requested)
+    once_ended = reconcile(tmp_path, *sides, *requested)
+    by_any = reconcile(tmp_path, sides[0], f"{sides[1]}?isolation=read_uncommitted", *requested)
 
     assert (status, results["outcome"]) == (1, "violated"), message
     counts = counts_of(results)
@@ -237,7 +243,7 @@ def test_what_an_open_transaction_hides_is_no_loss_for_good(brokers: str, tmp_pa
     assert hidden > 0
     assert (counts["lost"], counts["held_back"]) == (hidden, hidden)
     assert while_open["counts"]["lost"] == hidden
-    # The record that the transaction itself has written stands before them.
+    # The transaction's own record is before them.
     assert f"{hidden + 1} offsets are held back by a transaction" in while_open["notes"][0]
     assert (once_ended["outcome"], once_ended["notes"]) == ("held", [])
     assert once_ended["counts"]["actual"] == counts["expected"]
@@ -249,8 +255,8 @@ def test_what_an_open_transaction_hides_is_no_loss_for_good(brokers: str, tmp_pa
 
 
 def die_in_a_transaction(brokers: str, topic: str, name: str) -> None:
-    """A transaction of one record that was written and never ended, since its producer was killed;
-    it stands where the copies of the same key will come to stand."""
+    """Kill a producer in an open transaction of one record. The record is in the partition to which
+    the copies of the same key will be written."""
     with subprocess.Popen(
         [sys.executable, "-c", DIES, brokers, topic, name],
         stdin=subprocess.PIPE,
@@ -265,7 +271,8 @@ def die_in_a_transaction(brokers: str, topic: str, name: str) -> None:
 def test_avro_in_a_topic_is_read_by_the_schema_that_each_header_names(
     brokers: str, tmp_path: Path
 ) -> None:
-    """Half of it is of an older schema; one record is missing, one changed, one without header."""
+    """Half of the records have an older schema. One record is missing, one is changed, one has no
+    header."""
     create_topics(brokers, "avro")
     rows = [(n, None if n % 7 == 0 else f"é {n}") for n in range(200)]
     values = [
@@ -284,7 +291,7 @@ def test_avro_in_a_topic_is_read_by_the_schema_that_each_header_names(
     lines = (json.dumps({"id": n, "text": words}) for n, words in rows)
     (tmp_path / "sent.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
-    document = reconciled(
+    document = reconcile(
         tmp_path,
         str(tmp_path / "sent.jsonl"),
         f"kafka://{brokers}/avro",
@@ -307,9 +314,9 @@ def test_avro_in_a_topic_is_read_by_the_schema_that_each_header_names(
     }
 
 
-def test_several_topics_are_one_side(brokers: str, tmp_path: Path) -> None:
-    """Keys go from one topic to the other half way, which is no order; one record is in both, one
-    in none, and in one topic one comes before its predecessor."""
+def test_several_topics_are_reconciled_as_one_side(brokers: str, tmp_path: Path) -> None:
+    """Every key moves from one topic to the other halfway, which is not reordering. One record is
+    in both topics, one in none, and one is before its predecessor in one topic."""
     create_topics(brokers, "east", "west")
     rows = [(f"k{key}", n) for n in range(100) for key in range(8)]
     topics = {
@@ -328,7 +335,7 @@ def test_several_topics_are_one_side(brokers: str, tmp_path: Path) -> None:
     lines = (json.dumps({"id": key, "n": n}) for key, n in rows)
     (tmp_path / "sent.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
-    document = reconciled(
+    document = reconcile(
         tmp_path,
         str(tmp_path / "sent.jsonl"),
         f"kafka://{brokers}/east",
@@ -354,11 +361,11 @@ def test_several_topics_are_one_side(brokers: str, tmp_path: Path) -> None:
     }
 
 
-def reconciled(folder: Path, expected: str, actual: str, *asked: str) -> dict[str, Any]:
-    """What `reconcile` writes of two sides."""
+def reconcile(folder: Path, expected: str, actual: str, *options: str) -> dict[str, Any]:
+    """The JSON results of `reconcile` for two sides."""
     found = folder / "found.json"
     done = streamquake(
-        "reconcile", "--expected", expected, "--actual", actual, *asked, "--json", str(found)
+        "reconcile", "--expected", expected, "--actual", actual, *options, "--json", str(found)
     )
     document: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
     assert (done.returncode == 0) == (document["outcome"] == "held"), done.stdout + done.stderr

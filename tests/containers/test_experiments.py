@@ -1,4 +1,4 @@
-"""The shipped experiments on real systems, run as a user runs them."""
+"""The shipped experiments on real systems, started from the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TESTED_ELSEWHERE = {
     "swarm",
 }
 CLAIMED = {name for row in load_suite("claims").rows for name in row.names}
-"""Run by the suite of claims, see `test_claims.py`."""
+"""The suite of claims runs these, see `test_claims.py`."""
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
 
 
@@ -52,7 +52,9 @@ def counts(results: dict[str, Any], check: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("experiment", ["quickstart", "kill-taskmanager-mid-checkpoint"])
-def test_a_killed_taskmanager_loses_and_repeats_nothing(experiment: str, tmp_path: Path) -> None:
+def test_a_killed_taskmanager_causes_no_loss_and_no_duplicates(
+    experiment: str, tmp_path: Path
+) -> None:
     status, results, message = run(experiment, tmp_path)
     assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
     (fault,) = results["faults"]
@@ -64,7 +66,7 @@ def test_a_killed_taskmanager_loses_and_repeats_nothing(experiment: str, tmp_pat
     assert (tmp_path / "latest" / "junit.xml").exists()
 
 
-def test_the_canary_is_found_by_its_class(tmp_path: Path) -> None:
+def test_the_canary_is_violated_with_the_expected_class(tmp_path: Path) -> None:
     status, results, message = run("canary", tmp_path)
     assert (status, results["outcome"]) == (1, "violated"), message
     found = counts(results, "exactly_once")
@@ -72,8 +74,8 @@ def test_the_canary_is_found_by_its_class(tmp_path: Path) -> None:
     assert found["lost"] == 0
 
 
-def test_a_retraction_of_a_row_that_was_never_written_is_found(tmp_path: Path) -> None:
-    """With transactions nothing is repeated: then the experiment holds."""
+def test_a_retraction_of_an_unwritten_row_is_found(tmp_path: Path) -> None:
+    """With transactions no record is repeated, and the experiment holds."""
     status, results, message = run("changelog", tmp_path, "--set", "job.sink=at-least-once")
     assert (status, results["outcome"]) == (1, "violated"), message
     found = counts(results, "exactly_once")
@@ -82,14 +84,14 @@ def test_a_retraction_of_a_row_that_was_never_written_is_found(tmp_path: Path) -
     assert found["actual"] == found["expected"] + found["duplicated"]
 
 
-def test_a_killed_broker_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+def test_a_killed_broker_keeps_acknowledged_records(tmp_path: Path) -> None:
     status, results, message = run("kafka-kill-broker", tmp_path)
     assert (status, results["outcome"]) == (0, "held"), message
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("experiment", sorted(set(SHIPPED) - TESTED_ELSEWHERE - CLAIMED))
-def test_every_other_experiment_comes_out_as_it_says(experiment: str, tmp_path: Path) -> None:
+def test_every_other_experiment_has_its_expected_outcome(experiment: str, tmp_path: Path) -> None:
     _, results, message = run(experiment, tmp_path)
     assert results["ended"] == "completed", message
     assert Results.from_json(results).as_expected, message

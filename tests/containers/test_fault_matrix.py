@@ -1,7 +1,7 @@
-"""Every registered fault on a real cluster: it takes effect, it heals, and it heals whatever
-happens.
+"""Every registered fault on a real cluster: it takes effect, and it is healed even if its harness
+or its target dies.
 
-A new fault is in the matrix as soon as it is registered; it is injected into its `usual` target
+A new fault is in the matrix as soon as it is registered. It is injected into its `usual` target
 with the parameters of its `example`.
 """
 
@@ -23,19 +23,21 @@ from tests.containers.matrix import MatrixTestbed, matrix_testbed
 
 pytestmark = pytest.mark.container
 
-HERE = [name for name in sorted(faults) if faults[name].engines != ("spark",)]
-"""The faults of Spark alone are injected in `test_spark.py`."""
-OWN = [name for name in HERE if faults[name].target_kind == "workload" or name == "restart_job"]
-"""They disturb the harness's own load, which ends with it, or need its job's statements, which no
-other process knows: nothing outlives it to be healed."""
+IN_MATRIX = [name for name in sorted(faults) if faults[name].engines != ("spark",)]
+"""Faults that only Spark has are injected in `test_spark.py`."""
+OWN_PROCESS_ONLY = [
+    name for name in IN_MATRIX if faults[name].target_kind == "workload" or name == "restart_job"
+]
+"""Faults that only their own process can heal: they disturb the harness's own load, which ends with
+the harness, or need its job's statements, which no other process knows."""
 
 
 @pytest.fixture(scope="module")
 def matrix(
     docker_runtime: DockerRuntime, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MatrixTestbed]:
-    with matrix_testbed(tmp_path_factory.mktemp("matrix"), docker_runtime) as dataset:
-        yield dataset
+    with matrix_testbed(tmp_path_factory.mktemp("matrix"), docker_runtime) as matrix:
+        yield matrix
 
 
 @pytest.fixture
@@ -47,14 +49,14 @@ def testbed(matrix: MatrixTestbed) -> MatrixTestbed:
 
 
 @pytest.fixture
-def note(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
-    """What a test measured; the JUnit file has it as properties of the test."""
-    noted: dict[str, Any] = {}
-    yield noted
-    request.node.user_properties += noted.items()
+def measurements(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """The measurements of a test, which become properties of the test in the JUnit file."""
+    values: dict[str, Any] = {}
+    yield values
+    request.node.user_properties += values.items()
 
 
-def made(name: str) -> Fault:
+def build_fault(name: str) -> Fault:
     return faults[name](**faults[name].example)
 
 
@@ -66,40 +68,41 @@ def _healed(dataset: MatrixTestbed, intent: Intent) -> InjectionResult:
     return first
 
 
-@pytest.mark.parametrize("name", [name for name in HERE if name not in OWN])
-def test_its_harness_is_killed_and_the_next_one_heals_it_twice(
-    name: str, testbed: MatrixTestbed, note: dict[str, Any]
+@pytest.mark.parametrize("name", [name for name in IN_MATRIX if name not in OWN_PROCESS_ONLY])
+def test_a_fault_is_healed_by_another_process_after_its_harness_was_killed(
+    name: str, testbed: MatrixTestbed, measurements: dict[str, Any]
 ) -> None:
-    harness = testbed.inject_and_die(made(name))
+    harness = testbed.inject_and_die(build_fault(name))
     assert harness.returncode == -signal.SIGKILL, harness.stderr
     note |= json.loads(harness.stdout)
     (intent,) = testbed.log.open_intents()
     note["healed_ms"] = _healed(testbed, intent).width_ms
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_it_disturbs_only_containers_of_the_harness_and_is_healed_twice(
-    name: str, testbed: MatrixTestbed, note: dict[str, Any]
+@pytest.mark.parametrize("name", OWN_PROCESS_ONLY)
+def test_a_fault_of_the_load_or_the_job_is_healed_by_its_own_harness(
+    name: str, testbed: MatrixTestbed, measurements: dict[str, Any]
 ) -> None:
-    intent, injected = testbed.inject_fault(made(name))
+    intent, injected = testbed.inject_fault(build_fault(name))
     assert injected.done, injected.reason
-    note |= {"injection_ms": injected.width_ms, "watched": injected.evidence["watched"]}
-    note["healed_ms"] = _healed(testbed, intent).width_ms
+    measurements |= {"injection_ms": injected.width_ms, "watched": injected.evidence["watched"]}
+    measurements["healed_ms"] = _heal(testbed, intent).width_ms
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in HERE if faults[name].target_kind in ("nodes", "pairs")]
+    "name", [name for name in IN_MATRIX if faults[name].target_kind in ("nodes", "pairs")]
 )
-def test_its_target_dies_and_it_is_healed(name: str, testbed: MatrixTestbed) -> None:
-    intent, injected = testbed.inject_fault(made(name))
+def test_a_fault_is_healed_after_its_target_was_killed(name: str, testbed: MatrixTestbed) -> None:
+    intent, injected = testbed.inject_fault(build_fault(name))
     assert injected.done, injected.reason
     testbed.end_target(intent)
-    _healed(testbed, intent)
+    _heal(testbed, intent)
 
 
-def test_the_matrix_has_every_fault(matrix: MatrixTestbed) -> None:
+def test_the_usual_target_of_every_fault_exists_in_the_matrix(matrix: MatrixTestbed) -> None:
     topology = matrix.cluster.topology
     mismatch = {
-        name: fault_target_problem(made(name), faults[name].usual, topology) for name in HERE
+        name: fault_target_problem(build_fault(name), faults[name].usual, topology)
+        for name in IN_MATRIX
     }
     assert {name: reason for name, reason in mismatch.items() if reason} == {}

@@ -1,7 +1,7 @@
-"""The control plane on real containers: leaders that die, savepoints, another parallelism.
+"""The control plane on real containers: failover of the leader, savepoints, rescaling.
 
 One cluster of ZooKeeper, HDFS and Flink with two JobManagers and the adaptive scheduler; its job
-reads from a generator, so that no broker is needed.
+reads from a generator, so it needs no broker.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from streamquake.faults.schedule.target import parse_target, resolve
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.reports.record.event import Action, EventDraft
 from streamquake.topologies.model import Topology
-from tests.injecting import FaultInjector, made
-from tests.reviving import coming_back
+from tests.injecting import FaultInjector, build_fault
+from tests.reviving import restart_ended_nodes
 
 pytestmark = pytest.mark.container
 
@@ -66,9 +66,9 @@ INSERT INTO nowhere SELECT k, COUNT(*) FROM numbers GROUP BY k;
 
 @pytest.fixture(scope="module")
 def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
-    """The cluster, with its job running three subtasks wide."""
+    """The cluster, with a job of parallelism 3."""
     ensure_images(TOPOLOGY, docker_runtime.images(), print)
-    made = Cluster(
+    new_cluster = Cluster(
         run_id=f"control-{secrets.token_hex(3)}",
         topology=TOPOLOGY,
         runtime=docker_runtime,
@@ -76,23 +76,25 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     )
     owner = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(made, tags=owner, limit_s=240, show_message=print)
+        start_cluster(new_cluster, tags=owner, limit_s=240, show_message=print)
         spec = JobSpec(name="control-plane", sql=SQL, parallelism=3)
-        made.run.job = CurrentJob(service="flink", id=FlinkEngine().submit(made, "flink", spec))
-        yield made
+        new_cluster.run.job = CurrentJob(
+            service="flink", id=FlinkEngine().submit(new_cluster, "flink", spec)
+        )
+        yield new_cluster
     finally:
-        assert remove_cluster(made.runtime, made.run_id) == []
+        assert remove_cluster(new_cluster.runtime, new_cluster.run_id) == []
 
 
 @pytest.fixture(autouse=True)
-def whole(cluster: Cluster) -> None:
-    await_whole(cluster)
+def ready_cluster(cluster: Cluster) -> None:
+    await_ready(cluster)
 
 
-def await_whole(cluster: Cluster) -> None:
+def await_ready(cluster: Cluster) -> None:
     wait_until(
-        lambda: coming_back(cluster) or _job_pending(cluster),
-        what="cluster and job whole",
+        lambda: restart_ended_nodes(cluster) or _job_pending(cluster),
+        what="cluster and job ready",
         limit_s=240,
         clock=cluster.clock,
     )
@@ -104,16 +106,16 @@ def _job_pending(cluster: Cluster) -> str | None:
 
 
 @contextmanager
-def followed(cluster: Cluster) -> Iterator[list[EventDraft]]:
-    """What the engine tells of the job meanwhile."""
+def record_events(cluster: Cluster) -> Iterator[list[EventDraft]]:
+    """Record the events of the job during the block."""
     assert cluster.run.job is not None
-    notes: list[EventDraft] = []
+    events: list[EventDraft] = []
     stop = threading.Event()
-    args = (cluster, "flink", cluster.run.job.id, notes.append, lambda *_: None, stop)
+    args = (cluster, "flink", cluster.run.job.id, events.append, lambda *_: None, stop)
     thread = threading.Thread(target=FlinkEngine().follow, args=args)
     thread.start()
     try:
-        yield notes
+        yield events
     finally:
         stop.set()
         thread.join(timeout=20)
@@ -130,30 +132,30 @@ def _evidence(cluster: Cluster, intent: Intent) -> Evidence:
 
 
 TAKEN_OVER = {Action.JOB_RESTARTING, Action.JOB_RESTORED, Action.JOB_RUNNING}
-"""What is told of a job that another JobManager has taken over, each by a look of its own."""
+"""The events of a job that another JobManager took over; each is observed by a separate poll."""
 
 
-def first(notes: list[EventDraft], action: Action, after: int) -> EventDraft:
-    """The first of its kind after so many notes."""
-    return next(note for note in notes[after:] if note.action == action)
+def first(events: list[EventDraft], action: Action, after: int) -> EventDraft:
+    """The first event with this action after the first `after` events."""
+    return next(event for event in events[after:] if event.action == action)
 
 
-def test_leader_standby_and_subtask_are_found_by_what_they_do(cluster: Cluster) -> None:
-    def named(target: str) -> list[str]:
+def test_leader_standby_and_subtask_targets_are_resolved(cluster: Cluster) -> None:
+    def names_of(target: str) -> list[str]:
         return [t.name for t in resolve(parse_target(target), cluster, random.Random(0))]
 
-    (active,), (standby,) = named("the active jobmanager"), named("the standby jobmanager")
+    (active,), (standby,) = names_of("the active jobmanager"), names_of("the standby jobmanager")
     assert {active, standby} == {"flink/jobmanager-1", "flink/jobmanager-2"}
-    places = [named(f"the node running subtask {n} of numbers") for n in range(3)]
+    places = [names_of(f"the node running subtask {n} of numbers") for n in range(3)]
     assert {name for (name,) in places} == {"flink/taskmanager-1", "flink/taskmanager-2"}
     with pytest.raises(LookupError, match="no vertex"):
-        named("the node running subtask 0 of unknown")
+        names_of("the node running subtask 0 of unknown")
     with pytest.raises(LookupError, match="subtasks 0 to 2"):
-        named("the node running subtask 3 of numbers")
+        names_of("the node running subtask 3 of numbers")
 
 
 def test_a_savepoint_is_written_to_hdfs(cluster: Cluster, injector: FaultInjector) -> None:
-    with injector.in_effect(made("savepoint"), "the job") as (intent, _):
+    with injector.in_effect(build_fault("savepoint"), "the job") as (intent, _):
         pass
     seen = _evidence(cluster, intent).observations
     assert str(seen["path"]).startswith("hdfs://hdfs-namenode-1:8020/flink/savepoints/savepoint-")
@@ -169,45 +171,45 @@ def test_a_job_gets_wider_and_narrow_again(cluster: Cluster, injector: FaultInje
 
 
 @pytest.mark.parametrize("fault", ["kill", "pause"])
-def test_the_other_jobmanager_takes_the_job_over(
+def test_the_standby_jobmanager_takes_over_the_job(
     fault: str, cluster: Cluster, injector: FaultInjector
 ) -> None:
     engine, before = FlinkEngine(), flink_ha.leader(cluster, "flink")
-    with followed(cluster) as notes:
+    with record_events(cluster) as events:
         seen = {Action.JOB_RUNNING, Action.CHECKPOINT_COMPLETED}
         wait_until(
-            lambda: str(missing) if (missing := seen - {n.action for n in notes}) else None,
-            what="job seen running, with a checkpoint",
+            lambda: str(missing) if (missing := seen - {n.action for n in events}) else None,
+            what="job running, with a completed checkpoint",
             limit_s=120,
             clock=cluster.clock,
         )
-        recorded = len(notes)
-        with injector.in_effect(made(fault), "the active jobmanager"):
+        count_before = len(events)
+        with injector.in_effect(build_fault(fault), "the active jobmanager"):
 
             def taken_over() -> str | None:
-                missing = TAKEN_OVER - {n.action for n in notes[recorded:]}
-                return f"not told: {missing}" if missing else _job_pending(cluster)
+                missing = TAKEN_OVER - {n.action for n in events[count_before:]}
+                return f"not recorded: {missing}" if missing else _job_pending(cluster)
 
             def message() -> str | None:
                 reason = engine.pending(cluster, "flink")
-                as_it_is = reason is None if fault == "kill" else before.name in str(reason)
-                return None if as_it_is else f"said of the cluster: {reason}"
+                is_expected = reason is None if fault == "kill" else before.name in str(reason)
+                return None if is_expected else f"the cluster's status is: {reason}"
 
             wait_until(taken_over, what="taken over", limit_s=180, clock=cluster.clock)
             assert flink_ha.leader(cluster, "flink").name != before.name
-            wait_until(message, what="who is missing", limit_s=60, clock=cluster.clock)
-    assert first(notes, Action.JOB_RESTORED, recorded).value["checkpoint"] > 0
-    assert Action.JOB_ENDED not in [n.action for n in notes]
-    if fault == "pause":  # it may stay deaf for good, see `pause`: only a new one counts as whole
+            wait_until(message, what="status of the cluster", limit_s=60, clock=cluster.clock)
+    assert first(events, Action.JOB_RESTORED, count_before).value["checkpoint"] > 0
+    assert Action.JOB_ENDED not in [n.action for n in events]
+    if fault == "pause":  # it may never respond again, see `pause`; only a new one is ready
         cluster.runtime.kill(before.container)
-    await_whole(cluster)
+    await_ready(cluster)
 
 
 def test_a_job_is_submitted_while_one_jobmanager_is_dead(
     cluster: Cluster, injector: FaultInjector
 ) -> None:
     engine = FlinkEngine()
-    with injector.in_effect(made("kill"), "the standby jobmanager"):
+    with injector.in_effect(build_fault("kill"), "the standby jobmanager"):
         spec = JobSpec(name="second", sql=SQL, parallelism=1)
         job = engine.submit(cluster, "flink", spec)
         wait_until(

@@ -1,4 +1,4 @@
-"""Faults inside the JVM for real: on a small job, with both lines of Flink."""
+"""Faults inside the JVM on a real small job, with both supported versions of Flink."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streamquake.faults.mechanisms.jvm_rules import JvmFault
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
 from tests.injecting import FaultInjector
-from tests.reviving import coming_back
+from tests.reviving import restart_ended_nodes
 
 pytestmark = pytest.mark.container
 
@@ -49,7 +49,7 @@ SETTINGS = {
     "execution.checkpointing.interval": "500 ms",
     "execution.checkpointing.tolerable-failed-checkpoints": 1000,
 }
-MESSAGE = "told by a test"
+MESSAGE = "thrown by a test"
 PARAMETERS: dict[str, dict[str, Any]] = {
     "throw_in_task": {"operator": "OverAggregate", "message": MESSAGE},
     "slow_operator": {"operator": "OverAggregate", "delay_ms": 5},
@@ -59,8 +59,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "fail_commit": {"message": MESSAGE},
     "fail_restore": {"operator": "OverAggregate", "message": MESSAGE},
 }
-"""What differs from each fault's example."""
-JVM_FAULTS = sorted(name for name, made in faults.items() if issubclass(made, JvmFault))
+"""The parameters that differ from each fault's example."""
+JVM_FAULTS = sorted(name for name, kind in faults.items() if issubclass(kind, JvmFault))
 
 
 @pytest.fixture(scope="module", params=["2.2", "1.20"])
@@ -99,16 +99,16 @@ def job(flink: Cluster) -> str:
 
 @pytest.fixture
 def cluster(flink: Cluster, job: str) -> Cluster:
-    """The cluster with its job running whole."""
-    _await_whole(flink, job)
+    """The cluster, while every task of its job runs."""
+    _await_running(flink, job)
     return flink
 
 
-def _await_whole(cluster: Cluster, job: str) -> None:
+def _await_running(cluster: Cluster, job: str) -> None:
     def pending() -> str | None:
-        return coming_back(cluster) or FlinkEngine().job_pending(cluster, "flink", job)
+        return restart_ended_nodes(cluster) or FlinkEngine().job_pending(cluster, "flink", job)
 
-    wait_until(pending, what="the job runs whole", limit_s=240, clock=cluster.clock)
+    wait_until(pending, what="every task of the job running", limit_s=240, clock=cluster.clock)
 
 
 @pytest.fixture
@@ -117,13 +117,13 @@ def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
 
 
 def _reported(cluster: Cluster, job: str) -> str:
-    """What the JobManager keeps of the job's failures and of its failed checkpoints."""
+    """The JobManager's report of the job's failures and of its failed checkpoints."""
     with jobmanager(cluster, "flink") as rest:
         return f"{rest.get(f'/jobs/{job}/exceptions')}{rest.get(f'/jobs/{job}/checkpoints')}"
 
 
 @pytest.mark.parametrize("name", JVM_FAULTS)
-def test_it_takes_effect_on_a_job_and_is_healed(
+def test_a_jvm_fault_takes_effect_on_a_job_and_is_healed(
     cluster: Cluster, job: str, name: str, injector: FaultInjector
 ) -> None:
     parameters = {**faults[name].example, **PARAMETERS.get(name, {})}
@@ -131,8 +131,8 @@ def test_it_takes_effect_on_a_job_and_is_healed(
         assert injected.evidence[NODE]["first_hit"]
         if parameters.get("message") == MESSAGE:
             wait_until(
-                lambda: None if MESSAGE in _reported(cluster, job) else "not told",
-                what="the JobManager was told",
+                lambda: None if MESSAGE in _reported(cluster, job) else "not reported",
+                what="message in the JobManager's report",
                 limit_s=60,
                 clock=cluster.clock,
             )
@@ -142,7 +142,7 @@ def test_it_takes_effect_on_a_job_and_is_healed(
     assert not [key for key in left.properties if key.startswith("streamquake")]
 
 
-def test_a_jvm_that_is_started_again_is_clean(cluster: Cluster, injector: FaultInjector) -> None:
+def test_a_restarted_jvm_has_no_rules(cluster: Cluster, injector: FaultInjector) -> None:
     node = cluster.node(NODE)
     intent, injected = injector.inject_fault(faults["slow_operator"](**PARAMETERS["slow_operator"]))
     assert injected.done, injected.reason
@@ -153,7 +153,7 @@ def test_a_jvm_that_is_started_again_is_clean(cluster: Cluster, injector: FaultI
     assert injector.undo(intent).done
 
 
-def test_a_broker_has_the_agent_too(cluster: Cluster) -> None:
+def test_a_broker_can_load_the_agent(cluster: Cluster) -> None:
     agent = JvmAgent(cluster.runtime, cluster.node("kafka/broker-1").container)
     assert agent.rules() is None
     agent.load()

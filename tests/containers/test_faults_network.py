@@ -1,5 +1,5 @@
-"""Network faults for real, on containers that echo: each takes effect as documented, and only
-there."""
+"""Network faults on real containers with an echo service: each takes effect as documented, and on
+no other connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamquake.faults.injection.intents import IntentLog
 from streamquake.reports.record.event import PROBE_ALONE, SYSTEM
 from streamquake.topologies.model import NodeSpec, Topology
 from tests.echo import Echo
-from tests.injecting import FaultInjector, made
+from tests.injecting import FaultInjector, build_fault
 
 pytestmark = pytest.mark.container
 
@@ -37,7 +37,7 @@ while (1) {
   exit;
 }
 """
-CHATTER = r"""
+CLIENT = r"""
 use IO::Socket::INET; $SIG{PIPE} = 'IGNORE'; $SIG{ALRM} = sub { die };
 my $host = 'echo-server-4';
 for (1 .. 3) { if (!fork) { $host = "echo-server-$_"; last } }
@@ -53,8 +53,8 @@ while (1) {
 """
 
 
-class Chat(Echo):
-    """Servers that echo to many at once, however their clients left them."""
+class ConcurrentEcho(Echo):
+    """Echo servers with many clients at a time, which may close their connections in any way."""
 
     name = "test-chat"
 
@@ -67,7 +67,7 @@ class Chat(Echo):
 TOPOLOGY = Topology.model_validate(
     {
         "name": "echoes",
-        "services": {"echo": {"engine": Chat.name, "nodes": {"server": 4, "client": 1}}},
+        "services": {"echo": {"engine": ConcurrentEcho.name, "nodes": {"server": 4, "client": 1}}},
         "links": {
             "line": {"from": "echo/client", "to": "echo/server", "port": "echo"},
             "back": {"from": "echo/server", "to": "echo/client", "port": 7001},
@@ -82,37 +82,37 @@ SILENT_ONE_WAY = {
 
 @pytest.fixture(scope="module")
 def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
-    """Four servers and a client that chats with each over its link."""
+    """Four servers and a client that sends to each of them continuously, over its link."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(engines._members, Chat.name, Chat)
+        patch.setitem(engines._members, ConcurrentEcho.name, ConcurrentEcho)
         run_id = f"test-{uuid.uuid4().hex[:10]}"
-        made = Cluster(
+        new_cluster = Cluster(
             run_id=run_id, topology=TOPOLOGY, runtime=docker_runtime, clock=SystemClock()
         )
         try:
             start_cluster(
-                made, tags={OWNER: owner_of_this_process()}, limit_s=60, show_message=print
+                new_cluster, tags={OWNER: owner_of_this_process()}, limit_s=60, show_message=print
             )
-            client = made.node("echo/client-1").container
+            client = new_cluster.node("echo/client-1").container
             quiet = 'nohup perl -e "$1" > /dev/null 2>&1 &'
-            made.runtime.exec(client, ["sh", "-c", quiet, "sh", CHATTER])
-            yield made
+            new_cluster.runtime.exec(client, ["sh", "-c", quiet, "sh", CLIENT])
+            yield new_cluster
         finally:
             assert remove_cluster(docker_runtime, run_id) == []
 
 
-def _carried(before: ConnectionCounters | None, now: ConnectionCounters) -> bool:
-    """Whether a connection has carried something each way meanwhile."""
+def _carried_data(before: ConnectionCounters | None, now: ConnectionCounters) -> bool:
+    """Whether a connection carried data in both directions between two samples."""
     return (
         before is not None and now.received > before.received and now.delivered > before.delivered
     )
 
 
-def _chatting(cluster: Cluster) -> None:
-    """Wait for a connection that carries something on every path of the line.
+def _await_traffic(cluster: Cluster) -> None:
+    """Wait until every path of the link has a connection that carries data.
 
-    What the test before cut is connected anew only after it was healed, and a fault that refuses
-    connections would keep it from that.
+    Connections that the previous test cut are opened again only after its heal. A fault that
+    refuses connections would prevent that.
     """
     paths = cluster.links.of("line")
     last = {path.name: traffic_of(cluster.links, [path]).sources for path in paths}
@@ -121,27 +121,29 @@ def _chatting(cluster: Cluster) -> None:
         silent = []
         for path in paths:
             now = traffic_of(cluster.links, [path]).sources
-            # Of one and the same connection: what the proxy has passed on others may have carried.
-            if not any(_carried(last[path.name].get(peer), seen) for peer, seen in now.items()):
+            # Both counters must be of one connection: the proxy's totals may be of several.
+            if not any(
+                _carried_data(last[path.name].get(peer), seen) for peer, seen in now.items()
+            ):
                 silent.append(path.name)
             last[path.name] = now
-        return f"no chatter on {silent}" if silent else None
+        return f"no traffic on {silent}" if silent else None
 
-    wait_until(pending, what="chatter", limit_s=60, clock=cluster.clock)
+    wait_until(pending, what="traffic", limit_s=60, clock=cluster.clock)
 
 
 @pytest.fixture
 def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
-    _chatting(cluster)
+    _await_traffic(cluster)
     return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
 
 
 @pytest.mark.parametrize(("how", "answer"), [("silent", "timed out"), ("reset", "refused")])
-def test_a_partition_cuts_both_ways_links_included(
+def test_a_partition_cuts_both_directions_and_the_links(
     injector: FaultInjector, how: str, answer: str
 ) -> None:
     seen = injector.took_effect(
-        made("partition", how=how), "between echo/client-1 and echo/server-1"
+        build_fault("partition", how=how), "between echo/client-1 and echo/server-1"
     )
 
     (found,) = (seen[name] for name in seen if "<->" in name)
@@ -152,28 +154,28 @@ def test_a_partition_cuts_both_ways_links_included(
     assert set(found["before"]["answers"].values()) <= {"connected", "refused"}
 
 
-def test_a_one_way_partition_lets_the_other_way_pass(injector: FaultInjector) -> None:
-    seen = injector.took_effect(made("partition"), "from echo/server-1 to echo/server-2")
+def test_a_one_way_partition_passes_the_other_direction(injector: FaultInjector) -> None:
+    seen = injector.took_effect(build_fault("partition"), "from echo/server-1 to echo/server-2")
 
     found = seen["echo/server-1->echo/server-2"]
     assert found["answers"] == SILENT_ONE_WAY
     assert found["packets_let_pass"] > 0
-    assert found["disturbed"] == PROBE_ALONE, "the servers do not talk to each other"
+    assert found["disturbed"] == PROBE_ALONE, "the servers do not send to each other"
 
 
-def test_what_the_system_sends_into_a_cut_is_told_from_the_probes(injector: FaultInjector) -> None:
-    with injector.in_effect(made("partition_link"), "link line") as (intent, _):
+def test_evidence_distinguishes_traffic_of_the_system_from_probes(injector: FaultInjector) -> None:
+    with injector.in_effect(build_fault("partition_link"), "link line") as (intent, _):
 
         def pending() -> str | None:
             seen = evidence_now(intent, injector.cluster)["line"].observations
             return None if seen["disturbed"] == SYSTEM else f"seen: {seen}"
 
-        wait_until(pending, what="chatter stopped", limit_s=60, clock=injector.cluster.clock)
+        wait_until(pending, what="traffic stopped", limit_s=60, clock=injector.cluster.clock)
 
 
 def test_a_one_way_reset_affects_only_senders_in_that_direction(injector: FaultInjector) -> None:
     seen = injector.took_effect(
-        made("partition", how="reset"), "from echo/server-1 to echo/server-2"
+        build_fault("partition", how="reset"), "from echo/server-1 to echo/server-2"
     )
 
     answers = seen["echo/server-1->echo/server-2"]["answers"]
@@ -181,8 +183,8 @@ def test_a_one_way_reset_affects_only_senders_in_that_direction(injector: FaultI
     assert answers["echo/server-2 -> echo/server-1:7000"] == "timed out"
 
 
-def test_a_partition_leaves_everybody_else_alone(injector: FaultInjector) -> None:
-    with injector.in_effect(made("partition"), "between echo/client-1 and echo/server-1"):
+def test_a_partition_does_not_affect_other_nodes(injector: FaultInjector) -> None:
+    with injector.in_effect(build_fault("partition"), "between echo/client-1 and echo/server-1"):
         for other in ("echo/server-2", "echo/server-3"):
             perl = ["perl", "-MIO::Socket::INET", "-e", "IO::Socket::INET->new($ARGV[0]) or die $!"]
             at = f"{injector.cluster.node(other).spec.host}:7000"
@@ -192,15 +194,15 @@ def test_a_partition_leaves_everybody_else_alone(injector: FaultInjector) -> Non
 
 @pytest.mark.parametrize("how", ["silent", "reset"])
 def test_an_isolated_node_reaches_no_other_node(injector: FaultInjector, how: str) -> None:
-    seen = injector.took_effect(made("isolate", how=how), "echo/server-2")
+    seen = injector.took_effect(build_fault("isolate", how=how), "echo/server-2")
 
     answers = seen["echo/server-2"]["answers"]
     assert set(answers.values()) == {"timed out" if how == "silent" else "refused"}
     assert len({name.split(" -> ")[0] for name in answers}) == 5
 
 
-def test_a_ring_leaves_everybody_two_neighbours(injector: FaultInjector) -> None:
-    seen = injector.took_effect(made("ring_partition"), "all of echo/server")
+def test_a_ring_leaves_every_node_two_neighbours(injector: FaultInjector) -> None:
+    seen = injector.took_effect(build_fault("ring_partition"), "all of echo/server")
 
     first = seen["echo/server-1"]["answers"]
     assert first["echo/server-1 -> echo/server-3:7000"] == "timed out"
@@ -209,7 +211,7 @@ def test_a_ring_leaves_everybody_two_neighbours(injector: FaultInjector) -> None
 
 
 def test_a_bridge_reaches_both_halves(injector: FaultInjector) -> None:
-    seen = injector.took_effect(made("bridge_partition", how="reset"), "all of echo/server")
+    seen = injector.took_effect(build_fault("bridge_partition", how="reset"), "all of echo/server")
 
     assert set(seen["echo/server-3"]["answers"].values()) == {"connected"}
     assert seen["echo/server-1"]["answers"]["echo/server-1 -> echo/server-4:7000"] == "refused"
@@ -220,27 +222,27 @@ def test_a_bridge_reaches_both_halves(injector: FaultInjector) -> None:
 def test_a_partitioned_link_is_stopped_in_the_given_direction(
     injector: FaultInjector, how: str, stream: str
 ) -> None:
-    seen = injector.took_effect(made("partition_link", how=how, stream=stream), "link line")
+    seen = injector.took_effect(build_fault("partition_link", how=how, stream=stream), "link line")
 
     rejected = how == "reset" and stream != "downstream"
     assert set(seen["line"]["answers"].values()) == {"refused" if rejected else "timed out"}
 
 
 def test_a_refused_link_keeps_its_open_connections(injector: FaultInjector) -> None:
-    with injector.in_effect(made("refuse_link"), "link line"):
+    with injector.in_effect(build_fault("refuse_link"), "link line"):
         paths = injector.cluster.links.of("line")
         before = injector.cluster.links.bytes_passed(paths)
         wait_until(
             lambda: None if injector.cluster.links.bytes_passed(paths) > before else "no bytes",
-            what="open connections go on",
+            what="traffic on open connections",
             limit_s=30,
             clock=injector.cluster.clock,
         )
 
 
 @pytest.mark.parametrize(("how", "lookup"), [("silent", "timed out"), ("reset", "failed at once")])
-def test_names_cannot_be_looked_up(injector: FaultInjector, how: str, lookup: str) -> None:
-    seen = injector.took_effect(made("dns_failure", how=how), "echo/server-4")
+def test_a_dns_failure_makes_lookups_fail(injector: FaultInjector, how: str, lookup: str) -> None:
+    seen = injector.took_effect(build_fault("dns_failure", how=how), "echo/server-4")
 
     assert seen["echo/server-4"]["lookup"] == lookup
     assert seen["echo/server-4"]["before"] == {"lookup": "found"}
@@ -258,13 +260,13 @@ def test_names_cannot_be_looked_up(injector: FaultInjector, how: str, lookup: st
 def test_a_toxic_changes_the_passing_traffic(
     injector: FaultInjector, name: str, params: Mapping[str, Any]
 ) -> None:
-    seen = injector.took_effect(made(name, **params), "link line")
+    seen = injector.took_effect(build_fault(name, **params), "link line")
 
     assert len(seen["line"]["toxics"]) == 4
 
 
-def test_a_node_started_again_is_free_of_rules(injector: FaultInjector) -> None:
-    with injector.in_effect(made("isolate"), "echo/server-4") as (intent, _):
+def test_a_restarted_node_has_no_rules(injector: FaultInjector) -> None:
+    with injector.in_effect(build_fault("isolate"), "echo/server-4") as (intent, _):
         node = injector.cluster.node("echo/server-4")
         injector.cluster.runtime.kill(node.container)
         assert evidence_now(intent, injector.cluster)["echo/server-4"].healed

@@ -1,4 +1,4 @@
-"""The faults on processes for real: on a small HDFS whose nodes are JVMs with memory limits."""
+"""Process faults on a real small HDFS, whose nodes are JVMs with memory limits."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ HDFS = Topology.model_validate(
     }
 )
 NODE = "hdfs/datanode-2"
-HERE = sys.platform == "linux" and os.geteuid() == 0
-"""Whether the containers' processes are within reach of this one."""
+SAME_HOST = sys.platform == "linux" and os.geteuid() == 0
+"""Whether this process can access the containers' processes."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def hdfs(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(hdfs: Cluster) -> Cluster:
-    wait_until(hdfs.pending, what="HDFS is well", limit_s=120, clock=hdfs.clock)
+    wait_until(hdfs.pending, what="HDFS ready", limit_s=120, clock=hdfs.clock)
     return hdfs
 
 
@@ -86,15 +86,15 @@ SIGNS: dict[str, dict[str, Any]] = {
 }
 
 
-def made(name: str) -> Fault:
+def build_fault(name: str) -> Fault:
     return faults[name.partition("-")[0]](**FAULTS[name])
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_it_takes_effect_and_another_process_heals_it(
+def test_a_fault_takes_effect_and_another_process_heals_it(
     name: str, cluster: Cluster, injector: FaultInjector, tmp_path: Path
 ) -> None:
-    _, injected = injector.inject_fault(made(name))
+    _, injected = injector.inject_fault(build_fault(name))
 
     assert injected.done, injected.reason
     seen = injected.evidence[NODE]
@@ -109,11 +109,11 @@ def test_it_takes_effect_and_another_process_heals_it(
 
 
 @pytest.mark.parametrize("name", ["pause", "sigstop", "crash_loop", "oom_heap"])
-def test_it_is_healed_though_the_node_died_and_came_back(
+def test_a_fault_is_healed_after_its_node_died_and_restarted(
     name: str, cluster: Cluster, injector: FaultInjector
 ) -> None:
     node = cluster.node(NODE)
-    intent, injected = injector.inject_fault(made(name))
+    intent, injected = injector.inject_fault(build_fault(name))
     assert injected.done, injected.reason
 
     cluster.runtime.unpause(node.container)
@@ -133,7 +133,7 @@ def test_a_signal_that_the_process_survives_is_not_in_effect(injector: FaultInje
     assert injector.undo(intent).done
 
 
-def test_a_role_is_restarted_one_node_after_the_other(
+def test_the_nodes_of_a_role_are_restarted_one_after_the_other(
     cluster: Cluster, injector: FaultInjector
 ) -> None:
     names = [node.name for node in cluster.of_role("hdfs/datanode")]
@@ -142,12 +142,12 @@ def test_a_role_is_restarted_one_node_after_the_other(
     assert injected.done, injected.reason
     first, second = (injected.evidence[name]["started_at"] for name in names)
     assert first < second
-    wait_until(cluster.pending, what="HDFS is well", limit_s=60, clock=cluster.clock)
+    wait_until(cluster.pending, what="HDFS ready", limit_s=60, clock=cluster.clock)
     assert injector.undo(intent).done
 
 
 @pytest.mark.parametrize("name", ["pause", "sigstop"])
-def test_the_engines_own_way_serves_where_the_kernel_is_another(
+def test_faults_use_the_engine_if_the_containers_have_another_kernel(
     name: str, injector: FaultInjector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "_in_control_group", lambda pid, container: False)
@@ -160,8 +160,8 @@ def test_the_engines_own_way_serves_where_the_kernel_is_another(
     assert injector.undo(intent).done
 
 
-@pytest.mark.skipif(not HERE, reason="the freezer can be written by root of the same host only")
-def test_what_was_frozen_behind_the_engines_back_is_thawed(cluster: Cluster) -> None:
+@pytest.mark.skipif(not SAME_HOST, reason="only root of the same host can write to the freezer")
+def test_a_container_frozen_without_the_engine_is_thawed(cluster: Cluster) -> None:
     container = cluster.node(NODE).container
     freezer = freezer_of(container, cluster.runtime.inspect(container).pid)
     assert freezer is not None
@@ -173,8 +173,8 @@ def test_what_was_frozen_behind_the_engines_back_is_thawed(cluster: Cluster) -> 
     assert not freezer.is_frozen()
 
 
-@pytest.mark.skipif(not HERE, reason="the freezer can be written by root of the same host only")
-def test_what_the_engine_paused_and_the_kernel_thawed_is_unpaused(cluster: Cluster) -> None:
+@pytest.mark.skipif(not SAME_HOST, reason="only root of the same host can write to the freezer")
+def test_a_container_that_only_the_engine_regards_as_paused_is_unpaused(cluster: Cluster) -> None:
     container = cluster.node(NODE).container
     cluster.runtime.pause(container)
     freezer = freezer_of(container, cluster.runtime.inspect(container).pid)

@@ -1,5 +1,5 @@
-"""The faults on resources on a real HDFS, whose second DataNode has a disk and a clock of its own:
-verified in effect and healed, over a restart too, and nothing is left of the disks."""
+"""Resource faults on a real HDFS, whose second DataNode has its own disk and clock. They are
+verified in effect and healed, also across a restart, and no disk is left behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.reports.record.run_folder import new_run_id
 from streamquake.topologies.model import Topology
-from tests.injecting import FaultInjector, made
+from tests.injecting import FaultInjector, build_fault
 
 pytestmark = pytest.mark.container
 
@@ -54,7 +54,7 @@ NODE = "hdfs/datanode-2"
 
 
 class Bench(FaultInjector):
-    """The cluster, and a log of what is done to its second DataNode."""
+    """The cluster, and a log of the injections into its second DataNode."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         super().__init__(cluster, IntentLog(folder / "intents.jsonl"), limit_s=60, at=NODE)
@@ -80,17 +80,17 @@ def bench(
 
 
 @pytest.mark.parametrize(("name", "params"), INJECTIONS)
-def test_it_takes_effect_and_is_healed_twice(
+def test_a_fault_takes_effect_and_is_healed_twice(
     name: str, params: dict[str, float], bench: Bench
 ) -> None:
-    bench.took_effect(made(name, **params))
+    bench.took_effect(build_fault(name, **params))
 
 
 @pytest.mark.parametrize(("name", "params"), INJECTIONS[::2])
-def test_it_is_healed_while_its_node_is_down_and_stays_so(
+def test_a_fault_is_healed_while_its_node_is_down(
     name: str, params: dict[str, float], bench: Bench
 ) -> None:
-    intent, injected = bench.inject_fault(made(name, **params))
+    intent, injected = bench.inject_fault(build_fault(name, **params))
     assert injected.done, injected.reason
     bench.cluster.runtime.kill(bench.node.container)
     try:
@@ -98,22 +98,22 @@ def test_it_is_healed_while_its_node_is_down_and_stays_so(
         assert healed.done, healed.reason
     finally:
         bench.cluster.start_again(bench.node)
-    wait_until(bench.cluster.pending, what="the node back", limit_s=60, clock=bench.cluster.clock)
+    wait_until(bench.cluster.pending, what="node ready", limit_s=60, clock=bench.cluster.clock)
     again = bench.undo(intent)
     assert again.done, again.reason
 
 
-def test_a_limit_and_a_full_disk_outlive_a_restart(bench: Bench) -> None:
+def test_a_limit_and_a_full_disk_survive_a_restart(bench: Bench) -> None:
     injected = [
-        bench.inject_fault(made("cpu_limit", cpus=0.5)),
-        bench.inject_fault(made("disk_full")),
+        bench.inject_fault(build_fault("cpu_limit", cpus=0.5)),
+        bench.inject_fault(build_fault("disk_full")),
     ]
     assert all(done.done for _, done in injected)
     bench.cluster.runtime.kill(bench.node.container)
     bench.cluster.start_again(bench.node)
     try:
         for intent, _ in injected:
-            # A process is held back by its limit only while it wants more.
+            # A limit throttles a process only while the process needs more.
             wait_until(
                 partial(_missing, bench, intent),
                 what=f"{intent.fault} again",
@@ -124,9 +124,7 @@ def test_a_limit_and_a_full_disk_outlive_a_restart(bench: Bench) -> None:
     finally:
         for intent, _ in injected:
             assert bench.undo(intent).done
-    wait_until(
-        bench.cluster.pending, what="HDFS whole again", limit_s=60, clock=bench.cluster.clock
-    )
+    wait_until(bench.cluster.pending, what="HDFS ready", limit_s=60, clock=bench.cluster.clock)
 
 
 def _missing(bench: Bench, intent: Intent) -> str | None:
@@ -135,8 +133,8 @@ def _missing(bench: Bench, intent: Intent) -> str | None:
     return None if seen.in_effect else str(seen)
 
 
-def test_a_jvm_follows_its_clock(bench: Bench) -> None:
-    """A thread dump is headed by what the JVM takes for the time, and is hundreds of lines long."""
+def test_a_jvm_has_the_skewed_clock(bench: Bench) -> None:
+    """A thread dump begins with the JVM's time and has hundreds of lines."""
     ahead = timedelta(days=365)
 
     def pending() -> str | None:
@@ -146,26 +144,29 @@ def test_a_jvm_follows_its_clock(bench: Bench) -> None:
         message = [line for line in log.splitlines() if line.startswith(month)]
         return None if message else f"no dump of {month}"
 
-    with bench.in_effect(made("clock_skew", offset_s=ahead.total_seconds())):
+    with bench.in_effect(build_fault("clock_skew", offset_s=ahead.total_seconds())):
         wait_until(pending, what="a dump", limit_s=60, clock=bench.cluster.clock, every_s=0.5)
 
 
-def test_no_file_can_be_opened_when_none_is_spare(bench: Bench) -> None:
-    """The kernel completes a client's handshake; the DataNode cannot accept, and says why."""
+def test_no_file_can_be_opened_without_spare_descriptors(bench: Bench) -> None:
+    """The kernel completes a client's handshake, but the DataNode cannot accept the connection and
+    logs the reason."""
 
     def pending() -> str | None:
         bench.cluster.runtime.in_network_namespace(
             bench.node.container, ["bash", "-c", f": < /dev/tcp/{bench.node.ip}/9866"]
         )
         log = bench.cluster.runtime.logs(bench.node.container, tail=200)
-        return None if "Too many open files" in log else "no complaint"
+        return None if "Too many open files" in log else "no error logged"
 
-    with bench.in_effect(made("fd_limit", spare=0)):
+    with bench.in_effect(build_fault("fd_limit", spare=0)):
         wait_until(pending, what="EMFILE", limit_s=60, clock=bench.cluster.clock, every_s=0.5)
 
 
 @pytest.mark.parametrize("keeper_first", [True, False])
-def test_nothing_is_left_of_the_disks(keeper_first: bool, docker_runtime: DockerRuntime) -> None:
+def test_no_loop_device_is_left_after_the_containers_are_removed(
+    keeper_first: bool, docker_runtime: DockerRuntime
+) -> None:
     run_id = new_run_id()
     cluster = Cluster(run_id=run_id, topology=TOPOLOGY, runtime=docker_runtime, clock=SystemClock())
     marks = {labels.RUN: run_id, labels.OWNER: labels.owner_of_this_process()}
@@ -182,15 +183,15 @@ def test_nothing_is_left_of_the_disks(keeper_first: bool, docker_runtime: Docker
                 disks=disks,
             )
         )
-        mine = {line for line in _loop_devices() if line.split()[0] == disks["/data"]}
-        assert len(mine) == 1
+        own_devices = {line for line in _loop_devices() if line.split()[0] == disks["/data"]}
+        assert len(own_devices) == 1
         (keeper,) = (c.id for c in docker_runtime.find(marks) if c.id != node)
         for container in (keeper, node) if keeper_first else (node, keeper):
-            assert mine <= _loop_devices()
+            assert own_devices <= _loop_devices()
             docker_runtime.remove(container)
         wait_until(
-            lambda: f"still there: {left}" if (left := mine & _loop_devices()) else None,
-            what="the disk gone",
+            lambda: f"still there: {left}" if (left := own_devices & _loop_devices()) else None,
+            what="loop device removed",
             limit_s=30,
             clock=cluster.clock,
             every_s=0.1,
@@ -200,7 +201,7 @@ def test_nothing_is_left_of_the_disks(keeper_first: bool, docker_runtime: Docker
 
 
 def _loop_devices() -> set[str]:
-    """The loop devices in use, each with the inode of its file: device names are used again."""
+    """The loop devices in use, each with the inode of its file, since device names are reused."""
     command = ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-INO"]
     recorded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return {line for line in recorded.splitlines() if line.strip()}

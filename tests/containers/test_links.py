@@ -1,4 +1,5 @@
-"""Links for real: connections go through the proxy, are slowed there, and no peer notices it."""
+"""Links on real containers: connections pass through the proxy, which can slow them, and are
+transparent to the peers."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ printf "%s %s %d", $line =~ /ping/ ? 'pong' : 'nothing', $c->peerhost, 1000 * (t
 
 @pytest.fixture
 def deploy(docker_runtime: DockerRuntime, run_id: str) -> Iterator[Callable[[Topology], Cluster]]:
-    """Start a topology on Docker; it is removed in the end."""
+    """Start a topology on Docker. It is removed at the end."""
     runtime = docker_runtime
 
     def deploy(topology: Topology) -> Cluster:
@@ -48,21 +49,22 @@ def deploy(docker_runtime: DockerRuntime, run_id: str) -> Iterator[Callable[[Top
     assert remove_cluster(runtime, run_id) == []
 
 
-def _ask(cluster: Cluster, server: Node) -> tuple[str, str, int]:
-    """The answer, the address the client believes to speak to, and the milliseconds it took."""
+def _send_ping(cluster: Cluster, server: Node) -> tuple[str, str, int]:
+    """The answer, the peer address that the client sees, and the duration in milliseconds."""
     client = cluster.node("echo/client-1")
     argv = ["perl", "-e", ASK, server.spec.host]
     words = cluster.runtime.exec(client.container, argv).output.split()
     return words[0], words[1], int(words[2])
 
 
-def _quickest_ms(cluster: Cluster, server: Node) -> int:
-    """Of several answers: a busy machine is late now and then, and a delay of the link always."""
-    return min(_ask(cluster, server)[2] for _ in range(5))
+def _shortest_ms(cluster: Cluster, server: Node) -> int:
+    """The shortest of several answer times: a busy machine delays some answers, a slow link delays
+    all."""
+    return min(_send_ping(cluster, server)[2] for _ in range(5))
 
 
 def _await_counted(cluster: Cluster, path: LinkPath, more_than: int) -> None:
-    """The proxy counts a connection some moments after it was closed."""
+    """Wait for the proxy, which counts a connection shortly after it was closed."""
 
     def pending() -> str | None:
         passed = cluster.links.bytes_passed([path])
@@ -71,7 +73,7 @@ def _await_counted(cluster: Cluster, path: LinkPath, more_than: int) -> None:
     wait_until(pending, what="bytes counted", limit_s=30, clock=cluster.clock)
 
 
-def test_a_link_runs_through_its_proxy_transparently_and_is_slowed_there(
+def test_a_link_passes_transparently_through_its_proxy_and_can_be_slowed(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
     cluster = deploy(echo_topology())
@@ -80,39 +82,39 @@ def test_a_link_runs_through_its_proxy_transparently_and_is_slowed_there(
     assert proxy is not None
     before = cluster.links.bytes_passed([path])
 
-    answer, address, _ = _ask(cluster, server)
+    answer, address, _ = _send_ping(cluster, server)
 
     assert (answer, address) == ("pong", server.ip)
     _await_counted(cluster, path, before + 9)  # a line there, and back
     assert cluster.links.bytes_passed([other]) == 0
-    assert _quickest_ms(cluster, server) < 400
+    assert _shortest_ms(cluster, server) < 400
 
     proxy.add_toxic(path.name, "late", "latency", "downstream", {"latency": 400, "jitter": 0})
-    answer, address, slow_ms = _ask(cluster, server)
+    answer, address, slow_ms = _send_ping(cluster, server)
 
     assert (answer, address) == ("pong", server.ip)
     assert slow_ms >= 400
-    assert _quickest_ms(cluster, cluster.node(other.target)) < 400
+    assert _shortest_ms(cluster, cluster.node(other.target)) < 400
 
     cluster.links.remove_toxic(path, "late")
     cluster.links.remove_toxic(path, "late")
     assert proxy.toxics(path.name) == {}
-    assert _quickest_ms(cluster, server) < 400
+    assert _shortest_ms(cluster, server) < 400
 
 
-def test_links_are_laid_anew_when_a_node_starts_again(
+def test_links_are_set_up_again_when_a_node_restarts(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
     cluster = deploy(echo_topology())
     client, path = cluster.node("echo/client-1"), cluster.links.of("line")[0]
     assert cluster.links.proxy is not None
 
-    cluster.start_again(client)  # it runs already: harmless
+    cluster.start_again(client)  # it runs already; this has no effect
     cluster.runtime.kill(client.container)
     cluster.start_again(client)
     before = cluster.links.bytes_passed([path])
 
-    assert _ask(cluster, cluster.node(path.target))[0] == "pong"
+    assert _send_ping(cluster, cluster.node(path.target))[0] == "pong"
     _await_counted(cluster, path, before)
 
 
@@ -132,7 +134,7 @@ def test_another_process_finds_the_cluster_by_its_labels(
     assert found.links.proxy is not None
     assert found.links.proxy.pending() is None
     found.start_again(found.node("echo/client-1"))
-    assert _ask(found, found.node("echo/server-2"))[0] == "pong"
+    assert _send_ping(found, found.node("echo/server-2"))[0] == "pong"
 
 
 def test_a_node_that_ends_at_start_is_reported_with_its_log_tail(

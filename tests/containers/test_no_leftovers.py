@@ -1,4 +1,5 @@
-"""However a run ends, nothing it started stays: Ctrl-C, SIGTERM, SIGKILL, at several moments."""
+"""No run leaves containers or networks behind, whether Ctrl-C, SIGTERM or SIGKILL ends it, in
+several phases."""
 
 from __future__ import annotations
 
@@ -19,17 +20,17 @@ from streamquake.cluster.runtime.waiting import wait_until
 pytestmark = pytest.mark.container
 
 RUN = (sys.executable, "-m", "streamquake", "run", "kafka-kill-broker", "--plain", "--seed", "3")
-GONE_WITHIN_S = 60.0
-"""How soon the reaper acts is for `test_reaper.py` to show; here the engine has virtual machines to
-end, on a machine that is busy with them."""
+REMOVED_WITHIN_S = 60.0
+"""`test_reaper.py` tests how fast the reaper is. Here the engine must end JVMs on a busy machine,
+which takes longer."""
 
 
-class Running:
-    """A run in a process of its own, and what the engine holds of it."""
+class RunProcess:
+    """A run in a separate process, and its containers and networks in the engine."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
-        self.log = (out / "said.txt").open("w+")
+        self.log = (out / "output.txt").open("w+")
         self.process = subprocess.Popen(
             [*RUN, "--out", str(out)], stdout=self.log, stderr=subprocess.STDOUT
         )
@@ -41,10 +42,10 @@ class Running:
         return (self.out / "latest").resolve()
 
     def text(self) -> str:
-        return (self.out / "said.txt").read_text()
+        return (self.out / "output.txt").read_text()
 
     def await_phase(self, phase: str) -> None:
-        """Wait until the history tells that a phase has begun."""
+        """Wait until the history records that a phase began."""
 
         def pending() -> str | None:
             assert self.process.poll() is None, self.text()
@@ -68,20 +69,22 @@ class Running:
         found = (*self.runtime.find(marks), *self.runtime.find_networks(marks))
         return ", ".join(thing.name for thing in found) or None
 
-    def await_nothing_left(self) -> None:
-        wait_until(self.left, what="nothing left", limit_s=GONE_WITHIN_S, clock=self._clock)
+    def await_removed(self) -> None:
+        wait_until(
+            self.left, what="everything removed", limit_s=REMOVED_WITHIN_S, clock=self._clock
+        )
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
-    run = Running(tmp_path)
+def running(tmp_path: Path) -> Iterator[RunProcess]:
+    run = RunProcess(tmp_path)
     yield run
     run.process.kill()
     run.process.wait()
     run.log.close()
 
 
-MOMENTS: dict[str, Callable[[Running], None]] = {
+MOMENTS: dict[str, Callable[[RunProcess], None]] = {
     "while deploying": lambda run: run.await_phase("deploy"),
     "in steady state": lambda run: run.await_phase("steady"),
     "with a fault in effect": lambda run: run.await_fault(),
@@ -89,18 +92,18 @@ MOMENTS: dict[str, Callable[[Running], None]] = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_killed_harness_leaves_nothing(moment: str, running: Running) -> None:
+def test_a_killed_harness_leaves_no_containers(moment: str, running: RunProcess) -> None:
     MOMENTS[moment](running)
     running.process.kill()
     running.process.wait()
-    running.await_nothing_left()
+    running.await_removed()
     lines = (running.folder / "history.jsonl").read_text().split("\n")[:-1]
     assert all(json.loads(line) for line in lines), "the history must stay readable"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_heals_records_and_removes(
-    number: signal.Signals, running: Running
+    number: signal.Signals, running: RunProcess
 ) -> None:
     running.await_fault()
     running.process.send_signal(number)

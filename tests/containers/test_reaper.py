@@ -1,4 +1,4 @@
-"""After a SIGKILL of the harness, nothing of its run is left within ten seconds."""
+"""The reaper removes a run within ten seconds after its harness was killed with SIGKILL."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWNER = Path(__file__).parent / "owner.py"
 
 @pytest.fixture
 def owner(docker_runtime: DockerRuntime, run_id: str) -> Iterator[subprocess.Popen[str]]:
-    """A process of its own that owns a guarded run which stands."""
+    """A separate process that owns a running cluster with a reaper."""
     process = subprocess.Popen(
         [sys.executable, str(OWNER), run_id],
         stdout=subprocess.PIPE,
@@ -35,7 +35,7 @@ def owner(docker_runtime: DockerRuntime, run_id: str) -> Iterator[subprocess.Pop
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "stands\n"
+    assert process.stdout.readline() == "ready\n"
     yield process
     process.kill()
     process.wait()
@@ -54,7 +54,7 @@ def _left(runtime: DockerRuntime, run_id: str) -> str | None:
     return f"still there: {', '.join(thing.name for thing in left)}" if left else None
 
 
-def test_a_killed_harness_leaves_nothing_within_ten_seconds(
+def test_a_killed_harness_leaves_no_containers_after_ten_seconds(
     docker_runtime: DockerRuntime, owner: subprocess.Popen[str], run_id: str
 ) -> None:
     assert len(docker_runtime.find({labels.RUN: run_id})) == 3
@@ -70,12 +70,12 @@ def test_a_killed_harness_leaves_nothing_within_ten_seconds(
     )
 
 
-def test_sweep_spares_the_living_and_removes_the_dead_without_a_reaper(
+def test_sweep_keeps_running_runs_and_removes_ended_ones_without_a_reaper(
     docker_runtime: DockerRuntime, owner: subprocess.Popen[str], run_id: str
 ) -> None:
     assert run_id not in [leftover.run_id for leftover in leftovers(docker_runtime)]
     (reaper,) = docker_runtime.find({labels.REAPER: run_id})
-    docker_runtime.pause(reaper.id)  # as if it had died with its owner
+    docker_runtime.pause(reaper.id)  # as if it died with its owner
     owner.kill()
     owner.wait()
 
@@ -87,7 +87,7 @@ def test_sweep_spares_the_living_and_removes_the_dead_without_a_reaper(
     assert _left(docker_runtime, run_id) is None
 
 
-def test_what_is_kept_on_purpose_outlives_the_reaper(
+def test_a_kept_cluster_is_not_removed_by_the_reaper(
     docker_run: DockerRuntime, run_id: str
 ) -> None:
     reaper = Reaper(docker_run, run_id)

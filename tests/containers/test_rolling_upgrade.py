@@ -1,4 +1,5 @@
-"""The rolling upgrade for real: what HDFS keeps on its disks outlives every container of it."""
+"""The rolling upgrade on a real HDFS: its data on disk survives the replacement of every
+container."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ HDFS = Topology.model_validate(
     }
 )
 ROLE = "hdfs/datanode"
-PUT = "echo kept through it all | JVM_HEAP_MB=128 hdfs dfs -put - /kept"
+PUT = "echo content of the file | JVM_HEAP_MB=128 hdfs dfs -put - /kept"
 READ = "JVM_HEAP_MB=128 hdfs dfs -cat /kept 2>&1"
 
 
@@ -50,7 +51,7 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
         start_cluster(
             cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, show_message=print
         )
-        assert "kept through it all" in _in_namenode(cluster, f"{PUT}; {READ}")
+        assert "content of the file" in _in_namenode(cluster, f"{PUT}; {READ}")
         yield cluster
     finally:
         assert remove_cluster(docker_runtime, run_id) == []
@@ -71,13 +72,13 @@ def _attached(cluster: Cluster) -> Cluster:
     )
 
 
-def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
+def test_a_file_survives_the_upgrade_and_its_rollback_by_another_process(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     log = IntentLog(tmp_path / "intents.jsonl")
     before = cluster.of_role(ROLE)
     (usual,) = _images(cluster)
-    # The same bits under another name: an image that is on every machine that has the first.
+    # The same image under another name, so that it exists wherever the first one does.
     other_name = cluster.state(before[0]).image_id
 
     intent, injected = FaultInjector(cluster, log, limit_s=60).inject_fault(
@@ -89,12 +90,12 @@ def test_a_file_outlives_the_upgrade_and_its_undoing_by_another_process(
     assert {node.container for node in before}.isdisjoint(node.container for node in after)
     assert [(n.ip, n.host_ports) for n in before] == [(n.ip, n.host_ports) for n in after]
     assert _images(cluster) == {other_name}
-    assert "kept through it all" in _in_namenode(cluster, READ)
+    assert "content of the file" in _in_namenode(cluster, READ)
     other = _attached(cluster)
     FaultInjector(other, log, limit_s=60).heal(intent)
     wait_until(other.pending, what="HDFS whole again", limit_s=60, clock=other.clock)
     assert _images(other) == {usual}
-    assert "kept through it all" in _in_namenode(other, READ)
+    assert "content of the file" in _in_namenode(other, READ)
 
 
 def test_an_interrupted_replacement_is_repaired(cluster: Cluster, tmp_path: Path) -> None:
@@ -120,4 +121,4 @@ def test_an_interrupted_replacement_is_repaired(cluster: Cluster, tmp_path: Path
     assert evidence_now(intent, other)[node.name].observations["containers"] == 1
     assert other.node(node.name).container == node.container
     wait_until(other.pending, what="HDFS whole again", limit_s=60, clock=other.clock)
-    assert "kept through it all" in _in_namenode(other, READ)
+    assert "content of the file" in _in_namenode(other, READ)

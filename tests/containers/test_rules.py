@@ -1,4 +1,4 @@
-"""Rules from a topology for real: a JobManager that allows what its Flink refuses."""
+"""Rules of a topology on a real JobManager: it accepts a job that its Flink would reject."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ INSERT INTO sums SELECT k, SUM(v) OVER (
 
 @pytest.fixture
 def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
-    """Two TaskManagers of one slot: enough for a job of two tasks that share none."""
+    """Two TaskManagers with one slot each: enough for a job of two tasks that share no slot."""
     nodes = {"jobmanager": {"rules": SCRIPT}, "taskmanager": {"count": 2, "memory_mb": 768}}
     config = {"execution.state-recovery.approximate-local-recovery": True}
     topology = Topology.model_validate(
@@ -50,16 +50,20 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     )
     ensure_images(topology, docker_runtime.images(), print)
     run_id = f"test-rules-{os.getpid()}"
-    made = Cluster(run_id=run_id, topology=topology, runtime=docker_runtime, clock=SystemClock())
+    new_cluster = Cluster(
+        run_id=run_id, topology=topology, runtime=docker_runtime, clock=SystemClock()
+    )
     try:
-        start_cluster(made, tags={OWNER: owner_of_this_process()}, limit_s=180, show_message=print)
-        yield made
+        start_cluster(
+            new_cluster, tags={OWNER: owner_of_this_process()}, limit_s=180, show_message=print
+        )
+        yield new_cluster
     finally:
         assert remove_cluster(docker_runtime, run_id) == []
 
 
 def _attempts(cluster: Cluster, job: str) -> Mapping[str, tuple[int, int]]:
-    """Vertex -> attempt and start of its one task, where it runs."""
+    """Vertex -> attempt and start time of its one task, if it runs."""
     with jobmanager(cluster, "flink") as rest:
         vertices = rest.get(f"/jobs/{job}")["vertices"]
         tasks = {
@@ -72,7 +76,7 @@ def _attempts(cluster: Cluster, job: str) -> Mapping[str, tuple[int, int]]:
     }
 
 
-def test_one_task_of_two_restarts_and_every_rule_found_its_method(
+def test_one_of_two_tasks_restarts_and_every_rule_found_its_method(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     job = FlinkEngine().submit(cluster, "flink", JobSpec(name="sums", sql=SQL, parallelism=1))
@@ -98,7 +102,7 @@ def test_one_task_of_two_restarts_and_every_rule_found_its_method(
 
     wait_until(
         lambda: None if _attempts(cluster, job).get(total, (0, 0))[0] == 1 else "not yet",
-        what="the task runs again",
+        what="task running again",
         limit_s=120,
         clock=cluster.clock,
     )

@@ -1,5 +1,5 @@
-"""Schedules that the seed draws, one run after the other: no error of the harness, nothing left,
-and no verdict without its reason."""
+"""Randomly drawn schedules, one run after the other: no harness errors, no leftovers, and a reason
+for every verdict."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SMALL = (
     "--set",
     "workload.numbered.rate_per_s=2000",
 )
-"""A minute and a half a run, long enough for several faults at a time."""
+"""A run of 90 seconds is long enough for several faults at a time."""
 
 
 @pytest.mark.parametrize("seed", range(1, 21))
-def test_a_drawn_schedule_is_survived(
+def test_a_drawn_schedule_runs_without_a_harness_error(
     seed: int, tmp_path: Path, docker_runtime: DockerRuntime
 ) -> None:
     command = [sys.executable, "-m", "streamquake", "run", "swarm", "--seed", str(seed), *SMALL]

@@ -1,4 +1,4 @@
-"""The Spark engine on real containers: one cluster serves all tests, each with its own program."""
+"""The Spark engine on real containers: all tests share one cluster, each with its own program."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ENGINE = SparkEngine()
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     ensure([recipe(k) for k in ("toolbox", "kafka", "hdfs", "spark")], DockerImages(), print)
-    made = Cluster(
+    new_cluster = Cluster(
         run_id=f"spark-{secrets.token_hex(3)}",
         topology=load_topology("spark-kafka-hdfs"),
         runtime=DockerRuntime(),
@@ -65,10 +65,10 @@ def cluster() -> Iterator[Cluster]:
     )
     owner = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(made, tags=owner, limit_s=240, show_message=print)
-        yield made
+        start_cluster(new_cluster, tags=owner, limit_s=240, show_message=print)
+        yield new_cluster
     finally:
-        assert remove_cluster(made.runtime, made.run_id) == []
+        assert remove_cluster(new_cluster.runtime, new_cluster.run_id) == []
 
 
 def test_every_node_but_the_driver_passes_its_health_check(cluster: Cluster) -> None:
@@ -76,13 +76,13 @@ def test_every_node_but_the_driver_passes_its_health_check(cluster: Cluster) -> 
 
 
 class Bench:
-    """One program with its topics, and what was seen of it."""
+    """One program with its topics and its recorded events."""
 
     def __init__(self, cluster: Cluster, output: str, guarantee: str) -> None:
         self.cluster = cluster
         self.name = f"t{secrets.token_hex(3)}"
         self.sent = 0
-        self.notes: list[EventDraft] = []
+        self.events: list[EventDraft] = []
         topology = cluster.topology
         store = hdfs.uri(topology, "hdfs")
         self.values = {
@@ -110,14 +110,16 @@ class Bench:
         assert producer.flush(30) == 0
         self.sent += count
 
-    def saw(self, action: Action) -> list[EventDraft]:
-        return [note for note in self.notes if note.action == action]
+    def recorded_events(self, action: Action) -> list[EventDraft]:
+        return [event for event in self.events if event.action == action]
 
-    def await_seen(self, action: Action, times: int = 1) -> None:
-        self.wait(lambda: None if len(self.saw(action)) >= times else "not yet", str(action))
+    def await_event(self, action: Action, times: int = 1) -> None:
+        self.wait(
+            lambda: None if len(self.recorded_events(action)) >= times else "not yet", str(action)
+        )
 
-    def await_whole(self) -> None:
-        self.wait(lambda: ENGINE.job_pending(self.cluster, "spark", ""), "query runs whole")
+    def await_running(self) -> None:
+        self.wait(lambda: ENGINE.job_pending(self.cluster, "spark", ""), "query running")
 
     def await_committed(self) -> None:
         since_ms = self.cluster.clock.epoch_ms()
@@ -128,16 +130,18 @@ class Bench:
         assert sum(read.values()) == self.sent
 
     def await_recorded(self, rows: int) -> None:
-        """Until the follower, which asks on its own, has told of the batches of the last rows. One
-        that a driver committed last of all before it was killed it may never hear of."""
+        """Wait until the follower, which polls, recorded the batches of the last rows. It may never
+        record the last batch that a driver committed before it was killed."""
 
         def pending() -> str | None:
-            since_ns = self.saw(Action.JOB_RESTORED)[-1].at_ns
-            batches = [n for n in self.saw(Action.CHECKPOINT_COMPLETED) if n.at_ns > since_ns]
+            since_ns = self.recorded_events(Action.JOB_RESTORED)[-1].at_ns
+            batches = [
+                n for n in self.recorded_events(Action.CHECKPOINT_COMPLETED) if n.at_ns > since_ns
+            ]
             recorded = sum(batch.value["input_rows"] for batch in batches)
             return None if recorded >= rows else f"{recorded} rows"
 
-        self.wait(pending, "batches told")
+        self.wait(pending, "batches recorded")
 
     def wait(self, pending: Callable[[], str | None], what: str) -> None:
         wait_until(pending, what=what, limit_s=150, clock=self.cluster.clock, every_s=0.2)
@@ -152,21 +156,21 @@ class Bench:
 def bench(
     cluster: Cluster, program: str, output: str, guarantee: str = "exactly-once"
 ) -> Iterator[Bench]:
-    """Submit a shipped program, follow it, and take it away at the end."""
-    made, stop = Bench(cluster, output, guarantee), threading.Event()
-    text = render((JOBS / program).read_text(encoding="utf-8"), made.values)
-    spec = JobSpec(name=made.name, pyspark=text, parallelism=4)
+    """Submit a shipped program, follow it, and cancel it at the end."""
+    new_bench, stop = Bench(cluster, output, guarantee), threading.Event()
+    text = render((JOBS / program).read_text(encoding="utf-8"), new_bench.values)
+    spec = JobSpec(name=new_bench.name, pyspark=text, parallelism=4)
     job = ENGINE.submit(cluster, "spark", spec)
-    cluster.run.job = CurrentJob(service="spark", id=job, spec=spec, values=made.values)
+    cluster.run.job = CurrentJob(service="spark", id=job, spec=spec, values=new_bench.values)
     follower = threading.Thread(
         target=lambda: ENGINE.follow(
-            cluster, "spark", job, made.notes.append, lambda *sample: None, stop
+            cluster, "spark", job, new_bench.events.append, lambda *sample: None, stop
         )
     )
     follower.start()
     try:
-        made.await_whole()
-        yield made
+        new_bench.await_running()
+        yield new_bench
     finally:
         stop.set()
         follower.join(timeout=20)
@@ -178,36 +182,38 @@ def test_totals_survive_the_loss_of_the_driver_and_of_an_executor(
 ) -> None:
     with bench(cluster, "running-totals.py", "totals") as job:
         job.send(RECORDS)
-        job.await_seen(Action.CHECKPOINT_COMPLETED)
+        job.await_event(Action.CHECKPOINT_COMPLETED)
         driver = cluster.node("spark/driver-1")
         cluster.runtime.kill(driver.container)
-        job.await_seen(Action.JOB_FAILING)
+        job.await_event(Action.JOB_FAILING)
         cluster.start_again(driver)
-        job.await_seen(Action.JOB_RESTORED)
-        job.await_whole()
+        job.await_event(Action.JOB_RESTORED)
+        job.await_running()
         injector = FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=30)
         intent, injected = injector.inject_fault(KillExecutor())
         assert injected.done, injected.reason
-        job.await_seen(Action.EXECUTOR_LOST)
+        job.await_event(Action.EXECUTOR_LOST)
         assert injector.undo(intent).done
         job.send(RECORDS)
-        job.await_whole()
+        job.await_running()
         job.await_committed()
         assert by_identity(job.rows("totals")) == expected_totals(2 * RECORDS)
         job.await_recorded(RECORDS)
-    (submitted,) = job.saw(Action.JOB_SUBMITTED)
-    (restarting,) = job.saw(Action.JOB_RESTARTING)
+    (submitted,) = job.recorded_events(Action.JOB_SUBMITTED)
+    (restarting,) = job.recorded_events(Action.JOB_RESTARTING)
     assert submitted.at_ns < restarting.at_ns
-    assert job.saw(Action.EXECUTOR_LOST)[-1].value["node"] == "spark/worker-1"
-    attempts = [note.value for note in job.saw(Action.TASK_ATTEMPT)]
+    assert job.recorded_events(Action.EXECUTOR_LOST)[-1].value["node"] == "spark/worker-1"
+    attempts = [event.value for event in job.recorded_events(Action.TASK_ATTEMPT)]
     assert {attempt["node"] for attempt in attempts} == {"spark/worker-1", "spark/worker-2"}
-    completed = [note.value for note in job.saw(Action.CHECKPOINT_COMPLETED)]
+    completed = [event.value for event in job.recorded_events(Action.CHECKPOINT_COMPLETED)]
     assert max(value["state_rows"] for value in completed) == KEYS
-    listed = job.saw(Action.CHECKPOINT_FILES)[-1].value
+    listed = job.recorded_events(Action.CHECKPOINT_FILES)[-1].value
     assert any(name.startswith("0/") for name in listed["shared"])
 
 
-def test_files_are_those_that_the_sinks_log_names(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_output_files_are_those_in_the_log_of_the_sink(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     with bench(cluster, "totals-to-files.py", "unused") as job:
         job.send(RECORDS)
         job.await_committed()
@@ -227,7 +233,7 @@ def _log_of(folder: Path) -> list[str]:
     return [p.relative_to(folder).as_posix() for p in (folder / "_spark_metadata").iterdir()]
 
 
-def test_windows_close_behind_the_watermark(cluster: Cluster) -> None:
+def test_windows_close_at_the_watermark(cluster: Cluster) -> None:
     with bench(cluster, "tumbling-window.py", "windows") as job:
         job.send(RECORDS)
         job.await_committed()
@@ -246,11 +252,11 @@ def test_windows_close_behind_the_watermark(cluster: Cluster) -> None:
     assert found == expected
 
 
-def test_reconciling_on_the_cluster_says_what_the_embedded_session_says(
+def test_reconciling_on_the_cluster_has_the_results_of_the_embedded_session(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """From this host, which knows the nodes' names by a file. On Linux only: elsewhere no client
-    can reach the addresses of containers."""
+    """The driver runs on this host, which resolves the nodes' names with a file. Linux only: on
+    other systems a client cannot reach the addresses of containers."""
     sent = [{**record(index), "n": index} for index in range(5_000)]
     arrived = [each for each in sent if each["n"] != 777]
     arrived += [sent[1234], {**sent[-1], "n": 5_000}]

@@ -1,4 +1,5 @@
-"""A suite on real systems: two runs on one cluster, and nothing of the first in the second."""
+"""A suite on real systems: two runs share a cluster, and the second reads no record of the
+first."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ checks: [exactly_once]
 """
 
 
-def test_the_second_run_on_a_cluster_sees_nothing_of_the_first(tmp_path: Path) -> None:
+def test_the_second_run_on_a_cluster_reads_no_record_of_the_first(tmp_path: Path) -> None:
     folder = tmp_path / "pair"
     folder.mkdir()
     for name in ("first", "second"):
@@ -42,7 +43,7 @@ def test_the_second_run_on_a_cluster_sees_nothing_of_the_first(tmp_path: Path) -
     for row in suite["rows"]:
         run = json.loads((tmp_path / row["run"] / "results.json").read_text("utf-8"))
         (check,) = (c for c in run["checks"] if c["check"] == "exactly_once")
-        # Records of another run would be phantoms, or duplicates where the seeds agree.
+        # Records of the other run would be phantoms, or duplicates if the seeds are equal.
         assert check["outcome"] == "held", message
         assert check["counts"]["phantom"] == 0
         assert check["counts"]["totals.expected"] == 30_000
