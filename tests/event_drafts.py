@@ -1,4 +1,4 @@
-"""What a part wrote to the history, held against the classes that its readers read it by."""
+"""Compares the events that a part of the harness writes with the fields of their classes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from streamquake.reports.record.event_field import EventField
 
 
 def field_names(kind: type[Event]) -> set[str]:
-    """The names in the record."""
+    """The names of a class's fields in the record."""
     return {each.name for _, each in inspect.getmembers(kind) if isinstance(each, EventField)}
 
 
 def undeclared_fields(drafts: Iterable[EventDraft]) -> list[str]:
-    """The fields that the class of their action does not have."""
+    """The fields of drafts that the class of their action does not have, as "ACTION: FIELD"."""
     return sorted(
         {
             f"{draft.action}: {name}"

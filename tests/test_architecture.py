@@ -1,6 +1,8 @@
-"""What the structure promises, read from the syntax trees: directions, seams, docstrings.
+"""The rules of the project's structure, checked in the syntax trees: imports, interfaces,
+docstrings.
 
-Each rule is a function over a folder of sources, so that a planted violation can show it works.
+Each rule is a function over a folder of sources, so that a test can check it with a planted
+violation.
 """
 
 from __future__ import annotations
@@ -39,12 +41,13 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 """A room imports only from itself and from rooms of the groups before its own."""
 NEIGHBOURS = {("selftest", "verdict")}
-"""(from, to): imports between rooms of one group that are meant."""
+"""(from, to): allowed imports between rooms of one group."""
 PACKAGE = "streamquake"
 """Its folder holds `__init__.py`, `__main__.py`, and links to the five folders, so that they can be
-imported as `streamquake.NAME`. A link is not followed by `rglob`: the rules read the folders."""
+imported as `streamquake.NAME`. `rglob` does not follow links, so the rules read the folders
+themselves."""
 FEWEST_FILES = 500
-"""Rules that saw fewer files than this have not seen the product."""
+"""A rule that reads fewer files than this does not read the whole product."""
 DOCKER = ("docker", "testcontainers")
 DOCKER_FOLDER = "cluster/runtime/docker/"
 CLOCK = "cluster/runtime/clock.py"
@@ -64,12 +67,12 @@ class Source:
 
     @property
     def room(self) -> str:
-        """The folder or module inside its folder, where that has rooms; else nothing."""
+        """The folder or module within the top folder; empty if the top folder has no rooms."""
         parts = Path(self.path).with_suffix("").parts
         return parts[1] if parts[0] in ROOMS and parts[1] != "__init__" else ""
 
     def imports(self) -> Iterator[tuple[int, str]]:
-        """(line, full module name) of every import, wherever it stands."""
+        """(line, full module name) of every import, anywhere in the module."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 yield from ((node.lineno, alias.name) for alias in node.names)
@@ -138,9 +141,9 @@ def bare_names(root: Path) -> list[str]:
     ]
 
 
-def docker_elsewhere(root: Path) -> list[str]:
+def docker_outside_its_folder(root: Path) -> list[str]:
     return [
-        f"{source.path}:{line}: only {DOCKER_FOLDER} speaks to the engine; use ContainerRuntime"
+        f"{source.path}:{line}: only {DOCKER_FOLDER} may use the engine's API; use ContainerRuntime"
         for source in sources(root)
         if not source.path.startswith(DOCKER_FOLDER)
         for line, name in source.imports()
@@ -149,10 +152,11 @@ def docker_elsewhere(root: Path) -> list[str]:
 
 
 def single_faults(root: Path) -> list[str]:
-    """What others need to know of a fault is an attribute of `Fault`: a fault is one file."""
+    """Imports of a single fault. Other code uses attributes of `Fault`, so that a new fault is one
+    file."""
     catalogue = f"{PACKAGE}.faults.catalogue"
     return [
-        f"{source.path}:{line}: imports {name}; ask for an attribute of Fault"
+        f"{source.path}:{line}: imports {name}; use an attribute of Fault"
         for source in sources(root)
         if not source.path.startswith("faults/catalogue/")
         for line, name in source.imports()
@@ -165,7 +169,7 @@ def without_docstring(root: Path) -> list[str]:
 
 
 def sleeps(root: Path) -> list[str]:
-    """Calls of time.sleep, and imports of it by name: time passes on a Clock."""
+    """Calls of time.sleep and imports of it by name; code must use a Clock instead."""
     found = []
     for source in sources(root):
         if source.path == CLOCK:
@@ -192,7 +196,7 @@ def bare_excepts(root: Path) -> list[str]:
 
 
 def machine_paths(root: Path) -> list[str]:
-    """Paths of one person's machine have no place in a source."""
+    """Paths of a developer's machine in a source."""
     return [
         f"{source.path}:{number}: {line.strip()}"
         for source in sources(root)
@@ -207,7 +211,7 @@ RULES = (
     wrong_directions,
     wrong_rooms,
     bare_names,
-    docker_elsewhere,
+    docker_outside_its_folder,
     single_faults,
     without_docstring,
     sleeps,
@@ -217,18 +221,18 @@ RULES = (
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_package_keeps_the_rule(rule: Callable[[Path], list[str]]) -> None:
+def test_the_package_follows_the_rule(rule: Callable[[Path], list[str]]) -> None:
     assert rule(ROOT) == []
 
 
-def test_the_rules_see_the_whole_product() -> None:
+def test_the_rules_read_the_whole_product() -> None:
     seen = sources(ROOT)
 
     assert len(seen) >= FEWEST_FILES
     assert {source.folder for source in seen} == {*ORDER, PACKAGE}
 
 
-def test_every_room_is_named_in_the_order() -> None:
+def test_every_room_is_in_the_order() -> None:
     rooms = {
         folder: {s.room for s in sources(ROOT) if s.folder == folder} - {""} for folder in ROOMS
     }
@@ -238,7 +242,7 @@ def test_every_room_is_named_in_the_order() -> None:
     }
 
 
-def test_the_package_holds_links_to_the_folders_alone() -> None:
+def test_the_package_folder_has_only_links_to_the_folders() -> None:
     package = ROOT / PACKAGE
     links = {
         path.name: path.readlink().as_posix() for path in package.iterdir() if path.is_symlink()
@@ -270,10 +274,10 @@ def test_the_package_holds_links_to_the_folders_alone() -> None:
         ),
         (bare_names, "harness/bad.py", "from topologies.model import Topology"),
         (bare_names, "reports/bad.py", "import cluster.runtime"),
-        (docker_elsewhere, "streamquake/bad.py", "import docker"),
-        (docker_elsewhere, "cluster/bad.py", "import docker"),
-        (docker_elsewhere, "harness/bad.py", "from docker.errors import APIError"),
-        (docker_elsewhere, "faults/bad.py", "from testcontainers.core import container"),
+        (docker_outside_its_folder, "streamquake/bad.py", "import docker"),
+        (docker_outside_its_folder, "cluster/bad.py", "import docker"),
+        (docker_outside_its_folder, "harness/bad.py", "from docker.errors import APIError"),
+        (docker_outside_its_folder, "faults/bad.py", "from testcontainers.core import container"),
         (single_faults, "harness/bad.py", "from streamquake.faults.catalogue.kill import Kill"),
         (single_faults, "faults/schedule/bad.py", "from streamquake.faults.catalogue import kill"),
         (single_faults, "faults/injection/bad.py", "from ..catalogue.pause import Pause"),
@@ -285,7 +289,7 @@ def test_the_package_holds_links_to_the_folders_alone() -> None:
         (machine_paths, "harness/bad.py", "x = '/" + "home/user/file'"),
     ],
 )
-def test_planted_violation_is_found(
+def test_a_planted_violation_is_found(
     rule: Callable[[Path], list[str]], path: str, text: str, tmp_path: Path
 ) -> None:
     planted = tmp_path / path
@@ -298,13 +302,13 @@ def test_planted_violation_is_found(
 @pytest.mark.parametrize(
     "text",
     [
-        '"""Says what it is."""\nfrom streamquake import __version__',
-        '"""Says what it is."""\nfrom streamquake.topologies.model import Topology',
-        '"""Says what it is."""\nfrom streamquake.reports import event',
-        '"""Says what it is."""\nimport time\nclock.sleep(1)\ntime.time()',
+        '"""The purpose."""\nfrom streamquake import __version__',
+        '"""The purpose."""\nfrom streamquake.topologies.model import Topology',
+        '"""The purpose."""\nfrom streamquake.reports import event',
+        '"""The purpose."""\nimport time\nclock.sleep(1)\ntime.time()',
     ],
 )
-def test_allowed_source_is_left_alone(text: str, tmp_path: Path) -> None:
+def test_an_allowed_source_has_no_violation(text: str, tmp_path: Path) -> None:
     good = tmp_path / "cluster" / "good.py"
     good.parent.mkdir()
     good.write_text(textwrap.dedent(text), encoding="utf-8")

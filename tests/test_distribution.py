@@ -1,5 +1,5 @@
-"""What is installed is what stands in the source: the wheel and the source archive hold every file,
-and the wheel works where no source tree is."""
+"""The wheel and the source archive have every file of the source, and the wheel works without the
+source tree."""
 
 from __future__ import annotations
 
@@ -24,27 +24,29 @@ LIMIT_S = 300
 BUILD = (
     "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 )
-LAY_OUT = """
+CHECK_CONTEXTS = """
 from streamquake.cluster.images.build import ensure
 from streamquake.cluster.images.recipes import all_recipes
 
 class Contexts:
-    def __init__(self): self.laid = set()
-    def exists(self, tag): return tag in self.laid
+    def __init__(self): self.checked = set()
+    def exists(self, tag): return tag in self.checked
     def pull(self, ref, timeout_s): return True
     def build(self, build, log):
-        assert not uncopied(build.context), (build.tag, uncopied(build.context))
-        self.laid.add(build.tag)
+        missing = missing_from_context(build.context)
+        assert not missing, (build.tag, missing)
+        self.checked.add(build.tag)
 
 store = Contexts()
 ensure(all_recipes(), store, lambda line: None)
-print(*sorted(store.laid))
+print(*sorted(store.checked))
 """
-"""Builds no image, and looks at the context of each; needs `uncopied`."""
+"""Checks the build context of each image and builds none; needs `missing_from_context`."""
 
 
-def uncopied(context: Path) -> list[str]:
-    """What a build context lacks of what its Dockerfile copies; an empty folder is lacking too."""
+def missing_from_context(context: Path) -> list[str]:
+    """The files that a Dockerfile copies and its build context lacks; an empty folder counts as
+    missing."""
     dockerfile = (context / "Dockerfile").read_text(encoding="utf-8").splitlines()
     copies = [line.split()[1:-1] for line in dockerfile if line.startswith("COPY ")]
     return [
@@ -55,18 +57,18 @@ def uncopied(context: Path) -> list[str]:
     ]
 
 
-def sources() -> list[str]:
-    """The files of the source tree, those included that are new."""
+def source_files() -> list[str]:
+    """The files of the source tree, including untracked ones."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [name for name in listed.splitlines() if os.path.lexists(ROOT / name)]
 
 
-def expected() -> set[str]:
-    """The files that the installed package must have, no more and no fewer."""
-    of_folders = {f"{PACKAGE}/{name}" for name in sources() if name.split("/")[0] in FOLDERS}
+def expected_files() -> set[str]:
+    """Exactly the files that the installed package must have."""
+    in_folders = {f"{PACKAGE}/{name}" for name in source_files() if name.split("/")[0] in FOLDERS}
     own = {path for path in (ROOT / PACKAGE).iterdir() if path.is_file()}
-    return of_folders | {path.relative_to(ROOT).as_posix() for path in own}
+    return in_folders | {path.relative_to(ROOT).as_posix() for path in own}
 
 
 def below_package(names: Iterable[str]) -> set[str]:
@@ -74,15 +76,16 @@ def below_package(names: Iterable[str]) -> set[str]:
 
 
 def copy_of_the_source(folder: Path) -> Path:
-    """A copy to build in: a build leaves files behind, which the next one would pack."""
-    for name in sources():
+    """A copy of the source for one build: a build leaves files behind, which the next build would
+    include."""
+    for name in source_files():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
     return folder
 
 
-def built(kind: str, source: Path) -> Path:
-    """The one archive that the backend of `pyproject.toml` makes."""
+def build_archive(kind: str, source: Path) -> Path:
+    """The archive that the build backend of `pyproject.toml` creates."""
     command = [sys.executable, "-c", BUILD, f"build_{kind}", "dist"]
     done = subprocess.run(
         command, cwd=source, capture_output=True, text=True, timeout=LIMIT_S, check=False
@@ -99,19 +102,19 @@ def files_of_wheel(wheel: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built("wheel", copy_of_the_source(tmp_path_factory.mktemp("wheel")))
+    return build_archive("wheel", copy_of_the_source(tmp_path_factory.mktemp("wheel")))
 
 
-class Installed:
-    """An environment of its own with the wheel; its dependencies are those of this one."""
+class InstalledPackage:
+    """A separate environment with the wheel. It uses the dependencies of this environment."""
 
     def __init__(self, folder: Path, wheel: Path) -> None:
         self.elsewhere = folder / "elsewhere"
         self.elsewhere.mkdir()
         self.programs = folder / "environment" / "bin"
         venv.create(folder / "environment")
-        # A path that a .pth file adds is searched as it is: the .pth file in it that leads to the
-        # source tree is not read.
+        # Python does not read .pth files in a folder that a .pth file adds. So the one that points
+        # to the source tree has no effect.
         (site,) = (folder / "environment" / "lib").glob("python*/site-packages")
         (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
         command = [sys.executable, "-m", "pip", "--python", str(self.programs / "python")]
@@ -141,29 +144,29 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    found = Installed(tmp_path_factory.mktemp("installed"), wheel)
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> InstalledPackage:
+    found = InstalledPackage(tmp_path_factory.mktemp("installed"), wheel)
     where = Path(found.python(f"import {PACKAGE}; print({PACKAGE}.__file__)").strip())
     assert where.is_relative_to(found.programs.parent)
     return found
 
 
-def test_the_wheel_holds_every_file_of_the_folders(wheel: Path) -> None:
-    assert files_of_wheel(wheel) == expected()
+def test_the_wheel_has_every_file_of_the_folders(wheel: Path) -> None:
+    assert files_of_wheel(wheel) == expected_files()
 
 
-def test_the_source_archive_holds_every_file_of_the_folders(tmp_path: Path) -> None:
-    with tarfile.open(built("sdist", copy_of_the_source(tmp_path))) as archive:
+def test_the_source_archive_has_every_file_of_the_folders(tmp_path: Path) -> None:
+    with tarfile.open(build_archive("sdist", copy_of_the_source(tmp_path))) as archive:
         names = {
             name.partition("/")[2]
             for name in archive.getnames()
             if archive.getmember(name).isfile()
         }
 
-    assert below_package(names) == expected()
+    assert below_package(names) == expected_files()
 
 
-def test_a_file_that_no_rule_takes_into_the_wheel_is_found(tmp_path: Path) -> None:
+def test_a_file_that_no_packaging_rule_includes_is_found(tmp_path: Path) -> None:
     source = copy_of_the_source(tmp_path)
     project = source / "pyproject.toml"
     rules = project.read_text(encoding="utf-8").replace(
@@ -171,20 +174,22 @@ def test_a_file_that_no_rule_takes_into_the_wheel_is_found(tmp_path: Path) -> No
     )
     project.write_text(rules, encoding="utf-8")
 
-    missing = expected() - files_of_wheel(built("wheel", source))
+    missing = expected_files() - files_of_wheel(build_archive("wheel", source))
 
     assert f"{PACKAGE}/cluster/images/zookeeper/conf/zoo.cfg" in missing
     assert f"{PACKAGE}/topologies/clusters/kafka-only.yaml" not in missing
 
 
-def test_the_installed_package_lists_checks_and_plans(installed: Installed) -> None:
+def test_the_installed_package_lists_checks_and_plans(installed: InstalledPackage) -> None:
     assert "flink-kafka-hdfs" in installed.streamquake("list")
     assert "claims: valid" in installed.streamquake("validate", "quickstart", "claims")
     assert "kill" in installed.streamquake("run", "quickstart", "--seed", "7", "--dry-run")
 
 
-def test_the_installed_package_writes_the_committed_compose_file(installed: Installed) -> None:
-    """The tags in it are hashes over all files of the images' recipes."""
+def test_the_installed_package_writes_the_committed_compose_file(
+    installed: InstalledPackage,
+) -> None:
+    """The tags in the file are hashes over all files of the images' recipes."""
     installed.streamquake("compose")
 
     written = installed.elsewhere / "docker-compose.yml"
@@ -192,12 +197,16 @@ def test_the_installed_package_writes_the_committed_compose_file(installed: Inst
 
 
 @pytest.mark.container
-def test_the_installed_package_lays_out_the_context_of_every_image(installed: Installed) -> None:
-    """It takes what the images on this machine were made from; without these it is fetched."""
-    program = f"from pathlib import Path\n{inspect.getsource(uncopied)}\n{LAY_OUT}"
-    applied = installed.python(program).split()
+def test_the_installed_package_has_the_build_context_of_every_image(
+    installed: InstalledPackage,
+) -> None:
+    """It uses the files of the images on this machine, or else downloads them."""
+    program = (
+        f"from pathlib import Path\n{inspect.getsource(missing_from_context)}\n{CHECK_CONTEXTS}"
+    )
+    tags = installed.python(program).split()
 
-    assert {tag.split(":")[0].removeprefix("streamquake/") for tag in applied} == {
+    assert {tag.split(":")[0].removeprefix("streamquake/") for tag in tags} == {
         "base",
         "toolbox",
         "kafka",
@@ -208,11 +217,11 @@ def test_the_installed_package_lays_out_the_context_of_every_image(installed: In
     }
 
 
-def test_what_a_context_lacks_is_found(tmp_path: Path) -> None:
+def test_a_file_missing_from_a_build_context_is_found(tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM x\nCOPY lib/ conf/ /opt/\nCOPY a.sh b.sh /\n")
     (tmp_path / "lib").mkdir()
     (tmp_path / "a.sh").touch()
-    assert uncopied(tmp_path) == ["lib/", "conf/", "b.sh"]
+    assert missing_from_context(tmp_path) == ["lib/", "conf/", "b.sh"]
 
     (tmp_path / "lib" / "x.jar").touch()
-    assert uncopied(tmp_path) == ["conf/", "b.sh"]
+    assert missing_from_context(tmp_path) == ["conf/", "b.sh"]

@@ -1,4 +1,4 @@
-"""Docstrings name exceptions that exist: a class that was renamed is renamed where they name it."""
+"""Every exception that a docstring names exists, also after a class was renamed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from tests.test_architecture import ROOT, sources
 
 FEWEST_NAMES = 100
-"""Fewer exceptions than this in all docstrings mean that they were not found."""
+"""If all docstrings have fewer exceptions than this, the search is broken."""
 RAISES = re.compile(r"\bRaises?\b(.*?)(?:\.(?:\s|$)|;|$)", re.DOTALL)
 CLASS = re.compile(r"(?<![\w.`])[A-Z][a-z]\w*[A-Z]\w*\b")
-"""A class of two words or more, as all exceptions of the project and of Python are."""
+"""A class name of two words or more; all exceptions of the project and of Python have such
+names."""
 
 COMPONENTS = {"JobManager", "TaskManager", "NameNode", "DataNode"}
-"""Parts of engines that such a sentence may name too."""
+"""Parts of engines, which such a sentence may name too."""
 
 
 def _docstrings(module: ast.Module) -> Iterator[str]:
@@ -26,13 +27,13 @@ def _docstrings(module: ast.Module) -> Iterator[str]:
             yield text
 
 
-def _named(text: str) -> Iterator[str]:
-    """The exceptions that a docstring says are raised."""
+def _exceptions(text: str) -> Iterator[str]:
+    """The exceptions that a docstring lists as raised."""
     for sentence in RAISES.findall(text):
         yield from CLASS.findall(sentence)
 
 
-def _known(module: ast.Module) -> Iterator[str]:
+def _known_names(module: ast.Module) -> Iterator[str]:
     """The classes that a module defines, and the names that it imports."""
     for node in ast.walk(module):
         if isinstance(node, ast.ClassDef):
@@ -41,8 +42,8 @@ def _known(module: ast.Module) -> Iterator[str]:
             yield from (alias.asname or alias.name for alias in node.names)
 
 
-def _unknown(text: str, known: Iterable[str]) -> list[str]:
-    return [name for name in _named(text) if name not in known]
+def _unknown_exceptions(text: str, known: Iterable[str]) -> list[str]:
+    return [name for name in _exceptions(text) if name not in known]
 
 
 def test_every_exception_that_a_docstring_names_exists() -> None:
@@ -50,13 +51,13 @@ def test_every_exception_that_a_docstring_names_exists() -> None:
     known = {
         *dir(builtins),
         *COMPONENTS,
-        *(name for module in modules for name in _known(module.tree)),
+        *(name for module in modules for name in _known_names(module.tree)),
     }
     texts = [(module.path, text) for module in modules for text in _docstrings(module.tree)]
-    assert sum(1 for _, text in texts for _ in _named(text)) > FEWEST_NAMES
-    assert [(path, name) for path, text in texts for name in _unknown(text, known)] == []
+    assert sum(1 for _, text in texts for _ in _exceptions(text)) > FEWEST_NAMES
+    assert [(path, name) for path, text in texts for name in _unknown_exceptions(text, known)] == []
 
 
 def test_an_exception_that_does_not_exist_is_found() -> None:
     text = "The end. Raises LookupError, NotReady\nand OSError; no NodeDied. Raises JobGone."
-    assert _unknown(text, ["LookupError"]) == ["NotReady", "JobGone"]
+    assert _unknown_exceptions(text, ["LookupError"]) == ["NotReady", "JobGone"]

@@ -22,7 +22,7 @@ def injector(tmp_path: Path) -> FaultInjector:
     return FaultInjector(fake_cluster(), IntentLog(tmp_path / "intents.jsonl"), limit_s=1)
 
 
-def nothing(*_: object) -> InjectionTimes:
+def no_effect(*_: object) -> InjectionTimes:
     return InjectionTimes(called_ns=0, seen_ns=0, how="nothing")
 
 
@@ -40,16 +40,16 @@ def test_a_fault_without_effect_fails_the_test_and_is_healed(injector: FaultInje
     assert injector.log.open_intents() == ()
 
 
-def test_what_does_not_go_fails_the_test(
+def test_a_fault_that_cannot_be_healed_fails_the_test(
     injector: FaultInjector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Pause, "heal", nothing)
+    monkeypatch.setattr(Pause, "heal", no_effect)
 
     with pytest.raises(AssertionError, match=f"pause on {WORKER} healed: not within 1 s"):
         injector.took_effect(Pause(), WORKER)
 
 
-def test_a_second_heal_that_does_harm_fails_the_test(
+def test_a_second_heal_with_an_effect_fails_the_test(
     injector: FaultInjector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     intent, _ = injector.inject_fault(Pause(), WORKER)
@@ -68,7 +68,7 @@ def test_a_second_heal_that_does_harm_fails_the_test(
         injector.heal(intent)
 
 
-def test_a_block_that_fails_leaves_no_fault(injector: FaultInjector) -> None:
+def test_a_fault_is_healed_if_the_block_raises(injector: FaultInjector) -> None:
     with pytest.raises(ZeroDivisionError), injector.in_effect(Kill(), WORKER):
         raise ZeroDivisionError
 
@@ -83,9 +83,9 @@ def test_a_block_that_fails_leaves_no_fault(injector: FaultInjector) -> None:
         (WORKER, "flink/taskmanager-3", "flink/taskmanager-3"),
     ],
 )
-def test_a_target_is_named_by_the_call_or_the_striker_or_the_fault(
+def test_the_target_is_that_of_the_call_else_of_the_injector_else_of_the_fault(
     own: str | None, named: str | None, injected: str, injector: FaultInjector
 ) -> None:
-    aimed = FaultInjector(injector.cluster, injector.log, limit_s=1, at=own)
+    injector_with_target = FaultInjector(injector.cluster, injector.log, limit_s=1, at=own)
 
-    assert aimed.intend(Kill(), named).names == (injected,)
+    assert injector_with_target.intend(Kill(), named).names == (injected,)

@@ -1,4 +1,4 @@
-"""What the pages for readers point to is there."""
+"""The paths, links, commands and documents in the documentation pages are valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()} - {"runs", "bu
 QUOTED = re.compile(r"`([\w.*-]+(?:/[\w.*-]*)+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PLACEHOLDER = re.compile(r"^[A-Z]+(\.\w+)?$")
-"""A part such as NAME or NAME.py, which stands for what a reader puts there."""
+"""A part such as NAME or NAME.py, a placeholder for the reader's own name."""
 PROGRAM = re.compile(
     r"(?:^ {4}(?:\$ |\.venv/bin/)?|`)streamquake ([a-z]+)([^`\n#]*)", flags=re.MULTILINE
 )
@@ -30,11 +30,11 @@ DOCUMENT = re.compile(
     flags=re.MULTILINE,
 )
 HISTORY = "CHANGELOG.md"
-"""It names what was there at its time."""
+"""It names files of earlier releases."""
 
 
 def dead_paths(text: str, root: Path = ROOT) -> Iterator[str]:
-    """Quoted paths below the repository's own folders that are not there."""
+    """Quoted paths below the repository's own folders that do not exist."""
     for path in QUOTED.findall(text):
         parts = path.rstrip("/").split("/")
         if parts[0] not in FOLDERS or any(PLACEHOLDER.match(part) for part in parts):
@@ -44,7 +44,7 @@ def dead_paths(text: str, root: Path = ROOT) -> Iterator[str]:
 
 
 def dead_links(text: str, folder: Path) -> Iterator[str]:
-    """Links to files that are not there, and to headings that a page does not have."""
+    """Links to missing files, and to headings that a page does not have."""
     for link in LINK.findall(text):
         name, _, heading = link.partition("#")
         if "://" in link:
@@ -56,7 +56,7 @@ def dead_links(text: str, folder: Path) -> Iterator[str]:
 
 
 def unknown_commands(text: str) -> Iterator[str]:
-    """Commands, options of theirs, and targets of `make` that there are not."""
+    """Commands, options of commands, and targets of `make` that do not exist."""
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE)
     yield from (f"make {target}" for target in TARGET.findall(text) if target not in targets)
     for name, rest in PROGRAM.findall(text):
@@ -69,7 +69,7 @@ def unknown_commands(text: str) -> Iterator[str]:
 
 
 def documents() -> list[tuple[str, str]]:
-    """(page, text) of every whole document in YAML: an experiment, a topology or a suite."""
+    """(page, text) of every complete YAML document: an experiment, a topology or a suite."""
     return [
         (page.name, textwrap.dedent(fenced or indented))
         for page in PAGES
@@ -84,7 +84,7 @@ def anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_path_and_link_of_a_page_is_there(page: Path) -> None:
+def test_every_path_and_link_of_a_page_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     paths = [] if page.name == HISTORY else [*dead_paths(text)]
 

@@ -1,5 +1,5 @@
-"""Names and sentences use the field's words: a table of words that have a better one, and no file
-that has them. After TigerBeetle's `tidy`."""
+"""Names and sentences use the terms of the field: no file has a word of the table `BETTER`. The
+idea is from TigerBeetle's `tidy`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FEWEST = 1_000
-"""Fewer files than this are not the whole project."""
+MIN_FILES = 1_000
+"""With fewer files than this, the list is not the whole project."""
 BETTER = {
     r"nought": "zero",
     r"mend(s|ed|ing)?": "fix, repair",
@@ -47,10 +47,10 @@ BETTER = {
     r"covered by itself": "covered automatically",
     r"aim(s|ed)? at": "target",
 }
-"""Regular expression of whole words -> what an engineer of the field would write."""
+"""Regular expression of whole words -> the usual term of the field."""
 EXCEPTIONS = {
     "tests/test_wording.py": "the table itself",
-    "CHANGELOG.md": "describes released versions in the words that they had",
+    "CHANGELOG.md": "describes released versions in their own words",
 }
 WORDS = re.compile("|".join(rf"(?P<w{i}>\b({word})\b)" for i, word in enumerate(BETTER)), re.I)
 NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -65,7 +65,7 @@ COMMENT = {
 
 
 class Hit(NamedTuple):
-    """A word in a line of a file, and what to write in its place."""
+    """A word in a line of a file, and its replacement."""
 
     file: str
     line: int
@@ -77,8 +77,8 @@ class Hit(NamedTuple):
 
 
 def hits_in(file: str, text: str) -> Iterator[Hit]:
-    """The words of a file that have a better one: of Python its names, strings and comments, of
-    Markdown and templates all text, of other files the comments."""
+    """The words of a file that are in the table: in Python its names, strings and comments, in
+    Markdown and templates all text, in other files the comments."""
     kind = _kind(file)
     if kind == ".py":
         parts = _parts_of_python(text)
@@ -100,7 +100,7 @@ def _kind(file: str) -> str:
 
 
 def _parts_of_python(text: str) -> Iterator[tuple[int, str]]:
-    """(line, words); a name is split at underscores and capitals."""
+    """(line, words); names are split at underscores and capitals."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME:
             yield token.start[0], " ".join(NAME_PART.findall(token.string))
@@ -110,7 +110,7 @@ def _parts_of_python(text: str) -> Iterator[tuple[int, str]]:
 
 
 def files_of_the_project() -> list[str]:
-    """Every text file that git has, without the links and what tests recorded."""
+    """Every text file in git, without the links and the snapshots of tests."""
     listed = subprocess.run(
         ("git", "ls-files"), cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split("\n")
@@ -122,9 +122,9 @@ def files_of_the_project() -> list[str]:
     ]
 
 
-def test_no_file_has_a_word_that_has_a_better_one() -> None:
+def test_no_file_has_a_word_of_the_table() -> None:
     files = files_of_the_project()
-    assert len(files) > FEWEST
+    assert len(files) > MIN_FILES
 
     hits = [hit for file in files for hit in hits_in(file, (ROOT / file).read_text("utf-8"))]
 
@@ -164,5 +164,5 @@ def test_a_planted_word_is_found_at_its_line(file: str, text: str, line: int) ->
         ("a.yaml", "victim: 1\n"),
     ],
 )
-def test_parts_of_words_and_keys_are_left_alone(file: str, text: str) -> None:
+def test_parts_of_words_and_keys_are_ignored(file: str, text: str) -> None:
     assert list(hits_in(file, text)) == []
