@@ -1,4 +1,4 @@
-"""`compare` on the command line: what it plans, and what it refuses."""
+"""`compare` on the command line: its plan, and the input that it rejects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_every_topology_has_the_same_seed(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     "experiment", ["quickstart", "kill-worker-mid-batch", "silent-worker", "slow-sink", "hot-key"]
 )
-def test_experiments_without_an_engine_of_their_own_fit_both(
+def test_experiments_that_need_no_single_engine_are_planned_on_both(
     capsys: pytest.CaptureFixture[str], experiment: str
 ) -> None:
     engines = ("--topology", "flink-kafka-hdfs", "--topology", "spark-kafka-hdfs")
@@ -30,15 +30,15 @@ def test_experiments_without_an_engine_of_their_own_fit_both(
 
 
 @pytest.mark.parametrize(
-    ("argv", "messages"),
+    ("argv", "message"),
     [
         (TWO[:2], "expected two or more topologies, got flink-kafka-hdfs"),
         ((*TWO, *TWO[:2]), "expected two or more topologies"),
         ((*TWO[:2], "--topology", "flnk"), 'no topology is called "flnk"'),
     ],
 )
-def test_bad_input_is_told(
-    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], messages: str
+def test_bad_input_is_an_error_with_a_message(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], message: str
 ) -> None:
     assert guarded(program, ["compare", "quickstart", *argv, "--dry-run"]) == 2
-    assert messages in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -1,4 +1,5 @@
-"""Outputs of two runs, compared by value: each kind of difference found, and none where none is."""
+"""Outputs of two runs, compared by value: each kind of difference is counted, and equal outputs
+have none."""
 
 from __future__ import annotations
 
@@ -34,37 +35,37 @@ def run(topology: str, outcome: Outcome = Outcome.HELD) -> ComparedRun:
 
 
 @pytest.fixture
-def cluster_leases(spark: SparkSession, tmp_path: Path) -> tuple[Testbed, Testbed]:
+def testbeds(spark: SparkSession, tmp_path: Path) -> tuple[Testbed, Testbed]:
     return Testbed(spark, tmp_path / "one"), Testbed(spark, tmp_path / "two")
 
 
-def compared(cluster_leases: tuple[Testbed, Testbed], *outcomes: Outcome) -> OutputDifference:
+def compare(testbeds: tuple[Testbed, Testbed], *outcomes: Outcome) -> OutputDifference:
     first, second = (
         run(name, o) for name, o in zip("ab", outcomes or [Outcome.HELD] * 2, strict=True)
     )
-    return between(first, cluster_leases[0].case(), second, cluster_leases[1].case())
+    return compare_runs(first, testbeds[0].case(), second, testbeds[1].case())
 
 
-def between(
+def compare_runs(
     first: ComparedRun, case: JudgedRun, second: ComparedRun, other: JudgedRun
 ) -> OutputDifference:
     (found,) = differences((first, case), (second, other))
     return found
 
 
-def steered(at_record: int, disturbance: str, **parameters: float) -> History:
-    """The usual run, its load steered from this record on."""
+def with_load_fault(at_record: int, disturbance: str, **parameters: float) -> History:
+    """The usual run, whose load a fault changes from this record on."""
     change = {"at_record": at_record, "disturbance": disturbance, "parameters": parameters}
     recorded = Story().at(0.5, Action.WORKLOAD_STEERED, **change).sent(1, len(RECORDS))
     return recorded.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0).history()
 
 
 def test_the_same_records_in_another_order_are_no_difference(
-    cluster_leases: tuple[Testbed, Testbed],
+    testbeds: tuple[Testbed, Testbed],
 ) -> None:
-    cluster_leases[0].topic("copy", values(RECORDS))
-    cluster_leases[1].topic("copy", values(RECORDS[::-1]))
-    found = compared(cluster_leases)
+    testbeds[0].topic("copy", values(RECORDS))
+    testbeds[1].topic("copy", values(RECORDS[::-1]))
+    found = compare(testbeds)
     assert (found.missing, found.added, found.changed) == (0, 0, 0)
     assert (found.output, found.first, found.other, found.outcome) == (
         "copy",
@@ -74,59 +75,59 @@ def test_the_same_records_in_another_order_are_no_difference(
     )
 
 
-def test_each_kind_of_difference_is_counted(cluster_leases: tuple[Testbed, Testbed]) -> None:
+def test_each_kind_of_difference_is_counted(testbeds: tuple[Testbed, Testbed]) -> None:
     other = [record._replace(amount=record.amount + 1) for record in RECORDS[3:5]] + RECORDS[5:]
-    cluster_leases[0].topic("copy", [*values(RECORDS[1:]), "no json"])
-    cluster_leases[1].topic("copy", [*values(RECORDS[:1] + other), "neither is this", "nor this"])
-    found = compared(cluster_leases)
+    testbeds[0].topic("copy", [*values(RECORDS[1:]), "no json"])
+    testbeds[1].topic("copy", [*values(RECORDS[:1] + other), "neither is this", "nor this"])
+    found = compare(testbeds)
     assert (found.missing, found.added, found.changed) == (3, 3, 2)
     assert found.outcome == Outcome.VIOLATED
 
 
-def test_of_a_changelog_what_stands_is_compared(cluster_leases: tuple[Testbed, Testbed]) -> None:
-    """One run got there by way of another state, and the other was told at once."""
+def test_the_final_state_of_a_changelog_is_compared(testbeds: tuple[Testbed, Testbed]) -> None:
+    """One run reached the final state by way of another state, the other directly."""
     old = RECORDS[7]._replace(amount=-1)
-    cluster_leases[0].topic("copy", [*changes(old, *RECORDS), *changes(old, back=True)])
-    cluster_leases[1].topic("copy", changes(*RECORDS))
+    testbeds[0].topic("copy", [*changes(old, *RECORDS), *changes(old, back=True)])
+    testbeds[1].topic("copy", changes(*RECORDS))
     promise = JobPromise(outputs={"copy": CHANGELOG}, expected="SELECT * FROM sent")
-    cases = [dataset.case(promise) for dataset in cluster_leases]
-    found = between(run("a"), cases[0], run("b"), cases[1])
+    cases = [testbed.case(promise) for testbed in testbeds]
+    found = compare_runs(run("a"), cases[0], run("b"), cases[1])
     assert (found.missing, found.added, found.changed, found.outcome) == (0, 0, 0, Outcome.HELD)
 
 
-def test_only_outputs_proven_exactly_once_must_be_the_same(
-    cluster_leases: tuple[Testbed, Testbed],
+def test_only_outputs_proven_exactly_once_must_be_equal(
+    testbeds: tuple[Testbed, Testbed],
 ) -> None:
-    cluster_leases[0].topic("copy", values(RECORDS))
-    cluster_leases[1].topic("copy", values(RECORDS[:-1]))
-    found = compared(cluster_leases, Outcome.HELD, Outcome.VIOLATED)
+    testbeds[0].topic("copy", values(RECORDS))
+    testbeds[1].topic("copy", values(RECORDS[:-1]))
+    found = compare(testbeds, Outcome.HELD, Outcome.VIOLATED)
     assert (found.missing, found.outcome) == (1, None)
     assert "one of the runs is not proven exactly-once" in found.why
 
 
-def test_what_was_not_read_is_not_the_same(cluster_leases: tuple[Testbed, Testbed]) -> None:
-    cluster_leases[0].topic("copy", values(RECORDS))
-    found = compared(cluster_leases)
+def test_an_output_that_was_not_read_is_undecided(testbeds: tuple[Testbed, Testbed]) -> None:
+    testbeds[0].topic("copy", values(RECORDS))
+    found = compare(testbeds)
     assert (found.missing, found.outcome) == (None, Outcome.UNDECIDED)
     assert "it was not read on" in found.why
 
 
-def test_runs_that_were_given_other_records_are_not_compared(
-    cluster_leases: tuple[Testbed, Testbed],
+def test_runs_with_different_input_records_are_not_compared(
+    testbeds: tuple[Testbed, Testbed],
 ) -> None:
-    """Skew that began at another record gives other keys; a surge changes the pace alone."""
-    for dataset in cluster_leases:
-        dataset.topic("copy", values(RECORDS))
+    """A skew that begins at another record changes the keys; a surge changes only the rate."""
+    for testbed in testbeds:
+        testbed.topic("copy", values(RECORDS))
     skewed = [
-        dataset.case(history=steered(at, "skew", hot_share=0.7))
-        for dataset, at in zip(cluster_leases, (100, 101), strict=True)
+        testbed.case(history=with_load_fault(at, "skew", hot_share=0.7))
+        for testbed, at in zip(testbeds, (100, 101), strict=True)
     ]
-    found = between(run("a"), skewed[0], run("b"), skewed[1])
+    found = compare_runs(run("a"), skewed[0], run("b"), skewed[1])
     assert (found.missing, found.outcome) == (None, Outcome.UNDECIDED)
     assert "did not have the same input records" in found.why
 
     faster = [
-        dataset.case(history=steered(at, "surge", factor=2))
-        for dataset, at in zip(cluster_leases, (100, 101), strict=True)
+        testbed.case(history=with_load_fault(at, "surge", factor=2))
+        for testbed, at in zip(testbeds, (100, 101), strict=True)
     ]
-    assert between(run("a"), faster[0], run("b"), faster[1]).outcome == Outcome.HELD
+    assert compare_runs(run("a"), faster[0], run("b"), faster[1]).outcome == Outcome.HELD

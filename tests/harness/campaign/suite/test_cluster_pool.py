@@ -1,4 +1,4 @@
-"""What of a run's own record keeps its cluster from being handed on."""
+"""The events of a run after which its cluster is not reused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamquake.reports.record.run_folder import RunFolder
 
 
 def lease(tmp_path: Path, fault: str = "slow_link") -> Any:
-    """As much of a stay as is looked at."""
+    """The parts of a cluster lease that the check reads."""
     step = SimpleNamespace(fault=fault)
     return SimpleNamespace(
         loop=SimpleNamespace(history=History),
@@ -24,17 +24,17 @@ def lease(tmp_path: Path, fault: str = "slow_link") -> Any:
     )
 
 
-def test_a_run_of_which_nothing_is_left_marks_nothing(tmp_path: Path) -> None:
+def test_a_cluster_without_residue_can_be_reused(tmp_path: Path) -> None:
     assert _run_problem(lease(tmp_path)) is None
 
 
-def test_an_agent_in_a_process_stays_there(tmp_path: Path) -> None:
+def test_a_cluster_with_an_agent_in_a_process_cannot_be_reused(tmp_path: Path) -> None:
     assert _run_problem(lease(tmp_path, "throw_in_task")) == (
         "throw_in_task left an agent in a node's process"
     )
 
 
-def test_an_open_fault_marks_the_cluster_until_it_is_healed(tmp_path: Path) -> None:
+def test_a_cluster_with_an_open_fault_cannot_be_reused_until_it_is_healed(tmp_path: Path) -> None:
     log = IntentLog(tmp_path / "intents.jsonl")
     intent = log.write_intent(step=0, fault=faults["pause"](), target="x", names=["x"])
     assert _run_problem(lease(tmp_path)) == "a fault is open"
@@ -42,6 +42,6 @@ def test_an_open_fault_marks_the_cluster_until_it_is_healed(tmp_path: Path) -> N
     assert _run_problem(lease(tmp_path)) is None
 
 
-def test_the_folders_of_a_run_are_those_of_its_promise() -> None:
+def test_the_output_folders_of_a_run_are_those_of_its_promise() -> None:
     assert _folders(load_experiment("kill-taskmanager-mid-checkpoint")) == ("/output/totals",)
     assert _folders(load_experiment("kafka-kill-broker")) == ()

@@ -45,30 +45,31 @@ def run_command(
 
 
 @pytest.fixture
-def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A runner that answers at once; experiment -> outcome, held unless given."""
-    requested: dict[str, Any] = {"canary": Outcome.VIOLATED}
+def fake_runner(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A fake runner. Returns the mapping from an experiment to its outcome, which is held unless
+    given."""
+    settings: dict[str, Any] = {"canary": Outcome.VIOLATED}
 
     def run(experiment: Experiment, *, out: Path, **options: Any) -> Results:
-        requested.update(options)
+        settings.update(options)
         folder = RunFolder.create(out, f"20260101-00000{len([*out.glob('2026*')])}-abcd")
         return Results(
             run_id=folder.run_id,
             experiment=experiment.name,
             seed=experiment.seed,
-            ended=requested.get("ended", "completed"),
-            outcome=requested.get(experiment.name, Outcome.HELD),
-            cause=requested.get("cause", ""),
+            ended=settings.get("ended", "completed"),
+            outcome=settings.get(experiment.name, Outcome.HELD),
+            cause=settings.get("cause", ""),
             expected=ExpectedOutcome(outcome=experiment.expected.outcome),
         )
 
     monkeypatch.setattr(runner, "run", run)
-    monkeypatch.setattr(suite, "hindrances", lambda runtime: requested.get("hindrances", ()))
-    return requested
+    monkeypatch.setattr(suite, "hindrances", lambda runtime: settings.get("hindrances", ()))
+    return settings
 
 
 @pytest.mark.parametrize(
-    ("asked", "status"),
+    ("changed", "status"),
     [
         ({}, 0),
         ({"canary": Outcome.HELD}, 1),
@@ -78,26 +79,26 @@ def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         ({"ended": "interrupted"}, 130),
     ],
 )
-def test_it_exits_by_what_was_expected(
-    run_command: RunCommand, played: dict[str, Any], asked: dict[str, Any], status: int
+def test_the_exit_status_is_by_the_expected_outcomes(
+    run_command: RunCommand, fake_runner: dict[str, Any], changed: dict[str, Any], status: int
 ) -> None:
-    played.update(asked)
+    fake_runner.update(changed)
     assert run_command("suite", "mine.yaml")[0] == status
 
 
 @pytest.mark.parametrize("cause", ["undecided", "cluster failed"])
-def test_the_last_line_names_what_exit_status_3_stands_for(
-    run_command: RunCommand, played: dict[str, Any], cause: str
+def test_the_last_line_is_the_cause_of_exit_status_3(
+    run_command: RunCommand, fake_runner: dict[str, Any], cause: str
 ) -> None:
-    played.update(quickstart=Outcome.UNDECIDED, cause=cause)
+    fake_runner.update(quickstart=Outcome.UNDECIDED, cause=cause)
 
     status, _, err = run_command("suite", "mine.yaml")
 
     assert (status, err.splitlines()[-1]) == (3, f"exit status 3: {cause}")
 
 
-def test_a_run_that_could_not_begin_gives_the_suite_its_cause(
-    run_command: RunCommand, played: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+def test_the_suite_has_the_cause_of_a_run_that_could_not_start(
+    run_command: RunCommand, fake_runner: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(experiment: Experiment, **options: Any) -> Results:
         raise OSError(28, "No space left on device")
@@ -111,7 +112,7 @@ def test_a_run_that_could_not_begin_gives_the_suite_its_cause(
 
 
 def test_the_seed_is_printed_first_and_the_command_last(
-    run_command: RunCommand, played: dict[str, Any]
+    run_command: RunCommand, fake_runner: dict[str, Any]
 ) -> None:
     status, out, _ = run_command("suite", "mine.yaml", "--seed", "7", "--only", "canary")
     lines = out.strip().splitlines()
@@ -121,8 +122,8 @@ def test_the_seed_is_printed_first_and_the_command_last(
     assert any(line.split() == ["violated", "canary"] for line in lines)
 
 
-def test_the_plan_is_printed_and_nothing_started(
-    run_command: RunCommand, played: dict[str, Any]
+def test_dry_run_prints_the_plan_and_starts_nothing(
+    run_command: RunCommand, fake_runner: dict[str, Any]
 ) -> None:
     status, out, _ = run_command("suite", "claims", "--dry-run", "--seed", "3", "--repeats", "2")
     assert status == 0
@@ -134,7 +135,9 @@ def test_the_plan_is_printed_and_nothing_started(
     assert not Path("runs").exists()
 
 
-def test_json_alone_is_on_standard_output(run_command: RunCommand, played: dict[str, Any]) -> None:
+def test_only_json_is_on_standard_output(
+    run_command: RunCommand, fake_runner: dict[str, Any]
+) -> None:
     status, out, err = run_command("suite", "mine.yaml", "--json")
     document = json.loads(out)
     assert status == 0
@@ -145,10 +148,10 @@ def test_json_alone_is_on_standard_output(run_command: RunCommand, played: dict[
     assert "2/2 canary: violated, as expected; 0 left" in err
 
 
-def test_what_hinders_runs_is_said_before_anything_starts(
-    run_command: RunCommand, played: dict[str, Any]
+def test_problems_of_the_machine_are_reported_before_anything_starts(
+    run_command: RunCommand, fake_runner: dict[str, Any]
 ) -> None:
-    played["hindrances"] = (
+    fake_runner["hindrances"] = (
         MachineCheck(what="docker", verdict="problem", finding="does not answer", next="start it"),
     )
     status, _, err = run_command("suite", "mine.yaml")

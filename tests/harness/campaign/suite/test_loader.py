@@ -1,4 +1,4 @@
-"""Suites as they are written: found, read, and every problem told at its place."""
+"""Loading suites: they are found and read, and every problem is reported with its line."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_folder_without_experiments_and_one_with_a_broken_one_are_bad_input(
         load_suite(str(tmp_path))
 
 
-def test_an_unknown_suite_gets_the_shipped_names() -> None:
+def test_an_unknown_suite_is_an_error_with_the_shipped_names() -> None:
     with pytest.raises(BadInput, match=r'no suite is called "claim".*did you mean "claims"'):
         load_suite("claim")
 
@@ -86,7 +86,7 @@ def test_experiments_are_found_beside_the_suite(tmp_path: Path) -> None:
     assert row.names == ("own",)
 
 
-def test_all_problems_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
     rows = """  - experiment: quikstart
   - experimnt: quickstart
   - experiment: quickstart
@@ -105,7 +105,7 @@ def test_all_problems_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
     assert any("rows[3]: a claim needs the key `setting`" in line for line in found)
 
 
-def test_figures_are_those_of_the_checks_that_the_experiments_ask(tmp_path: Path) -> None:
+def test_figures_must_be_those_of_the_checks_of_the_experiments(tmp_path: Path) -> None:
     rows = (
         CLAIM
         + """    figures: [recovery.restarted_s, recovry.restarted_s, lost]
@@ -152,11 +152,11 @@ def test_figures_are_those_of_the_checks_that_the_experiments_ask(tmp_path: Path
         ),
     ],
 )
-def test_rows_that_make_no_sense_are_told(tmp_path: Path, rows: str, messages: str) -> None:
+def test_inconsistent_rows_are_rejected(tmp_path: Path, rows: str, messages: str) -> None:
     assert any(messages in line for line in problems(tmp_path, rows))
 
 
-def test_a_series_is_run_and_its_figures_make_a_line(tmp_path: Path) -> None:
+def test_a_series_is_run_and_has_a_slope(tmp_path: Path) -> None:
     rows = SERIES + "    slopes: [{figure: recovery.x_s, over: recovery.y_s, at_least: 1}]\n"
     (row,) = (loaded := load_suite(suite(tmp_path, rows))).rows
     assert row.names == ("kill-taskmanager-mid-checkpoint", "canary", "quickstart")
@@ -176,21 +176,21 @@ def test_a_claim_that_cannot_be_measured_has_no_runs(tmp_path: Path) -> None:
     assert (len(plan.runs), plan.of_row(0)) == (2, ())
 
 
-def test_a_suite_without_rows_is_no_suite(tmp_path: Path) -> None:
+def test_a_suite_without_rows_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "none.yaml"
     path.write_text("name: none\nrows: []\n", "utf-8")
     with pytest.raises(BadInput, match="rows"):
         load_suite(str(path))
 
 
-def test_what_is_wrong_in_an_experiment_is_told_in_its_own_file_once(tmp_path: Path) -> None:
+def test_a_problem_of_an_experiment_is_reported_once_with_its_own_file(tmp_path: Path) -> None:
     text = find_experiment("quickstart").read_text("utf-8")
     (tmp_path / "own.yaml").write_text(text.replace("kill: {}", "kil: {}"), "utf-8")
     found = problems(tmp_path, "  - experiment: own.yaml\n  - experiment: own.yaml\n")
     assert len([line for line in found if "own.yaml" in line and "kil" in line]) == 1
 
 
-def test_runs_of_one_topology_stand_together_and_nothing_is_run_twice(tmp_path: Path) -> None:
+def test_runs_are_grouped_by_topology_and_none_is_repeated(tmp_path: Path) -> None:
     rows = """  - {experiment: quickstart}
   - {experiment: kill-jobmanager}
   - claim: it is so
@@ -214,7 +214,7 @@ def test_runs_of_one_topology_stand_together_and_nothing_is_run_twice(tmp_path: 
     assert plan.of_row(2)[0].experiment.name == "kill-taskmanager-mid-checkpoint"
 
 
-def test_only_some_rows_and_other_repeats(tmp_path: Path) -> None:
+def test_rows_are_selected_and_repeats_overridden(tmp_path: Path) -> None:
     rows = "  - {experiment: quickstart}\n  - {experiment: canary, repeats: 7}\n"
     loaded = load_suite(suite(tmp_path, rows, "name: mine\nseed: 9"))
     plan = plan_suite(loaded, repeats=2, only=["canary"])
@@ -226,7 +226,7 @@ def test_only_some_rows_and_other_repeats(tmp_path: Path) -> None:
         plan_suite(loaded, only=["canari"])
 
 
-def test_the_claims_have_rows_on_spark_each_with_a_control_or_why_it_cannot_be() -> None:
+def test_every_claim_on_spark_has_a_control_or_a_reason_why_not() -> None:
     rows = load_suite("claims").rows
     spark = [row for row in rows if any(name.startswith("spark-") for name in row.names)]
     assert len(spark) >= 6

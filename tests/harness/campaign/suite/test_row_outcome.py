@@ -1,4 +1,4 @@
-"""What a row comes to, by its runs, its figures and the bounds on them."""
+"""The outcome of a row, from its runs, its figures and the bounds on them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.suite.suite_results import Role, RowResult, Spread, SuiteRun
-from tests.harness.campaign.suite.acting import claim
+from tests.harness.campaign.suite.fake_suites import claim
 
 HELD, UNDECIDED, VIOLATED = Outcome
 
 
-def made(
+def completed_run(
     role: Role,
     outcome: Outcome = HELD,
     *,
@@ -56,7 +56,7 @@ def made(
     return CompletedRun(run=run, results=results)
 
 
-def judged(*runs: CompletedRun, planned: int = 0, **bounds: float) -> RowResult:
+def row_of(*runs: CompletedRun, planned: int = 0, **bounds: float) -> RowResult:
     relations: tuple[Any, ...] = ({"figure": "c.x", **bounds},) if bounds else ()
     source = claim("claim", "control", figures=("c.x",), relations=relations)
     row = Row(source=source, experiment=Path("a"), control=Path("b"), names=("claim", "control"))
@@ -69,41 +69,41 @@ def judged(*runs: CompletedRun, planned: int = 0, **bounds: float) -> RowResult:
     )
 
 
-def test_a_claim_holds_when_all_is_as_expected() -> None:
-    row = judged(made("claim"), made("control", VIOLATED, expected=VIOLATED))
+def test_a_claim_holds_when_every_run_is_as_expected() -> None:
+    row = row_of(completed_run("claim"), completed_run("control", VIOLATED, expected=VIOLATED))
     assert (row.outcome, row.as_expected) == (HELD, True)
 
 
 @pytest.mark.parametrize(
-    ("other", "outcome", "messages"),
+    ("other", "outcome", "message"),
     [
-        (made("claim", VIOLATED), VIOLATED, "claim was violated, but held was expected"),
-        (made("control", HELD, expected=VIOLATED), VIOLATED, "but violated was expected"),
-        (made("control", UNDECIDED), UNDECIDED, "control: because"),
-        (made("control", UNDECIDED, ended="failed_to_run"), UNDECIDED, "control: because"),
-        (made("control", UNDECIDED, expected=VIOLATED), UNDECIDED, "control: because"),
+        (completed_run("claim", VIOLATED), VIOLATED, "claim was violated, but held was expected"),
+        (completed_run("control", HELD, expected=VIOLATED), VIOLATED, "but violated was expected"),
+        (completed_run("control", UNDECIDED), UNDECIDED, "control: because"),
+        (completed_run("control", UNDECIDED, ended="failed_to_run"), UNDECIDED, "control: because"),
+        (completed_run("control", UNDECIDED, expected=VIOLATED), UNDECIDED, "control: because"),
         (
-            made("control", UNDECIDED, expected=UNDECIDED, ended="failed_to_run"),
+            completed_run("control", UNDECIDED, expected=UNDECIDED, ended="failed_to_run"),
             UNDECIDED,
             "control: because",
         ),
     ],
 )
-def test_one_run_that_is_not_as_expected_decides(
-    other: CompletedRun, outcome: Outcome, messages: str
+def test_one_unexpected_run_decides_the_row(
+    other: CompletedRun, outcome: Outcome, message: str
 ) -> None:
-    row = judged(made("claim"), made("control"), other)
+    row = row_of(completed_run("claim"), completed_run("control"), other)
     assert (row.outcome, row.as_expected) == (outcome, False)
-    assert messages in row.why
+    assert message in row.why
 
 
-@pytest.mark.parametrize("came", [(HELD, HELD), (HELD, UNDECIDED)])
-def test_a_row_shows_the_worst_of_the_outcomes_that_came(came: tuple[Outcome, ...]) -> None:
-    """Not the worst of those that its experiment allows."""
+@pytest.mark.parametrize("outcomes", [(HELD, HELD), (HELD, UNDECIDED)])
+def test_a_row_has_the_worst_outcome_of_its_runs(outcomes: tuple[Outcome, ...]) -> None:
+    """It is not the worst outcome that its experiment allows."""
     expected = ExpectedOutcome.of({"c": ("held", "undecided")})
     runs = []
-    for outcome in came:
-        one = made("claim", outcome)
+    for outcome in outcomes:
+        one = completed_run("claim", outcome)
         assert one.results is not None
         results = replace(one.results, expected=expected)
         runs.append(
@@ -112,16 +112,19 @@ def test_a_row_shows_the_worst_of_the_outcomes_that_came(came: tuple[Outcome, ..
     source = RowSource.model_validate({"experiment": "claim"})
     row = Row(source=source, experiment=Path("a"), control=None, names=("claim",))
     shown = row_result(row, topology="t", expected=expected, planned=2, completed=runs)
-    assert (shown.outcome, shown.as_expected) == (max(came), True)
+    assert (shown.outcome, shown.as_expected) == (max(outcomes), True)
 
 
-def test_a_violated_run_outranks_an_undecided_one() -> None:
-    assert judged(made("claim", UNDECIDED), made("control", VIOLATED)).outcome == VIOLATED
+def test_a_violated_run_decides_before_an_undecided_one() -> None:
+    assert (
+        row_of(completed_run("claim", UNDECIDED), completed_run("control", VIOLATED)).outcome
+        == VIOLATED
+    )
 
 
-def test_runs_that_were_not_made_leave_the_claim_open() -> None:
-    assert judged().outcome is None
-    row = judged(made("claim"), planned=2)
+def test_a_claim_with_missing_runs_is_undecided() -> None:
+    assert row_of().outcome is None
+    row = row_of(completed_run("claim"), planned=2)
     assert (row.outcome, row.why) == (UNDECIDED, "1 of 2 runs completed")
 
 
@@ -148,43 +151,47 @@ def test_runs_that_were_not_made_leave_the_claim_open() -> None:
 def test_bounds_on_figures(
     own: float | None, control: float | None, bounds: dict[str, Any], outcome: Outcome
 ) -> None:
-    row = judged(made("claim", value=own), made("control", value=control), **bounds)
+    row = row_of(
+        completed_run("claim", value=own), completed_run("control", value=control), **bounds
+    )
     assert row.outcome == outcome, row.why
     assert row.claim is not None
     assert max(each.outcome for each in row.claim.relations) == outcome
 
 
-def test_a_quotient_by_none_is_told_in_words() -> None:
+def test_a_ratio_with_divisor_zero_is_infinite() -> None:
     bound = {"control_over_claim_at_least": 10}
-    row = judged(made("claim", value=0), made("control", value=40), **bound)
+    row = row_of(completed_run("claim", value=0), completed_run("control", value=40), **bound)
     assert row.claim is not None
     (relation,) = row.claim.relations
     assert "is infinite, since the divisor is 0, wanted at least 10" in relation.text
 
 
-def test_bounds_are_on_the_median_of_the_repeats_that_came_to_their_end() -> None:
-    runs = [made("claim", value=value, repeat=n) for n, value in enumerate((9.0, 1.0, 2.0))]
-    row = judged(*runs, made("control"), claim_at_most=2)
+def test_bounds_are_on_the_median_of_the_completed_repeats() -> None:
+    runs = [
+        completed_run("claim", value=value, repeat=n) for n, value in enumerate((9.0, 1.0, 2.0))
+    ]
+    row = row_of(*runs, completed_run("control"), claim_at_most=2)
     assert row.outcome == HELD
     assert row.figures["c.x"] == Spread(n=3, median=2, low=1, high=9, values=(9, 1, 2))
-    cut_off = made("claim", UNDECIDED, value=99.0, ended="interrupted")
-    assert judged(*runs, cut_off).figures["c.x"] == row.figures["c.x"]
+    cut_off = completed_run("claim", UNDECIDED, value=99.0, ended="interrupted")
+    assert row_of(*runs, cut_off).figures["c.x"] == row.figures["c.x"]
 
 
-def test_bounds_are_not_judged_before_all_has_run() -> None:
-    row = judged(made("claim", value=9), planned=2, claim_at_most=2)
+def test_bounds_are_not_judged_before_every_run_is_completed() -> None:
+    row = row_of(completed_run("claim", value=9), planned=2, claim_at_most=2)
     assert row.claim is not None
     assert (row.claim.relations, row.outcome) == ((), UNDECIDED)
 
 
 def test_a_relation_cannot_make_a_failed_run_held() -> None:
-    assert judged(made("claim", VIOLATED, value=1), made("control"), claim_at_most=2).outcome == (
-        VIOLATED
-    )
+    assert row_of(
+        completed_run("claim", VIOLATED, value=1), completed_run("control"), claim_at_most=2
+    ).outcome == (VIOLATED)
 
 
-def test_figures_come_from_checks_and_from_the_recovery() -> None:
-    results = made("claim", value=3).results
+def test_figures_are_those_of_checks_and_of_the_recovery() -> None:
+    results = completed_run("claim", value=3).results
     assert figure_of(results, "c.x") == 3
     assert figure_of(results, "recovery.restarted_s") == 2.5
     assert figure_of(results, "c.y") is None

@@ -1,4 +1,4 @@
-"""Slopes over a series: the line through its runs, judged by how much it rises."""
+"""Slopes over a series: the slope of a line through its runs, with bounds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.suite.suite_results import Role, RowResult, SuiteRun
-from tests.harness.campaign.suite.acting import claim
+from tests.harness.campaign.suite.fake_suites import claim
 
 HELD, UNDECIDED, VIOLATED = Outcome
 SERIES = ({"experiment": "five", "at": 5}, {"experiment": "ten", "at": 10})
 
 
-def made(name: str, role: Role = "series", **counts: float | None) -> CompletedRun:
+def completed_run(name: str, role: Role = "series", **counts: float | None) -> CompletedRun:
     check = CheckResult(check="c", outcome=HELD, summary="", counts=counts)
     results = Results(
         run_id="r", experiment=name, seed=0, ended="completed", outcome=HELD, checks=(check,)
@@ -40,7 +40,7 @@ def made(name: str, role: Role = "series", **counts: float | None) -> CompletedR
     return CompletedRun(run=run, results=results)
 
 
-def judged(*runs: CompletedRun, planned: int = 0, **slope: Any) -> RowResult:
+def row_of(*runs: CompletedRun, planned: int = 0, **slope: Any) -> RowResult:
     slopes = ({"figure": "c.y", **slope},)
     source = claim("twenty", at=20, series=SERIES, slopes=slopes)
     names = ("twenty", "five", "ten")
@@ -51,13 +51,17 @@ def judged(*runs: CompletedRun, planned: int = 0, **slope: Any) -> RowResult:
 
 
 def line(five: float | None, ten: float | None, twenty: float | None) -> tuple[CompletedRun, ...]:
-    return made("twenty", "claim", y=twenty), made("five", y=five), made("ten", y=ten)
+    return (
+        completed_run("twenty", "claim", y=twenty),
+        completed_run("five", y=five),
+        completed_run("ten", y=ten),
+    )
 
 
 @pytest.mark.parametrize(
     ("points", "bounds", "outcome"),
     [
-        ((8, 13, 23), {"at_least": 0.8, "at_most": 1.2}, HELD),  # what all have in common is free
+        ((8, 13, 23), {"at_least": 0.8, "at_most": 1.2}, HELD),  # a constant offset has no effect
         ((8, 13, 23), {"at_least": 1.01}, VIOLATED),
         ((8, 13, 23), {"at_most": 0.99}, VIOLATED),
         ((8, 8, 8), {"at_least": 0.8}, VIOLATED),
@@ -67,12 +71,12 @@ def line(five: float | None, ten: float | None, twenty: float | None) -> tuple[C
 def test_a_slope_over_settings(
     points: tuple[float | None, ...], bounds: dict[str, Any], outcome: Outcome
 ) -> None:
-    row = judged(*line(*points), **bounds)
+    row = row_of(*line(*points), **bounds)
     assert row.outcome == outcome, row.why
 
 
-def test_a_slope_says_its_points_its_rise_and_what_was_wanted() -> None:
-    row = judged(*line(8, 13, 23), at_least=0.8, at_most=1.2)
+def test_the_text_of_a_slope_has_its_points_its_value_and_its_bounds() -> None:
+    row = row_of(*line(8, 13, 23), at_least=0.8, at_most=1.2)
     assert row.claim is not None
     assert [each.text for each in row.claim.relations] == [
         "c.y: slope is 1 (8 at 5, 13 at 10, 23 at 20), wanted at least 0.8 and at most 1.2"
@@ -82,26 +86,35 @@ def test_a_slope_says_its_points_its_rise_and_what_was_wanted() -> None:
     assert row.figures["c.y"].values == (23,)  # the row's own experiment
 
 
-def test_a_slope_over_a_figure_has_its_points_where_that_was_measured() -> None:
-    runs = [made("twenty", "claim", x=3.0, y=4500.0), made("five", x=1.0, y=1500.0)]
-    row = judged(*runs, made("ten", x=2.0, y=3000.0), over="c.x", at_least=1200, at_most=1800)
+def test_a_slope_over_a_figure_needs_that_figure_in_every_run() -> None:
+    runs = [
+        completed_run("twenty", "claim", x=3.0, y=4500.0),
+        completed_run("five", x=1.0, y=1500.0),
+    ]
+    row = row_of(
+        *runs, completed_run("ten", x=2.0, y=3000.0), over="c.x", at_least=1200, at_most=1800
+    )
     assert row.outcome == HELD
-    row = judged(*runs, made("ten", x=None, y=3000.0), over="c.x", at_least=1200)
+    row = row_of(*runs, completed_run("ten", x=None, y=3000.0), over="c.x", at_least=1200)
     assert (row.outcome, row.why) == (
         UNDECIDED,
         "c.y over c.x: slope is unknown: 1 of 3 runs have no such figure",
     )
-    row = judged(*(made(n, x=1.0, y=2.0) for n in ("five", "ten")), over="c.x", at_least=1)
+    row = row_of(*(completed_run(n, x=1.0, y=2.0) for n in ("five", "ten")), over="c.x", at_least=1)
     assert row.outcome == UNDECIDED
     assert "all points have the same x" in row.why
 
 
-def test_slopes_are_not_judged_before_all_has_run() -> None:
-    row = judged(made("twenty", "claim", y=23), made("five", y=8), planned=3, at_least=0.8)
+def test_slopes_are_not_judged_before_every_run_is_completed() -> None:
+    row = row_of(
+        completed_run("twenty", "claim", y=23), completed_run("five", y=8), planned=3, at_least=0.8
+    )
     assert row.claim is not None
     assert (row.claim.relations, row.outcome) == ((), UNDECIDED)
 
 
-def test_the_control_is_no_point_of_the_line() -> None:
-    row = judged(*line(8, 13, 23), made("five", "control", y=99), at_least=0.8, at_most=1.2)
+def test_the_control_is_not_a_point_of_the_line() -> None:
+    row = row_of(
+        *line(8, 13, 23), completed_run("five", "control", y=99), at_least=0.8, at_most=1.2
+    )
     assert row.outcome == HELD

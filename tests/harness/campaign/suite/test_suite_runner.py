@@ -1,4 +1,4 @@
-"""A suite on the fakes: clusters handed on or not, its ends, and what it leaves on disk."""
+"""A suite on the fakes: reuse of clusters, how the suite ends, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from streamquake.reports.record.history import read_history
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.suite.suite_results import SuiteFolder
 from tests.echo import Echo
-from tests.harness.campaign.suite.acting import (
+from tests.harness.campaign.suite.fake_suites import (
     KILL,
-    Remembering,
-    Theatre,
+    StatefulEcho,
+    SuiteTestbed,
     claim,
     experiment,
-    plain,
     plan_of,
+    plan_without_claims,
     runs_of,
-    theatre,
+    testbed,
     topology,
 )
 
-__all__ = ["theatre"]
+__all__ = ["testbed"]
 
 
-def written(folder: SuiteFolder) -> dict[str, object]:
+def results_json(folder: SuiteFolder) -> dict[str, object]:
     document: dict[str, object] = json.loads(folder.results.read_text("utf-8"))
     return document
 
 
 def rows(folder: SuiteFolder) -> list[dict[str, object]]:
-    found = written(folder)["rows"]
+    found = results_json(folder)["rows"]
     assert isinstance(found, list)
     return found
 
@@ -56,29 +56,31 @@ def outcomes(folder: SuiteFolder) -> list[object]:
     return [row["outcome"] for row in rows(folder)]
 
 
-def test_runs_of_one_topology_share_a_cluster_and_see_nothing_of_each_other(
-    theatre: Theatre,
+def test_runs_of_one_topology_share_a_cluster_but_no_records(
+    testbed: SuiteTestbed,
 ) -> None:
-    results, folder = theatre.play(plain(*(experiment(name) for name in ("a", "b", "c"))))
+    results, folder = testbed.run_suite(
+        plan_without_claims(*(experiment(name) for name in ("a", "b", "c")))
+    )
     first = results.rows[0].run
     assert status_of_suite(results) == 0, results.rows
-    assert (results.deployments, theatre.clusters) == (1, [first] * 3), theatre.messages
-    assert [theatre.saw[str(row.run)] for row in results.rows] == [[], [], []]
-    assert theatre.left() == 0
-    assert written(folder)["deployments"] == 1
+    assert (results.deployments, testbed.clusters) == (1, [first] * 3), testbed.messages
+    assert [testbed.runs_before[str(row.run)] for row in results.rows] == [[], [], []]
+    assert testbed.leftover_count() == 0
+    assert results_json(folder)["deployments"] == 1
 
 
-def test_without_forgetting_the_next_run_would_have_seen_the_former_one(
-    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+def test_without_cleanup_the_next_run_would_read_the_previous_records(
+    testbed: SuiteTestbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Remembering, "forget", lambda *args: None)
-    results, _ = theatre.play(plain(experiment("a"), experiment("b")))
-    assert theatre.saw[str(results.rows[1].run)] == [results.rows[0].run]
+    monkeypatch.setattr(StatefulEcho, "forget", lambda *args: None)
+    results, _ = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
+    assert testbed.runs_before[str(results.rows[1].run)] == [results.rows[0].run]
 
 
-def test_every_run_has_its_own_clock_events_and_logs(theatre: Theatre) -> None:
-    results, _ = theatre.play(plain(experiment("a"), experiment("b")))
-    for folder in runs_of(theatre, results):
+def test_every_run_has_its_own_clock_events_and_logs(testbed: SuiteTestbed) -> None:
+    results, _ = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
+    for folder in runs_of(testbed, results):
         history = read_history(folder.history)
         assert history.of(Action.PHASE)[0].at_s < 1
         assert history.of(Action.FAULT_IN_EFFECT)
@@ -86,50 +88,56 @@ def test_every_run_has_its_own_clock_events_and_logs(theatre: Theatre) -> None:
         assert log.split() == ["serving", folder.run_id]
 
 
-def test_after_a_node_was_killed_the_next_run_has_a_new_cluster(theatre: Theatre) -> None:
-    results, _ = theatre.play(plain(experiment("a", faults=(KILL,)), experiment("b")))
+def test_after_a_node_was_killed_the_next_run_has_a_new_cluster(testbed: SuiteTestbed) -> None:
+    results, _ = testbed.run_suite(
+        plan_without_claims(experiment("a", faults=(KILL,)), experiment("b"))
+    )
     assert status_of_suite(results) == 0, results.rows
-    assert (results.deployments, len(set(theatre.clusters))) == (2, 2)
-    assert any("the process of echo/server-1 was replaced" in line for line in theatre.messages)
-    assert theatre.left() == 0
+    assert (results.deployments, len(set(testbed.clusters))) == (2, 2)
+    assert any("the process of echo/server-1 was replaced" in line for line in testbed.messages)
+    assert testbed.leftover_count() == 0
 
 
-def test_another_topology_gets_a_new_cluster_and_the_former_one_is_removed_first(
-    theatre: Theatre,
+def test_another_topology_has_a_new_cluster_after_the_previous_one_is_removed(
+    testbed: SuiteTestbed,
 ) -> None:
-    there: list[int] = []
-    theatre.during["b"] = lambda loop: there.append(theatre.left())
-    results, _ = theatre.play(plain(experiment("a", "other"), experiment("b")))
+    leftovers: list[int] = []
+    testbed.on_load_start["b"] = lambda loop: leftovers.append(testbed.leftover_count())
+    results, _ = testbed.run_suite(plan_without_claims(experiment("a", "other"), experiment("b")))
     assert (results.deployments, status_of_suite(results)) == (2, 0)
-    assert there == [4]  # three nodes and their network
-    # A cluster that is removed anyway need not be cleaned of its run.
-    assert [Remembering.written[str(row.run)] for row in results.rows] == [
+    assert leftovers == [4]  # three nodes and their network
+    # The records of a run are not removed from a cluster that is removed anyway.
+    assert [StatefulEcho.written[str(row.run)] for row in results.rows] == [
         [row.run] for row in results.rows
     ]
-    assert theatre.left() == 0
+    assert testbed.leftover_count() == 0
 
 
-def test_a_service_that_cannot_forget_is_not_handed_on(
-    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+def test_a_cluster_that_cannot_remove_records_is_not_reused(
+    testbed: SuiteTestbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Remembering, "fails", True)
-    results, _ = theatre.play(plain(experiment("a"), experiment("b")))
+    monkeypatch.setattr(StatefulEcho, "fails", True)
+    results, _ = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
     assert results.deployments == 2
-    assert theatre.saw[str(results.rows[1].run)] == []
-    assert any("the topics are still there" in line for line in theatre.messages)
+    assert testbed.runs_before[str(results.rows[1].run)] == []
+    assert any("the topics are still there" in line for line in testbed.messages)
 
 
-def test_an_engine_that_knows_nothing_of_forgetting_is_not_handed_on(
-    theatre: Theatre,
+def test_a_cluster_of_an_engine_without_cleanup_is_not_reused(
+    testbed: SuiteTestbed,
 ) -> None:
     on = topology(engine=Echo.name)
-    results, _ = theatre.play(plain(experiment("a", topology=on), experiment("b", topology=on)))
+    results, _ = testbed.run_suite(
+        plan_without_claims(experiment("a", topology=on), experiment("b", topology=on))
+    )
     assert results.deployments == 2
-    assert any("cannot remove the residue of a run" in line for line in theatre.messages)
+    assert any("cannot remove the residue of a run" in line for line in testbed.messages)
 
 
 @pytest.mark.parametrize("action", cluster_pool.REUSE_BLOCKERS)
-def test_what_a_run_says_of_itself_can_spoil_its_cluster(theatre: Theatre, action: Action) -> None:
+def test_a_cluster_is_not_reused_after_certain_events(
+    testbed: SuiteTestbed, action: Action
+) -> None:
     recorded: dict[str, Any] = {
         "reason": "-",
         "node": "x",
@@ -138,20 +146,24 @@ def test_what_a_run_says_of_itself_can_spoil_its_cluster(theatre: Theatre, actio
         "error": "-",
         "part": "p",
     }
-    theatre.during["a"] = lambda loop: loop.record(action, **recorded)
-    results, _ = theatre.play(plain(experiment("a"), experiment("b")))
+    testbed.on_load_start["a"] = lambda loop: loop.record(action, **recorded)
+    results, _ = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
     assert results.deployments == 2
-    assert any(cluster_pool.REUSE_BLOCKERS[action] in line for line in theatre.messages)
+    assert any(cluster_pool.REUSE_BLOCKERS[action] in line for line in testbed.messages)
 
 
 def test_an_unexpected_outcome_fails_the_suite_and_an_expected_violation_does_not(
-    theatre: Theatre,
+    testbed: SuiteTestbed,
 ) -> None:
-    theatre.outcomes = {"canary": Outcome.VIOLATED}
-    results, _ = theatre.play(plain(experiment("a"), experiment("canary", expect="violated")))
+    testbed.outcomes = {"canary": Outcome.VIOLATED}
+    results, _ = testbed.run_suite(
+        plan_without_claims(experiment("a"), experiment("canary", expect="violated"))
+    )
     assert status_of_suite(results) == 0
-    theatre.outcomes = {"a": Outcome.VIOLATED}
-    results, folder = theatre.play(plain(experiment("a"), experiment("canary", expect="violated")))
+    testbed.outcomes = {"a": Outcome.VIOLATED}
+    results, folder = testbed.run_suite(
+        plan_without_claims(experiment("a"), experiment("canary", expect="violated"))
+    )
     assert status_of_suite(results) == 1
     assert outcomes(folder) == ["violated", "held"]
     assert [row["expected"] for row in rows(folder)] == ["held", "violated"]
@@ -162,25 +174,25 @@ def test_an_unexpected_outcome_fails_the_suite_and_an_expected_violation_does_no
     assert "held, but violated was expected" in failure.message
 
 
-def test_a_run_that_fails_to_run_costs_its_row_only(theatre: Theatre) -> None:
+def test_a_failed_run_affects_only_its_row(testbed: SuiteTestbed) -> None:
     def die(spec: ContainerSpec, argv: object) -> ExecResult:
-        theatre.runtime.die(theatre.runtime.by_name(spec.name).id, exit_code=9)
-        theatre.runtime.on_network_tool = [works]
+        testbed.runtime.die(testbed.runtime.by_name(spec.name).id, exit_code=9)
+        testbed.runtime.on_network_tool = [works]
         return ExecResult(exit_code=0, output="")
 
-    (works,) = theatre.runtime.on_network_tool
-    theatre.runtime.on_network_tool = [die]
-    results, folder = theatre.play(plain(experiment("a"), experiment("b")))
+    (works,) = testbed.runtime.on_network_tool
+    testbed.runtime.on_network_tool = [die]
+    results, folder = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
     assert (status_of_suite(results), results.cause) == (3, "cluster failed")
     assert outcomes(folder) == ["undecided", "held"]
     assert "exit code 9" in results.rows[0].why
-    assert theatre.left() == 0
+    assert testbed.leftover_count() == 0
     named = {case.name: case for suite in JUnitXml.fromfile(str(folder.junit)) for case in suite}
     assert isinstance(named["a"].result[0], Error)
 
 
-def test_a_failure_of_the_harness_itself_costs_its_row_only(
-    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+def test_a_harness_error_affects_only_its_row(
+    testbed: SuiteTestbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = runner.run
     broken = iter((True, False))
@@ -191,14 +203,14 @@ def test_a_failure_of_the_harness_itself_costs_its_row_only(
         return run(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(runner, "run", breaks)
-    results, folder = theatre.play(plain(experiment("a"), experiment("b")))
+    results, folder = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
     assert outcomes(folder) == ["undecided", "held"]
     assert "no space left on device" in results.rows[0].why
     assert results.rows[0].run is None
 
 
-def test_an_interruption_ends_the_run_in_order_and_leaves_the_rest_not_run(
-    theatre: Theatre,
+def test_an_interruption_ends_the_run_gracefully_and_skips_the_rest(
+    testbed: SuiteTestbed,
 ) -> None:
     def interrupt(loop: EventLoop) -> None:
         loop.listen(lambda event: stop(event.action))
@@ -207,72 +219,74 @@ def test_an_interruption_ends_the_run_in_order_and_leaves_the_rest_not_run(
         if action == Action.FAULT_IN_EFFECT:
             signal.raise_signal(signal.SIGINT)
 
-    theatre.during["b"] = interrupt
-    results, folder = theatre.play(plain(*(experiment(name) for name in ("a", "b", "c"))))
+    testbed.on_load_start["b"] = interrupt
+    results, folder = testbed.run_suite(
+        plan_without_claims(*(experiment(name) for name in ("a", "b", "c")))
+    )
     assert status_of_suite(results) == 130
     assert outcomes(folder) == ["held", "undecided", "not run"]
-    assert (written(folder)["ended"], rows(folder)[2]["run"]) == ("interrupted", None)
-    (_, stopped) = runs_of(theatre, results)
+    assert (results_json(folder)["ended"], rows(folder)[2]["run"]) == ("interrupted", None)
+    (_, stopped) = runs_of(testbed, results)
     assert stopped.read_results().faults[0].healed
-    assert theatre.left() == 0
+    assert testbed.leftover_count() == 0
     named = {case.name: case for suite in JUnitXml.fromfile(str(folder.junit)) for case in suite}
     assert isinstance(named["c"].result[0], Skipped)
     assert "not run" in folder.page.read_text("utf-8")
 
 
-def test_an_interruption_between_two_runs_removes_the_cluster_that_stands(
-    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+def test_an_interruption_between_two_runs_removes_the_cluster(
+    testbed: SuiteTestbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    restart, times = theatre.clock.restart, []
+    restart, times = testbed.clock.restart, []
 
     def restarting() -> None:
-        times.append(theatre.left())
+        times.append(testbed.leftover_count())
         if len(times) == 2:
             raise Interrupted("SIGTERM")
         restart()
 
-    monkeypatch.setattr(theatre.clock, "restart", restarting)
-    results, folder = theatre.play(plain(experiment("a"), experiment("b")))
+    monkeypatch.setattr(testbed.clock, "restart", restarting)
+    results, folder = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
     assert times[1] > 0
     assert (results.ended, results.reason) == ("interrupted", "stopped by SIGTERM")
     assert outcomes(folder) == ["held", "not run"]
-    assert theatre.left() == 0
+    assert testbed.leftover_count() == 0
 
 
-def test_an_interruption_while_the_last_cluster_is_removed_leaves_nothing(
-    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+def test_an_interruption_during_the_removal_of_the_last_cluster_leaves_nothing(
+    testbed: SuiteTestbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupted = iter((True,))
-    whole = remove_cluster
+    real_remove_cluster = remove_cluster
 
     def interrupting(*args: object) -> list[str]:
         if next(interrupted, False):
             raise Interrupted("SIGINT")
-        return whole(*args)  # type: ignore[arg-type]
+        return real_remove_cluster(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(cluster_lease, "remove_cluster", interrupting)
-    theatre.play(plain(experiment("a")))
-    assert theatre.left() == 0
+    testbed.run_suite(plan_without_claims(experiment("a")))
+    assert testbed.leftover_count() == 0
 
 
-def test_suite_json_can_be_read_after_every_run(theatre: Theatre) -> None:
+def test_suite_json_can_be_read_after_every_run(testbed: SuiteTestbed) -> None:
     seen: list[object] = []
 
     def poll(loop: EventLoop) -> None:
-        (path,) = theatre.out.glob("suite-*")
-        seen.append((outcomes(SuiteFolder(path)), written(SuiteFolder(path))["ended"]))
+        (path,) = testbed.out.glob("suite-*")
+        seen.append((outcomes(SuiteFolder(path)), results_json(SuiteFolder(path))["ended"]))
 
-    theatre.during = {"a": poll, "b": poll}
-    theatre.play(plain(experiment("a"), experiment("b")))
+    testbed.on_load_start = {"a": poll, "b": poll}
+    testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
     assert seen == [(["not run", "not run"], "interrupted"), (["held", "not run"], "interrupted")]
 
 
-def test_a_claim_has_its_figures_beside_those_of_the_control(theatre: Theatre) -> None:
-    theatre.counts = {"fast": [4.0, 2.0, 3.0], "slow": [50.0, 40.0, 90.0]}
+def test_a_claim_has_its_figures_and_those_of_the_control(testbed: SuiteTestbed) -> None:
+    testbed.counts = {"fast": [4.0, 2.0, 3.0], "slow": [50.0, 40.0, 90.0]}
     bound = {"figure": "measure.took_ms", "control_over_claim_at_least": 10}
     source = claim("fast", "slow", figures=("measure.took_ms",), relations=(bound,), note="here")
     plan = plan_of((source, [experiment("fast"), experiment("slow")]), repeats=3)
-    results, folder = theatre.play(plan)
+    results, folder = testbed.run_suite(plan)
     assert status_of_suite(results) == 0, results.rows
     (row,) = rows(folder)
     own = {"n": 3, "median": 3.0, "low": 2.0, "high": 4.0, "spread": 2.0, "values": [4.0, 2.0, 3.0]}
@@ -286,11 +300,11 @@ def test_a_claim_has_its_figures_beside_those_of_the_control(theatre: Theatre) -
     assert results.deployments == 1
 
 
-def test_a_relation_that_is_not_met_violates_the_claim(theatre: Theatre) -> None:
-    theatre.counts = {"fast": [4.0], "slow": [39.0]}
+def test_an_unmet_bound_violates_the_claim(testbed: SuiteTestbed) -> None:
+    testbed.counts = {"fast": [4.0], "slow": [39.0]}
     bound = {"figure": "measure.took_ms", "control_over_claim_at_least": 10}
     source = claim("fast", "slow", relations=(bound,))
-    results, folder = theatre.play(plan_of((source, [experiment("fast"), experiment("slow")])))
+    results, folder = testbed.run_suite(plan_of((source, [experiment("fast"), experiment("slow")])))
     assert status_of_suite(results) == 1
     assert outcomes(folder) == ["violated"]
     assert results.rows[0].why == (
@@ -298,11 +312,11 @@ def test_a_relation_that_is_not_met_violates_the_claim(theatre: Theatre) -> None
     )
 
 
-def test_a_claim_that_cannot_be_measured_is_shown_and_decides_nothing(theatre: Theatre) -> None:
-    plan = plain(experiment("first"))
+def test_a_claim_that_cannot_be_measured_does_not_affect_the_verdict(testbed: SuiteTestbed) -> None:
+    plan = plan_without_claims(experiment("first"))
     source = RowSource(claim="it was so", article="the article", unavailable="no image\n")
     not_here = Row(source=source, experiment=None, control=None, names=())
-    results, folder = theatre.play(
+    results, folder = testbed.run_suite(
         replace(plan, suite=replace(plan.suite, rows=(*plan.suite.rows, not_here)))
     )
     assert results.verdict == Outcome.HELD
@@ -311,9 +325,9 @@ def test_a_claim_that_cannot_be_measured_is_shown_and_decides_nothing(theatre: T
     assert rows(folder)[-1]["unavailable"] == "no image"
 
 
-def test_progress_is_a_line_when_a_run_begins_and_one_when_it_ends(theatre: Theatre) -> None:
-    theatre.play(plain(experiment("a"), experiment("b")))
-    lines = [line.partition("] ")[2] for line in theatre.messages if line.startswith("[")]
+def test_every_run_has_a_progress_line_at_its_begin_and_its_end(testbed: SuiteTestbed) -> None:
+    testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
+    lines = [line.partition("] ")[2] for line in testbed.messages if line.startswith("[")]
     assert lines == [
         "1/2 a (row 1 claim, seed 0)",
         "1/2 a: held, as expected; 1 left",
@@ -322,15 +336,15 @@ def test_progress_is_a_line_when_a_run_begins_and_one_when_it_ends(theatre: Thea
     ]
 
 
-def test_the_page_shows_claim_control_and_links_and_asks_for_nothing(theatre: Theatre) -> None:
-    theatre.counts = {"fast": [4.0], "slow": [50.0]}
-    source = claim("fast", "slow", figures=("measure.took_ms",), claim="<b>fast</b> & whole")
-    results, folder = theatre.play(plan_of((source, [experiment("fast"), experiment("slow")])))
+def test_the_page_shows_claim_control_and_links_and_makes_no_request(testbed: SuiteTestbed) -> None:
+    testbed.counts = {"fast": [4.0], "slow": [50.0]}
+    source = claim("fast", "slow", figures=("measure.took_ms",), claim="<b>fast</b> & more")
+    results, folder = testbed.run_suite(plan_of((source, [experiment("fast"), experiment("slow")])))
     page = folder.page.read_text("utf-8")
-    for run in runs_of(theatre, results):
+    for run in runs_of(testbed, results):
         assert f'href="../{run.run_id}/report.html"' in page
         assert (folder.path / f"../{run.run_id}/report.html").resolve().exists()
-    assert "&lt;b&gt;fast&lt;/b&gt; &amp; whole" in page
+    assert "&lt;b&gt;fast&lt;/b&gt; &amp; more" in page
     assert '<td class="number">4 ms</td><td class="number">50 ms</td>' in page
     assert page.count('class="figure"') == 1
     assert "http://" not in page.partition('id="library"')[0]

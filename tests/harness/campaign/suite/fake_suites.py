@@ -1,4 +1,4 @@
-"""Suites on the fakes: experiments on a made-up service that remembers what its runs wrote."""
+"""Suites on the fakes: experiments on a fake service that stores which runs wrote records."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ PAUSE = {"fault": "pause", "target": "echo/server-1", "when": {"after_s": 1.0}, 
 KILL = {**PAUSE, "fault": "kill"}
 
 
-class Remembering(Echo):
-    """Echo that keeps what runs wrote, and can be told to forget it."""
+class StatefulEcho(Echo):
+    """Echo that stores which runs wrote records, and can remove the records of a run."""
 
-    name: ClassVar[str] = "test-remembering"
+    name: ClassVar[str] = "test-stateful-echo"
     written: ClassVar[dict[str, list[str]]] = defaultdict(list)
-    """Cluster -> the runs whose records lie in it."""
+    """Cluster -> the runs whose records it has."""
     fails: ClassVar[bool] = False
 
     def forget(self, cluster: Cluster, service: str, left: RunResidue) -> None:
@@ -52,24 +52,25 @@ class Remembering(Echo):
         self.written[cluster.run_id].remove(left.run)
 
 
-def topology(name: str = "echo", engine: str = Remembering.name) -> dict[str, Any]:
+def topology(name: str = "echo", engine: str = StatefulEcho.name) -> dict[str, Any]:
     nodes = {"server": 2, "client": 1}
     return {"name": name, "services": {"echo": {"engine": engine, "nodes": nodes}}}
 
 
 def experiment(name: str, on: str = "echo", **fields: Any) -> Experiment:
-    """An experiment of the fakes; its fault leaves every process what it was."""
+    """An experiment on the fakes. Its fault ends no process."""
     document = {"name": name, "topology": topology(on), "faults": (PAUSE,), **fields}
     return Experiment.model_validate(
         {**document, "workload": {"numbered": {"records": 1000, "rate_per_s": 500}}}
     )
 
 
-class Theatre:
-    """The fakes that a suite is played on.
+class SuiteTestbed:
+    """The fakes on which a suite is run.
 
-    `during` holds what happens when the load of a run begins, by experiment; `saw` what each run
-    found written when it began; `counts` the figures that a check called `measure` comes to.
+    `on_load_start` has, by experiment, what happens when the load of a run begins; `runs_before`
+    the runs whose records the cluster had when a run began; `counts` the figures of a check called
+    `measure`.
     """
 
     def __init__(self, out: Path) -> None:
@@ -78,15 +79,17 @@ class Theatre:
         self.runtime = FakeRuntime(self.clock)
         self.runtime.on_network_tool.append(listening)
         self.messages: list[str] = []
-        self.during: dict[str, Callable[[EventLoop], None]] = {}
-        self.saw: dict[str, list[str]] = {}
+        self.on_load_start: dict[str, Callable[[EventLoop], None]] = {}
+        self.runs_before: dict[str, list[str]] = {}
         self.clusters: list[str] = []
         self.counts: dict[str, list[float]] = {}
         self.outcomes: dict[str, Outcome] = {}
 
-    def play(self, plan: SuitePlan, *, resume: bool = False) -> tuple[SuiteResults, SuiteFolder]:
+    def run_suite(
+        self, plan: SuitePlan, *, resume: bool = False
+    ) -> tuple[SuiteResults, SuiteFolder]:
         view = CompactView(self.messages.append)
-        means = SuiteResources(
+        resources = SuiteResources(
             out=self.out,
             argv=["streamquake"],
             again="streamquake suite x",
@@ -96,31 +99,31 @@ class Theatre:
             show_message=self.messages.append,
             resume=resume,
         )
-        return conduct(plan, means)
+        return conduct(plan, resources)
 
-    def left(self) -> int:
+    def leftover_count(self) -> int:
         marks = {labels.RUN: ""}
         return len(self.runtime.find(marks)) + len(self.runtime.find_networks(marks))
 
     @contextmanager
     def start_load(
-        self, made: Experiment, cluster: Cluster, loop: EventLoop, group: str
+        self, current: Experiment, cluster: Cluster, loop: EventLoop, group: str
     ) -> Iterator[Load]:
         self.clusters.append(cluster.run_id)
-        self.saw[group] = list(Remembering.written[cluster.run_id])
-        Remembering.written[cluster.run_id].append(group)
+        self.runs_before[group] = list(StatefulEcho.written[cluster.run_id])
+        StatefulEcho.written[cluster.run_id].append(group)
         assert cluster.run.run_id == group
         for node in cluster.nodes.values():
             self.runtime.write_log(node.container, f"serving {group}")
         loop.record(Action.SENT, first=0, last=499, count=500, status="acknowledged")
         loop.record(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
         loop.listen(lambda event: send_rest(loop, event))
-        if made.name in self.during:
-            self.during[made.name](loop)
+        if current.name in self.on_load_start:
+            self.on_load_start[current.name](loop)
         yield Load()
 
-    def measured(self, results: Results) -> Results:
-        """The results with the figures and the outcome that the test asks for."""
+    def with_measurement(self, results: Results) -> Results:
+        """The results with the figures and the outcome that the test sets."""
         name = results.experiment
         outcome = self.outcomes.get(name, results.outcome)
         if results.ended != "completed":
@@ -132,25 +135,28 @@ class Theatre:
 
 
 @pytest.fixture
-def theatre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Theatre:
-    made = Theatre(tmp_path)
-    monkeypatch.setitem(engines._members, Remembering.name, Remembering)
+def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteTestbed:
+    new_testbed = SuiteTestbed(tmp_path)
+    monkeypatch.setitem(engines._members, StatefulEcho.name, StatefulEcho)
     monkeypatch.setitem(engines._members, Echo.name, Echo)
-    monkeypatch.setattr(Remembering, "written", defaultdict(list))
-    monkeypatch.setattr(runner, "start_load", made.start_load)
+    monkeypatch.setattr(StatefulEcho, "written", defaultdict(list))
+    monkeypatch.setattr(runner, "start_load", new_testbed.start_load)
     monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
     monkeypatch.setattr(runner, "collect_outputs", read_everything)
     monkeypatch.setattr(runner, "SparkInBackground", NoSpark(lambda: "").session_of)
     monkeypatch.setattr(
-        runner, "judge", lambda *args, **options: made.measured(judge(*args, **options))
+        runner,
+        "judge",
+        lambda *args, **options: new_testbed.with_measurement(judge(*args, **options)),
     )
-    return made
+    return new_testbed
 
 
 def plan_of(*rows: tuple[RowSource, Sequence[Experiment]], repeats: int = 1) -> SuitePlan:
-    """A plan of rows with their experiments, the control second; runs in the order of the rows."""
+    """A plan of rows, each with its experiment and its control. The runs are in the order of the
+    rows."""
     suite = Suite(
-        name="made-up",
+        name="sample",
         description="",
         rows=tuple(
             Row(
@@ -175,8 +181,8 @@ def plan_of(*rows: tuple[RowSource, Sequence[Experiment]], repeats: int = 1) -> 
     return SuitePlan(suite=suite, seed=0, runs=tuple(runs))
 
 
-def plain(*experiments: Experiment) -> SuitePlan:
-    """A plan of rows that are no claims."""
+def plan_without_claims(*experiments: Experiment) -> SuitePlan:
+    """A plan of rows without claims."""
     return plan_of(*((RowSource(experiment=each.name), [each]) for each in experiments))
 
 
@@ -185,5 +191,5 @@ def claim(name: str, control: str | None = None, **fields: Any) -> RowSource:
     return RowSource.model_validate({"experiment": name, "control": control, **words})
 
 
-def runs_of(theatre: Theatre, results: SuiteResults) -> list[RunFolder]:
-    return [RunFolder(theatre.out / str(run.run)) for row in results.rows for run in row.runs]
+def runs_of(testbed: SuiteTestbed, results: SuiteResults) -> list[RunFolder]:
+    return [RunFolder(testbed.out / str(run.run)) for row in results.rows for run in row.runs]
