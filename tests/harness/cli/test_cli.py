@@ -1,4 +1,4 @@
-"""The command line: what is said on which stream, and with which exit status."""
+"""The command line: the output on each stream, and the exit status."""
 
 from __future__ import annotations
 
@@ -47,42 +47,43 @@ def run_command(
 
 
 @pytest.fixture
-def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A runner that answers at once with what the test puts here."""
-    requested: dict[str, Any] = {"outcome": Outcome.HELD, "ended": "completed"}
+def fake_runner(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A fake runner. A test sets the outcome in the mapping, and reads the options of the run from
+    it."""
+    settings: dict[str, Any] = {"outcome": Outcome.HELD, "ended": "completed"}
 
     def run(experiment: Experiment, *, out: Path, **options: Any) -> Results:
-        requested.update(options, experiment=experiment)
+        settings.update(options, experiment=experiment)
         folder = RunFolder.create(out, f"20260101-00000{len([*out.glob('2026*')])}-abcd")
         folder.write_manifest(
             {"experiment": experiment_document(experiment), "seed": experiment.seed}
         )
-        ended: Ended = requested["ended"]
+        ended: Ended = settings["ended"]
         results = Results(
             run_id=folder.run_id,
             experiment=experiment.name,
             seed=experiment.seed,
             ended=ended,
-            outcome=requested["outcome"],
-            cause=requested.get("cause", ""),
+            outcome=settings["outcome"],
+            cause=settings.get("cause", ""),
             replay=f"streamquake replay {folder.path}",
         )
         folder.write_results(results)
         return results
 
     monkeypatch.setattr(runner, "run", run)
-    monkeypatch.setattr(runs, "hindrances", lambda runtime: requested.get("hindrances", ()))
-    return requested
+    monkeypatch.setattr(runs, "hindrances", lambda runtime: settings.get("hindrances", ()))
+    return settings
 
 
-def test_every_command_has_help_and_stands_in_the_list(run_command: RunCommand) -> None:
+def test_every_command_has_help_and_is_listed(run_command: RunCommand) -> None:
     _, out, _ = run_command("--help")
 
     for name in COMMANDS:
-        status, helped, _ = run_command(name, "--help")
+        status, help_text, _ = run_command(name, "--help")
         assert status == 0
         assert name in out
-        assert helped.startswith("Usage: streamquake")
+        assert help_text.startswith("Usage: streamquake")
 
 
 def test_an_unknown_command_or_option_is_bad_input(run_command: RunCommand) -> None:
@@ -104,33 +105,37 @@ def test_an_unknown_command_or_option_is_bad_input(run_command: RunCommand) -> N
         (Outcome.VIOLATED, "interrupted", 130),
     ],
 )
-def test_run_exits_by_the_outcome(
-    run_command: RunCommand, played: dict[str, Any], outcome: Outcome, ended: Ended, status: int
+def test_the_exit_status_of_run_is_by_the_outcome(
+    run_command: RunCommand,
+    fake_runner: dict[str, Any],
+    outcome: Outcome,
+    ended: Ended,
+    status: int,
 ) -> None:
-    played.update(outcome=outcome, ended=ended)
+    fake_runner.update(outcome=outcome, ended=ended)
 
     assert run_command("run", "quickstart")[0] == status
 
 
 @pytest.mark.parametrize("cause", ["undecided", "image failed"])
-def test_the_last_line_says_what_exit_status_3_stands_for(
-    run_command: RunCommand, played: dict[str, Any], cause: str
+def test_the_last_line_is_the_cause_of_exit_status_3(
+    run_command: RunCommand, fake_runner: dict[str, Any], cause: str
 ) -> None:
-    played.update(outcome=Outcome.UNDECIDED, cause=cause)
+    fake_runner.update(outcome=Outcome.UNDECIDED, cause=cause)
 
     assert run_command("run", "quickstart")[2].splitlines()[-1] == f"exit status 3: {cause}"
 
 
-def test_a_verdict_needs_no_word_on_its_exit_status(
-    run_command: RunCommand, played: dict[str, Any]
+def test_a_verdict_prints_no_line_about_its_exit_status(
+    run_command: RunCommand, fake_runner: dict[str, Any]
 ) -> None:
-    played.update(outcome=Outcome.VIOLATED)
+    fake_runner.update(outcome=Outcome.VIOLATED)
 
     assert run_command("run", "quickstart")[2] == ""
 
 
 def test_the_seed_is_printed_first_and_the_replay_command_last(
-    run_command: RunCommand, played: dict[str, Any]
+    run_command: RunCommand, fake_runner: dict[str, Any]
 ) -> None:
     status, out, _ = run_command(
         "run", "quickstart", "--seed", "77", "--keep", "--master", "local[1]"
@@ -140,30 +145,30 @@ def test_the_seed_is_printed_first_and_the_replay_command_last(
     assert status == 0
     assert lines[0] == "seed 77"
     assert "streamquake replay runs/20260101-000000-abcd" in lines[-1]
-    assert (played["keep"], played["master"]) == (True, "local[1]")
+    assert (fake_runner["keep"], fake_runner["master"]) == (True, "local[1]")
 
 
-def test_what_would_end_the_run_is_said_before_anything_starts(
-    run_command: RunCommand, played: dict[str, Any]
+def test_problems_of_the_machine_are_reported_before_anything_starts(
+    run_command: RunCommand, fake_runner: dict[str, Any]
 ) -> None:
-    played["hindrances"] = (
+    fake_runner["hindrances"] = (
         MachineCheck(what="Java", verdict="problem", finding="not found", next="install Java 17"),
         MachineCheck(what="disk", verdict="problem", finding="1 GiB free at /", next="free some"),
     )
 
     status, _, err = run_command("run", "quickstart")
 
-    assert (status, "experiment" in played) == (3, False)
+    assert (status, "experiment" in fake_runner) == (3, False)
     assert err == (
         "Java: not found; install Java 17\ndisk: 1 GiB free at /; free some\n"
         "exit status 3: machine unsuitable\n"
     )
 
 
-def test_a_machine_without_a_container_engine_is_said_to_miss_it(
-    run_command: RunCommand, played: dict[str, Any]
+def test_a_missing_container_engine_is_the_cause_of_exit_status_3(
+    run_command: RunCommand, fake_runner: dict[str, Any]
 ) -> None:
-    played["hindrances"] = (
+    fake_runner["hindrances"] = (
         MachineCheck(what=ENGINE, verdict="problem", finding="no engine answers", next="start it"),
         MachineCheck(what="Java", verdict="problem", finding="not found", next="install Java 17"),
     )
@@ -171,28 +176,30 @@ def test_a_machine_without_a_container_engine_is_said_to_miss_it(
     assert run_command("run", "quickstart")[2].splitlines()[-1] == "exit status 3: engine missing"
 
 
-def test_a_replay_plays_the_recorded_plan(run_command: RunCommand, played: dict[str, Any]) -> None:
+def test_a_replay_runs_the_recorded_plan(
+    run_command: RunCommand, fake_runner: dict[str, Any]
+) -> None:
     run_command("run", "quickstart", "--seed", "5", "--set", "job.parallelism=1")
-    first = played["experiment"]
+    first = fake_runner["experiment"]
 
     status, out, _ = run_command("replay", "20260101")
 
     assert status == 0
-    assert played["experiment"] is not first
-    assert played["experiment"] == first
+    assert fake_runner["experiment"] is not first
+    assert fake_runner["experiment"] == first
     assert out.splitlines()[0] == "seed 5"
 
 
 def test_dry_run_prints_the_whole_plan_and_starts_nothing(
-    run_command: RunCommand, played: dict[str, Any]
+    run_command: RunCommand, fake_runner: dict[str, Any]
 ) -> None:
     status, out, _ = run_command(
         "run", "kill-taskmanager-mid-checkpoint", "--dry-run", "--seed", "3"
     )
 
-    unwrapped = " ".join(out.split())  # a long line is broken at the width of the terminal
+    unwrapped = " ".join(out.split())  # long lines are wrapped at the width of the terminal
     assert status == 0
-    assert "experiment" not in played
+    assert "experiment" not in fake_runner
     for message in (
         "3 taskmanager (slots 2, memory_mb 1024)",
         "sink: flink/taskmanager to kafka/broker",
@@ -207,7 +214,7 @@ def test_dry_run_prints_the_whole_plan_and_starts_nothing(
         assert message in unwrapped
 
 
-def test_dry_run_names_the_time_out_of_transactions_where_one_is_given(
+def test_dry_run_shows_the_transaction_timeout_if_it_is_set(
     run_command: RunCommand,
 ) -> None:
     given = run_command("run", "outage-beyond-timeout", "--dry-run", "--seed", "3")[1]
@@ -217,7 +224,7 @@ def test_dry_run_names_the_time_out_of_transactions_where_one_is_given(
     assert "sink exactly-once, outputs: totals" in usual
 
 
-def test_dry_run_names_the_rules_of_a_node_without_their_text(run_command: RunCommand) -> None:
+def test_dry_run_shows_the_names_of_rules_but_not_their_text(run_command: RunCommand) -> None:
     status, out, _ = run_command("run", "single-task-kill", "--dry-run", "--seed", "3")
 
     assert status == 0
@@ -242,7 +249,7 @@ def test_dry_run_shows_no_secret(run_command: RunCommand, tmp_path: Path) -> Non
     assert "'DB_PASSWORD': '***', 'ZONE': 'shown-too'" in " ".join(out.split())
 
 
-def test_bad_input_is_one_line_for_each_problem_on_stderr(
+def test_bad_input_has_one_line_for_each_problem_on_stderr(
     run_command: RunCommand, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.yaml").write_text("name: x\ntopology: nowhere\nfaults: 3\n")
@@ -254,7 +261,7 @@ def test_bad_input_is_one_line_for_each_problem_on_stderr(
     assert len(err.splitlines()) == 3
 
 
-def test_validate_tells_topologies_from_experiments(
+def test_validate_distinguishes_topologies_from_experiments(
     run_command: RunCommand, tmp_path: Path
 ) -> None:
     (tmp_path / "t.yaml").write_text(
@@ -273,7 +280,7 @@ def test_validate_tells_topologies_from_experiments(
     assert "none.yaml: no experiment is called" in err
 
 
-def test_validate_as_json(run_command: RunCommand, tmp_path: Path) -> None:
+def test_validate_prints_json(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text("name: T\nservices: {}\n")
 
     status, out, _ = run_command("validate", "t.yaml", "--json")
@@ -284,7 +291,9 @@ def test_validate_as_json(run_command: RunCommand, tmp_path: Path) -> None:
     assert document["problems"][0]["line"] == 1
 
 
-def test_lists(run_command: RunCommand, played: dict[str, Any]) -> None:
+def test_list_prints_all_kinds_and_selected_kinds_as_json(
+    run_command: RunCommand, fake_runner: dict[str, Any]
+) -> None:
     run_command("run", "quickstart", "--seed", "5")
 
     _, out, _ = run_command("list")
@@ -306,7 +315,7 @@ def test_lists(run_command: RunCommand, played: dict[str, Any]) -> None:
     assert run_command("list", "fault")[0] == 2
 
 
-def test_compose_is_written_checked_and_brought_up_to_date(
+def test_the_compose_file_is_written_checked_and_updated(
     run_command: RunCommand, tmp_path: Path
 ) -> None:
     assert run_command("compose", "kafka-only", "--check")[0] == 3
@@ -342,7 +351,7 @@ def test_compose_is_written_checked_and_brought_up_to_date(
         (click.Abort(), 130, "interrupted\n"),
     ],
 )
-def test_errors_become_lines(
+def test_errors_are_printed_as_lines(
     error: BaseException, status: int, finding: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert guarded(_raising(error), []) == status
@@ -352,7 +361,7 @@ def test_errors_become_lines(
     assert "Traceback" not in captured.err
 
 
-def test_an_unexpected_error_leaves_its_traceback_in_a_file(
+def test_the_traceback_of_an_unexpected_error_is_in_a_file(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("STREAMQUAKE_DEBUG", raising=False)
@@ -383,8 +392,8 @@ def _raising(error: BaseException) -> click.Command:
     return command
 
 
-def _foreign(out: Path, **promise: Any) -> RunFolder:
-    """A record from an untrusted source, with a promise of its own."""
+def _untrusted_record(out: Path, **promise: Any) -> RunFolder:
+    """A record from an untrusted source, with its own promise."""
     folder = RunFolder.create(out, "20260101-000000-abcd")
     plan = experiment_document(load_experiment("quickstart", seed=1))
     plan["job"]["sql"] = plan["job"]["pyspark"] = "SELECT 1;\n"
@@ -395,13 +404,13 @@ def _foreign(out: Path, **promise: Any) -> RunFolder:
     return folder
 
 
-def test_a_record_whose_sql_does_more_than_compute_is_bad_input_and_not_judged(
+def test_a_record_with_sql_that_has_side_effects_is_rejected(
     run_command: RunCommand, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SparkInBackground, "get", lambda self: spark)
     written = tmp_path / "written"
     run = "java_method('java.lang.System', 'getenv', 'HOME')"
-    folder = _foreign(
+    folder = _untrusted_record(
         tmp_path / "runs",
         expected=f"INSERT OVERWRITE DIRECTORY '{written}' USING json SELECT 1",
         output={"map": {"amount": run}, "retracts": "key IN (SELECT value FROM text.`/etc/hosts`)"},
@@ -421,12 +430,15 @@ def test_a_record_whose_sql_does_more_than_compute_is_bad_input_and_not_judged(
     assert "java_method" in lines[1]
 
 
-def test_a_replay_says_which_secrets_must_be_given_again(
-    run_command: RunCommand, played: dict[str, Any], tmp_path: Path
+def test_a_replay_lists_the_secrets_that_must_be_given_again(
+    run_command: RunCommand, fake_runner: dict[str, Any], tmp_path: Path
 ) -> None:
     secret = "job.config.security.ssl.key-password"
     status, *_ = run_command("run", "quickstart", "--set", f"{secret}=hunter2")
-    assert (status, played["experiment"].job.config["security.ssl.key-password"]) == (0, "hunter2")
+    assert (status, fake_runner["experiment"].job.config["security.ssl.key-password"]) == (
+        0,
+        "hunter2",
+    )
     run = next((tmp_path / "runs").glob("2026*"))
     assert "hunter2" not in (run / "run.json").read_text()
 
@@ -435,4 +447,4 @@ def test_a_replay_says_which_secrets_must_be_given_again(
     assert status == 2
     assert f"give it again, as --set {secret}=VALUE" in err
     assert run_command("replay", str(run), "--set", f"{secret}=hunter3")[0] == 0
-    assert played["experiment"].job.config["security.ssl.key-password"] == "hunter3"
+    assert fake_runner["experiment"].job.config["security.ssl.key-password"] == "hunter3"

@@ -1,4 +1,4 @@
-"""The last line of a command that ends with exit status 3 names what the status stands for."""
+"""The last line of a command with exit status 3 is the cause of this status."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from streamquake.reports.comparison.comparison_results import (
 )
 
 RunCommand = Callable[..., tuple[int, list[str]]]
-OWN_STATUS = re.compile(r"return 3\b|\bExitStatus\b|\bUNDECIDED\b")
-"""How a command would end with status 3 past `no_verdict`, which prints the line."""
+DIRECT_STATUS = re.compile(r"return 3\b|\bExitStatus\b|\bUNDECIDED\b")
+"""Code with which a command would return status 3 without `no_verdict`, which prints the line."""
 TWO = ("--topology", "flink-kafka-hdfs", "--topology", "flink-1-20-kafka-hdfs")
 
 
@@ -40,26 +40,26 @@ def run_command(
     return run
 
 
-def own_statuses(folder: Path) -> list[str]:
-    """The modules of commands that end with status 3 by themselves."""
+def modules_with_direct_status(folder: Path) -> list[str]:
+    """The modules of commands that return status 3 without `no_verdict`."""
     modules = (path for path in folder.glob("*.py") if path.name != "guard.py")
-    return sorted(path.name for path in modules if OWN_STATUS.search(path.read_text("utf-8")))
+    return sorted(path.name for path in modules if DIRECT_STATUS.search(path.read_text("utf-8")))
 
 
-def test_no_command_ends_with_status_3_past_the_function_that_prints_the_line() -> None:
+def test_no_command_returns_status_3_without_the_function_that_prints_the_line() -> None:
     (folder,) = cli.__path__
 
     assert len([*Path(folder).glob("*.py")]) > 10
-    assert own_statuses(Path(folder)) == []
+    assert modules_with_direct_status(Path(folder)) == []
 
 
 @pytest.mark.parametrize(
     "line", ["    return 3", "    return ExitStatus.UNDECIDED", "    return UNDECIDED"]
 )
-def test_a_command_with_a_status_of_its_own_is_found(tmp_path: Path, line: str) -> None:
+def test_a_command_that_returns_status_3_directly_is_found(tmp_path: Path, line: str) -> None:
     (tmp_path / "mine.py").write_text(f"def mine_command() -> int:\n{line}\n", "utf-8")
 
-    assert own_statuses(tmp_path) == ["mine.py"]
+    assert modules_with_direct_status(tmp_path) == ["mine.py"]
 
 
 @pytest.mark.parametrize("argv", [("doctor",), ("doctor", "--json")])
@@ -67,7 +67,7 @@ def test_a_command_with_a_status_of_its_own_is_found(tmp_path: Path, line: str) 
     ("problems", "cause"),
     [((ENGINE, "disk"), "engine missing"), (("disk", "leftovers"), "machine unsuitable")],
 )
-def test_doctor_names_what_the_machine_lacks(
+def test_doctor_has_the_cause_of_the_problems_of_the_machine(
     run_command: RunCommand,
     monkeypatch: pytest.MonkeyPatch,
     argv: tuple[str, ...],
@@ -82,7 +82,7 @@ def test_doctor_names_what_the_machine_lacks(
     assert run_command(*argv) == (3, [f"exit status 3: {cause}"])
 
 
-def test_what_sweep_could_not_remove_is_a_failure_of_the_cluster(
+def test_a_sweep_with_leftovers_has_the_cause_cluster_failed(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept = SweepResult(removed=(), failures=("network n: in use",))
@@ -96,7 +96,7 @@ def test_what_sweep_could_not_remove_is_a_failure_of_the_cluster(
 
 
 @pytest.mark.parametrize("cause", ["undecided", "image failed"])
-def test_compare_names_the_cause_of_its_runs(
+def test_compare_has_the_cause_of_its_runs(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cause: str
 ) -> None:
     runs = [ComparedRun(topology=t, results=None, why="", cause=cause) for t in ("a", "b")]

@@ -1,4 +1,5 @@
-"""Manual experiments, from `up` to `down`, each command an invocation, on the fake runtime."""
+"""Interactive clusters on the fake runtime, from `up` to `down`; each command is a separate
+invocation."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def state(runtime: FakeRuntime, node: str) -> ContainerStatus:
     return runtime.inspect(found.id).status
 
 
-def test_a_kept_cluster_has_no_owner_and_is_found_by_the_next_command(
+def test_a_kept_cluster_has_no_owner_and_the_next_command_finds_it(
     up: RunCommand, runtime: FakeRuntime
 ) -> None:
     document = json.loads(up("status", "--json")[1])
@@ -92,7 +93,9 @@ def test_a_kept_cluster_has_no_owner_and_is_found_by_the_next_command(
     assert document["faults"] == []
 
 
-def test_inject_shows_evidence_and_heal_undoes_it(up: RunCommand, runtime: FakeRuntime) -> None:
+def test_inject_prints_evidence_and_heal_removes_the_fault(
+    up: RunCommand, runtime: FakeRuntime
+) -> None:
     status, out, _ = up("inject", "pause", "echo/server-1")
     assert (status, '"status": "paused"' in out) == (0, True)
     assert state(runtime, "echo/server-1") == ContainerStatus.PAUSED
@@ -174,7 +177,9 @@ def test_heal_undoes_only_the_named_faults(up: RunCommand, runtime: FakeRuntime)
     )
 
 
-def test_inject_for_a_time_heals_by_itself(up: RunCommand, runtime: FakeRuntime) -> None:
+def test_an_inject_with_a_duration_heals_automatically(
+    up: RunCommand, runtime: FakeRuntime
+) -> None:
     status, out, _ = up("inject", "pause", "echo/server-1", "--for", "30s")
     assert (status, out.splitlines()[-1]) == (0, "pause on echo/server-1: healed")
     assert state(runtime, "echo/server-1") == ContainerStatus.RUNNING
@@ -182,7 +187,7 @@ def test_inject_for_a_time_heals_by_itself(up: RunCommand, runtime: FakeRuntime)
     assert up("inject", "pause", "echo/server-1", "--for", "soon")[0] == 2
 
 
-def test_a_waiting_inject_that_is_interrupted_heals(
+def test_an_interrupted_inject_with_a_duration_heals(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(seconds: float) -> None:
@@ -194,7 +199,7 @@ def test_a_waiting_inject_that_is_interrupted_heals(
     assert (status, out.splitlines()[-1]) == (0, "pause on echo/server-1: healed")
 
 
-def test_an_inject_that_is_interrupted_is_healed(
+def test_an_interrupted_injection_is_healed(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*args: object, **limits: object) -> None:
@@ -205,7 +210,7 @@ def test_an_inject_that_is_interrupted_is_healed(
     assert open_faults(up) == []
 
 
-def test_a_waiting_inject_notices_a_heal_by_another_process(
+def test_an_inject_with_a_duration_notices_a_heal_by_another_process(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def heal(seconds: float) -> None:
@@ -261,7 +266,7 @@ def test_an_effect_that_is_not_observed_in_time_is_undecided(
 
 
 @pytest.mark.parametrize("argv", [("heal",), ("inject", "pause", "echo/client-1", "--for", "30s")])
-def test_the_last_line_of_a_failed_heal_names_the_cause(
+def test_the_last_line_of_a_failed_heal_is_the_cause(
     up: RunCommand, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]
 ) -> None:
     def failing_call(container: str) -> None:
@@ -279,7 +284,7 @@ def test_the_last_line_of_a_failed_heal_names_the_cause(
     assert len(failures) == (2 if argv == ("heal",) else 1)
 
 
-def test_what_down_could_not_remove_is_a_failure_of_the_cluster(
+def test_a_failed_removal_by_down_has_the_cause_cluster_failed(
     up: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interactive, "remove", lambda session: ("echo/server-1: is busy",))
@@ -344,7 +349,7 @@ def test_without_a_cluster_each_command_shows_how_to_start_one(run_command: RunC
         assert (status, "streamquake up TOPOLOGY" in err) == (2, True)
 
 
-def test_a_start_that_fails_leaves_nothing(run_command: RunCommand, runtime: FakeRuntime) -> None:
+def test_a_failed_start_leaves_no_containers(run_command: RunCommand, runtime: FakeRuntime) -> None:
     runtime.on_network_tool.clear()
 
     status, _, err = run_command("up", "echo.yaml", "--limit", "1")

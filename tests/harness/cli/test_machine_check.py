@@ -1,4 +1,4 @@
-"""The doctor: each thing that can be wrong with a machine is seen, with what to do about it."""
+"""The doctor: every possible problem of a machine is found and has a next step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def verdicts(runtime: FakeRuntime) -> dict[str, MachineCheck]:
     return {each.what: each for each in examine(runtime)}
 
 
-def java(folder: Path, version: str) -> None:
+def install_java(folder: Path, version: str) -> None:
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2026' >&2\n")
@@ -36,7 +36,7 @@ def java(folder: Path, version: str) -> None:
 def test_a_good_machine_has_no_problem(
     runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    java(tmp_path, "21.0.2")
+    install_java(tmp_path, "21.0.2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, 50 * 2**30))
 
@@ -48,7 +48,7 @@ def test_a_good_machine_has_no_problem(
     assert hindrances(runtime) == ()
 
 
-def test_without_an_engine_the_next_step_is_told_and_the_rest_is_still_looked_at(
+def test_a_missing_engine_has_a_next_step_and_the_other_checks_still_run(
     runtime: FakeRuntime,
 ) -> None:
     runtime.unavailable = "no container engine answers; start it"
@@ -69,7 +69,7 @@ def test_without_an_engine_the_next_step_is_told_and_the_rest_is_still_looked_at
 def test_an_old_java_is_a_problem(
     runtime: FakeRuntime, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    java(tmp_path, version)
+    install_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
     found = verdicts(runtime)["Java"]
@@ -87,19 +87,19 @@ def test_a_missing_java_is_a_problem(
     assert verdicts(runtime)["Java"].finding == "not found"
 
 
-@pytest.mark.parametrize(("free_gib", "hinders"), [(5, False), (1, True)])
-def test_little_disk_is_a_problem_and_hinders_a_run_when_it_is_nearly_none(
-    runtime: FakeRuntime, free_gib: int, hinders: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("free_gib", "prevents_runs"), [(5, False), (1, True)])
+def test_low_disk_space_is_a_problem_and_very_low_space_prevents_runs(
+    runtime: FakeRuntime, free_gib: int, prevents_runs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, free_gib * 2**30))
 
     found = verdicts(runtime)["disk"]
 
     assert (found.verdict, f"{free_gib} GiB free" in found.finding) == ("problem", True)
-    assert ("disk" in [each.what for each in hindrances(runtime)]) == hinders
+    assert ("disk" in [each.what for each in hindrances(runtime)]) == prevents_runs
 
 
-def test_leftovers_of_dead_runs_are_told(runtime: FakeRuntime) -> None:
+def test_leftovers_of_dead_runs_are_a_problem(runtime: FakeRuntime) -> None:
     dead = {labels.RUN: "old-run", labels.OWNER: f"{labels.owner_of_this_process()}0"}
     runtime.start(ContainerSpec(name="left", image="none", labels=dead))
 

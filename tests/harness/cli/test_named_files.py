@@ -1,4 +1,5 @@
-"""Files that a document names are read within bounds; a recorded plan names none of the user's."""
+"""Files that a document names are read with limits. A recorded plan cannot name a file of the
+user."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ STATEMENTS = (JOBS / "keyed-totals.sql").read_text(encoding="utf-8")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with files of every kind whose names are not arguments."""
+    """The current folder, with one file of every kind that cannot be read as a text."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "latin.sql").write_bytes(b"SELECT '\xe9';\n")
     with (tmp_path / "large.sql").open("wb") as large:
@@ -42,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def reported(
+def problems_in(
     job: str = "{sql: keyed-totals.sql, parallelism: 4}",
     step: str = KILL,
     topology: str = "flink-kafka-hdfs",
@@ -55,22 +56,22 @@ NAMES = ["latin.sql", "large.sql", "pipe.sql", "device.sql", "nowhere.sql", '"a\
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_program_that_cannot_be_read_is_a_problem_of_its_line(folder: Path, name: str) -> None:
-    assert reported(job=f"{{sql: {name}, parallelism: 4}}").startswith("x.yaml:3: job.sql: ")
+def test_an_unreadable_program_is_a_problem_with_its_line(folder: Path, name: str) -> None:
+    assert problems_in(job=f"{{sql: {name}, parallelism: 4}}").startswith("x.yaml:3: job.sql: ")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_other_statements_that_cannot_be_read_are_a_problem_of_their_line(
+def test_unreadable_restart_statements_are_a_problem_with_their_line(
     folder: Path, name: str
 ) -> None:
-    message = reported(step=RESTART.format(sql=name))
+    message = problems_in(step=RESTART.format(sql=name))
 
     assert message.startswith("x.yaml:5: faults[0].restart_job.sql: ")
 
 
 @pytest.mark.parametrize("name", [*NAMES, "/dev/zero", "/proc/self/mem", "/dev/stdin"])
 @pytest.mark.parametrize("kind", ["avro", "protobuf"])
-def test_a_schema_that_cannot_be_read_is_a_problem_of_its_line(
+def test_an_unreadable_schema_is_a_problem_with_its_line(
     folder: Path, name: str, kind: str
 ) -> None:
     Path("map.yaml").write_text(f"key: a\nformat: {kind}\nschema: {name}\n")
@@ -82,15 +83,15 @@ def test_a_schema_that_cannot_be_read_is_a_problem_of_its_line(
 
 
 @pytest.mark.parametrize("name", [*NAMES, "/dev/zero"])
-def test_rules_that_cannot_be_read_are_a_problem_of_their_line(folder: Path, name: str) -> None:
+def test_unreadable_rules_are_a_problem_with_their_line(folder: Path, name: str) -> None:
     changed = f"services: {{flink: {{nodes: {{jobmanager: {{rules: {name}}}}}}}}}"
 
-    message = reported(topology=f"\n  base: flink-kafka-hdfs\n  {changed}")
+    message = problems_in(topology=f"\n  base: flink-kafka-hdfs\n  {changed}")
 
     assert "services.flink.nodes.jobmanager.rules: " in message
 
 
-def test_a_program_of_one_line_is_a_text_in_the_record(folder: Path) -> None:
+def test_a_program_of_one_line_is_text_in_the_record(folder: Path) -> None:
     (folder / "one.sql").write_text("SELECT 1;")
     Path("x.yaml").write_text(
         EXPERIMENT.format(
@@ -102,7 +103,7 @@ def test_a_program_of_one_line_is_a_text_in_the_record(folder: Path) -> None:
     assert experiment_of_plan(experiment_document(experiment), "run.json", 1) == experiment
 
 
-def test_a_plan_holds_the_other_statements_and_reads_no_file(folder: Path) -> None:
+def test_a_plan_has_the_restart_statements_and_reads_no_file(folder: Path) -> None:
     (folder / "other.sql").write_text(STATEMENTS)
     Path("x.yaml").write_text(
         EXPERIMENT.format(
@@ -121,7 +122,7 @@ def test_a_plan_holds_the_other_statements_and_reads_no_file(folder: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["/etc/hosts", "../other.sql", "other.sql", "nowhere"])
-def test_a_recorded_restart_names_shipped_statements_alone(folder: Path, name: str) -> None:
+def test_a_recorded_restart_can_name_only_shipped_statements(folder: Path, name: str) -> None:
     (folder / "other.sql").write_text(STATEMENTS)
     plan = experiment_document(load_experiment("uc-restart-incompatible", seed=1))
     assert experiment_of_plan(plan, "run.json", 1).faults
