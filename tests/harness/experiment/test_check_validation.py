@@ -1,4 +1,5 @@
-"""Checks, triggers and data that an experiment cannot have are told before anything starts."""
+"""Checks, triggers and load settings that an experiment cannot have are rejected before anything
+starts."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ checks:
 KILL = "{kill: PARAMS, target: one of flink/taskmanager, WHEN, for_s: 5}"
 
 
-def reported(
+def problems_in(
     tmp_path: Path,
     *,
     check: str = "progress",
@@ -71,10 +72,10 @@ def reported(
         ("{progress: {records: 9001}}", "expected at most the 9,000 that are sent, got 9,001"),
     ],
 )
-def test_a_check_of_what_is_not_there_or_cannot_fail_is_refused(
+def test_a_check_with_an_unknown_reference_or_that_cannot_fail_is_rejected(
     tmp_path: Path, check: str, message: str
 ) -> None:
-    assert message in reported(tmp_path, check=check)
+    assert message in problems_in(tmp_path, check=check)
 
 
 @pytest.mark.parametrize(
@@ -88,20 +89,20 @@ def test_a_check_of_what_is_not_there_or_cannot_fail_is_refused(
         "{progress: {records: 9000}}",
     ],
 )
-def test_a_check_of_what_is_there_is_valid(tmp_path: Path, check: str) -> None:
-    assert reported(tmp_path, check=check) == ""
+def test_a_check_with_known_references_is_valid(tmp_path: Path, check: str) -> None:
+    assert problems_in(tmp_path, check=check) == ""
 
 
-def test_of_a_drawn_schedule_no_fault_is_known_yet(tmp_path: Path) -> None:
+def test_a_check_may_name_any_fault_if_the_schedule_is_drawn(tmp_path: Path) -> None:
     drawn = "draw: {profile: swarm}"
 
-    assert reported(tmp_path, check="{recovery: {fault: pause}}", schedule=drawn) == ""
+    assert problems_in(tmp_path, check="{recovery: {fault: pause}}", schedule=drawn) == ""
 
 
 @pytest.mark.parametrize("params", ["false", "0", "''", "[]", "true", "x"])
 def test_parameters_are_keys_with_values_or_nothing(tmp_path: Path, params: str) -> None:
-    assert "faults[0].kill: expected keys with values" in reported(tmp_path, params=params)
-    assert reported(tmp_path, params="null") == ""
+    assert "faults[0].kill: expected keys with values" in problems_in(tmp_path, params=params)
+    assert problems_in(tmp_path, params="null") == ""
 
 
 @pytest.mark.parametrize(
@@ -115,11 +116,11 @@ def test_parameters_are_keys_with_values_or_nothing(tmp_path: Path, params: str)
         ("between: [drained, phase]", "so no fault can wait for it"),
     ],
 )
-def test_a_trigger_that_cannot_come_is_refused(tmp_path: Path, when: str, message: str) -> None:
-    reported_so = reported(tmp_path, when=f"when: {{{when}}}")
+def test_a_trigger_that_can_never_fire_is_rejected(tmp_path: Path, when: str, message: str) -> None:
+    message_text = problems_in(tmp_path, when=f"when: {{{when}}}")
 
-    assert "x.yaml:5: faults[0].when: " in reported_so
-    assert message in reported_so
+    assert "x.yaml:5: faults[0].when: " in message_text
+    assert message in message_text
 
 
 @pytest.mark.parametrize(
@@ -132,10 +133,10 @@ def test_a_trigger_that_cannot_come_is_refused(tmp_path: Path, when: str, messag
     ],
 )
 def test_a_load_that_cannot_be_sent_is_rejected(tmp_path: Path, workload: str) -> None:
-    assert "x.yaml:4: workload.numbered." in reported(tmp_path, workload=workload)
+    assert "x.yaml:4: workload.numbered." in problems_in(tmp_path, workload=workload)
 
 
-def test_output_folders_are_apart_on_every_disk() -> None:
+def test_output_names_that_collide_ignoring_case_are_rejected() -> None:
     output = Output(kafka="t")
 
     for names in (("a", "A"), ("Totals", "totals"), ("Input.Topic",)):
@@ -143,7 +144,7 @@ def test_output_folders_are_apart_on_every_disk() -> None:
             JobPromise(outputs=dict.fromkeys(names, output))
 
 
-def test_every_shipped_experiment_keeps_these_rules() -> None:
+def test_every_shipped_experiment_is_valid() -> None:
     wrong = {name: problems_of(name) for name in shipped_names(EXPERIMENTS, ".yaml")}
 
     assert len(wrong) > 50

@@ -1,4 +1,4 @@
-"""Former names of faults: experiments load with a warning, records are read as they are."""
+"""Former names of faults: an experiment is loaded with a warning, a record is read unchanged."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def test_a_recorded_plan_keeps_the_name_that_its_history_has() -> None:
     assert experiment_document(recorded) == former
 
 
-def test_a_draw_leaves_out_a_fault_by_its_former_name() -> None:
+def test_a_draw_excludes_a_fault_by_its_former_name() -> None:
     with pytest.warns(FutureWarning, match="sigstop"):
         former = load(TEXT + DRAW)
     assert former == load(TEXT + DRAW.replace("stop_the_world", "sigstop"))
     assert former != load(TEXT + DRAW.replace("stop_the_world", "pause"))
 
 
-def test_former_names_are_not_listed_and_belong_to_no_other_fault() -> None:
+def test_former_names_are_not_listed_and_are_unique() -> None:
     former = [name for fault in faults.values() for name in fault.former_names]
 
     assert {"explosion", "stop_the_world"} <= set(former)
@@ -76,7 +76,7 @@ def test_former_names_are_not_listed_and_belong_to_no_other_fault() -> None:
     assert not set(former) & set(faults)
 
 
-def test_the_command_line_warns_in_one_line(tmp_path: Path) -> None:
+def test_the_command_line_prints_the_warning_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(TEXT + SCHEDULE.partition("checks")[0])
     command = (sys.executable, "-m", "streamquake", "validate", str(path))

@@ -1,4 +1,4 @@
-"""Data faults that would make the correct result unknown are rejected, with the next step."""
+"""Data faults that make the correct result unknown are rejected, with the next step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def problems_found(
 ) -> list[str]:
     job = None if promise is None else Job(sql="SELECT 1", promise=promise)
     workload = Numbered(records=10, rate_per_s=1, keys=keys)
-    experiment = Experiment(name="by-hand", topology=TOPOLOGY, job=job, workload=workload)
+    experiment = Experiment(name="sample", topology=TOPOLOGY, job=job, workload=workload)
     return list(data_problem(faults[name](**params), experiment))
 
 
@@ -37,7 +37,7 @@ def problems_found(
         ("skew", WINDOWS, {"hot_share": 0.5, "keys": 1}, "raise `keys`"),
     ],
 )
-def test_what_cannot_be_known_is_refused(
+def test_a_data_fault_with_an_unknown_correct_result_is_rejected(
     name: str, promise: JobPromise | None, params: dict[str, Any], why: str
 ) -> None:
     (role_problem,) = problems_found(name, promise, **params)
@@ -57,7 +57,7 @@ def test_what_cannot_be_known_is_refused(
         ("surge", None, {"factor": 2}),
     ],
 )
-def test_what_stays_exact_is_taken(
+def test_a_data_fault_with_a_known_correct_result_is_accepted(
     name: str, promise: JobPromise | None, params: dict[str, Any]
 ) -> None:
     assert problems_found(name, promise, **params) == []

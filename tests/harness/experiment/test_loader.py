@@ -1,4 +1,4 @@
-"""Experiments from YAML: names resolved, and every problem of every part at once."""
+"""Loading experiments from YAML: names are resolved, and all problems are reported at once."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def load(text: str, *, beside: Path = Path(), sets: Sequence[str] = ()) -> Exper
     return experiment_of(parse_document(text, "e.yaml"), beside=beside, sets=sets, seed=1)
 
 
-def reported(text: str, sets: Sequence[str] = (), beside: Path = Path()) -> list[str]:
+def problems_in(text: str, sets: Sequence[str] = (), beside: Path = Path()) -> list[str]:
     with pytest.raises(BadInput) as caught:
         load(text, sets=sets, beside=beside)
     return [str(problem) for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize("name", shipped_names(EXPERIMENTS, ".yaml"))
-def test_every_shipped_experiment_loads_and_can_be_written_and_read_again(name: str) -> None:
+def test_every_shipped_experiment_can_be_loaded_written_and_read_again(name: str) -> None:
     experiment = load_experiment(name)
     plan = json.loads(json.dumps(experiment_document(experiment)))
 
@@ -57,16 +57,16 @@ def test_every_shipped_experiment_loads_and_can_be_written_and_read_again(name: 
 
 
 def repeated_names(folder: Path) -> set[str]:
-    """Names that two files of a folder have, in whatever folders of topics."""
+    """Names of files that occur more than once in a folder, in any subfolder."""
     names = Counter(path.stem for path in folder.rglob("*.yaml"))
     return {name for name, files in names.items() if files > 1}
 
 
-def test_no_two_experiments_have_one_name() -> None:
+def test_no_two_experiments_have_the_same_name() -> None:
     assert repeated_names(EXPERIMENTS) == set()
 
 
-def test_two_experiments_of_one_name_are_found(tmp_path: Path) -> None:
+def test_two_experiments_with_the_same_name_are_found(tmp_path: Path) -> None:
     for file in ("flink/same.yaml", "spark/same.yaml", "spark/other.yaml"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).touch()
@@ -74,7 +74,7 @@ def test_two_experiments_of_one_name_are_found(tmp_path: Path) -> None:
     assert repeated_names(tmp_path) == {"same"}
 
 
-def test_short_forms_mean_what_they_say() -> None:
+def test_short_forms_are_read() -> None:
     experiment = load(GOOD)
 
     assert experiment.topology.name == "flink-kafka-hdfs"
@@ -84,7 +84,7 @@ def test_short_forms_mean_what_they_say() -> None:
     assert experiment.checks == (Progress(), Recovery(within_s=60))
 
 
-def test_the_job_has_its_text_and_its_promise() -> None:
+def test_the_job_has_its_program_and_its_promise() -> None:
     job = load(GOOD).job
 
     assert job is not None
@@ -92,21 +92,21 @@ def test_the_job_has_its_text_and_its_promise() -> None:
     assert "totals" in job.promise.outputs
 
 
-def test_the_sinks_transactions_time_out_when_the_job_says_and_after_15_minutes_otherwise() -> None:
-    def rendered(job: str) -> str:
+def test_the_transaction_timeout_is_that_of_the_job_or_15_minutes() -> None:
+    def timeout_ms(job: str) -> str:
         return placeholders(load(GOOD.replace("parallelism: 4", job)), "run")[
             "sink.transaction-timeout-ms"
         ]
 
-    assert rendered("parallelism: 4") == "900000"
-    assert rendered("parallelism: 4, transaction_timeout_s: 10") == "10000"
-    (problem,) = reported(
+    assert timeout_ms("parallelism: 4") == "900000"
+    assert timeout_ms("parallelism: 4, transaction_timeout_s: 10") == "10000"
+    (problem,) = problems_in(
         GOOD.replace("parallelism: 4", "parallelism: 4, transaction_timeout_s: 0")
     )
     assert problem.startswith("e.yaml:3: job.transaction_timeout_s: ")
 
 
-def test_seed_given_before_written_before_drawn() -> None:
+def test_the_seed_is_the_given_one_else_that_of_the_file_else_random() -> None:
     document = parse_document(GOOD + "seed: 7\n", "e.yaml")
 
     assert experiment_of(document, beside=Path(), seed=9).seed == 9
@@ -133,8 +133,8 @@ def test_files_beside_the_experiment_are_found(tmp_path: Path) -> None:
     assert list(experiment.job.promise.outputs) == ["o"]
 
 
-def test_every_problem_of_every_part_at_once() -> None:
-    found = reported(
+def test_all_problems_of_all_parts_are_reported_at_once() -> None:
+    found = problems_in(
         "name: x\n"
         "topology: flink-kafka-hfds\n"
         "job: {sql: keyd-totals.sql, paralelism: 4, parallelism: many}\n"
@@ -176,7 +176,7 @@ def test_every_problem_of_every_part_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "wording"),
+    ("old", "new", "message"),
     [
         (
             "one of flink/taskmanager",
@@ -216,19 +216,19 @@ def test_every_problem_of_every_part_at_once() -> None:
         ("sql: keyed-totals.sql, ", "", "e.yaml:3: job: a job is either `jar: FILE`"),
     ],
 )
-def test_parts_that_do_not_fit_each_other(old: str, new: str, wording: str) -> None:
-    found = reported(GOOD.replace(old, new, 1))
+def test_inconsistent_parts_are_rejected(old: str, new: str, message: str) -> None:
+    found = problems_in(GOOD.replace(old, new, 1))
 
-    assert any(wording in line for line in found), found
+    assert any(message in line for line in found), found
 
 
-def test_slots_too_few_for_the_job() -> None:
-    (problem,) = reported(GOOD.replace("parallelism: 4", "parallelism: 7"))
+def test_too_few_slots_for_the_job_are_a_problem() -> None:
+    (problem,) = problems_in(GOOD.replace("parallelism: 4", "parallelism: 7"))
 
     assert problem.startswith("e.yaml:3: job.parallelism: 7 parallel tasks need 7 slots, got 6")
 
 
-def test_a_node_without_slots_given_offers_one(tmp_path: Path) -> None:
+def test_a_node_without_a_slot_setting_has_one_slot(tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text(
         "name: t\nservices:\n  kafka: {engine: kafka, nodes: {broker: 1}}\n"
         "  flink: {engine: flink, nodes: {jobmanager: 1, taskmanager: 3}}\n"
@@ -237,34 +237,34 @@ def test_a_node_without_slots_given_offers_one(tmp_path: Path) -> None:
     (tmp_path / "j.sql").write_text("SELECT 1;\n")
     text = GOOD.replace("flink-kafka-hdfs", "t.yaml").replace("keyed-totals", "j")
 
-    (problem,) = reported(text, beside=tmp_path)
+    (problem,) = problems_in(text, beside=tmp_path)
 
     assert "4 parallel tasks need 4 slots, got 3 from flink/taskmanager (3 with 1 each)" in problem
 
 
-def test_slots_too_few_for_the_restart_unless_the_fault_is_healed() -> None:
+def test_too_few_slots_after_a_fault_without_heal_are_a_problem() -> None:
     six = GOOD.replace("parallelism: 4", "parallelism: 6")
 
-    (problem,) = reported(six)
+    (problem,) = problems_in(six)
     assert "e.yaml:6: faults[0]: kill on one of flink/taskmanager without `for_s`" in problem
     assert "leaves 4 of 6 slots" in problem
     assert load(six.replace("nth: 3}", "nth: 3}, for_s: 5")).job is not None
 
 
-def test_killing_all_for_good_leaves_no_slot() -> None:
-    (problem,) = reported(GOOD.replace("one of flink/taskmanager", "all of flink/taskmanager"))
+def test_killing_all_nodes_permanently_leaves_no_slot() -> None:
+    (problem,) = problems_in(GOOD.replace("one of flink/taskmanager", "all of flink/taskmanager"))
 
     assert "leaves 0 of 6 slots" in problem
 
 
 def test_a_job_needs_an_engine_that_runs_jobs() -> None:
-    found = reported(GOOD.replace("flink-kafka-hdfs", "kafka-only"))
+    found = problems_in(GOOD.replace("flink-kafka-hdfs", "kafka-only"))
 
     assert any("e.yaml:3: job: kafka-only has no engine that runs jobs" in line for line in found)
 
 
-def test_engines_have_their_say_about_an_inline_topology() -> None:
-    found = reported(
+def test_engines_check_an_inline_topology() -> None:
+    found = problems_in(
         "name: x\n"
         "topology:\n"
         "  name: inline\n"
@@ -284,25 +284,25 @@ def test_engines_have_their_say_about_an_inline_topology() -> None:
         assert any(line.startswith(message) for line in found), (message, found)
 
 
-def test_a_promise_that_is_wrong_is_told_in_the_sql_file(tmp_path: Path) -> None:
+def test_a_problem_of_a_promise_is_reported_with_the_sql_file(tmp_path: Path) -> None:
     (tmp_path / "j.sql").write_text(
         "-- A job.\n-- streamquake:\n--   outputs:\n--     o: {kafka: a, hdsf: b}\nSELECT 1;\n"
     )
 
-    (problem,) = reported(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+    (problem,) = problems_in(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
 
     assert problem.startswith(f"{tmp_path}/j.sql:4: streamquake.outputs.o.hdsf: unknown key")
 
 
-def test_an_unknown_placeholder_is_told_in_the_sql_file(tmp_path: Path) -> None:
+def test_an_unknown_placeholder_is_reported_with_the_sql_file(tmp_path: Path) -> None:
     (tmp_path / "j.sql").write_text("SELECT 1;\nSELECT '${inptu}';\n")
 
-    (problem,) = reported(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+    (problem,) = problems_in(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
 
     assert problem.startswith(f"{tmp_path}/j.sql:2: unknown placeholder ${{inptu}}; did you mean")
 
 
-def test_a_role_without_a_service_is_that_of_the_engine_which_runs_the_job() -> None:
+def test_a_role_without_a_service_is_one_of_the_engine_that_runs_the_job() -> None:
     flink = load_experiment("quickstart", seed=1)
     spark = load_experiment("quickstart", seed=1, sets=["topology=spark-kafka-hdfs"])
     assert flink.faults[0].target == "one of flink/taskmanager"
@@ -310,14 +310,14 @@ def test_a_role_without_a_service_is_that_of_the_engine_which_runs_the_job() -> 
     assert spark.checkpointed
 
 
-def test_a_job_says_its_promise_in_the_program_that_the_topology_takes() -> None:
+def test_the_promise_is_read_from_the_program_of_the_topologys_engine() -> None:
     spark = load_experiment("spark-kill-worker", seed=1)
     assert spark.job is not None
     assert list(spark.job.promise.outputs) == ["totals"]
     assert "applyInPandas" not in str(spark.job.pyspark)
 
 
-def test_a_program_of_another_engine_is_refused_with_what_to_do() -> None:
+def test_a_program_of_another_engine_is_rejected_with_the_next_step() -> None:
     with pytest.raises(BadInput, match="takes pyspark, got sql; give the job as `pyspark: FILE`"):
         load_experiment("one-to-many", seed=1, sets=["topology=spark-kafka-hdfs"])
 
@@ -333,7 +333,7 @@ RECORD = '{"type": "record", "name": "R", "fields": [{"name": "key", "type": "st
 
 
 @pytest.mark.parametrize(("topic", "known"), [("o", True), ("other", False)])
-def test_a_load_into_the_topic_of_an_output_is_refused(
+def test_a_load_into_the_topic_of_an_output_is_rejected(
     tmp_path: Path, topic: str, known: bool
 ) -> None:
     (tmp_path / "j.sql").write_text(WRITTEN)
@@ -342,7 +342,7 @@ def test_a_load_into_the_topic_of_an_output_is_refused(
         "rate_per_s", f"topic: {topic}, rate_per_s"
     )
 
-    problems = reported(text, beside=tmp_path) if known else []
+    problems = problems_in(text, beside=tmp_path) if known else []
 
     assert [p for p in problems if "the job's output" in str(p)] == problems
     if known:
@@ -351,7 +351,7 @@ def test_a_load_into_the_topic_of_an_output_is_refused(
         load(text, beside=tmp_path)
 
 
-def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> None:
+def test_a_plan_contains_the_schema_files_of_the_job(tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "j.sql").write_text(WRITTEN)
     (tmp_path / "jobs" / "o.avsc").write_text(RECORD)
@@ -364,7 +364,7 @@ def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "wording"),
+    ("old", "new", "message"),
     [
         ("schema: o.avsc", "schema: p.avsc", "o.schema: {}/p.avsc cannot be read: No such file"),
         ("schema: o.avsc", "schema: n.avsc", "o.schema: expected the schema of a record"),
@@ -379,21 +379,21 @@ def test_a_plan_holds_the_schemas_that_stood_beside_the_job(tmp_path: Path) -> N
         ("avro", "arvo", 'o.format: no format is called "arvo"; did you mean "avro"?'),
     ],
 )
-def test_a_schema_that_does_not_do_is_told_where_it_is_named(
-    tmp_path: Path, old: str, new: str, wording: str
+def test_an_unsuitable_schema_is_reported_with_its_line(
+    tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     (tmp_path / "j.sql").write_text(WRITTEN.replace(old, new))
     (tmp_path / "o.avsc").write_text(RECORD)
     (tmp_path / "n.avsc").write_text('"string"')
 
-    (problem,) = reported(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+    (problem,) = problems_in(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
 
     start = f"{tmp_path}/j.sql:3: streamquake.outputs."
-    assert problem.startswith(start + wording.format(tmp_path)), problem
+    assert problem.startswith(start + message.format(tmp_path)), problem
 
 
 @pytest.mark.parametrize(
-    ("written", "wording"),
+    ("written", "message"),
     [
         (
             "{recovary: too late}",
@@ -414,12 +414,12 @@ def test_a_schema_that_does_not_do_is_told_where_it_is_named(
         ("wrong", "expect"),
     ],
 )
-def test_an_expectation_that_cannot_be_met(written: str, wording: str) -> None:
-    found = reported(f"{GOOD}expect: {written}\n")
-    assert any(line.startswith("e.yaml:9: ") and wording in line for line in found), found
+def test_an_expected_outcome_that_cannot_occur_is_rejected(written: str, message: str) -> None:
+    found = problems_in(f"{GOOD}expect: {written}\n")
+    assert any(line.startswith("e.yaml:9: ") and message in line for line in found), found
 
 
-def test_what_is_expected_of_each_check_is_kept() -> None:
+def test_the_expected_outcome_of_each_check_is_loaded() -> None:
     written = (
         "{recovery: [too late, not recovered], effect: undecided, execution: [held, undecided]}"
     )

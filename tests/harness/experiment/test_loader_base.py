@@ -1,4 +1,4 @@
-"""Experiments and topologies that say only what is different from another."""
+"""Experiments and topologies with a base, from which they give only the differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamquake.topologies.loader import load_topology
 from streamquake.topologies.problems import BadInput
 
 BASE = """\
-name: whole
+name: base
 topology: flink-kafka-hdfs
 job:
   sql: copy.sql
@@ -26,7 +26,7 @@ checks: [exactly_once, recovery]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "whole.yaml").write_text(BASE)
+    (tmp_path / "base.yaml").write_text(BASE)
     return tmp_path
 
 
@@ -35,15 +35,15 @@ def load(folder: Path, text: str) -> Experiment:
     return load_experiment(str(folder / "variant.yaml"), seed=1)
 
 
-def reported(folder: Path, text: str) -> list[str]:
+def problems_in(folder: Path, text: str) -> list[str]:
     with pytest.raises(BadInput) as caught:
         load(folder, text)
     return [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
 
 
-def test_a_variant_has_what_its_base_has_but_for_what_it_says(folder: Path) -> None:
+def test_a_variant_inherits_every_setting_that_it_does_not_give(folder: Path) -> None:
     job = "job: {config: {execution.checkpointing.timeout: 5s}}"
-    variant = load(folder, f"base: whole.yaml\nname: other\n{job}\nchecks: [progress]\n")
+    variant = load(folder, f"base: base.yaml\nname: other\n{job}\nchecks: [progress]\n")
     assert variant.name == "other"
     assert variant.job is not None
     keys = "execution.checkpointing.interval", "execution.checkpointing.timeout"
@@ -54,13 +54,13 @@ def test_a_variant_has_what_its_base_has_but_for_what_it_says(folder: Path) -> N
 
 
 def test_a_variant_changes_a_setting_of_its_bases_topology(folder: Path) -> None:
-    text = "base: whole.yaml\nname: other\ntopology: {services: {flink: {version: '1.20'}}}\n"
+    text = "base: base.yaml\nname: other\ntopology: {services: {flink: {version: '1.20'}}}\n"
     flink = load(folder, text).topology.services["flink"]
     assert (flink.version, flink.nodes["taskmanager"].count) == ("1.20", 3)
 
 
-def test_a_variant_of_a_variant(folder: Path) -> None:
-    (folder / "middle.yaml").write_text("base: whole.yaml\nname: middle\nseed: 7\n")
+def test_a_variant_may_have_a_variant_as_its_base(folder: Path) -> None:
+    (folder / "middle.yaml").write_text("base: base.yaml\nname: middle\nseed: 7\n")
     found = load(folder, "base: middle.yaml\nname: last\nworkload: {numbered: {records: 5}}\n")
     assert found.workload == Numbered(records=5, rate_per_s=100)
     assert found.name == "last"
@@ -72,20 +72,20 @@ def test_a_topology_may_have_a_base(tmp_path: Path) -> None:
     assert load_topology(str(path)).services["kafka"].nodes["broker"].count == 2
 
 
-def test_problems_stand_where_they_are_written(folder: Path) -> None:
-    (folder / "whole.yaml").write_text(BASE.replace("rate_per_s: 100", "rate_per_s: slow"))
-    (message,) = reported(folder, "base: whole.yaml\nname: other\nseed: 1\n")
-    assert message.startswith("whole.yaml:7: workload.numbered.rate_per_s:")
-    (message,) = reported(
-        folder, "base: whole.yaml\nname: other\nworkload: {numbered: {rate_per_s: x}}\n"
+def test_problems_are_reported_in_the_file_that_has_them(folder: Path) -> None:
+    (folder / "base.yaml").write_text(BASE.replace("rate_per_s: 100", "rate_per_s: slow"))
+    (message,) = problems_in(folder, "base: base.yaml\nname: other\nseed: 1\n")
+    assert message.startswith("base.yaml:7: workload.numbered.rate_per_s:")
+    (message,) = problems_in(
+        folder, "base: base.yaml\nname: other\nworkload: {numbered: {rate_per_s: x}}\n"
     )
     assert message.startswith("variant.yaml:3: workload.numbered.rate_per_s:")
 
 
-def test_a_base_that_is_not_there_or_leads_back(folder: Path) -> None:
-    (message,) = reported(folder, "name: other\nbase: nothing\n")
+def test_a_missing_or_circular_base_is_rejected(folder: Path) -> None:
+    (message,) = problems_in(folder, "name: other\nbase: nothing\n")
     assert message.startswith('variant.yaml:2: base: no experiment is called "nothing"')
-    (message,) = reported(folder, "name: other\nbase: [whole.yaml]\n")
+    (message,) = problems_in(folder, "name: other\nbase: [base.yaml]\n")
     assert "expected the name of the document to build on" in message
     (message,) = reported(folder, "name: other\nbase: variant.yaml\n")
     assert "the bases form a cycle: variant.yaml -> variant.yaml" in message

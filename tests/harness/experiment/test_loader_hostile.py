@@ -1,4 +1,5 @@
-"""Whatever stands anywhere in an experiment, loading it answers with problems and never crashes."""
+"""An experiment with any value at any place is loaded or rejected with problems; the loader never
+crashes."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ EXPERIMENT = {
     "limits": {"ready_s": 3},
     "seed": 3,
 }
-JUNK: tuple[Any, ...] = (
+JUNK_VALUES: tuple[Any, ...] = (
     None,
     -1,
     1.5,
@@ -74,8 +75,8 @@ def with_value(data: Any, at: tuple[Any, ...], value: Any) -> Any:
     return [*data[: at[0]], with_value(data[at[0]], at[1:], value), *data[at[0] + 1 :]]
 
 
-@pytest.mark.parametrize("junk", JUNK, ids=json.dumps)
-def test_junk_at_any_place_is_a_problem_or_harmless(junk: Any) -> None:
+@pytest.mark.parametrize("junk", JUNK_VALUES, ids=json.dumps)
+def test_junk_at_any_place_is_rejected_or_accepted_without_a_crash(junk: Any) -> None:
     rejected: list[BadInput] = []
     for at in places(EXPERIMENT):
         text = json.dumps(with_value(EXPERIMENT, at, junk))

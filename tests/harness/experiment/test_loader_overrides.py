@@ -1,4 +1,5 @@
-"""`--set path=value`: where paths lead, and what is said of those that lead nowhere."""
+"""`--set path=value`: the settings that paths address, and the messages for paths that do not
+exist."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ import pytest
 from streamquake.harness.experiment.loader import load_experiment
 from streamquake.harness.verdict.checks.recovery import Recovery
 from streamquake.topologies.problems import BadInput
-from tests.harness.experiment.test_loader import GOOD, load, reported
+from tests.harness.experiment.test_loader import GOOD, load, problems_in
 
 
-def test_values_in_every_part() -> None:
+def test_values_are_set_in_every_part() -> None:
     experiment = load(
         GOOD,
         sets=[
@@ -33,7 +34,7 @@ def test_values_in_every_part() -> None:
     assert experiment.checks[1] == Recovery(within_s=5)
 
 
-def test_values_in_the_topology() -> None:
+def test_values_are_set_in_the_topology() -> None:
     experiment = load(
         GOOD,
         sets=[
@@ -49,7 +50,7 @@ def test_values_in_the_topology() -> None:
     assert experiment.topology.services["kafka"].nodes["broker"].count == 3
 
 
-def test_another_topology() -> None:
+def test_the_topology_is_replaced() -> None:
     assert (
         load(GOOD, sets=["topology=flink-1-20-kafka-hdfs"]).topology.services["flink"].version
         == "1.20"
@@ -57,7 +58,7 @@ def test_another_topology() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "message"),
+    ("setting", "message"),
     [
         ("job", "expected PATH=VALUE"),
         ("=3", "expected PATH=VALUE"),
@@ -75,13 +76,13 @@ def test_another_topology() -> None:
         ("job.parallelism=many", 'expected a whole number, got "many"'),
     ],
 )
-def test_a_setting_that_cannot_be(written: str, message: str) -> None:
-    found = reported(GOOD, sets=[written])
+def test_an_invalid_setting_is_rejected(setting: str, message: str) -> None:
+    found = problems_in(GOOD, sets=[setting])
 
-    assert any(line.startswith(f"--set {written}: ") and message in line for line in found), found
+    assert any(line.startswith(f"--set {setting}: ") and message in line for line in found), found
 
 
-def test_a_setting_that_is_wrong_shows_no_secret() -> None:
+def test_the_message_for_an_invalid_setting_has_no_secret() -> None:
     sets = (
         "job.config.s3.secret-key=[hunter2",
         "job.env={DB_PASSWORD: hunter2}",
@@ -96,8 +97,8 @@ def test_a_setting_that_is_wrong_shows_no_secret() -> None:
     assert "--set job.config.s3.secret-key=***" in str(rejected.value)
 
 
-def test_all_wrong_settings_at_once() -> None:
-    found = reported(GOOD, sets=["a=1", "limits.b=1", "job.c=1"])
+def test_all_invalid_settings_are_reported_at_once() -> None:
+    found = problems_in(GOOD, sets=["a=1", "limits.b=1", "job.c=1"])
 
     assert [line.split(":")[0] for line in found] == [
         "--set a=1",

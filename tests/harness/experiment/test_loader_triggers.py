@@ -1,11 +1,11 @@
-"""Triggers from YAML: every form, and what is said of the ones that cannot be."""
+"""Triggers from YAML: every form, and the messages for invalid ones."""
 
 from __future__ import annotations
 
 import pytest
 
 from streamquake.faults.schedule.step import TriggerSpec
-from tests.harness.experiment.test_loader import load, reported
+from tests.harness.experiment.test_loader import load, problems_in
 
 TWO = """\
 name: mine
@@ -19,7 +19,7 @@ faults:
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written", "expected"),
     [
         (
             "{between: [checkpoint triggered, checkpoint acknowledged], nth: 2, tries: 3}",
@@ -36,8 +36,8 @@ faults:
         ("{effect_of: 1}", TriggerSpec(effect_of=1)),
     ],
 )
-def test_every_form_of_a_trigger(written: str, meant: TriggerSpec) -> None:
-    assert load(TWO.replace("WHEN", written)).faults[1].when == meant
+def test_every_form_of_a_trigger_is_loaded(written: str, expected: TriggerSpec) -> None:
+    assert load(TWO.replace("WHEN", written)).faults[1].when == expected
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ def test_every_form_of_a_trigger(written: str, meant: TriggerSpec) -> None:
         ("{after_s: 1, event: checkpoint triggered}", "a trigger is either `after_s: SECONDS`"),
     ],
 )
-def test_triggers_that_cannot_be(written: str, message: str) -> None:
-    found = reported(TWO.replace("WHEN", written))
+def test_invalid_triggers_are_rejected(written: str, message: str) -> None:
+    found = problems_in(TWO.replace("WHEN", written))
     assert any(line.startswith("e.yaml:7: ") and message in line for line in found), found
 
 
 def test_an_operation_on_the_job_needs_a_job() -> None:
     text = TWO.replace("job: {sql: copy.sql, parallelism: 2}\n", "")
     text = text.replace("{kill: {}, target: flink/taskmanager-1", "{savepoint: {}, target: the job")
-    found = reported(text.replace("WHEN", "{effect_of: 1}"))
+    found = problems_in(text.replace("WHEN", "{effect_of: 1}"))
     assert any("faults[0].target: the experiment has no job" in line for line in found), found
 
 
@@ -73,7 +73,7 @@ BY_ENGINE = "{flink: {after_s: 3}, spark: {between: [batch running, sink written
 ON_SPARK = ("topology: flink-kafka-hdfs", "topology: spark-kafka-hdfs")
 
 
-def test_of_triggers_for_several_engines_the_one_of_the_job_is_taken() -> None:
+def test_the_trigger_for_the_jobs_engine_is_used() -> None:
     text = TWO.replace("flink/taskmanager", "worker").replace("worker-1", "one of worker")
     text = text.replace("worker-2", "one of worker").replace(
         "sql: copy.sql", "sql: copy.sql, pyspark: copy.py"
@@ -102,6 +102,6 @@ def test_of_triggers_for_several_engines_the_one_of_the_job_is_taken() -> None:
         ("{}", "a trigger is either"),
     ],
 )
-def test_triggers_for_engines_that_cannot_be(written: str, message: str) -> None:
-    found = reported(TWO.replace("WHEN", written))
+def test_invalid_triggers_for_engines_are_rejected(written: str, message: str) -> None:
+    found = problems_in(TWO.replace("WHEN", written))
     assert any(line.startswith("e.yaml:7: ") and message in line for line in found), found

@@ -1,4 +1,4 @@
-"""Names of documents are names: never paths, quotations, or lines of something else."""
+"""Names in documents may contain only safe characters: no paths, quotes or line breaks."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _problems(document: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_parts_of_a_topology_have_names(name: str) -> None:
+def test_parts_of_a_topology_with_hostile_names_are_rejected(name: str) -> None:
     link = {"from": "kafka/broker", "to": "kafka/controller", "port": 9093}
     nodes = {"engine": "kafka", "nodes": {name: 1}}
 
@@ -71,7 +71,7 @@ def _experiment(**promise: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "input.topic"])
-def test_an_output_has_a_name_and_its_records_lie_below_the_run(name: str) -> None:
+def test_an_output_with_a_hostile_name_is_rejected(name: str) -> None:
     with pytest.raises(BadInput, match=r"promise"):
         experiment_of_plan(_experiment(outputs={name: {"kafka": "t"}}), "run.json")
 
@@ -93,12 +93,12 @@ def test_an_output_has_a_name_and_its_records_lie_below_the_run(name: str) -> No
         {"kafka": "t", "map": {"a`b": "1"}},
     ],
 )
-def test_where_an_output_stands_and_its_columns_are_names(output: dict[str, Any]) -> None:
+def test_hostile_places_and_columns_of_an_output_are_rejected(output: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=r"job\.promise\.outputs\.totals"):
         experiment_of_plan(_experiment(outputs={"totals": output}), "run.json")
 
 
-def test_a_name_says_what_it_may_be_made_of() -> None:
+def test_the_message_lists_the_allowed_characters() -> None:
     problem, *_ = _problems(_topology(services={"a/b": _topology()["services"]["kafka"]}))
 
     assert problem.startswith("t.yaml: services.a/b: expected letters, digits and dashes (")
@@ -142,7 +142,7 @@ def test_a_name_says_what_it_may_be_made_of() -> None:
         ),
     ],
 )
-def test_a_recorded_plan_chooses_no_file_of_this_machine(
+def test_a_recorded_plan_cannot_name_a_file_of_this_machine(
     change: dict[str, Any], place: str
 ) -> None:
     plan = {**experiment_document(load_experiment("quickstart", seed=1)), **change}

@@ -1,4 +1,4 @@
-"""Numbers of documents: finite, within bounds, and neither texts nor truth values."""
+"""Numbers in documents must be finite and within bounds, and neither texts nor booleans."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ rows:
 """
 
 
-def reported(tmp_path: Path, text: str) -> str:
+def problems_in(tmp_path: Path, text: str) -> str:
     file = tmp_path / "x.yaml"
     file.write_text(text)
     return "\n".join(str(problem) for problem in problems_of(str(file)))
@@ -52,9 +52,9 @@ def experiment(
     return EXPERIMENT.format(topology="flink-kafka-hdfs", schedule=schedule or step, more=more)
 
 
-def test_numbers_as_they_should_be_are_read(tmp_path: Path) -> None:
+def test_valid_numbers_are_read(tmp_path: Path) -> None:
     for text in ("5", "5.50", "1_000", "0x10", "1e3", str(LONGEST_S)):
-        assert reported(tmp_path, experiment(for_s=text, when=f"at_s: {text}")) == ""
+        assert problems_in(tmp_path, experiment(for_s=text, when=f"at_s: {text}")) == ""
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_numbers_as_they_should_be_are_read(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("where", ["at_s", "for_s", "after_s", "delay_s", "grace_s", "within_s"])
-def test_seconds_are_finite_and_no_text_and_end_within_a_day(
+def test_seconds_must_be_finite_numbers_of_at_most_a_day(
     tmp_path: Path, where: str, value: str
 ) -> None:
     text = {
@@ -88,7 +88,7 @@ def test_seconds_are_finite_and_no_text_and_end_within_a_day(
         "within_s": experiment(schedule=f"draw: {{profile: swarm, within_s: {value}}}"),
     }[where]
 
-    message = reported(tmp_path, text)
+    message = problems_in(tmp_path, text)
 
     assert message.startswith(f"{tmp_path / 'x.yaml'}:")
     assert f"{where}: expected" in message
@@ -108,20 +108,22 @@ def test_seconds_are_finite_and_no_text_and_end_within_a_day(
         ("surge: {factor: %s}", "the workload"),
     ],
 )
-def test_parameters_of_faults_are_finite_numbers(tmp_path: Path, fault: str, target: str) -> None:
+def test_parameters_of_faults_must_be_finite_numbers(
+    tmp_path: Path, fault: str, target: str
+) -> None:
     for value in (".inf", "-.inf", ".nan", "'5'", "true"):
-        message = reported(tmp_path, experiment(fault=fault % value, target=target))
+        message = problems_in(tmp_path, experiment(fault=fault % value, target=target))
         assert "expected a" in message, value
         assert "number" in message, value
 
 
-def test_whole_milliseconds_and_clocks_have_an_end(tmp_path: Path) -> None:
+def test_milliseconds_and_clock_offsets_have_an_upper_bound(tmp_path: Path) -> None:
     for fault, target in (
         ("slow_link: {latency_ms: 86400001}", "link sink"),
         ("slow_operator: {delay_ms: 99999999999999999999}", "flink/taskmanager-1"),
         ("clock_skew: {offset_s: 1e12}", "hdfs/datanode-2"),
     ):
-        assert "at most" in reported(tmp_path, experiment(fault=fault, target=target))
+        assert "at most" in problems_in(tmp_path, experiment(fault=fault, target=target))
 
 
 @pytest.mark.parametrize(
@@ -134,15 +136,15 @@ def test_whole_milliseconds_and_clocks_have_an_end(tmp_path: Path) -> None:
         "claim_at_most: '3'",
     ],
 )
-def test_a_bound_of_a_claim_can_be_missed(tmp_path: Path, bound: str) -> None:
-    message = reported(tmp_path, SUITE.format(bound=bound))
+def test_a_bound_of_a_claim_must_be_a_finite_number(tmp_path: Path, bound: str) -> None:
+    message = problems_in(tmp_path, SUITE.format(bound=bound))
 
     assert f"rows[0].relations[0].{bound.partition(':')[0]}: expected a" in message
 
 
-def test_a_seed_can_be_hashed(tmp_path: Path) -> None:
-    assert reported(tmp_path, experiment(more=f"seed: {SEED_LIMIT}")) == ""
-    assert "seed: expected a number of at most" in reported(
+def test_a_seed_has_bounds(tmp_path: Path) -> None:
+    assert problems_in(tmp_path, experiment(more=f"seed: {SEED_LIMIT}")) == ""
+    assert "seed: expected a number of at most" in problems_in(
         tmp_path, experiment(more=f"seed: {SEED_LIMIT + 1}")
     )
     with pytest.raises(BadInput, match="expected a seed from 0 to"):

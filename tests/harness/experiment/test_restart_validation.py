@@ -1,11 +1,11 @@
-"""A restart from state beside the job of its experiment: what cannot work is said at once."""
+"""Validation of `restart_job` together with the job of its experiment."""
 
 from __future__ import annotations
 
 import pytest
 
 from streamquake.faults.catalogue.restart_job import RestartJob
-from tests.harness.experiment.test_loader import load, reported
+from tests.harness.experiment.test_loader import load, problems_in
 
 RETAINED = "execution.checkpointing.externalized-checkpoint-retention: RETAIN_ON_CANCELLATION"
 RESTART = """\
@@ -22,7 +22,7 @@ def document(how: str, retained: str = RETAINED) -> str:
     return RESTART.replace("RETAINED", retained).replace("HOW", how)
 
 
-def test_a_restart_with_all_that_can_be_changed() -> None:
+def test_a_restart_with_every_parameter_is_valid() -> None:
     how = "from: checkpoint, parallelism: 6, sql: running-totals.sql, claim: true, "
     how += "config: {execution.checkpointing.unaligned.enabled: true}"
     fault = load(document(how)).faults[0].build_fault()
@@ -44,18 +44,20 @@ def test_a_restart_with_all_that_can_be_changed() -> None:
         ),
     ],
 )
-def test_what_the_job_or_its_slots_cannot_do(how: str, message: str) -> None:
-    found = reported(document(how))
+def test_a_restart_that_the_job_or_its_slots_do_not_allow_is_rejected(
+    how: str, message: str
+) -> None:
+    found = problems_in(document(how))
     assert any(message in line for line in found), found
 
 
-def test_checkpoints_must_outlive_the_job_that_is_cancelled() -> None:
-    (found,) = reported(document("from: checkpoint", retained=""))
+def test_a_restart_from_a_checkpoint_needs_retained_checkpoints() -> None:
+    (found,) = problems_in(document("from: checkpoint", retained=""))
     assert f"set `{RETAINED}` in `job: config`, or restart from a savepoint" in found
     assert load(document("from: savepoint", retained="")).faults
 
 
-def test_a_service_may_say_for_all_its_jobs_that_checkpoints_are_kept() -> None:
+def test_checkpoint_retention_may_be_set_for_the_service() -> None:
     text = document("from: checkpoint", retained="").replace(
         "topology: flink-kafka-hdfs",
         f"topology: {{base: flink-kafka-hdfs, services: {{flink: {{config: {{{RETAINED}}}}}}}}}",

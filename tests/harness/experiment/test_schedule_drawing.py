@@ -1,4 +1,4 @@
-"""Drawn schedules on the shipped topologies: each validates, dry-runs, and can be run again."""
+"""Drawn schedules on the shipped topologies: each is valid, has a dry run, and can be run again."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from streamquake.topologies.yaml_document import parse_document
 TOPOLOGIES = shipped_names(SHIPPED, ".yaml")
 DRAWS = 200
 JOB = "job: {sql: copy.sql, pyspark: copy.py, parallelism: 2}\n"
-ALONE = ("kafka-only", "kafka-three", "existing")
+WITHOUT_JOB = ("kafka-only", "kafka-three", "existing")
 
 
 def text_of(topology: str, profile: str) -> str:
     return (
-        f"name: drawn\ntopology: {topology}\n{'' if topology in ALONE else JOB}"
+        f"name: drawn\ntopology: {topology}\n{'' if topology in WITHOUT_JOB else JOB}"
         "workload: {numbered: {records: 100000, rate_per_s: 1000}}\n"
         f"draw: {{profile: {profile}}}\n"
     )
@@ -46,19 +46,19 @@ def seeds_and_profiles() -> list[tuple[str, str, int]]:
     rng = random.Random(0)
     found = []
     for number, topology in zip(range(DRAWS), itertools.cycle(TOPOLOGIES), strict=False):
-        name = rng.choice(("swarm", "gentle", f"single:{rng.choice(able(topology))}"))
+        name = rng.choice(("swarm", "gentle", f"single:{rng.choice(drawable_faults(topology))}"))
         found.append((topology, name, number))
     return found
 
 
 @functools.cache
-def able(topology: str) -> tuple[str, ...]:
-    """The faults that a draw on the topology may hold."""
+def drawable_faults(topology: str) -> tuple[str, ...]:
+    """The faults that a draw on the topology may contain."""
     experiment = load(text_of(topology, "gentle"), 1)
     return tuple(sorted({candidate.fault for candidate in candidates_for(experiment)}))
 
 
-def test_two_hundred_drawn_schedules_validate_dry_run_and_can_be_run_again() -> None:
+def test_two_hundred_drawn_schedules_are_valid_and_can_be_run_again() -> None:
     for topology, profile, seed in seeds_and_profiles():
         text = text_of(topology, profile)
         drawn = load(text, seed)
@@ -71,19 +71,19 @@ def test_two_hundred_drawn_schedules_validate_dry_run_and_can_be_run_again() -> 
             print_plan(drawn, make_console(nowhere))
 
 
-def test_the_same_seed_draws_the_same_and_others_draw_others() -> None:
+def test_equal_seeds_draw_equal_schedules_and_others_different_ones() -> None:
     text = text_of("flink-kafka-hdfs", "swarm")
     assert load(text, 5) == load(text, 5)
     assert len({str(load(text, seed).faults) for seed in range(8)}) > 5
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_no_role_loses_its_last_node_by_a_draw(topology: str) -> None:
+def test_a_draw_never_removes_the_last_node_of_a_role(topology: str) -> None:
     experiment = load(text_of(topology, "swarm"), 1)
     assert not [c for c in candidates_for(experiment) if removes_whole_role(c, experiment.topology)]
 
 
-def test_only_a_fault_asked_for_by_name_takes_a_roles_only_node_away() -> None:
+def test_only_a_fault_requested_by_name_removes_the_only_node_of_a_role() -> None:
     (step,) = load(text_of("kafka-only", "single:kill"), 1).faults
     assert step.target == "kafka/broker-1"
     (step,) = load(text_of("flink-kafka-hdfs", "single:kill"), 1).faults
@@ -104,12 +104,12 @@ def test_only_a_fault_asked_for_by_name_takes_a_roles_only_node_away() -> None:
         ),
     ],
 )
-def test_draws_that_cannot_be(old: str, new: str, message: str) -> None:
+def test_invalid_draws_are_rejected(old: str, new: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
         load(text_of("flink-kafka-hdfs", "swarm").replace(old, new), 1)
     assert any(message in str(problem) for problem in caught.value.problems), caught.value
 
 
-def test_a_fault_that_makes_no_sense_here_is_not_drawn() -> None:
+def test_a_fault_without_a_suitable_target_is_not_drawn() -> None:
     with pytest.raises(BadInput, match="no fault of the profile single:slow_link makes sense on"):
         load(text_of("kafka-only", "single:slow_link"), 1)
