@@ -70,11 +70,11 @@ def measure_pause(cluster: Cluster, affected: Node, figures: Figures) -> None:
     """Pause and unpause, with the fault, then with the command line."""
     fault = Pause()
 
-    def ours() -> InjectionTimes:
+    def with_fault() -> InjectionTimes:
         return fault.inject(cluster, affected)
 
     for arm, pause, unpause in (
-        ("fault", ours, lambda: fault.heal(cluster, affected, {})),
+        ("fault", with_fault, lambda: fault.heal(cluster, affected, {})),
         ("docker", docker("pause", affected), docker("unpause", affected)),
     ):
         ticks = Ticks(cluster, affected)

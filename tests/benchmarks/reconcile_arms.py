@@ -29,7 +29,7 @@ SMALL = 2_000_000
 BUCKETS = 65_536
 
 
-def ours(records: int) -> Arm:
+def streamquake_reconcile(records: int) -> Arm:
     """`streamquake reconcile`: a digest, then a row diff."""
     from streamquake.harness.reconcile.compare import compare
     from streamquake.harness.reconcile.comparison import ComparisonRequest, Side
@@ -76,7 +76,8 @@ def four_queries(records: int) -> Arm:
 
 
 def _spark(records: int) -> Any:
-    """A session that is stopped at exit: only then the process's CPU time includes its work."""
+    """A session that is stopped at exit, since only then the process's CPU time includes its
+    work."""
     from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
 
     spark = spark_session(f"local[{THREADS}]", small=records <= SMALL, memory_mb=MEMORY_MB)
@@ -158,7 +159,7 @@ def polars(records: int) -> Arm:
     return arm
 
 
-def plain_set(records: int) -> Arm:
+def python_counter(records: int) -> Arm:
     """A counter of all records in Python, as in the test suites of brokers."""
     import pyarrow.parquet
 
@@ -189,12 +190,12 @@ def plain_set(records: int) -> Arm:
 
 
 ARMS: Mapping[str, Callable[[int], Arm]] = {
-    "streamquake": ours,
+    "streamquake": streamquake_reconcile,
     "spark, four queries": four_queries,
     "duckdb": duckdb,
     "duckdb, digest": duckdb_digest,
     "polars": polars,
-    "python set": plain_set,
+    "python set": python_counter,
 }
 
 
