@@ -46,7 +46,7 @@ PACKAGE = "streamquake"
 """Its folder holds `__init__.py`, `__main__.py`, and links to the five folders, so that they can be
 imported as `streamquake.NAME`. `rglob` does not follow links, so the rules read the folders
 themselves."""
-FEWEST_FILES = 500
+MIN_FILES = 500
 """A rule that reads fewer files than this does not read the whole product."""
 DOCKER = ("docker", "testcontainers")
 DOCKER_FOLDER = "cluster/runtime/docker/"
@@ -226,10 +226,10 @@ def test_the_package_follows_the_rule(rule: Callable[[Path], list[str]]) -> None
 
 
 def test_the_rules_read_the_whole_product() -> None:
-    seen = sources(ROOT)
+    found = sources(ROOT)
 
-    assert len(seen) >= FEWEST_FILES
-    assert {source.folder for source in seen} == {*ORDER, PACKAGE}
+    assert len(found) >= MIN_FILES
+    assert {source.folder for source in found} == {*ORDER, PACKAGE}
 
 
 def test_every_room_is_in_the_order() -> None:

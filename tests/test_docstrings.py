@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.test_architecture import ROOT, sources
 
-FEWEST_NAMES = 100
+MIN_NAMES = 100
 """If all docstrings have fewer exceptions than this, the search is broken."""
 RAISES = re.compile(r"\bRaises?\b(.*?)(?:\.(?:\s|$)|;|$)", re.DOTALL)
 CLASS = re.compile(r"(?<![\w.`])[A-Z][a-z]\w*[A-Z]\w*\b")
@@ -54,7 +54,7 @@ def test_every_exception_that_a_docstring_names_exists() -> None:
         *(name for module in modules for name in _known_names(module.tree)),
     }
     texts = [(module.path, text) for module in modules for text in _docstrings(module.tree)]
-    assert sum(1 for _, text in texts for _ in _exceptions(text)) > FEWEST_NAMES
+    assert sum(1 for _, text in texts for _ in _exceptions(text)) > MIN_NAMES
     assert [(path, name) for path, text in texts for name in _unknown_exceptions(text, known)] == []
 
 

@@ -107,7 +107,7 @@ class FaultHealed(ObservedFaultEvent, action=Action.FAULT_HEALED):
 
     called_ns = EventField[int | None](None)
     """When the heal was called, in nanoseconds of the run's clock; missing in old records."""
-    gone = EventField[Sequence[str]](())
+    missing_targets = EventField[Sequence[str]]((), name="gone")
     """The targets that no longer exist."""
 
 

@@ -1,4 +1,4 @@
-"""The history: one ordered, append-only stream of events, kept as JSON lines.
+"""The history: one ordered, append-only stream of events, stored as JSON lines.
 
 The first line of the file is a header with the schema version. The writer is owned by one loop and
 flushes every event, so a crash loses nothing that was written; a reader accepts a file whose last

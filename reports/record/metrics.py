@@ -1,4 +1,4 @@
-"""Metrics: samples of figures over time, kept beside the history as one Parquet file.
+"""Metrics: samples of figures over time, stored beside the history as one Parquet file.
 
 A sample is (at_s, series, where, value): seconds since the run began, the name of the series with
 its unit (`lag`, `sent_per_s`, `busy_ratio`), the node, vertex, topic or output it belongs to, and

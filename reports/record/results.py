@@ -58,7 +58,7 @@ class FaultRecovery:
 class Results:
     """*The results of a run: *ended* is whether the run completed, *outcome* is what was proven.
 
-    `recovery` holds the phases of the first fault's recovery in seconds, None where not reached;
+    `recovery` has the phases of the first fault's recovery in seconds, None where not reached;
     `recoveries` those of every fault that acted, empty in records of older versions.
     """
 

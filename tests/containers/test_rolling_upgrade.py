@@ -93,7 +93,7 @@ def test_a_file_survives_the_upgrade_and_its_rollback_by_another_process(
     assert "content of the file" in _in_namenode(cluster, READ)
     other = _attached(cluster)
     FaultInjector(other, log, limit_s=60).heal(intent)
-    wait_until(other.pending, what="HDFS whole again", limit_s=60, clock=other.clock)
+    wait_until(other.pending, what="HDFS ready", limit_s=60, clock=other.clock)
     assert _images(other) == {usual}
     assert "content of the file" in _in_namenode(other, READ)
 
@@ -120,5 +120,5 @@ def test_an_interrupted_replacement_is_repaired(cluster: Cluster, tmp_path: Path
     assert healed.done, healed.reason
     assert evidence_now(intent, other)[node.name].observations["containers"] == 1
     assert other.node(node.name).container == node.container
-    wait_until(other.pending, what="HDFS whole again", limit_s=60, clock=other.clock)
+    wait_until(other.pending, what="HDFS ready", limit_s=60, clock=other.clock)
     assert "content of the file" in _in_namenode(other, READ)

@@ -82,15 +82,27 @@ def acting(
 
 def test_a_fault_acts_until_its_heal_is_called_unless_it_ended_early() -> None:
     fault = {**KILL, "nodes": []}
-    started = [(1.0, Action.FAULT_CALLED, fault), (2.0, Action.FAULT_IN_EFFECT, fault)]
+    effect = [(1.0, Action.FAULT_CALLED, fault), (2.0, Action.FAULT_IN_EFFECT, fault)]
     still = (4.0, Action.FAULT_STILL_IN_EFFECT, {**fault, "seen_ns": 3_900_000_000})
-    ended = (9.0, Action.FAULT_ENDED_EARLY, {**fault, "seen_ns": 8_800_000_000, "reason": "gone"})
+    ended = (
+        9.0,
+        Action.FAULT_ENDED_EARLY,
+        {**fault, "seen_ns": 8_800_000_000, "reason": "effect ended"},
+    )
     healing = [(20.0, Action.HEAL_CALLED, fault), (21.0, Action.FAULT_HEALED, fault)]
-    (whole,) = fault_windows(history(*started, still, *healing))
-    assert (whole.still_in_effect_s, whole.ended_early_s, whole.acted_until_s) == (3.9, None, 20)
-    (cut,) = fault_windows(history(*started, still, ended, *healing))
-    assert (cut.ended_early_s, cut.acted_until_s, cut.reason) == (8.8, 8.8, "gone")
-    (open_end,) = fault_windows(history(*started))
+    (complete,) = fault_windows(history(*effect, still, *healing))
+    assert (complete.still_in_effect_s, complete.ended_early_s, complete.acted_until_s) == (
+        3.9,
+        None,
+        20,
+    )
+    (ended_early,) = fault_windows(history(*effect, still, ended, *healing))
+    assert (ended_early.ended_early_s, ended_early.acted_until_s, ended_early.reason) == (
+        8.8,
+        8.8,
+        "effect ended",
+    )
+    (open_end,) = fault_windows(history(*effect))
     assert open_end.acted_until_s is None
 
 
@@ -139,8 +151,8 @@ def test_a_fault_that_ended_early_does_not_overlap_later_faults() -> None:
 
 def test_a_fault_that_was_never_healed_overlaps_all_later_faults() -> None:
     fault = {**KILL, "step": 0, "nodes": []}
-    started = [(1.0, Action.FAULT_CALLED, fault), (2.0, Action.FAULT_IN_EFFECT, fault)]
-    open_end, later = fault_windows(history(*started, *acting(1, 50, 60)))
+    effect = [(1.0, Action.FAULT_CALLED, fault), (2.0, Action.FAULT_IN_EFFECT, fault)]
+    open_end, later = fault_windows(history(*effect, *acting(1, 50, 60)))
     assert overlapping(open_end, (open_end, later)) == (later,)
     assert overlapping(later, (open_end, later)) == (open_end,)
 

@@ -126,10 +126,10 @@ def test_an_outcome_worse_than_those_of_the_checks_is_an_error_of_the_run(
     folder: RunFolder,
 ) -> None:
     """For example, a part of the record is missing."""
-    whole = sample_results("run-1", Outcome.HELD)
-    assert cases(whole, folder)["run completed"].is_passed
+    complete = sample_results("run-1", Outcome.HELD)
+    assert cases(complete, folder)["run completed"].is_passed
     damaged = dataclasses.replace(
-        whole, outcome=Outcome.UNDECIDED, reason="the metrics cannot be read"
+        complete, outcome=Outcome.UNDECIDED, reason="the metrics cannot be read"
     )
     (error,) = cases(damaged, folder)["run completed"].result
     assert isinstance(error, Error)

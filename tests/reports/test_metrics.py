@@ -108,9 +108,9 @@ def test_samples_with_a_wrong_type_time_or_value_are_rejected(
     metrics = Metrics(tmp_path / "m")
     for at_s in (1, 2):
         metrics.add(at_s * 10**9, "lag", "a", at_s)
-    whole = metrics.table()
-    place = whole.schema.get_field_index(column)
-    changed = whole.set_column(place, column, values).replace_schema_metadata(whole.schema.metadata)
+    table = metrics.table()
+    place = table.schema.get_field_index(column)
+    changed = table.set_column(place, column, values).replace_schema_metadata(table.schema.metadata)
     pq.write_table(changed, tmp_path / "m")
 
     with pytest.raises(ValueError, match=message):

@@ -96,15 +96,15 @@ def test_a_run_with_an_incomplete_record_is_not_as_expected(
     """A check may be undecided, or have found no more, because a part of the record is missing."""
     found = (Finding(what="duplicated"),) if outcome == Outcome.VIOLATED else ()
     check = CheckResult(check="exactly_once", outcome=outcome, summary="", findings=found)
-    whole = replace(
+    complete = replace(
         sample_results("run-1", Outcome.HELD),
         outcome=outcome,
         checks=(check,),
         expected=ExpectedOutcome.of(expected),
     )
-    damaged = replace(whole, reason="the metrics cannot be read")
+    damaged = replace(complete, reason="the metrics cannot be read")
 
-    assert (whole.as_expected, whole.unmet) == (True, "")
+    assert (complete.as_expected, complete.unmet) == (True, "")
     assert (damaged.met, damaged.unmet) == (Outcome.UNDECIDED, damaged.reason)
     assert not damaged.as_expected
 
