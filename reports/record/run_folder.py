@@ -23,7 +23,7 @@ from typing import Any
 from streamquake.reports.record import atomic_files
 from streamquake.reports.record.record_json import loads
 from streamquake.reports.record.results import Results
-from streamquake.reports.record.secret_settings import hidden
+from streamquake.reports.record.secret_settings import hide_secrets
 from streamquake.topologies.named_files import is_file, shorten
 from streamquake.topologies.problems import bad_input
 
@@ -178,6 +178,9 @@ def _not_one(wanted: str, matching: list[str], runs: Mapping[str, RunFolder]) ->
     if not runs:
         return f'no run is called "{wanted}": there are no runs here; another folder is `--out DIR`'
     wanted = shorten(wanted)
-    near = difflib.get_close_matches(wanted, runs, n=NEAR, cutoff=0.5) or list(runs)[:NEAR]
-    known = ", ".join(near)
-    return f'no run is called "{wanted}"; near or newest: {known}; all: `streamquake list runs`'
+    similar = (
+        difflib.get_close_matches(wanted, runs, n=MAX_SIMILAR, cutoff=0.5)
+        or list(runs)[:MAX_SIMILAR]
+    )
+    known = ", ".join(similar)
+    return f'no run is called "{wanted}"; similar or newest: {known}; all: `streamquake list runs`'

@@ -437,9 +437,7 @@ def test_a_job_that_fails_permanently_ends_with_its_cause(cluster: Cluster) -> N
     assert "ArithmeticException" in reason
 
 
-def test_an_hdfs_folder_that_is_not_there_is_refused_by_name(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_missing_hdfs_folder_is_an_error_with_its_name(cluster: Cluster, tmp_path: Path) -> None:
     with pytest.raises(hdfs.HdfsShellError, match="/no/such/folder"):
         hdfs.fetch(cluster, "hdfs", "/no/such/folder", tmp_path)
 

@@ -42,9 +42,9 @@ def matrix(
 
 @pytest.fixture
 def testbed(matrix: MatrixTestbed) -> MatrixTestbed:
-    for left in matrix.log.open_intents():  # of a test that failed, which must not make others fail
-        matrix.undo(left)
-    matrix.await_whole()
+    for intent in matrix.log.open_intents():  # left by a failed test; must not fail other tests
+        matrix.undo(intent)
+    matrix.await_ready()
     return matrix
 
 
@@ -60,11 +60,11 @@ def build_fault(name: str) -> Fault:
     return faults[name](**faults[name].example)
 
 
-def _healed(dataset: MatrixTestbed, intent: Intent) -> InjectionResult:
-    """Healed once and once more, and seen to be gone on every target that is there."""
-    first = dataset.heal(intent)
-    dataset.await_gone(intent)
-    assert intent.id not in {open_.id for open_ in dataset.log.open_intents()}
+def _heal(matrix: MatrixTestbed, intent: Intent) -> InjectionResult:
+    """Heal twice, and verify on every existing target that the fault is healed."""
+    first = matrix.heal(intent)
+    matrix.await_healed(intent)
+    assert intent.id not in {open_.id for open_ in matrix.log.open_intents()}
     return first
 
 
@@ -74,9 +74,9 @@ def test_a_fault_is_healed_by_another_process_after_its_harness_was_killed(
 ) -> None:
     harness = testbed.inject_and_die(build_fault(name))
     assert harness.returncode == -signal.SIGKILL, harness.stderr
-    note |= json.loads(harness.stdout)
+    measurements |= json.loads(harness.stdout)
     (intent,) = testbed.log.open_intents()
-    note["healed_ms"] = _healed(testbed, intent).width_ms
+    measurements["healed_ms"] = _heal(testbed, intent).width_ms
 
 
 @pytest.mark.parametrize("name", OWN_PROCESS_ONLY)

@@ -162,8 +162,8 @@ def test_a_savepoint_is_written_to_hdfs(cluster: Cluster, injector: FaultInjecto
     assert seen["size_bytes"] > 0
 
 
-def test_a_job_gets_wider_and_narrow_again(cluster: Cluster, injector: FaultInjector) -> None:
-    with injector.in_effect(made("rescale", to=4), "the job") as (intent, _):
+def test_a_job_is_rescaled_and_scaled_back(cluster: Cluster, injector: FaultInjector) -> None:
+    with injector.in_effect(build_fault("rescale", to=4), "the job") as (intent, _):
         seen = _evidence(cluster, intent).observations
         assert {v["running"] for v in seen["vertices"].values()} == {4}
     seen = _evidence(cluster, intent).observations

@@ -168,7 +168,7 @@ def test_evidence_distinguishes_traffic_of_the_system_from_probes(injector: Faul
 
         def pending() -> str | None:
             seen = evidence_now(intent, injector.cluster)["line"].observations
-            return None if seen["disturbed"] == SYSTEM else f"seen: {seen}"
+            return None if seen["disturbed"] == SYSTEM else f"evidence: {seen}"
 
         wait_until(pending, what="traffic stopped", limit_s=60, clock=injector.cluster.clock)
 

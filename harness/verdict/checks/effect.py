@@ -196,7 +196,10 @@ def _other_injection(step: Step, attempt: StepAttempt) -> str:
     called = attempt.get(FaultCalled)
     if called is None:
         return ""
-    planned = {"target": step.target, "params": hidden({"params": dict(step.params)})["params"]}
+    planned = {
+        "target": step.target,
+        "params": hide_secrets({"params": dict(step.params)})["params"],
+    }
     # An empty field differs from the plan; only a missing field proves nothing.
     in_effect = {name: called.value.get(name, value) for name, value in planned.items()}
     return next(

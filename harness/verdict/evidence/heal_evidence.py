@@ -35,7 +35,7 @@ def not_healed(attempt: StepAttempt) -> str:
         return "its removal was seen before its heal was called"
     if (evidence := healed.evidence) is None:
         return ""  # records of older versions have no evidence
-    known = {*evidence, *healed.gone}
+    known = {*evidence, *healed.missing_targets}
     if unseen := [name for name in began.nodes or () if name not in known]:
         return f"no removal was seen on {', '.join(unseen)}"
     return ""

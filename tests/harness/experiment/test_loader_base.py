@@ -87,5 +87,5 @@ def test_a_missing_or_circular_base_is_rejected(folder: Path) -> None:
     assert message.startswith('variant.yaml:2: base: no experiment is called "nothing"')
     (message,) = problems_in(folder, "name: other\nbase: [base.yaml]\n")
     assert "expected the name of the document to build on" in message
-    (message,) = reported(folder, "name: other\nbase: variant.yaml\n")
+    (message,) = problems_in(folder, "name: other\nbase: variant.yaml\n")
     assert "the bases form a cycle: variant.yaml -> variant.yaml" in message
