@@ -130,7 +130,7 @@ def test_reserved_settings_are_rejected_before_a_node_is_stopped(testbed: Testbe
     )
 
     assert not injected.done
-    assert "hdfs refuses the settings" in injected.reason
+    assert "hdfs rejects the settings" in injected.reason
     assert testbed.only_container(FIRST).state == before
 
 

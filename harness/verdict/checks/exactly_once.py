@@ -141,7 +141,7 @@ def _judge(case: JudgedRun, name: str, output: Output, expected: DataFrame | Non
         findings = tuple(each for each in findings if class_of(each) not in still_open)
     damage = [stored.miscount(case.spark)]
     if counts["duplicated"] and (copies := stored.repeated_records(case.spark)):
-        damage.append(f"{copies:,} records stand where others do, and were not read")
+        damage.append(f"{copies:,} records have the position of another record and were not read")
         if counts["duplicated"] <= copies:
             counts["duplicated"] = None
             findings = tuple(each for each in findings if class_of(each) != "duplicated")

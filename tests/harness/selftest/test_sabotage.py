@@ -171,7 +171,7 @@ def _values_are_not_compared(patch: pytest.MonkeyPatch) -> None:
 
 
 def _only_one_send_is_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(row_diff, "_CHANGED", "IF(ok + unknown > 0 AND alien > 0, 1, 0)")
+    patch.setattr(row_diff, "_CHANGED", "IF(ok + unknown > 0 AND never_sent > 0, 1, 0)")
 
 
 def _no_bucket_is_compared(patch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
             facts=lambda: created.facts.get(name, KAFKA),
             lost_files=lambda: created.lost_files,
             miscount=lambda spark: created.miscount,
-            repeated=lambda spark: created.repeated,
+            repeated_records=lambda spark: created.repeated,
         )
 
     monkeypatch.setattr(exactly_once, "register_sent", lambda case: created.calls.append("sent"))
