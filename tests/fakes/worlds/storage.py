@@ -152,7 +152,7 @@ class FakeNameNode:
             "NumLiveDataNodes": self._datanodes,
         }
 
-    def silent_s(self) -> Mapping[str, int]:
+    def heartbeat_age_s(self) -> Mapping[str, int]:
         self._process_start()
         return {f"hdfs-datanode-{number + 1}": 0 for number in range(self._datanodes)}
 
