@@ -372,7 +372,7 @@ def test_a_changed_load_is_expected_as_sent_and_poison_is_not_expected(
     assert result.counts["expected"] == 397
 
 
-def test_a_turn_that_the_history_does_not_tell_is_noticed(testbed: Testbed) -> None:
+def test_a_change_of_the_load_missing_in_the_history_is_detected(testbed: Testbed) -> None:
     sent = WORKLOAD.load_definition(0, SCHEDULED_CHANGES[:1]).between(0, WORKLOAD.records)
     testbed.topic("copy", list(values(list(sent))))
 
