@@ -50,7 +50,7 @@ FAILURES: tuple[type[FailedFaultEvent], ...] = (
     FaultNotVerified,
 )
 NO_METRICS = "no metrics"
-"""A file that no run has; read as one without samples."""
+"""A file that no run has; it reads as no samples."""
 
 
 def judge(
@@ -78,9 +78,9 @@ def judge(
     )
     if damage:
         parts.problems.append(damage)
-    # Samples that cannot be read are none: what the history proves is judged without them.
+    # Unreadable samples count as no samples: the history alone is judged.
     metrics = parts.derive(
-        "the metrics", lambda: _readable(folder.metrics), otherwise=folder.path / NO_METRICS
+        "the metrics", lambda: _check_metrics(folder.metrics), otherwise=folder.path / NO_METRICS
     )
     case = JudgedRun(
         experiment=experiment,
@@ -147,9 +147,9 @@ def _run_checks(case: JudgedRun, show_message: Callable[[str], None]) -> tuple[C
     return tuple(results)
 
 
-def _readable(metrics: Path) -> Path:
-    """The file, which every run leaves. Raises FileNotFoundError, or ValueError for a damaged
-    one."""
+def _check_metrics(metrics: Path) -> Path:
+    """The metrics file, which every run writes. Raises FileNotFoundError, or ValueError for a
+    damaged one."""
     if not metrics.exists():
         raise FileNotFoundError(f"{metrics} is missing")
     read_metrics(metrics)

@@ -76,7 +76,7 @@ class BoundedLoss(Check):
     output: str | None = None
     """The output, a topic; the first topic of the job when left out."""
     slack_s: ZeroOrMore = 2.0
-    """Seconds by which records may have been sent earlier or later, since they were under way."""
+    """Seconds by which records may have been sent earlier or later, since they were in flight."""
     at_most: Annotated[int, Field(ge=0)] | None = None
     """How many records may be lost or duplicated in all."""
     vertex: str | None = None

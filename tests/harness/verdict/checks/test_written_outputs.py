@@ -163,7 +163,7 @@ def test_a_delete_without_a_key_is_malformed(topic: Topic, kept: dict[str, str])
     assert summary == "1 phantom in sums (kafka)"
 
 
-def test_json_may_be_told_and_text_is_told() -> None:
+def test_json_may_be_named_and_other_formats_must_be() -> None:
     text = Output(kafka="o", format="text", map={"seq": "CAST(value AS BIGINT)"}).to_format("o")
 
     assert Output(kafka="o", format="json").to_format("o") is None
