@@ -46,6 +46,17 @@ BETTER = {
     r"lift(s|ed|ing)?": "remove, heal",
     r"covered by itself": "covered automatically",
     r"aim(s|ed)? at": "target",
+    r"afresh": "again, from the start",
+    r"(stood|stands?) still": "did not move",
+    r"witness(es)?": "evidence",
+    r"(un)?heard": "received, not received",
+    r"strangers?": "external, invented",
+    r"(ran|run) whole|whole again": "every task ran, complete",
+    r"last (look|try)": "last verification, last attempt",
+    r"came (nowhere|twice)|nothing came|never came back": "missing, duplicated, did not resume",
+    r"(in|out of) sight": "visible, invisible",
+    r"(tells?|says?|said) nothing": "proves nothing",
+    r"bad luck": "chance",
 }
 """Regular expression of whole words -> the usual term of the field."""
 EXCEPTIONS = {
