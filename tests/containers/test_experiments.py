@@ -60,7 +60,7 @@ def test_a_killed_taskmanager_causes_no_loss_and_no_duplicates(
     (fault,) = results["faults"]
     assert fault["in_effect"]
     assert fault["healed"]
-    # A try that missed its window may be repeated before the job runs again; the last try counts.
+    # An attempt that missed its window may be followed by the next before the job runs again.
     assert results["recoveries"][-1]["phases"]["restarted_s"] > 0
     assert message.index("seed") < message.index("streamquake replay")
     assert (tmp_path / "latest" / "report.html").stat().st_size > 100_000

@@ -4,6 +4,7 @@ verified."""
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -32,8 +33,14 @@ from tests.fakes import FakeToxiproxy, fake_cluster, use_proxy
 WORKER = "flink/taskmanager-1"
 
 
-def write_intent(log: IntentLog, fault: Fault, name: str) -> Intent:
-    return log.write_intent(step=0, fault=fault, target=name, names=[name])
+def write_intent(
+    log: IntentLog,
+    fault: Fault,
+    *names: str,
+    baselines: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Intent:
+    """An intent on the first of its targets' names, as in an experiment."""
+    return log.write_intent(step=0, fault=fault, target=names[0], names=names, baselines=baselines)
 
 
 def status(cluster: Cluster, name: str) -> ContainerStatus:
@@ -237,7 +244,7 @@ def test_a_result_without_a_verified_effect_has_a_reason(
     recorded_fault: Fault, tmp_path: Path, wanted: bool, state: str
 ) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.write_intent(step=0, fault=recorded_fault, target=WORKER, names=[WORKER])
+    intent = write_intent(log, recorded_fault, WORKER)
     RECORDED["evidence"] = [
         Evidence(in_effect=not wanted, healed=wanted, observations={"sign": 1})
     ] * 1000
@@ -257,7 +264,7 @@ def test_a_result_without_a_verified_effect_has_a_reason(
 
 def test_a_heal_names_the_targets_that_were_removed(tmp_path: Path, recorded_fault: Fault) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.write_intent(step=0, fault=recorded_fault, target=WORKER, names=[WORKER, OTHER])
+    intent = write_intent(log, recorded_fault, WORKER, OTHER)
     del cluster.nodes[WORKER]
     assert [target.name for target in targets_of(intent, cluster)] == [OTHER]
     assert set(evidence_now(intent, cluster)) == {OTHER}
@@ -275,13 +282,7 @@ def test_current_evidence_is_compared_with_the_baseline(
     recorded_fault: Fault, tmp_path: Path
 ) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.write_intent(
-        step=0,
-        fault=recorded_fault,
-        target=WORKER,
-        names=[WORKER, OTHER],
-        baselines={WORKER: {"of": 1}},
-    )
+    intent = write_intent(log, recorded_fault, WORKER, OTHER, baselines={WORKER: {"of": 1}})
     RECORDED["evidence"] = [
         Evidence(in_effect=True, healed=False),
         Evidence(in_effect=False, healed=True),
@@ -305,7 +306,7 @@ def test_sequential_injection_ends_with_the_first_target_that_fails(
 
     monkeypatch.setattr(type(recorded_fault), "inject", reject)
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.write_intent(step=0, fault=recorded_fault, target=WORKER, names=[WORKER, OTHER])
+    intent = write_intent(log, recorded_fault, WORKER, OTHER)
     injected = inject_fault(intent, cluster, [cluster.node(WORKER), cluster.node(OTHER)], limit_s=1)
     assert (injected.done, injected.reason) == (False, "RuntimeError: no")
     in_turn = [WORKER] if recorded_fault.one_by_one else [WORKER, OTHER]
@@ -316,7 +317,7 @@ def test_sequential_injection_ends_with_the_first_target_that_fails(
 
 def test_an_undo_that_fails_leaves_the_intent_open(recorded_fault: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.write_intent(step=0, fault=recorded_fault, target=WORKER, names=[WORKER])
+    intent = write_intent(log, recorded_fault, WORKER)
     RECORDED["evidence"] = [Evidence(in_effect=False, healed=False)] * 1000
     assert not undo(intent, cluster, log, limit_s=1).done
     assert log.open_intents() != ()
@@ -358,13 +359,7 @@ def test_a_repeated_verification_covers_every_target(
         return Evidence(in_effect=flags[0], healed=flags[1])
 
     monkeypatch.setattr(type(recorded_fault), "evidence", evidence)
-    intent = log.write_intent(
-        step=0,
-        fault=recorded_fault,
-        target=WORKER,
-        names=[WORKER, OTHER],
-        baselines={WORKER: {"of": 1}},
-    )
+    intent = write_intent(log, recorded_fault, WORKER, OTHER, baselines={WORKER: {"of": 1}})
     found = verify_again(intent, cluster)
     assert (found.in_effect, found.ended_on) == (in_effect, ended_on)
     assert set(found.evidence) == {name for name, flags in prepared.items() if flags is not None}
@@ -373,7 +368,7 @@ def test_a_repeated_verification_covers_every_target(
 
 def test_a_poll_of_removed_targets_proves_nothing(recorded_fault: Fault, tmp_path: Path) -> None:
     cluster, log = fake_cluster(), IntentLog(tmp_path / "intents.jsonl")
-    intent = log.write_intent(step=0, fault=recorded_fault, target=WORKER, names=[WORKER])
+    intent = write_intent(log, recorded_fault, WORKER)
     without_target = log.write_intent(
         step=1, fault=recorded_fault, target="all but kafka/broker-1", names=[]
     )
