@@ -119,7 +119,7 @@ def reject_nondeterministic(expression: Expression, selected: DataFrame) -> None
     patterns: Any = selected.sparkSession._jvm
     current = patterns.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
     if not catalyst_expression.deterministic() or catalyst_expression.containsPattern(current):
-        message = f"`{expression.text}` gives another value each time it is evaluated"
+        message = f"`{expression.text}` has a value that differs between evaluations"
         raise bad_input(expression.option, message)
     plan = selected._jdf.queryExecution().analyzed()
     if (present := present_within(selected.sparkSession, plan, last_step_only=True)) is not None:
