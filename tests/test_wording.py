@@ -31,7 +31,7 @@ BETTER = {
     r"nobody|whoever|somebody": "the actor: another process, no node, a reader",
     r"whose doing": "attribution",
     r"drills?": "row diff",
-    r"victim": "affected subtask",
+    r"victims?": "affected subtask",
     r"last words": "log tail",
     r"seen gone": "healed, verified",
     r"none but": "only",

@@ -324,7 +324,7 @@ def _counts(
         "restarted": len(restarted),
         "predicted": len(predicted),
         "all": len(found),
-        "victims": len(affected),
+        "affected": len(affected),
         "blast_radius": round(len(restarted) / len(found), 3),
         "restarts": sum(max(1, found[place].restarts) for place in restarted),
         "global_failures": global_failures,

@@ -282,9 +282,9 @@ def same_node(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_exception_affects_one_subtask_and_not_others_on_its_node(tmp_path: Path) -> None:
     result = exception([("c", 0)]).judged(tmp_path, "task")
 
-    assert (result.outcome, result.counts["victims"]) == (Outcome.HELD, 1)
+    assert (result.outcome, result.counts["affected"]) == (Outcome.HELD, 1)
     killed = Failover([("c", 0)], nodes=("tm-3",)).judged(tmp_path, "task")
-    assert (killed.outcome, killed.counts["victims"]) == (Outcome.VIOLATED, 2)
+    assert (killed.outcome, killed.counts["affected"]) == (Outcome.VIOLATED, 2)
 
 
 @pytest.mark.usefixtures("same_node")

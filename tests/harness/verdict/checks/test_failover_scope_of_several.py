@@ -192,7 +192,7 @@ def test_a_fault_before_the_recovery_is_judged_with_the_fault_before(
     result = overlapping(restarted).judged(tmp_path)
 
     assert str(result.outcome) == outcome
-    assert result.counts["victims"] == 4
+    assert result.counts["affected"] == 4
 
 
 @pytest.mark.parametrize(
