@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.reconcile.reading import kafka
+from streamquake.harness.reconcile.reading.format import formats
 from streamquake.harness.reconcile.reading.source import source_of
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.sources.kafka import Topic, topic_of
@@ -215,3 +216,36 @@ def test_a_stable_end_before_the_beginning_is_the_beginning(
     facts = into.facts()
     assert (facts["records"], facts["uncommitted"]) == (1, 2)
     assert facts["stable_ends"] == {"0": 7, "1": 4}
+
+
+def test_values_of_another_format_are_stored_as_json(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A malformed value is stored as text that is no JSON, and a missing one stays null."""
+    values = (b"seven", b"\xff", None)
+    rows = [(0, at, f"k{at}", value, True, True) for at, value in enumerate(values)]
+    columns = (
+        "partition int, offset bigint, key string, value binary, committed boolean, "
+        "appended boolean"
+    )
+    monkeypatch.setattr(
+        kafka, "records", lambda session, *_, **named: session.createDataFrame(rows, columns)
+    )
+    into = StoredOutput(path=tmp_path / "t")
+
+    kafka.read_topic(
+        spark,
+        "b:9092",
+        "t",
+        stable_ends={0: 3},
+        ends={0: 3},
+        into=into,
+        declared_format=formats["text"](),
+    )
+
+    stored = into.frame(spark).orderBy("offset").collect()
+    assert [(row.key, row.value, row.record) for row in stored] == [
+        ("k0", '{"value":"seven"}', Row(value="seven")),
+        ("k1", "FF", None),
+        ("k2", None, None),
+    ]
