@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.cli import program
 from streamquake.harness.cli import reconcile as command
 from streamquake.harness.cli.guard import guarded
+from streamquake.harness.reconcile import report
 from streamquake.harness.reconcile.spark_session import JavaMissing
 
 RunCommand = Callable[..., tuple[int, str, str]]
@@ -320,6 +322,21 @@ def test_an_unreadable_side_is_reported(run_command: RunCommand, tmp_path: Path)
     _, out, _ = run_command("--expected", "e.json", "--actual", "a.json", "--key", "id")
 
     assert "no record of the actual side could be read: is its format right? --actual-f" in out
+
+
+def test_a_note_is_yellow_on_a_terminal(
+    run_command: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        report,
+        "make_console",
+        lambda: Console(force_terminal=True, color_system="standard", no_color=False),
+    )
+    (tmp_path / "a.json").write_text('[{"id": 1}]\n')
+
+    _, out, _ = run_command("--expected", "e.json", "--actual", "a.json", "--key", "id")
+
+    assert "\x1b[33mnote: no record of the actual side could be read" in out
 
 
 def test_unreachable_brokers_fail_to_run_within_a_limit(

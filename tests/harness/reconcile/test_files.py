@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
+from streamquake.harness.reconcile.reading.listing import list_files
 from streamquake.harness.reconcile.reading.partitions import (
     NULL,
     ODD_NUMBER,
@@ -40,6 +41,17 @@ def test_pending_and_in_progress_files_of_flink_are_ignored(
 
     assert (result.counts["lost"], result.counts["actual"]) == (0, 6)
     assert "1 pending or in-progress files were ignored" in result.notes[0]
+
+
+def test_a_note_about_ignored_files_names_all_folders_of_the_side(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    one, other = (str(write_rows(tmp_path / name / "p.json", ROWS).parent) for name in "ab")
+    (tmp_path / "a" / ".p.inprogress").write_text("")
+
+    result = comparison_of(spark, tmp_path / "a", (one, other))
+
+    assert result.notes[-1] == f"{one}, {other}: 1 pending or in-progress files were ignored"
 
 
 def test_files_that_sparks_sink_has_not_committed_are_ignored(
@@ -83,6 +95,15 @@ def test_patterns_odd_paths_and_compressed_files(spark: SparkSession, tmp_path: 
 
     assert (result.counts["lost"], result.counts["phantom"]) == (0, 0)
     assert comparison_of(spark, folder / "one.json", folder / "one.json").counts["lost"] == 0
+
+
+@pytest.mark.parametrize("name", ["none", "none*.json"])
+def test_a_path_that_no_file_has_is_rejected(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    """Paths on HDFS are first looked up when they are listed."""
+    with pytest.raises(BadInput, match=r"none.*: no such file or folder, and no file matches"):
+        list_files(spark, [f"file:{tmp_path}/{name}"])
 
 
 def test_files_of_two_formats_are_rejected(spark: SparkSession, tmp_path: Path) -> None:
