@@ -110,6 +110,17 @@ def test_the_header_selects_the_schema_of_a_value(topic: Topic) -> None:
     assert nonzero_counts(result) == {"phantom": 2, "malformed": 2, "reordered": None}
 
 
+def test_a_header_alone_is_a_record_whose_fields_take_no_bytes(topic: Topic) -> None:
+    fields = [{"name": name, "type": "null"} for name in ("id", "text")]
+    nulls = json.dumps({"type": "record", "name": "Nulls", "fields": fields})
+
+    result = topic.comparison_of(
+        [with_header(3, b"")], Schema(texts={"3": nulls}, place="", header="c")
+    )
+
+    assert (result.counts["phantom"], result.counts["malformed"]) == (1, 0)
+
+
 def test_a_missing_schema_is_bad_input(topic: Topic) -> None:
     values = [
         with_header(3, order(*ROWS[0])),

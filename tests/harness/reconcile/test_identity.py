@@ -256,6 +256,17 @@ def test_exactly_the_different_values_differ(
     assert differing_records((case.expected.format, case.actual.format))[name] == case.differ
 
 
+def test_computed_values_of_several_kinds_are_compared_with_csv(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    expected = write(tmp_path / "e.json", [SEVERAL])
+    actual = write(tmp_path / "a.csv", [csv_field("7", "7", "1.5", "true", "x", "", "8")])
+
+    result = comparison_of(spark, expected, actual, "n, coalesce(v0, v0)", actual_key="n, v0")
+
+    assert (result.counts["lost"], result.counts["phantom"]) == (1, 1)
+
+
 def test_nanoseconds_within_a_microsecond_are_no_times(spark: SparkSession, tmp_path: Path) -> None:
     utc = write(tmp_path / "utc.parquet", [parquet(pyarrow.timestamp("us", "UTC"), *NAIVE)])
     finer = write(tmp_path / "finer.parquet", [FINER])

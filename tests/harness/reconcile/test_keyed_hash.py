@@ -151,6 +151,15 @@ def test_copies_do_not_cancel_each_other_out(
     assert digest.dirty == (0,)
 
 
+def test_no_bucket_of_equal_sides_is_compared_by_value(spark: SparkSession) -> None:
+    rows = frame(spark, (1, "a"), (2, "b"), (2, "b"), schema="id long, value string")
+    shape = Shape(identity=("id",), compare=("value",))
+
+    digest = digest_of(both_sides(rows, rows, shape, 1, random_key()))
+
+    assert digest.dirty == ()
+
+
 def test_buckets_that_differ_are_compared_by_value(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,8 @@ FIXED_TIMES = (
     'TIMESTAMP_NTZ"2026-01-01"',
     "DATE 'epoch'",
     "CAST('nowhere' AS STRING)",
+    "IF(CAST('7' AS INT) = 7, '12:30', '')",
+    "IF(CAST(DATE '2026-01-01' AS TIMESTAMP) IS NULL, '12:30', '')",
     "CAST('2026-01-01 12:30' AS TIMESTAMP)",
     "to_timestamp('2026-01-01T12:30:00Z')",
     "to_timestamp('12:30', 'HH:mm')",
