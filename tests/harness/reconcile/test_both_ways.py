@@ -148,6 +148,7 @@ COLUMNS = (
     ColumnCase(promised="7L", actual="7.5D", equal=False),
     ColumnCase(promised="7L", actual="7D", equal=True),
     ColumnCase(promised="CAST(44 AS TINYINT)", actual="300", equal=False),
+    ColumnCase(promised="CAST(NULL AS TINYINT)", actual="300", equal=False),
     ColumnCase(promised="CAST(7 AS DECIMAL(10,2))", actual="7", equal=True),
     ColumnCase(promised="CAST(7 AS DECIMAL(10,2))", actual="7.004BD", equal=False),
     ColumnCase(promised="'a'", actual="'a '", equal=False),
