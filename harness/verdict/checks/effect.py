@@ -168,8 +168,9 @@ def _unrecorded_verification(attempt: StepAttempt) -> str:
 def _contradictions(
     step: Step, attempt: StepAttempt, topology: Topology
 ) -> Iterator[tuple[str, str]]:
-    """Contradictions to a recorded effect: another fault or other targets than planned, or targets
-    without evidence. Records of older versions may lack the fault and the targets."""
+    """Contradictions to a recorded effect: another fault or other targets than planned, other
+    targets than those of the call, or targets without evidence. Records of older versions may lack
+    the fault and the targets."""
     in_effect, called = attempt[FaultInEffect], attempt.get(FaultCalled)
     fault, targets, evidence = (
         in_effect.value.get("fault", step.fault),
@@ -182,6 +183,10 @@ def _contradictions(
         targets = called.nodes
     if targets is None:
         return
+    called_on = targets if called is None or called.nodes is None else called.nodes
+    if targets and set(called_on) != set(targets):
+        chosen, seen = ", ".join(called_on) or "nothing", ", ".join(targets)
+        yield "another target", f"it was called on {chosen}, and its effect was seen on {seen}"
     if unplanned := outside_target(parse_target(step.target), targets, topology):
         yield "another target", f"{step.target} was planned, and {', '.join(unplanned)} is recorded"
     if unseen := [target for target in targets if not (evidence or {}).get(target)]:

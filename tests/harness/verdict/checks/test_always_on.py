@@ -629,6 +629,23 @@ def test_an_injection_is_on_the_planned_target_with_the_planned_parameters(
 
 
 @pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        (["flink/taskmanager-2"], ""),
+        (None, ""),  # an older record
+        (["flink/taskmanager-1"], "it was called on flink/taskmanager-1, and its effect was seen"),
+        ([], "it was called on nothing, and its effect was seen on flink/taskmanager-2"),
+    ],
+)
+def test_an_effect_is_on_the_targets_of_its_call(
+    tmp_path: Path, nodes: list[str] | None, text: str
+) -> None:
+    result = Effect().check(case(healed(injected(Story(), 1.0, nodes=nodes), 6.0), tmp_path))
+    assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD)
+    assert text in result.summary
+
+
+@pytest.mark.parametrize(
     ("was_healed", "outcome"), [(True, Outcome.HELD), (False, Outcome.UNDECIDED)]
 )
 def test_an_earlier_attempt_with_effect_must_be_healed_too(
