@@ -196,12 +196,13 @@ def _contradictions(
 
 
 def _other_injection(step: Step, attempt: StepAttempt) -> str:
-    """A message if the call has another target or other parameters than planned; else empty.
-    Histories have no secrets."""
+    """A message if the call has another fault, another target or other parameters than planned;
+    else empty. Histories have no secrets."""
     called = attempt.get(FaultCalled)
     if called is None:
         return ""
     planned = {
+        "fault": step.fault,
         "target": step.target,
         "params": hide_secrets({"params": dict(step.params)})["params"],
     }

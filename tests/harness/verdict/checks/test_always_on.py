@@ -618,6 +618,7 @@ def test_a_removal_must_be_verified_on_each_target_after_the_heal_call(
         ({}, ""),
         ({"target": "link sink"}, "target: one of flink/taskmanager was planned, and link sink"),
         ({"params": {"signal": "CONT"}}, "params: {} was planned, and {'signal': 'CONT'}"),
+        ({"fault": "pause"}, "fault: kill was planned, and pause is recorded"),
     ],
 )
 def test_an_injection_is_on_the_planned_target_with_the_planned_parameters(
