@@ -14,8 +14,8 @@ from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import INPUT_FOLDER
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.format import Format
-from streamquake.harness.reconcile.reading.kafka import read_topic
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.harness.reconcile.reading.stored_topic import read_topic
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.run_events import RecordsSent
 from streamquake.reports.record.run_folder import RunFolder

@@ -18,9 +18,9 @@ from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.reconcile.compare import compare
 from streamquake.harness.reconcile.comparison import ComparisonRequest, DataComparison, Side
-from streamquake.harness.reconcile.reading.kafka import read_topic
 from streamquake.harness.reconcile.reading.source import source_of
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.harness.reconcile.reading.stored_topic import read_topic
 from streamquake.topologies.model import NodeGroup, Service, Topology
 
 pytestmark = pytest.mark.container

@@ -3,14 +3,15 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
-from streamquake.harness.reconcile.reading import kafka
+from streamquake.harness.reconcile.reading import stored_topic
 from streamquake.harness.reconcile.reading.format import formats
 from streamquake.harness.reconcile.reading.source import source_of
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -18,6 +19,7 @@ from streamquake.harness.reconcile.sources.kafka import Topic, topic_of
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import comparison_of
+from tests.harness.reconcile.record_tables import record_table
 
 COLUMNS = "partition int, offset bigint, timestamp_ms bigint, key string, value string"
 Rows = Sequence[tuple[int, int, int, str, str | None]]
@@ -187,23 +189,25 @@ def test_a_stable_end_before_the_beginning_is_the_beginning(
     written = [(0, 7, "hidden"), (0, 8, "hidden"), (1, 3, "seen")]
 
     def records(
-        session: SparkSession,
         brokers: str,
         topic: str,
         ends: Mapping[int, int],
         *,
         committed: bool,
         starts: Mapping[int, int],
-    ) -> DataFrame:
+    ) -> Iterator[pa.Table]:
         assert all(starts[place] <= end for place, end in ends.items())
-        rows = [(*row, committed, True) for row in written if row[1] < ends[row[0]]]
-        columns = "partition int, offset bigint, value string, committed boolean, appended boolean"
-        return session.createDataFrame(rows, columns)
+        rows = [
+            ("t", place, at, 0, None, value, committed, True)
+            for place, at, value in written
+            if at < ends[place]
+        ]
+        yield record_table(rows)
 
-    monkeypatch.setattr(kafka, "records", records)
+    monkeypatch.setattr(stored_topic, "topic_records", records)
     into = StoredOutput(path=tmp_path / "t")
 
-    kafka.read_topic(
+    stored_topic.read_topic(
         spark,
         "b:9092",
         "t",
@@ -223,17 +227,13 @@ def test_values_of_another_format_are_stored_as_json(
 ) -> None:
     """A malformed value is stored as text that is no JSON, and a missing one stays null."""
     values = (b"seven", b"\xff", None)
-    rows = [(0, at, f"k{at}", value, True, True) for at, value in enumerate(values)]
-    columns = (
-        "partition int, offset bigint, key string, value binary, committed boolean, "
-        "appended boolean"
-    )
+    rows = [("t", 0, at, 0, f"k{at}", value, True, True) for at, value in enumerate(values)]
     monkeypatch.setattr(
-        kafka, "records", lambda session, *_, **named: session.createDataFrame(rows, columns)
+        stored_topic, "topic_records", lambda *_, **named: iter([record_table(rows)])
     )
     into = StoredOutput(path=tmp_path / "t")
 
-    kafka.read_topic(
+    stored_topic.read_topic(
         spark,
         "b:9092",
         "t",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
-from pyspark.sql import SparkSession
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.reading.kafka import _timestamp_source
+from streamquake.harness.reconcile.reading.stored_topic import RecordCounts
 from streamquake.harness.run import job_preparation
 from streamquake.harness.workloads.numbered import Numbered
 from tests.fakes import TOPOLOGY, fake_cluster
@@ -67,9 +67,12 @@ def test_without_a_job_the_input_topic_keeps_create_time(admin: Admin) -> None:
     ("kinds", "stamped"),
     [([True, True], "append"), ([False], "create"), ([True, False], "mixed"), ([], None)],
 )
-def test_the_records_show_their_timestamp_type(
-    spark: SparkSession, kinds: list[bool], stamped: str | None
-) -> None:
-    records = spark.createDataFrame([(kind,) for kind in kinds], "appended boolean")
+def test_the_records_show_their_timestamp_type(kinds: list[bool], stamped: str | None) -> None:
+    counts = RecordCounts()
+    tables = [
+        pa.table({"partition": [0], "offset": [at], "appended": [kind]})
+        for at, kind in enumerate(kinds)
+    ]
 
-    assert _timestamp_source(records) == stamped
+    assert list(counts.count_in(tables)) == tables
+    assert counts.timestamp_source == stamped

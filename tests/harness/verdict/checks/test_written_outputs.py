@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.reading import kafka
+from streamquake.harness.reconcile.reading import stored_topic
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.format import formats
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -22,6 +23,7 @@ from tests.harness.reconcile.avro_bytes import number, write_avro_file
 from tests.harness.reconcile.avro_bytes import text as avro_text
 from tests.harness.reconcile.data_sets import write_rows
 from tests.harness.reconcile.protobuf_bytes import integer, text, with_header, write_descriptors
+from tests.harness.reconcile.record_tables import record_table
 from tests.harness.verdict.checks.test_exactly_once import RECORDS, Testbed
 
 FIELDS = {
@@ -62,19 +64,15 @@ class Topic:
     ) -> Topic:
         values = [*committed, *aborted]
 
-        def records(spark: SparkSession, *_: object, committed: bool, starts: object) -> DataFrame:
+        def records(*_: object, committed: bool, starts: object) -> Iterator[pa.Table]:
             rows = [
                 ("sums", 0, at, at, keys[at] if keys else None, value, committed, True)
                 for at, value in enumerate(values[: len(values) - len(aborted) * committed])
             ]
-            return spark.createDataFrame(
-                rows,
-                "topic string, partition int, offset bigint, timestamp_ms bigint, "
-                "key string, value binary, committed boolean, appended boolean",
-            )
+            yield record_table(rows)
 
-        self.patch.setattr(kafka, "records", records)
-        kafka.read_topic(
+        self.patch.setattr(stored_topic, "topic_records", records)
+        stored_topic.read_topic(
             self.testbed.spark,
             "b",
             "sums",
