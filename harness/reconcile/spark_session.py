@@ -35,6 +35,15 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 SHUFFLE_PARTITIONS = 8
 DRIVER_MEMORY_MB = 2048
+FREQUENT_CLASSES = (
+    ("PythonSQLUtils",),
+    ("PythonUtils",),
+    ("functions",),
+    ("org.apache.spark.sql.classic.SparkSession",),
+    ("org.apache.spark.sql.functions",),
+    ("py4j", "reflection", "TypeUtil"),
+)
+"""Classes by the names that pyspark and py4j look up one after the other."""
 _LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.file.ref = file
@@ -143,6 +152,11 @@ def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -
         "spark.sql.variable.substitute": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Otherwise each call of a function records its line of Python: a third of the time of a
+        # plan.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        # To compress frames that are read twice takes longer than to read them.
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
         **shipped,
     }
 
@@ -187,11 +201,24 @@ def _start(conf: SparkConf, folder: Path) -> SparkSession:
                 "Spark's virtual machine did not start; Java 17 or later is needed (see "
                 f"`java -version`). Its log ends: {tail or error}"
             ) from error
-    session = SparkSession(SparkContext(gateway=gateway, conf=conf))
+    context = SparkContext(gateway=gateway, conf=conf)
+    _keep_classes(context._jvm)
+    session = SparkSession(context)
     if threading.current_thread() is threading.main_thread():
         # SparkContext installs its own handler of SIGINT; the harness needs its own, to heal.
         signal.signal(signal.SIGINT, before)
     return session
+
+
+def _keep_classes(jvm: Any) -> None:
+    """Look up once the classes that pyspark looks up at each call; each time the virtual machine
+    searches hundreds of archives."""
+    for names in FREQUENT_CLASSES:
+        holder = jvm
+        for name in names:
+            found = getattr(holder, name)
+            setattr(holder, name, found)
+            holder = found
 
 
 def stop_spark(session: SparkSession) -> None:
