@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -137,23 +137,20 @@ def _parse_fields(
         for name, kind in shape.tree.items()
         if isinstance(kind, DataType) and kind.simpleString() in TYPES and kind != VariantType()
     }
-    line = F.col(RAW)
-    plain = F.col(_PLAIN)
     names = tuple(shape.tree)
-    quick = _parse_json(F.when(plain, line), {name: kinds.get(name, "variant") for name in names})
-    exact = record_of(F.when(~plain, line), sample, names)
-    marked = lines.withColumn(_PLAIN, sample.plain(line, kinds))
-    parsed = marked.select(
-        RAW,
-        *place_columns,
-        plain,
-        quick.alias(_QUICK),
-        _parse_json(exact, dict.fromkeys(names, "variant")).alias(_EXACT),
+    marked = lines.withColumn(_PLAIN, sample.plain(F.col(RAW), kinds))
+    quick = _parse_json(
+        F.when(F.col(_PLAIN), F.col(RAW)), {name: kinds.get(name, "variant") for name in names}
     )
-    fields = {name: _field(name, kind, kinds) for name, kind in shape.tree.items()}
+    parses = {_QUICK: quick}
+    if not marked.where(~F.col(_PLAIN)).isEmpty():  # the exact parse costs more than all the rest
+        exact = record_of(F.when(~F.col(_PLAIN), F.col(RAW)), sample, names)
+        parses[_EXACT] = _parse_json(exact, dict.fromkeys(names, "variant"))
+    parsed = marked.select(RAW, *place_columns, _PLAIN, *_with_aliases(parses))
+    fields = {name: _field(name, kind, kinds, tuple(parses)) for name, kind in shape.tree.items()}
     fits = reduce(and_, (field.fits for field in fields.values()), F.lit(True))
-    is_record = F.isnull(f"{_QUICK}.{_CORRUPT}") & F.isnull(f"{_EXACT}.{_CORRUPT}")
-    is_record &= F.isnotnull(_QUICK) | F.isnotnull(_EXACT)
+    is_record = reduce(and_, (F.isnull(f"{parse}.{_CORRUPT}") for parse in parses))
+    is_record &= reduce(or_, map(F.isnotnull, parses))
     return parsed.select(
         *(field.value.alias(name) for name, field in fields.items()),
         RAW,
@@ -168,14 +165,19 @@ def _parse_json(record: Column, kinds: Mapping[str, str]) -> Column:
     return F.from_json(record, schema, {"columnNameOfCorruptRecord": _CORRUPT, **STRICT})
 
 
-def _field(name: str, kind: DataType | Tree | None, kinds: Mapping[str, str]) -> _Field:
-    """A field of the first level, from the quick or the exact parse of a line."""
-    quick, exact = (F.col(parse).getField(name) for parse in (_QUICK, _EXACT))
+def _field(
+    name: str, kind: DataType | Tree | None, kinds: Mapping[str, str], parses: Sequence[str]
+) -> _Field:
+    """A field of the first level, from the parses of a line. Without an exact parse all lines are
+    plain."""
+    values = {parse: F.col(parse).getField(name) for parse in parses}
     if name not in kinds:
-        return _of_variant(F.coalesce(quick, exact), kind)
-    exact_field = _of_variant(exact, kind)
+        return _of_variant(F.coalesce(*values.values()), kind)
+    if _EXACT not in values:
+        return _Field(value=values[_QUICK], fits=F.lit(True))
+    exact_field = _of_variant(values[_EXACT], kind)
     return _Field(
-        value=F.when(F.col(_PLAIN), quick).otherwise(exact_field.value),
+        value=F.when(F.col(_PLAIN), values[_QUICK]).otherwise(exact_field.value),
         fits=F.col(_PLAIN) | exact_field.fits,
     )
 
