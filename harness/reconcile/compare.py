@@ -49,8 +49,12 @@ from streamquake.harness.reconcile.row_hashes import ACTUAL_KINDS, RowKind
 from streamquake.reports.record.outcome import Finding, Outcome
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
-OTHER_HEADER = "CSV header does not conform to the schema"
-"""Spark's message where a file's first line differs from that of the others (CSVHeaderChecker)."""
+OTHER_HEADER = (
+    "CSV header does not conform to the schema",
+    "Number of column in CSV header is not equal to number of fields in the schema",
+)
+"""Spark's messages where a file's first line differs from that of the others, in its names or in
+their number (CSVHeaderChecker)."""
 NOT_PARQUET = re.compile(r"(\S+) is not a Parquet file")
 DUPLICATE_COLUMN = re.compile(r"COLUMN_ALREADY_EXISTS\] The column (`.*?`) already")
 UNSUPPORTED_TYPE = re.compile(
@@ -353,7 +357,7 @@ def _input_problem(text: str, error: Exception) -> Problem | None:
     if DATA_EXCEPTION in text:
         message = f"an expression failed on a record ({message_line(error)}); TRY_CAST gives null"
         return Problem(file="expressions", message=message)
-    if OTHER_HEADER in text:
+    if any(message in text for message in OTHER_HEADER):
         return _other_header(text)
     if truncated := NOT_PARQUET.search(text):
         message = "it is not a complete Parquet file; is it truncated, or still being written?"

@@ -133,13 +133,21 @@ def test_csv_fields_may_span_lines_and_contain_quotes(spark: SparkSession, tmp_p
     assert (result.counts["lost"], result.counts["phantom"]) == (0, 0)
 
 
-def test_csv_files_must_name_the_same_fields(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("other", "fields"),
+    [
+        ("text,id\nx,1\n", "expected id, text, got text, id"),
+        ("id\n1\n", "expected those of the first file, got others"),
+    ],
+)
+def test_csv_files_must_name_the_same_fields(
+    spark: SparkSession, tmp_path: Path, other: str, fields: str
+) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "one.csv").write_text("id,text\n1,x\n")
-    (tmp_path / "a" / "two.csv").write_text("text,id\nx,1\n")
+    (tmp_path / "a" / "two.csv").write_text(other)
 
-    message = r"two\.csv: .* the same fields .*: expected id, text, got text, id"
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BadInput, match=rf"two\.csv: .* the same fields .*: {fields}"):
         comparison_of(spark, tmp_path / "a", tmp_path / "a")
 
 
