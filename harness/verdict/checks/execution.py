@@ -85,9 +85,12 @@ def _ended_nodes(history: History) -> Iterator[ContainerDied]:
     regular end; an unknown exit code may be a failure."""
     windows = fault_windows(history)
     ended: dict[str, ContainerDied] = {}
+    started_s: dict[str, float] = {}
     for event in history.of(ContainerDied, ContainerStarted):
         ended.pop(event.node, None)
-        if isinstance(event, ContainerDied) and not _by_a_fault(event.node, event.at_s, windows):
+        if not isinstance(event, ContainerDied):
+            started_s[event.node] = event.at_s
+        elif not _by_a_fault(event, started_s.get(event.node, 0.0), windows):
             ended[event.node] = event
     given_up = {event.node for event in history.of(NodeGivenUp)}
     yield from (
@@ -95,12 +98,17 @@ def _ended_nodes(history: History) -> Iterator[ContainerDied]:
     )
 
 
-def _by_a_fault(node: str, at_s: float, windows: Sequence[FaultWindow]) -> bool:
-    """Whether a fault acted on the node at that moment, or was healed shortly before."""
+def _by_a_fault(end: ContainerDied, started_s: float, windows: Sequence[FaultWindow]) -> bool:
+    """Whether a fault acted on the node at that moment, or was healed shortly before. A node that
+    was started since the fault, and ends after the heal, ends by itself."""
     return any(
-        node in window.nodes
-        and window.called_s <= at_s
-        and (window.healed_s is None or at_s <= window.healed_s + RECORDED_LATER_S)
+        end.node in window.nodes
+        and window.called_s <= end.at_s
+        and (
+            window.healed_s is None
+            or end.at_s <= window.healed_s
+            or (started_s < window.called_s and end.at_s <= window.healed_s + RECORDED_LATER_S)
+        )
         for window in windows
     )
 

@@ -207,6 +207,22 @@ def test_a_node_that_ended_before_its_fault_or_long_after_ended_by_itself(
     assert judged(story, tmp_path)[0] == outcome
 
 
+@pytest.mark.parametrize(
+    ("started_s", "died_s", "outcome"),
+    [(4, 11, Outcome.HELD), (9, 9.5, Outcome.HELD), (9, 11, Outcome.UNDECIDED)],
+)
+def test_a_node_that_was_started_since_its_fault_ended_by_itself_after_the_heal(
+    tmp_path: Path, started_s: float, died_s: float, outcome: Outcome
+) -> None:
+    kill = {"step": 0, "fault": "kill", "target": "x", "nodes": ["hdfs/datanode-1"]}
+    story = whole().at(5, Action.FAULT_CALLED, **kill)
+    story.at(10, Action.FAULT_HEALED, **kill, seen_ns=int(10e9))
+    story.at(started_s, Action.CONTAINER_STARTED, node="hdfs/datanode-1")
+    story.at(died_s, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=1)
+
+    assert judged(story, tmp_path)[0] == outcome
+
+
 def test_a_drain_before_the_end_of_the_load_is_incomplete(tmp_path: Path) -> None:
     events = whole().history()
     loaded_ns = next(e.at_ns for e in events if e.action == Action.WORKLOAD_DONE)
