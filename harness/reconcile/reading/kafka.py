@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.reading.topic_records import NO_STARTS
-
 TASKS_PER_CORE = 2
 POLL_LIMIT_MS = 60_000
 """How long Spark waits for a range of offsets before the read fails, in milliseconds."""
@@ -22,18 +20,17 @@ def records(
     ends: Mapping[int, int],
     *,
     committed: bool,
-    starts: Mapping[int, int] = NO_STARTS,
 ) -> DataFrame:
-    """The records of a topic from `starts`, or from the beginning, to before `ends`, with the
-    columns of `topic_records.py`, `key` as text."""
+    """The records of a topic from the beginning to before `ends`: topic, partition, offset,
+    timestamp_ms, key (text) and value (bytes). With `committed` only those that a `read_committed`
+    consumer reads."""
     tasks = max(len(ends), spark.sparkContext.defaultParallelism * TASKS_PER_CORE)
-    first = {str(partition): starts.get(partition, EARLIEST) for partition in ends}
     last = {str(partition): end for partition, end in ends.items()}
     raw = (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)
         .option("assign", json.dumps({topic: sorted(ends)}))
-        .option("startingOffsets", json.dumps({topic: first}))
+        .option("startingOffsets", "earliest")
         .option("endingOffsets", json.dumps({topic: last}))
         .option("kafka.isolation.level", "read_committed" if committed else "read_uncommitted")
         .option("kafkaConsumer.pollTimeoutMs", POLL_LIMIT_MS)
@@ -47,12 +44,4 @@ def records(
         F.unix_millis("timestamp").alias("timestamp_ms"),
         F.col("key").cast("string").alias("key"),
         "value",
-        F.lit(committed).alias("committed"),
-        (F.col("timestampType") == LOG_APPEND_TIME).alias("appended"),
     )
-
-
-LOG_APPEND_TIME = 1
-"""Kafka's number for append time (org.apache.kafka.common.record.TimestampType)."""
-EARLIEST = -2
-"""Spark's number for the first available offset."""
