@@ -94,12 +94,11 @@ def _next_messages(
     """The next records, and marks of the ends of partitions."""
     deadline = time.monotonic() + SILENCE_S
     while time.monotonic() < deadline:
-        messages = consumer.consume(BATCH, timeout=POLL_S)
+        messages = [m for m in consumer.consume(BATCH, timeout=POLL_S) if not _is_retried_error(m)]
         for message in messages:
             error = message.error()
-            if error is None or error.code() == KafkaError._PARTITION_EOF or error.retriable():
-                continue
-            raise KafkaUnreachable(f"{topic}/{message.partition()}: {error.str()}")
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaUnreachable(f"{topic}/{message.partition()}: {error.str()}")
         if messages:
             return messages
     partitions = ", ".join(map(str, sorted(open_ends)))
@@ -107,6 +106,11 @@ def _next_messages(
         f"{topic}: no record for {SILENCE_S:.0f} s, and partition {partitions} is not read to its "
         "end; are its brokers up?"
     )
+
+
+def _is_retried_error(message: Message) -> bool:
+    error = message.error()
+    return error is not None and error.retriable()
 
 
 def _is_record_before(message: Message, ends: Mapping[int, int]) -> bool:
