@@ -7,7 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from streamquake.cluster.runtime.duplicate_containers import best_first
 from streamquake.cluster.runtime.free_ports import free_port
 from streamquake.cluster.runtime.log_tail import log_tail
 from streamquake.cluster.runtime.runtime import (
-    ContainerError,
     ContainerRuntime,
     ContainerSpec,
     ContainerState,
@@ -32,14 +31,13 @@ from streamquake.cluster.runtime.runtime import (
     InjectionTimes,
     PortTaken,
 )
-from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
+from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.cluster.sandbox import node_of, sandbox_spec, start_sandbox_if_ended
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Topology
 
 FIRST_HOST = 10
 """Lower addresses are reserved for the gateway and for helper containers."""
-NOTICED_WITHIN_S = 5.0
-"""How long the container engine may take to notice that a process has ended."""
 
 
 class NodeDied(StreamquakeError):
@@ -110,30 +108,11 @@ class Cluster:
         return self.runtime.inspect(node.container)
 
     def start_again(self, node: Node) -> InjectionTimes:
-        """Start a stopped node and add its link rules again (its network namespace is a new
-        one)."""
-        bracket = self.runtime.start_again(node.container)
-        self.route_links(node)
-        return bracket
-
-    def route_links(self, node: Node) -> None:
-        """Route the node's links through their proxy. Raises NodeDied when it has already ended."""
-        try:
-            self.links.attach(node)
-        except ContainerError as failed:
-            self._fail_once_dead(node, failed)
-
-    def _fail_once_dead(self, node: Node, failed: ContainerError) -> None:
-        """Raise NodeDied if the node's process has ended, otherwise `failed`. The engine may notice
-        the end a moment later."""
-
-        def pending_end() -> str:
-            self.fail_on_dead([node])
-            return str(failed)
-
-        with suppress(NotReadyInTime):
-            wait_until(pending_end, what=node.name, limit_s=NOTICED_WITHIN_S, clock=self.clock)
-        raise failed
+        """Start a stopped node. If its sandbox has ended too, that is started first, and gets its
+        link rules again."""
+        if start_sandbox_if_ended(self, node):
+            self.links.attach(node.name, node.sandbox)
+        return self.runtime.start_again(node.container)
 
     def pending(self, services: Iterable[str] | None = None) -> str | None:
         """Why the cluster is not ready, or None. Raises NodeDied when a container has ended."""
@@ -280,8 +259,8 @@ def _addresses(subnet: str, first: int = FIRST_HOST) -> Iterator[str]:
 def _start_node(
     cluster: Cluster, spec: NodeSpec, run_labels: Mapping[str, str], tries: int = 5
 ) -> None:
-    """Start a node and add its link rules. The node is added to the cluster, so that the logs of
-    running nodes can be saved when another one fails."""
+    """Start a node: its sandbox, the link rules there, and its process. The node is added to the
+    cluster, so that the logs of running nodes can be saved when another one fails."""
     chosen: dict[tuple[str, int], int] = {}
 
     def host_port(of: NodeSpec, port: int) -> int:
@@ -292,28 +271,27 @@ def _start_node(
     plan = engine(service.engine).plan(cluster.topology, spec, PortAllocator(host=host_port))
     published = {port: host_port(spec, port) for port in plan.publish}
     try:
-        container = cluster.runtime.start(
-            container_spec(cluster, spec, plan, ip, published, run_labels)
-        )
+        sandbox = cluster.runtime.start(sandbox_spec(cluster, spec, ip, published, run_labels))
     except PortTaken:
         if tries == 1:
             raise
         _start_node(cluster, spec, run_labels, tries - 1)
         return
-    node = Node(spec=spec, container=container, ip=ip, host_ports=published)
-    cluster.nodes[spec.name] = node
-    cluster.route_links(node)
+    cluster.links.attach(spec.name, sandbox)
+    container = cluster.runtime.start(container_spec(cluster, spec, plan, sandbox, run_labels))
+    cluster.nodes[spec.name] = Node(
+        spec=spec, container=container, sandbox=sandbox, ip=ip, host_ports=published
+    )
 
 
 def container_spec(
     cluster: Cluster,
     spec: NodeSpec,
     plan: NodePlan,
-    ip: str,
-    published: Mapping[int, int],
+    sandbox: str,
     run_labels: Mapping[str, str],
 ) -> ContainerSpec:
-    """The container of a node: its engine's plan, and the additions of the cluster."""
+    """The container of a node's process: its engine's plan, and the additions of the cluster."""
     volumes, disks = cluster.disks.bound(spec, plan.volumes)
     return ContainerSpec(
         name=cluster.container_name(spec.host),
@@ -321,23 +299,14 @@ def container_spec(
         command=plan.command,
         env={**plan.env, **clock_env(spec.group), **spec.group.env},
         files=plan.files,
-        labels={**run_labels, labels.NODE: spec.name, **_port_labels(published, ip)},
-        network=cluster.network,
-        ip=ip,
-        hostname=spec.host,
-        aliases=(spec.host,),
-        ports=published,
+        labels={**run_labels, labels.NODE: spec.name},
+        beside=sandbox,
         memory_mb=plan.memory_mb,
         cpus=spec.group.cpus,
         volumes=volumes,
         disks=disks,
         tmpfs=plan.tmpfs,
     )
-
-
-def _port_labels(published: Mapping[int, int], ip: str) -> dict[str, str]:
-    ports = ",".join(f"{inside}:{outside}" for inside, outside in published.items())
-    return {labels.PORTS: ports, labels.ADDRESS: ip}
 
 
 def attach_cluster(
@@ -348,13 +317,14 @@ def attach_cluster(
     containers: dict[str, list[FoundResource]] = defaultdict(list)
     for container in runtime.find({labels.RUN: run_id, labels.NODE: ""}):
         containers[container.labels[labels.NODE]].append(container)
+    sandboxes = {
+        found.labels[labels.SANDBOX]: found
+        for found in runtime.find({labels.RUN: run_id, labels.SANDBOX: ""})
+    }
     for spec in all_nodes(topology):
         for found in best_first(runtime, containers[spec.name])[:1]:
-            pairs = (p.split(":") for p in found.labels[labels.PORTS].split(",") if p)
-            ports = {int(inside): int(outside) for inside, outside in pairs}
-            cluster.nodes[spec.name] = Node(
-                spec=spec, container=found.id, ip=found.labels[labels.ADDRESS], host_ports=ports
-            )
+            if spec.name in sandboxes:
+                cluster.nodes[spec.name] = node_of(spec, sandboxes[spec.name], found.id)
     cluster.links.find()
     cluster.disks.find()
     return cluster

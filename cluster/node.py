@@ -10,10 +10,13 @@ from streamquake.topologies.model import NodeSpec
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A node that runs: its spec, its container and where it can be reached."""
+    """A node that runs: its spec, its containers and where it can be reached."""
 
     spec: NodeSpec
     container: str
+    """The container of its process."""
+    sandbox: str
+    """The container that holds its network namespace, with address, name, ports and rules."""
     ip: str
     host_ports: Mapping[int, int]
 

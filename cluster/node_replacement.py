@@ -1,4 +1,4 @@
-"""Replace a node: another container takes its place, with its name, address, ports and volumes.
+"""Replace a node: another container takes its place, in its sandbox and with its name and volumes.
 
 The new one is created while the old one still runs, so that a missing image does no harm; then the
 old one ends, the new one starts, and the old one is removed. After an interruption at any moment,
@@ -90,8 +90,7 @@ def replace_node(
     except BaseException:
         cluster.runtime.remove(new)
         raise
-    now = cluster.nodes[node.name] = replace(old, container=new)
-    cluster.route_links(now)
+    cluster.nodes[node.name] = replace(old, container=new)
     log_tail = cluster.runtime.logs(old.container, tail=LOG_LINES)
     cluster.former_logs[node.name] = cluster.former_logs.get(node.name, "") + log_tail
     cluster.runtime.remove(old.container)
@@ -123,9 +122,7 @@ def _spec(
     if settings:
         run_labels[labels.SETTINGS] = json.dumps(dict(settings))
     plan = _plan(cluster, _with_settings(cluster.topology, node, settings), node)
-    spec = container_spec(
-        cluster, node.spec, replace(plan, image=image), node.ip, node.host_ports, run_labels
-    )
+    spec = container_spec(cluster, node.spec, replace(plan, image=image), node.sandbox, run_labels)
     return replace(spec, name=f"{spec.name}{MEANWHILE}", volumes_from=node.container)
 
 

@@ -24,7 +24,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("adjustable_clock", "images", "job", "node", "steering"),
         ("run_context", "runtime"),
         ("jvm_agent", "live_cluster"),
-        ("disks", "engines"),
+        ("disks", "engines", "sandbox"),
         ("links",),
         ("cluster", "topology_validation"),
         ("compose", "node_replacement"),

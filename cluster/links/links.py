@@ -3,8 +3,8 @@ engines.
 
 For each pair of nodes of a link there is a proxy. In the network namespace of the *from* node a NAT
 rule redirects connections to `to:port` to that proxy; addresses, host names and settings of the
-engines are unchanged, so any image works. The rules are in the node's network namespace and end
-with it; a restarted node gets them again before its process can connect.
+engines are unchanged, so any image works. The rules are in the node's sandbox, from before its
+process starts, and remain when the process ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from streamquake.cluster.engines.engine import engine
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.links.toxiproxy import ADMIN_PORT, Toxiproxy, ToxiproxyError
 from streamquake.cluster.live_cluster import LiveCluster
-from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.free_ports import free_port
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, PortTaken
@@ -119,9 +118,9 @@ class Links:
         for path in self.paths:
             self._create(path)
 
-    def attach(self, node: Node) -> None:
-        """Add the rules that send the node's link connections through the proxy. May run twice: the
-        rules are in a chain of their own, which is emptied first."""
+    def attach(self, node: str, sandbox: str) -> None:
+        """Add the rules that send a node's link connections through the proxy, in its sandbox. May
+        run twice: the rules are in a chain of their own, which is emptied first."""
         rules = [
             [
                 "-A",
@@ -138,7 +137,7 @@ class Links:
                 f"{self.proxy_ip}:{path.proxy_port}",
             ]
             for path in self.paths
-            if path.source == node.name
+            if path.source == node
         ]
         if not rules:
             return
@@ -146,9 +145,9 @@ class Links:
         jump = ["OUTPUT", "-j", CHAIN]
         jumps = f"{{ {_nat('-C', *jump)} 2>/dev/null || {_nat('-A', *jump)}; }}"
         script = " && ".join([chain, *(_nat(*rule) for rule in rules), jumps])
-        result = self._cluster.runtime.in_network_namespace(node.container, ["sh", "-c", script])
+        result = self._cluster.runtime.in_network_namespace(sandbox, ["sh", "-c", script])
         if result.exit_code != 0:
-            raise ContainerError(f"links of {node.name} could not be added: {result.output}")
+            raise ContainerError(f"links of {node} could not be added: {result.output}")
 
     def bytes_passed(self, paths: Sequence[LinkPath]) -> int:
         """Bytes that the connections of some paths have carried, both ways.

@@ -325,6 +325,9 @@ class FakeRuntime:
         if (error := self.failing_starts.get(spec.name)) is not None:
             raise error
         self._reject_names(spec, again)
+        beside = self.containers.get(spec.beside or "")
+        if spec.beside and (beside is None or beside.state.status != ContainerStatus.RUNNING):
+            raise ContainerError(f"{spec.name}: {spec.beside} does not run")
         running = [
             c.spec
             for c in self.containers.values()

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 RUN = "streamquake.run"
 NODE = "streamquake.node"
+SANDBOX = "streamquake.sandbox"
+"""On a node's sandbox instead of NODE: the name of the node."""
 OWNER = "streamquake.owner"
 """The process that owns the run, as host:pid:start-time; empty for a cluster kept by `up`."""
 FOLDER = "streamquake.folder"

@@ -82,7 +82,9 @@ class ContainerSpec:
     socket: bool = False
     """Mount the engine's own control socket (the reaper needs it)."""
     beside: str | None = None
-    """A container whose network namespace this one shares, with the capability to change it."""
+    """A container whose network namespace, address and host name this one shares."""
+    changes_network: bool = False
+    """The capability to change its network namespace."""
     auto_remove: bool = False
     """Removed by the engine itself as soon as it has ended."""
 

@@ -54,7 +54,7 @@ class DnsFailure(NodeFault):
         def add(container: str) -> None:
             add_chain(cluster.runtime, container, chain_of(self, target), [rule], self.how)
 
-        return run_in_namespaces(cluster, add, [target.container])
+        return run_in_namespaces(cluster, add, [target.sandbox])
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when a lookup from inside, which succeeded before, fails in the expected way
@@ -62,10 +62,10 @@ class DnsFailure(NodeFault):
         own."""
         limit_s = SILENT_S if self.how == "silent" else UNDISTURBED_S
         chain = chain_of(self, target)
-        before_lookup = poll(cluster.runtime, target.container, chain)
+        before_lookup = poll(cluster.runtime, target.sandbox, chain)
         lookup = self._lookup(cluster, target, limit_s)
-        after_lookup = poll(cluster.runtime, target.container, chain)
-        reset_counters(cluster.runtime, target.container, chain)
+        after_lookup = poll(cluster.runtime, target.sandbox, chain)
+        reset_counters(cluster.runtime, target.sandbox, chain)
         expected = TIMED_OUT if self.how == "silent" else FAILED
         before = baseline.get("lookup", FOUND)
         stopped = after_lookup.stopped if after_lookup is not None else 0
@@ -86,7 +86,7 @@ class DnsFailure(NodeFault):
         def remove(container: str) -> None:
             remove_chain(cluster.runtime, container, chain_of(self, target))
 
-        return run_in_namespaces(cluster, remove, [target.container])
+        return run_in_namespaces(cluster, remove, [target.sandbox])
 
     def _lookup(self, cluster: Cluster, node: Node, limit_s: int) -> str:
         """The result of looking up another node's name from inside this one."""

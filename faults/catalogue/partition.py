@@ -41,7 +41,7 @@ class Partition(NetworkCutFault[PairTarget]):
             at_source.append(
                 PacketRule(direction="in", peer=receiver.name, address=receiver.ip, passes=True)
             )
-        return {target.source.container: at_source, target.target.container: at_target}
+        return {target.source.sandbox: at_source, target.target.sandbox: at_target}
 
     def attempts(self, cluster: Cluster, target: PairTarget) -> Iterable[ConnectionAttempt]:
         return [

@@ -54,16 +54,14 @@ class ShrinkIsr(NodeFault):
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        add_chain(
-            cluster.runtime, target.container, _chain(target), _rules(cluster, target), "reset"
-        )
+        add_chain(cluster.runtime, target.sandbox, _chain(target), _rules(cluster, target), "reset")
         return until_now(cluster, called_ns, "iptables")
 
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect when it is out of sync with a partition that it followed in sync before; healed
         when it is in sync again with all of those. A partition without writes has no lagging
         follower."""
-        found = poll(cluster.runtime, target.container, _chain(target))
+        found = poll(cluster.runtime, target.sandbox, _chain(target))
         applied = found is not None and found.in_place
         try:
             followed = _followed_partitions(cluster, target)
@@ -89,7 +87,7 @@ class ShrinkIsr(NodeFault):
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()
-        remove_chain(cluster.runtime, target.container, _chain(target))
+        remove_chain(cluster.runtime, target.sandbox, _chain(target))
         return until_now(cluster, called_ns, "iptables")
 
 

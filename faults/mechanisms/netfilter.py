@@ -3,8 +3,8 @@ there.
 
 Every injection has a chain of its own, named by a mark; a comment in each rule states its purpose.
 One kernel transaction adds the chain, so that all of it takes effect at once or none does; healing
-removes this chain and the jumps to it, and no other rules. The rules end with the namespace when
-the container ends.
+removes this chain and the jumps to it, and no other rules. The rules end with the namespace, that
+is with a node's sandbox; they outlive its process.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class NodeIsolationFault(NetworkCutFault[Node]):
         return ()
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
-        if not self.rules(cluster, target)[target.container]:
+        if not self.rules(cluster, target)[target.sandbox]:
             raise ValueError(f"{self.name} leaves {target.name} as it is: too few nodes to divide")
         return super().inject(cluster, target)
 
@@ -51,7 +51,7 @@ class NodeIsolationFault(NetworkCutFault[Node]):
         cut_off = self.cut_off(cluster, target)
         reachable = self.still_reachable(cluster, target)
         return {
-            target.container: [
+            target.sandbox: [
                 *(rule for peer in cut_off for rule in _both_ways(peer)),
                 *self.link_rules(cluster, target, cut_off),
                 *(

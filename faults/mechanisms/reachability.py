@@ -151,7 +151,7 @@ def _by_source(
     for attempt in attempts:
         if attempt.source in cluster.nodes and attempt.target in cluster.nodes:
             at = f"{cluster.ip_of(attempt.target)}:{attempt.port}"
-            found.setdefault(cluster.node(attempt.source).container, {})[attempt] = at
+            found.setdefault(cluster.node(attempt.source).sandbox, {})[attempt] = at
     return found
 
 
@@ -166,8 +166,9 @@ def _outcome(exit_code: int, message: str) -> str:
 
 
 def _listening(cluster: Cluster, node: Node) -> set[int]:
-    """The ports on which a node accepts connections from other nodes."""
-    listed = cluster.runtime.in_network_namespace(node.container, ["ss", "-ltnH"]).output
+    """The ports on which a node accepts connections from other nodes; none without a namespace."""
+    done = in_namespace(cluster.runtime, node.sandbox, ["ss", "-ltnH"])
+    listed = done.output if done is not None else ""
     open_to_all = ("0.0.0.0", "*", "[::]")
     own = (node.ip, f"[::ffff:{node.ip}]")
     return {int(port) for at, port in LISTENING.findall(listed) if at in (*open_to_all, *own)}

@@ -32,6 +32,7 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, InjectionTimes
+from streamquake.cluster.sandbox import sandbox_spec
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.partition import Partition
 from streamquake.faults.catalogue.pause import Pause
@@ -214,17 +215,19 @@ def two_nodes() -> Iterator[Cluster]:
         subnet = runtime.create_network(cluster.network, marks)
         for number, spec in enumerate(TOPOLOGY.nodes(), start=10):
             ip = subnet.replace(".0/", f".{number}/").partition("/")[0]
+            sandbox = runtime.start(sandbox_spec(cluster, spec, ip, {}, marks))
             container = runtime.start(
                 ContainerSpec(
                     name=cluster.container_name(spec.host),
                     image=recipe("toolbox").tag,
                     command=("perl", "-e", TICKING),
                     labels=marks,
-                    network=cluster.network,
-                    ip=ip,
+                    beside=sandbox,
                 )
             )
-            cluster.nodes[spec.name] = Node(spec=spec, container=container, ip=ip, host_ports={})
+            cluster.nodes[spec.name] = Node(
+                spec=spec, container=container, sandbox=sandbox, ip=ip, host_ports={}
+            )
         yield cluster
     finally:
         remove_cluster(runtime, run_id)

@@ -22,7 +22,6 @@ from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import (
     ContainerError,
     ContainerSpec,
-    ContainerState,
     ContainerStatus,
     ExecResult,
     PortTaken,
@@ -75,13 +74,15 @@ def test_a_started_cluster_has_its_nodes_in_order_with_addresses_and_ports(
     assert list(cluster.nodes) == ["echo/server-1", "echo/server-2", "echo/client-1"]
     assert len({node.ip for node in cluster.nodes.values()}) == 3
     server = cluster.node("echo/server-1")
-    spec = runtime.by_name(NAME + "server-1").spec
-    assert (spec.hostname, spec.aliases, spec.ip) == (
+    sandbox = runtime.by_name(NAME + "server-1-sandbox").spec
+    assert (sandbox.hostname, sandbox.aliases, sandbox.ip) == (
         "echo-server-1",
         ("echo-server-1",),
         server.ip,
     )
-    assert cluster.address(server, 7000) == f"127.0.0.1:{spec.ports[7000]}"
+    assert cluster.address(server, 7000) == f"127.0.0.1:{sandbox.ports[7000]}"
+    spec = runtime.by_name(NAME + "server-1").spec
+    assert (spec.beside, spec.network, spec.ports) == (server.sandbox, None, {})
     assert spec.files["/etc/echo/reached-at"] == cluster.address(server, 7000) + "\n"
     assert [text.split(" after")[0] for text in messages] == ["3 containers started", "echo ready"]
 
@@ -92,7 +93,7 @@ def test_all_resources_have_the_labels_of_the_run_and_its_tags(
     _start(cluster)
 
     run_labels = {labels.RUN: "r1", labels.OWNER: "me"}
-    assert len(runtime.find(run_labels)) == len(runtime.containers) == 4
+    assert len(runtime.find(run_labels)) == len(runtime.containers) == 7
     assert [network.name for network in runtime.find_networks(run_labels)] == ["streamquake-r1"]
 
 
@@ -105,12 +106,12 @@ def test_link_rules_are_added_at_the_source_nodes(
         "line:echo-client-1>echo-server-1",
         "line:echo-client-1>echo-server-2",
     ]
-    (applied,) = runtime.by_name(NAME + "client-1").rules
+    (applied,) = runtime.by_name(NAME + "client-1-sandbox").rules
     via = runtime.by_name("streamquake-r1-toxiproxy").spec.ip
     for number, server in enumerate(cluster.of_role("echo/server")):
         rule = f"-d {server.ip} --dport 7000 -j DNAT --to-destination {via}:{21000 + number}"
         assert rule in applied[-1]
-    assert not any("DNAT" in " ".join(r) for r in runtime.by_name(NAME + "server-1").rules)
+    assert not any("DNAT" in " ".join(r) for r in runtime.by_name(NAME + "server-1-sandbox").rules)
 
 
 def test_a_failed_link_rule_is_an_error_with_the_tools_output(
@@ -135,10 +136,11 @@ def test_a_taken_port_is_replaced_in_container_and_plan(
 
     _start(cluster)
 
-    specs = [runtime.by_name(NAME + host).spec for host in ("server-1", "server-2", "client-1")]
-    assert all(spec.ports[7000] != 20_001 for spec in specs)
-    for spec in specs:
-        assert spec.files["/etc/echo/reached-at"] == f"127.0.0.1:{spec.ports[7000]}\n"
+    for node in cluster.nodes.values():
+        port = runtime.containers[node.sandbox].spec.ports[7000]
+        assert port == node.host_ports[7000] != 20_001
+        files = runtime.containers[node.container].spec.files
+        assert files["/etc/echo/reached-at"] == f"127.0.0.1:{port}\n"
 
 
 def test_the_start_fails_after_several_taken_ports(
@@ -178,31 +180,7 @@ def test_a_dead_node_ends_the_wait_at_once(cluster: Cluster, runtime: FakeRuntim
     assert runtime.clock.now_ns() < 2e9
 
 
-def test_a_node_whose_end_is_noticed_late_is_reported_as_dead(
-    cluster: Cluster, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its network namespace ends with its process, before the engine reports the end."""
-    checked: list[str] = []
-    inspect = runtime.inspect
-
-    def late(container: str) -> ContainerState:
-        checked.append(container)
-        if len(checked) == 3:
-            runtime.die(container, 9)
-        return inspect(container)
-
-    def no_namespace(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
-        if argv[0] != "sh" or checked:
-            return None
-        monkeypatch.setattr(runtime, "inspect", late)
-        return ExecResult(exit_code=1, output="cannot open /proc/7/ns/net")
-
-    runtime.on_network_tool.insert(0, no_namespace)
-    with pytest.raises(NodeDied, match="exit code 9"):
-        _start(cluster)
-
-
-def test_link_rules_that_cannot_be_added_on_a_running_node_are_an_error(
+def test_link_rules_that_cannot_be_added_are_an_error(
     cluster: Cluster, runtime: FakeRuntime
 ) -> None:
     runtime.on_network_tool.insert(
@@ -308,19 +286,26 @@ def test_a_failed_removal_is_reported_and_the_others_continue(
     assert [found.id for found in runtime.find({})] == [stuck]
 
 
-def test_link_rules_are_added_again_when_a_node_is_restarted(
+def test_link_rules_outlive_a_process_and_are_added_again_to_a_new_sandbox(
     cluster: Cluster, runtime: FakeRuntime
 ) -> None:
     _start(cluster)
     client = cluster.node("echo/client-1")
-    before = list(runtime.by_name(NAME + "client-1").rules)
+    sandbox = runtime.by_name(NAME + "client-1-sandbox")
+    before = list(sandbox.rules)
     runtime.kill(client.container)
-    assert runtime.by_name(NAME + "client-1").rules == []
+    cluster.start_again(client)
+    assert cluster.state(client).status == ContainerStatus.RUNNING
+    assert sandbox.rules == before
+    runtime.kill(client.container)
+    runtime.kill(client.sandbox)
+    assert sandbox.rules == []
 
     cluster.start_again(client)
 
     assert cluster.state(client).status == ContainerStatus.RUNNING
-    assert runtime.by_name(NAME + "client-1").rules == before
+    assert sandbox.state.status == ContainerStatus.RUNNING
+    assert sandbox.rules == before
 
 
 def test_another_process_finds_the_cluster_by_its_labels(
@@ -335,9 +320,10 @@ def test_another_process_finds_the_cluster_by_its_labels(
     assert list(found.nodes) == list(cluster.nodes)
     assert found.nodes == cluster.nodes
     assert found.links.proxy is not None
+    runtime.kill(found.node("echo/client-1").sandbox)
     found.start_again(found.node("echo/client-1"))
-    rules = runtime.by_name(NAME + "client-1").rules
-    assert rules[0] == rules[1]
+    (rule,) = runtime.by_name(NAME + "client-1-sandbox").rules
+    assert "DNAT" in rule[-1]
 
 
 def test_the_context_of_a_run_is_discarded_at_its_end(cluster: Cluster) -> None:

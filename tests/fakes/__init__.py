@@ -15,6 +15,7 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import Clock, FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
+from streamquake.cluster.sandbox import sandbox_spec
 from streamquake.topologies.model import Topology
 from tests.fakes import worlds
 
@@ -112,20 +113,19 @@ def fake_cluster(topology: Topology = TOPOLOGY, clock: Clock | None = None) -> C
     runtime.create_network(cluster.network, {})
     for number, spec in enumerate(topology.nodes(), start=10):
         ip = f"10.0.0.{number}"
+        run_labels = {labels.RUN: cluster.run_id}
+        sandbox = runtime.start(sandbox_spec(cluster, spec, ip, {}, run_labels))
         container = runtime.start(
             ContainerSpec(
                 name=cluster.container_name(spec.host),
                 image="none",
-                ip=ip,
-                labels={
-                    labels.RUN: cluster.run_id,
-                    labels.NODE: spec.name,
-                    labels.PORTS: "",
-                    labels.ADDRESS: ip,
-                },
+                beside=sandbox,
+                labels={**run_labels, labels.NODE: spec.name},
             )
         )
-        cluster.nodes[spec.name] = Node(spec=spec, container=container, ip=ip, host_ports={})
+        cluster.nodes[spec.name] = Node(
+            spec=spec, container=container, sandbox=sandbox, ip=ip, host_ports={}
+        )
     runtime.start(
         ContainerSpec(
             name=cluster.container_name("toxiproxy"),

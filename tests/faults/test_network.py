@@ -117,7 +117,7 @@ def test_a_partition_with_half_its_rules_is_neither_in_effect_nor_healed() -> No
     baseline = fault.baseline(cluster, pair)
     fault.inject(cluster, pair)
     chain = chain_name(fault.name, pair.name, fault.model_dump_json())
-    remove_chain(cluster.runtime, cluster.node("kafka/broker-1").container, chain)
+    remove_chain(cluster.runtime, cluster.node("kafka/broker-1").sandbox, chain)
 
     evidence = fault.evidence(cluster, pair, baseline)
 
@@ -126,21 +126,28 @@ def test_a_partition_with_half_its_rules_is_neither_in_effect_nor_healed() -> No
     assert evidence.observations["rules_laid"] == "in 1 of 2 namespaces"
 
 
-def test_a_restarted_node_has_no_rules() -> None:
+def test_the_rules_outlive_the_process_of_a_node_but_not_its_sandbox() -> None:
     cluster, fault = fake_cluster(WIDE), Partition()
     pair = _target(cluster, PAIR)
+    baseline = fault.baseline(cluster, pair)
     fault.inject(cluster, pair)
     for name in ("flink/taskmanager-1", "kafka/broker-1"):
         cluster.runtime.kill(cluster.node(name).container)
         cluster.start_again(cluster.node(name))
+    assert fault.evidence(cluster, pair, baseline).in_effect
+    for name in ("flink/taskmanager-1", "kafka/broker-1"):
+        cluster.runtime.kill(cluster.node(name).container)
+        cluster.runtime.kill(cluster.node(name).sandbox)
+        cluster.start_again(cluster.node(name))
 
-    assert fault.evidence(cluster, pair, {}).healed
+    assert fault.evidence(cluster, pair, baseline).healed
 
 
-def test_rules_cannot_be_added_in_a_node_that_has_ended() -> None:
+def test_rules_cannot_be_added_in_a_sandbox_that_has_ended() -> None:
     cluster = fake_cluster(WIDE)
     pair = _target(cluster, PAIR)
     cluster.runtime.kill(cluster.node("kafka/broker-1").container)
+    cluster.runtime.kill(cluster.node("kafka/broker-1").sandbox)
 
     with pytest.raises(ContainerError, match="no network namespace"):
         Partition().inject(cluster, pair)

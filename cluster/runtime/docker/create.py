@@ -70,7 +70,9 @@ def _host_config(client: docker.APIClient, spec: ContainerSpec) -> dict[str, Any
     if spec.network is not None:
         settings["network_mode"] = spec.network
     if spec.beside is not None:
-        settings |= {"network_mode": f"container:{spec.beside}", "cap_add": ["NET_ADMIN"]}
+        settings["network_mode"] = f"container:{spec.beside}"
+    if spec.changes_network:
+        settings["cap_add"] = ["NET_ADMIN"]
     return dict(client.create_host_config(**settings))
 
 

@@ -113,6 +113,7 @@ def run_beside(
             command=("sleep", "60"),
             labels=_labels_of(client, container),
             beside=container,
+            changes_network=True,
         )
     )
     try:

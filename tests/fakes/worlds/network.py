@@ -174,7 +174,8 @@ class Network:
         """A name lookup from inside a container."""
         if "getent" not in argv:
             return None
-        table = self.table(self._runtime.by_name(spec.name))
+        assert spec.beside is not None
+        table = self.table(self._runtime.containers[spec.beside])
         query = Packet(source="127.0.0.1", target=NAME_SERVER, dport=53, protocol="udp")
         if table.verdict("OUTPUT", query) != "ACCEPT":
             return ExecResult(exit_code=2, output="")
@@ -241,7 +242,7 @@ class Network:
         ):
             return "timed out"
         verdict = self.table(peer).verdict("INPUT", syn)
-        open_peer = path is not None or syn.dport == LISTENING
+        open_peer = path is not None or (syn.dport == LISTENING and self._process_runs(peer))
         if verdict == "DROP":
             return "timed out"
         flags = "SYN+ACK" if open_peer and verdict == "ACCEPT" else "RST"
@@ -258,10 +259,18 @@ class Network:
     def _link_of(self, here: FakeContainer, at: str) -> str | None:
         for path in self._cluster.links.paths:
             source, target = (self._cluster.nodes.get(n) for n in (path.source, path.target))
-            ours = source is not None and source.container == here.id
+            ours = source is not None and source.sandbox == here.id
             if ours and target and at == f"{target.ip}:{path.target_port}":
                 return path.name
         return None
+
+    def _process_runs(self, sandbox: FakeContainer) -> bool:
+        """Whether the process beside a sandbox exists, and so its kernel accepts connections."""
+        return any(
+            container.state.status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED)
+            for container in self._runtime.containers.values()
+            if container.spec.beside == sandbox.id
+        )
 
     def _container_at(self, ip: str) -> FakeContainer | None:
         found = (c for c in self._runtime.containers.values() if c.spec.ip == ip)

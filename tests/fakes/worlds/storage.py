@@ -102,7 +102,7 @@ class FakeBrokers:
     def _cut_off(self, node: Node) -> bool:
         """Whether a chain in the broker's namespace stops packets to the replication port."""
         applied: set[str] = set()
-        for argv in self._runtime.containers[node.container].rules:
+        for argv in self._runtime.containers[node.sandbox].rules:
             document = argv[-1]
             if document.startswith("*filter"):
                 if "--dport 9092" in document and "-j REJECT" in document:

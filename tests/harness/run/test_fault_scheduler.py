@@ -339,6 +339,7 @@ def end_effect(testbed: Testbed, name: str, how: str) -> None:
         node = testbed.cluster.node("kafka/broker-1") if node is None else node
         if testbed.cluster.state(node).status == ContainerStatus.RUNNING:
             testbed.cluster.runtime.kill(node.container)
+        testbed.cluster.runtime.kill(node.sandbox)
         testbed.cluster.start_again(node)
 
 

@@ -291,7 +291,7 @@ def test_a_failed_tear_down_adds_a_warning_to_the_results(
 def test_a_kept_cluster_stays_without_an_owner(stage: Stage) -> None:
     stage.run(keep=True)
     found = stage.runtime.find({labels.RUN: ""})
-    assert len(found) == 3
+    assert len(found) == 6
     assert {container.labels[labels.OWNER] for container in found} == {""}
 
 

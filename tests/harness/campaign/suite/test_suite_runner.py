@@ -105,7 +105,7 @@ def test_another_topology_has_a_new_cluster_after_the_previous_one_is_removed(
     testbed.on_load_start["b"] = lambda loop: leftovers.append(testbed.leftover_count())
     results, _ = testbed.run_suite(plan_without_claims(experiment("a", "other"), experiment("b")))
     assert (results.deployments, status_of_suite(results)) == (2, 0)
-    assert leftovers == [4]  # three nodes and their network
+    assert leftovers == [7]  # three nodes, their sandboxes and their network
     # The records of a run are not removed from a cluster that is removed anyway.
     assert [StatefulEcho.written[str(row.run)] for row in results.rows] == [
         [row.run] for row in results.rows

@@ -1,0 +1,70 @@
+"""The sandbox of a node: a container that does nothing and holds the node's network, as in a pod.
+
+The node's process runs in a container beside it, in the same network namespace. So address, host
+name, published ports and rules remain when the process ends: its peers get a reset at once, as from
+a machine that still runs. Only `power_off` ends the sandbox too, as a machine without power does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.node import Node
+from streamquake.cluster.runtime import labels
+from streamquake.cluster.runtime.runtime import ContainerSpec, ContainerStatus, FoundResource
+from streamquake.topologies.model import NodeSpec
+
+SUFFIX = "-sandbox"
+"""The suffix of a sandbox's name, after the name of its node's container."""
+MEMORY_MB = 32
+
+
+def sandbox_spec(
+    cluster: LiveCluster,
+    spec: NodeSpec,
+    ip: str,
+    published: Mapping[int, int],
+    run_labels: Mapping[str, str],
+) -> ContainerSpec:
+    """The sandbox of a node; `published` are its ports (in the container -> on the host)."""
+    ports = ",".join(f"{inside}:{outside}" for inside, outside in published.items())
+    return ContainerSpec(
+        name=f"{cluster.container_name(spec.host)}{SUFFIX}",
+        image=recipe("toolbox").tag,
+        command=("sleep", "infinity"),
+        labels={
+            **run_labels,
+            labels.SANDBOX: spec.name,
+            labels.PORTS: ports,
+            labels.ADDRESS: ip,
+        },
+        network=cluster.network,
+        ip=ip,
+        hostname=spec.host,
+        aliases=(spec.host,),
+        ports=published,
+        memory_mb=MEMORY_MB,
+    )
+
+
+def node_of(spec: NodeSpec, sandbox: FoundResource, container: str) -> Node:
+    """The node of a sandbox that was found by its label, and of the container of its process."""
+    pairs = (pair.split(":") for pair in sandbox.labels[labels.PORTS].split(",") if pair)
+    return Node(
+        spec=spec,
+        container=container,
+        sandbox=sandbox.id,
+        ip=sandbox.labels[labels.ADDRESS],
+        host_ports={int(inside): int(outside) for inside, outside in pairs},
+    )
+
+
+def start_sandbox_if_ended(cluster: LiveCluster, node: Node) -> bool:
+    """Start the sandbox of a node again, with its old address and ports; returns whether it had
+    ended, so that its namespace is a new one, without rules."""
+    if cluster.runtime.inspect(node.sandbox).status == ContainerStatus.RUNNING:
+        return False
+    cluster.runtime.start_again(node.sandbox)
+    return True
