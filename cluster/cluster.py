@@ -124,6 +124,10 @@ class Cluster:
                 return f"{service}: {reason}"
         return None
 
+    def log_of(self, node: Node) -> str:
+        """A node's log, after those of its replaced containers."""
+        return self.former_logs.get(node.name, "") + self.runtime.logs(node.container)
+
     def save_logs(self, folder: Path) -> None:
         """Write every node's log to folder/<service-role-n>/log.txt, with the logs of its replaced
         containers; a failure does not stop the others. Raises RuntimeError that lists them."""
@@ -132,8 +136,7 @@ class Cluster:
             target = folder / node.spec.host / "log.txt"
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                former = self.former_logs.get(node.name, "")
-                target.write_text(former + self.runtime.logs(node.container), encoding="utf-8")
+                target.write_text(self.log_of(node), encoding="utf-8")
             except Exception as error:  # noqa: BLE001 - each step of a teardown is tried
                 errors.append(f"{node.name}: {error}")
         if errors:

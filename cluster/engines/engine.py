@@ -325,25 +325,22 @@ class KnowsDuties(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunResidue:
-    """The residue of a run on a cluster that another run will use."""
-
-    run: str
-    folders: tuple[str, ...]
-    """The folders that it wrote in a file system."""
+Contents = Mapping[str, frozenset[str]]
+"""What a service holds of the kinds that runs create, such as topics or files: kind -> names."""
 
 
 @runtime_checkable
 class CleansUpRuns(Protocol):
     """An engine whose service can be reused by the next run."""
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """Remove all residue of a run that another run could observe, and return when it is
-        removed.
+    def contents(self, cluster: LiveCluster, service: str) -> Contents:
+        """What the service holds now that a run may have created and the next one could observe.
+        Raises an error of the engine if that cannot be read completely."""
+        ...
 
-        Whatever it raises, the service must not be reused.
-        """
+    def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
+        """Remove everything that `contents` lists and that is not in `kept`, and return when it is
+        removed. Raises an error of the engine, or NotReadyInTime."""
         ...
 
 

@@ -36,6 +36,7 @@ class Action(StrEnum):
     """The vocabulary of the history. Each has a class of events, with its fields."""
 
     PHASE = "phase"
+    CLUSTER_REUSED = "cluster reused"
     SENT = "records sent"
     WORKLOAD_STEERED = "workload steered"
     WORKLOAD_DONE = "workload finished"

@@ -16,6 +16,23 @@ class PhaseBegan(Event, action=Action.PHASE):
     """The name of the phase."""
 
 
+class ClusterReused(Event, action=Action.CLUSTER_REUSED):
+    """The run got the cluster of earlier runs, after a clean-up that was proven: everything that a
+    run could have changed was read and equal to what it was after the deployment."""
+
+    deployed_by = EventField[str]()
+    """The run for which the cluster was deployed."""
+    runs_before = EventField[int]()
+    """The number of runs that have used it."""
+    restarted = EventField[Sequence[str]]()
+    """The nodes that the clean-up started anew."""
+    equal = EventField[Mapping[str, int]]()
+    """Kind, such as `packet rules` or `topics`, and how many things of it were there, the same as
+    after the deployment."""
+    seconds = EventField[float]()
+    """The duration of the clean-up."""
+
+
 class RecordsSent(Event, action=Action.SENT):
     """Records whose sends have the same status, by ranges of their indices."""
 

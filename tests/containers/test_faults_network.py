@@ -265,9 +265,9 @@ def test_a_toxic_changes_the_passing_traffic(
     assert len(seen["line"]["toxics"]) == 4
 
 
-def test_a_restarted_node_has_no_rules(injector: FaultInjector) -> None:
+def test_a_restarted_node_keeps_its_address_and_rules(injector: FaultInjector) -> None:
     with injector.in_effect(build_fault("isolate"), "echo/server-4") as (intent, _):
         node = injector.cluster.node("echo/server-4")
         injector.cluster.runtime.kill(node.container)
-        assert evidence_now(intent, injector.cluster)["echo/server-4"].healed
         injector.cluster.start_again(node)
+        assert evidence_now(intent, injector.cluster)["echo/server-4"].in_effect

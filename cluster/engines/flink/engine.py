@@ -8,6 +8,7 @@ from typing import Any
 
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
+    Contents,
     JobStart,
     NodeDuty,
     NodePlan,
@@ -15,7 +16,6 @@ from streamquake.cluster.engines.engine import (
     RecordEvent,
     RecordSample,
     RetainedState,
-    RunResidue,
     SavepointResult,
     VertexParallelism,
     engines,
@@ -183,7 +183,11 @@ class FlinkEngine:
     def cancel(self, cluster: LiveCluster, service: str, job: str) -> None:
         flink_job.cancel(cluster, service, job)
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
+    def contents(self, cluster: LiveCluster, service: str) -> Contents:
+        """The jobs that have not ended."""
+        return {"jobs": frozenset(flink_job.live_jobs(cluster, service))}
+
+    def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
         """Cancel every job and wait until their tasks have ended."""
         flink_job.cancel_all(cluster, service)
 

@@ -89,17 +89,18 @@ def cancel(cluster: LiveCluster, service: str, job: str) -> None:
 def cancel_all(cluster: LiveCluster, service: str) -> None:
     """Cancel every job that has not ended, and wait for the end of all: a job has ended when its
     last task has. Raises FlinkUnreachable, FlinkError, NotReadyInTime."""
-    for job in _live(cluster, service):
+    for job in live_jobs(cluster, service):
         cancel(cluster, service, job)
 
     def pending() -> str | None:
-        left = _live(cluster, service)
+        left = live_jobs(cluster, service)
         return f"not ended: {', '.join(left)}" if left else None
 
     wait_until(pending, what="jobs cancelled", limit_s=CANCEL_S, clock=cluster.clock, every_s=0.25)
 
 
-def _live(cluster: LiveCluster, service: str) -> list[str]:
+def live_jobs(cluster: LiveCluster, service: str) -> list[str]:
+    """The ids of the jobs that have not ended. Raises FlinkUnreachable, FlinkError."""
     with jobmanager(cluster, service) as rest:
         found = rest.get("/jobs/overview")["jobs"]
     return [str(job["jid"]) for job in found if job["end-time"] < 0]

@@ -8,16 +8,16 @@ folder into the container, and copies it from there through the container engine
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
+    Contents,
     NodeDuty,
     NodePlan,
     PortAllocator,
-    RunResidue,
     engines,
 )
 from streamquake.cluster.engines.hdfs.namenode import (
@@ -55,6 +55,7 @@ OWNED = (
     "dfs.datanode.data.dir",
     "dfs.datanode.hostname",
 )
+PATHS = "paths"
 
 
 class HdfsShellError(StreamquakeError):
@@ -125,10 +126,18 @@ class HdfsEngine:
             return f"{name} is in safe mode"
         return None
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """Delete the run's folders, without trash. Raises HdfsShellError."""
-        if left.folders:
-            delete(cluster, service, left.folders)
+    def contents(self, cluster: LiveCluster, service: str) -> Contents:
+        """All files and folders. Raises NameNodeUnreachable."""
+        return {PATHS: namenode(cluster, service).paths()}
+
+    def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
+        """Delete files and folders, without trash. Raises NameNodeUnreachable, DeletionRejected."""
+        client = namenode(cluster, service)
+        known = kept.get(PATHS, frozenset())
+        # A folder is listed before what is in it, which is deleted with it.
+        for path in sorted(client.paths() - known):
+            if path.rpartition("/")[0] in {"", *known}:
+                client.delete(path)
 
     def duties(self) -> tuple[NodeDuty, ...]:
         return (HOLDER,)
@@ -208,19 +217,6 @@ def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
     finally:
         cluster.runtime.exec(container, ["rm", "-rf", copy])
     return target / name
-
-
-def delete(cluster: LiveCluster, service: str, folders: Sequence[str]) -> None:
-    """Delete folders with their contents, not into the trash; a missing folder is ignored.
-
-    Raises HdfsShellError.
-    """
-    script = 'JVM_HEAP_MB=128 hdfs dfs -rm -r -f -skipTrash "$@"'
-    container = namenode_of(cluster, service).container
-    done = cluster.runtime.exec(container, ["sh", "-c", script, "sh", *folders], timeout_s=FETCH_S)
-    if done.exit_code != 0:
-        message = done.output.strip()
-        raise HdfsShellError(f"{service}: {', '.join(folders)} could not be deleted: {message}")
 
 
 def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:

@@ -4,7 +4,7 @@ port."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import requests
@@ -19,6 +19,12 @@ POLL_S = 2.0
 
 class NameNodeUnreachable(StreamquakeError):
     """The NameNode did not answer in time, or is not serving; the message states which."""
+
+    kind = ErrorKind.CLUSTER_FAILED
+
+
+class DeletionRejected(StreamquakeError):
+    """The NameNode rejected a deletion; the message has the path and its reason."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -53,6 +59,15 @@ class NameNode(Protocol):
         missing folder. It sends one request per folder."""
         ...
 
+    def paths(self) -> frozenset[str]:
+        """All files and folders, by their absolute paths. It sends one request per folder."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a folder with its contents, not into the trash. Raises
+        DeletionRejected."""
+        ...
+
 
 def namenode_of(cluster: LiveCluster, service: str) -> Node:
     return cluster.of_role(f"{service}/namenode")[0]
@@ -83,8 +98,7 @@ class LiveNameNode:
     def rejection(self, folder: str) -> str | None:
         answer = self._answer("PUT", f"/webhdfs/v1{folder}", {"op": "MKDIRS"})
         if "RemoteException" in answer:
-            rejected = answer["RemoteException"]
-            return f"{rejected['exception']}: {rejected['message'].splitlines()[0]}"
+            return _reason(answer)
         self._answer("DELETE", f"/webhdfs/v1{folder}", {"op": "DELETE"})
         return None
 
@@ -108,6 +122,21 @@ class LiveNameNode:
                 found |= {f"{name}/{path}": size for path, size in below.items()}
         return found
 
+    def paths(self) -> frozenset[str]:
+        return frozenset(self._paths_below(""))
+
+    def delete(self, path: str) -> None:
+        answer = self._answer("DELETE", f"/webhdfs/v1{path}", {"op": "DELETE", "recursive": "true"})
+        if "RemoteException" in answer:
+            raise DeletionRejected(f"{path} could not be deleted: {_reason(answer)}")
+
+    def _paths_below(self, folder: str) -> Iterator[str]:
+        for entry in self._listed(folder or "/"):
+            path = f"{folder}/{entry['pathSuffix']}"
+            yield path
+            if entry["type"] != "FILE":
+                yield from self._paths_below(path)
+
     def _listed(self, folder: str) -> list[dict[str, Any]]:
         answer = self._answer("GET", f"/webhdfs/v1{folder}", {"op": "LISTSTATUS"})
         listed: list[dict[str, Any]] = answer.get("FileStatuses", {}).get("FileStatus", [])
@@ -128,3 +157,9 @@ class LiveNameNode:
         except requests.RequestException as error:
             raise NameNodeUnreachable(f"{verb} {path}: {type(error).__name__}") from error
         return answer
+
+
+def _reason(answer: Mapping[str, Any]) -> str:
+    """The reason of a rejection."""
+    rejected = answer["RemoteException"]
+    return f"{rejected['exception']}: {rejected['message'].splitlines()[0]}"

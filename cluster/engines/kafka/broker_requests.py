@@ -7,13 +7,18 @@ deadline, so that one that hangs or is isolated does not block the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient
-from kafka.errors import ConcurrentTransactionsError, KafkaError, NoError, for_code
+from kafka.errors import (
+    ConcurrentTransactionsError,
+    KafkaError,
+    NoError,
+    for_code,
+)
 from kafka.protocol.producer import InitProducerIdRequest
 
 from streamquake.cluster.engines.kafka.admin import HOST_PORT, KafkaUnreachable
@@ -26,6 +31,8 @@ POLL_MS = 1_500
 PATIENT_MS = 5_000
 """For queries that must not miss a slow broker, such as one on a busy machine."""
 
+GROUP_DELETED = ("OK", "GroupIdNotFoundError")
+"""Answers of the library to the deletion of a group."""
 T = TypeVar("T")
 
 
@@ -63,6 +70,25 @@ class LiveBrokers:
     def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
         answers, failed = self._answers(_transactions, PATIENT_MS)
         return _by_id(answers), tuple(failed)
+
+    def groups(self) -> tuple[str, ...]:
+        answers, failed = self._answers(_groups, PATIENT_MS)
+        if failed:
+            raise KafkaUnreachable(f"consumer groups: {'; '.join(failed)}")
+        return tuple(sorted(name for answer in answers for name in answer))
+
+    def delete_groups(self, names: Sequence[str]) -> None:
+        if not names:
+            return
+        address = self._cluster.address(self._running()[0], HOST_PORT)
+        try:
+            with _client(address, PATIENT_MS) as client:
+                answers = client.delete_groups(list(names))
+        except (KafkaError, OSError) as error:
+            raise KafkaUnreachable(f"groups not deleted: {type(error).__name__} {error}") from error
+        failed = [f"{name}: {what}" for name, what in answers.items() if what not in GROUP_DELETED]
+        if failed:
+            raise KafkaUnreachable(f"groups not deleted: {'; '.join(failed)}")
 
     def expire(self, transaction: Transaction) -> None:
         name = f"{self._service}/broker-{transaction.coordinator}"
@@ -138,6 +164,10 @@ def _quorum_leader(client: KafkaAdminClient, broker: int) -> tuple[int, int]:
     (topic,) = client.describe_metadata_quorum()["topics"]
     (partition,) = topic["partitions"]
     return partition["leader_epoch"], partition["leader_id"]
+
+
+def _groups(client: KafkaAdminClient, broker: int) -> tuple[str, ...]:
+    return tuple(group["group_id"] for group in client.list_groups(broker_ids=[broker]))
 
 
 def _transactions(client: KafkaAdminClient, broker: int) -> tuple[Transaction, ...]:

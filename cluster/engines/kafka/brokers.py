@@ -3,6 +3,7 @@ transactions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -66,6 +67,15 @@ class Brokers(Protocol):
     def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
         """As `transactions`, with more time for every running broker; and the name and error of
         every broker that did not answer. Their transactions are missing from the result."""
+        ...
+
+    def groups(self) -> tuple[str, ...]:
+        """The consumer groups of all running brokers. Raises KafkaUnreachable also when only some
+        of them answer."""
+        ...
+
+    def delete_groups(self, names: Sequence[str]) -> None:
+        """Delete consumer groups with their offsets; a missing one is ignored."""
         ...
 
     def expire(self, transaction: Transaction) -> None:

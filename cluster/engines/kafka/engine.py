@@ -13,14 +13,15 @@ from collections.abc import Mapping
 
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
+    Contents,
     NodeDuty,
     NodePlan,
     PortAllocator,
-    RunResidue,
     engines,
 )
-from streamquake.cluster.engines.kafka import admin, duties, topic_cleanup
+from streamquake.cluster.engines.kafka import admin, duties
 from streamquake.cluster.engines.kafka import brokers as kafka_brokers
+from streamquake.cluster.engines.kafka import contents as kafka_contents
 from streamquake.cluster.engines.kafka.admin import HOST_PORT
 from streamquake.cluster.engines.service_declaration import (
     Problems,
@@ -120,14 +121,19 @@ class KafkaEngine:
             or admin.pending(cluster, service)
         )
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """End open transactions, fence their producers, delete all topics except Kafka's internal
-        ones. Raises PermissionError for brokers that Streamquake did not start."""
+    def contents(self, cluster: LiveCluster, service: str) -> Contents:
+        """The topics except Kafka's internal ones, the consumer groups, and the transactions that
+        have not ended."""
+        return kafka_contents.contents(cluster, service)
+
+    def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
+        """End open transactions, fence their producers, delete topics and groups. Raises
+        PermissionError for brokers that Streamquake did not start."""
         if (endpoint := cluster.topology.services[service].endpoint) is not None:
             raise PermissionError(
                 f"Streamquake deletes no topics at {endpoint}: it did not create them"
             )
-        topic_cleanup.forget(cluster, service)
+        kafka_contents.clean(cluster, service, kept)
 
     def duties(self) -> tuple[NodeDuty, ...]:
         return (

@@ -13,6 +13,7 @@ from typing import Any
 
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
+    Contents,
     NodePlan,
     PortAllocator,
     RecordEvent,
@@ -50,8 +51,10 @@ from streamquake.cluster.engines.spark.config import (
 from streamquake.cluster.engines.spark.follow import follow
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.topologies.model import NodeSpec, Topology
 
+CANCEL_S = 60.0
 PUBLISHED = {"master": (MASTER_UI,), "driver": (LISTENER, UI)}
 
 
@@ -159,6 +162,21 @@ class SparkEngine:
 
     def cancel(self, cluster: LiveCluster, service: str, job: str) -> None:
         submit.cancel(cluster, service)
+
+    def contents(self, cluster: LiveCluster, service: str) -> Contents:
+        """The programs that run. Raises MasterUnreachable."""
+        return {"programs": master.running_programs(cluster, service)}
+
+    def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
+        """End the driver's program, and wait until its executors have ended. Raises
+        MasterUnreachable, NotReadyInTime."""
+        submit.cancel(cluster, service)
+
+        def pending() -> str | None:
+            left = master.running_programs(cluster, service)
+            return f"not ended: {', '.join(sorted(left))}" if left else None
+
+        wait_until(pending, what="programs ended", limit_s=CANCEL_S, clock=cluster.clock)
 
 
 def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:

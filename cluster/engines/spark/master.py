@@ -69,6 +69,12 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
     return f"not registered: {', '.join(missing)}" if missing else None
 
 
+def running_programs(cluster: LiveCluster, service: str) -> frozenset[str]:
+    """The ids of the programs that have executors or wait for them. Raises MasterUnreachable."""
+    state = _master(cluster, service).state()
+    return frozenset(str(program["id"]) for program in state["activeapps"])
+
+
 def _master(cluster: LiveCluster, service: str) -> SparkMaster:
     if (name := f"{service}/master") not in cluster.clients:
         node = cluster.of_role(name)[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamquake.cluster.engines import health
-from streamquake.cluster.engines.engine import NodePlan, PortAllocator, RunResidue, engines
+from streamquake.cluster.engines.engine import Contents, NodePlan, PortAllocator, engines
 from streamquake.cluster.engines.service_declaration import (
     Problems,
     as_text,
@@ -81,8 +81,12 @@ class ZooKeeperEngine:
                 return f"{node.name}: {error}"
         return None
 
-    def forget(self, cluster: LiveCluster, service: str, left: RunResidue) -> None:
-        """Do nothing: the stored records belong to the services that it coordinates."""
+    def contents(self, cluster: LiveCluster, service: str) -> Contents:
+        """Nothing: what it stores belongs to the services that it coordinates."""
+        return {}
+
+    def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
+        """Do nothing, as `contents` lists nothing."""
 
 
 def quorum(topology: Topology, service: str) -> str:

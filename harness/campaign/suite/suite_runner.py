@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from streamquake.harness.campaign.clusters.pool import ClusterPool
 from streamquake.harness.campaign.shared_resources import RunAttempt, SharedResources
-from streamquake.harness.campaign.suite.cluster_pool import ClusterPool
 from streamquake.harness.campaign.suite.plan import PlannedRun, SuitePlan
 from streamquake.harness.campaign.suite.recorded_runs import RecordedRuns
 from streamquake.harness.campaign.suite.row_outcome import row_result, unavailable_row

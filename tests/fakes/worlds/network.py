@@ -107,6 +107,12 @@ class Table:
                     break
         return "ACCEPT"
 
+    def listed(self) -> Iterator[str]:
+        """As `iptables-save` without counters."""
+        for chain, rules in self.chains.items():
+            yield f":{chain} - [0:0]"
+            yield from (f"-A {chain} {rule.text}" for rule in rules)
+
     def saved(self, mark: str) -> Iterator[str]:
         for chain, rules in self.chains.items():
             if mark in chain:
@@ -161,6 +167,8 @@ class Network:
             case ["sh", "-c", script, "sh", chain] if script == REMOVE_CHAIN:
                 self.table(here).remove(chain)
                 return _output()
+            case ["sh", "-c", script] if script.startswith("iptables-save"):
+                return _output("*filter", *self.table(here).listed(), "*nat")
             case ["bash", "-c", script, "bash", mark, _, _, *tries] if script == INSPECT:
                 for at in tries if self.busy else ():
                     self._connect(here, at, sport=40_000)

@@ -49,6 +49,7 @@ class FakeBrokers:
             )
             for node in self._nodes
         ]
+        self.group_names = ["g", "run-1"]
         self.silent: tuple[str, ...] = ()
         """The errors of brokers that run but do not answer."""
         self._runtime.on_exec.append(self._in_broker)
@@ -83,6 +84,12 @@ class FakeBrokers:
 
     def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
         return self.transactions(), self.silent
+
+    def groups(self) -> tuple[str, ...]:
+        return tuple(self.group_names)
+
+    def delete_groups(self, names: Sequence[str]) -> None:
+        self.group_names = [name for name in self.group_names if name not in names]
 
     def expire(self, transaction: Transaction) -> None:
         aborted = replace(transaction, state=ABORTED, epoch=transaction.epoch + 1)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster, start_cluster
-from streamquake.cluster.engines.engine import RunResidue
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.cluster.engines.kafka.admin import TopicMismatch
@@ -141,7 +140,7 @@ def test_an_existing_kafka_cannot_be_deployed_and_needs_no_container_engine() ->
 
 def test_topics_of_an_existing_kafka_are_never_deleted() -> None:
     with pytest.raises(PermissionError, match="Streamquake deletes no topics at"):
-        KafkaEngine().forget(cluster(), "kafka", RunResidue(run="r", folders=()))
+        KafkaEngine().clean(cluster(), "kafka", {})
 
 
 def use_topics(monkeypatch: pytest.MonkeyPatch, ends: Mapping[str, dict[int, int]]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import RunResidue, engines
+from streamquake.cluster.engines.engine import Contents, engines
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
@@ -46,10 +46,13 @@ class StatefulEcho(Echo):
     """Cluster -> the runs whose records it has."""
     fails: ClassVar[bool] = False
 
-    def forget(self, cluster: Cluster, service: str, left: RunResidue) -> None:
+    def contents(self, cluster: Cluster, service: str) -> Contents:
+        return {"records": frozenset(self.written[cluster.run_id])}
+
+    def clean(self, cluster: Cluster, service: str, kept: Contents) -> None:
         if self.fails:
             raise RuntimeError("the topics are still there")
-        self.written[cluster.run_id].remove(left.run)
+        self.written[cluster.run_id] = [*kept["records"]]
 
 
 def topology(name: str = "echo", engine: str = StatefulEcho.name) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 
 from streamquake.cluster.cluster import remove_cluster
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
-from streamquake.harness.campaign.suite import cluster_pool
+from streamquake.harness.campaign.clusters import pool
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.model import RowSource
 from streamquake.harness.cli.suite import status_of_suite
@@ -73,9 +73,20 @@ def test_runs_of_one_topology_share_a_cluster_but_no_records(
 def test_without_cleanup_the_next_run_would_read_the_previous_records(
     testbed: SuiteTestbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StatefulEcho, "forget", lambda *args: None)
+    monkeypatch.setattr(StatefulEcho, "clean", lambda *args: None)
+    monkeypatch.setattr(StatefulEcho, "contents", lambda *args: {})
     results, _ = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
     assert testbed.runs_before[str(results.rows[1].run)] == [results.rows[0].run]
+
+
+def test_a_cleanup_that_leaves_records_is_detected(
+    testbed: SuiteTestbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StatefulEcho, "clean", lambda *args: None)
+    results, _ = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
+    assert results.deployments == 2
+    left = f"echo: records: {results.rows[0].run} was not there after the deployment"
+    assert any(left in line for line in testbed.messages)
 
 
 def test_every_run_has_its_own_clock_events_and_logs(testbed: SuiteTestbed) -> None:
@@ -88,14 +99,28 @@ def test_every_run_has_its_own_clock_events_and_logs(testbed: SuiteTestbed) -> N
         assert log.split() == ["serving", folder.run_id]
 
 
-def test_after_a_node_was_killed_the_next_run_has_a_new_cluster(testbed: SuiteTestbed) -> None:
+def test_a_cluster_survives_the_kill_of_a_node(testbed: SuiteTestbed) -> None:
     results, _ = testbed.run_suite(
         plan_without_claims(experiment("a", faults=(KILL,)), experiment("b"))
     )
     assert status_of_suite(results) == 0, results.rows
-    assert (results.deployments, len(set(testbed.clusters))) == (2, 2)
-    assert any("the process of echo/server-1 was replaced" in line for line in testbed.messages)
+    assert (results.deployments, len(set(testbed.clusters))) == (1, 1)
     assert testbed.leftover_count() == 0
+
+
+def test_a_reused_cluster_is_recorded_with_its_proof(testbed: SuiteTestbed) -> None:
+    results, _ = testbed.run_suite(
+        plan_without_claims(*(experiment(name) for name in ("a", "b", "c")))
+    )
+    recorded = [
+        read_history(run.history).of(Action.CLUSTER_REUSED) for run in runs_of(testbed, results)
+    ]
+    assert [len(events) for events in recorded] == [0, 1, 1]
+    (last,) = recorded[2]
+    assert (last.value["deployed_by"], last.value["runs_before"]) == (results.rows[0].run, 2)
+    assert last.value["equal"]["processes"] == 3
+    assert last.value["equal"]["records"] == 0
+    assert last.value["restarted"] == []
 
 
 def test_another_topology_has_a_new_cluster_after_the_previous_one_is_removed(
@@ -131,10 +156,10 @@ def test_a_cluster_of_an_engine_without_cleanup_is_not_reused(
         plan_without_claims(experiment("a", topology=on), experiment("b", topology=on))
     )
     assert results.deployments == 2
-    assert any("cannot remove the residue of a run" in line for line in testbed.messages)
+    assert any("has no clean-up after a run" in line for line in testbed.messages)
 
 
-@pytest.mark.parametrize("action", cluster_pool.REUSE_BLOCKERS)
+@pytest.mark.parametrize("action", pool.REUSE_BLOCKERS)
 def test_a_cluster_is_not_reused_after_certain_events(
     testbed: SuiteTestbed, action: Action
 ) -> None:
@@ -149,7 +174,7 @@ def test_a_cluster_is_not_reused_after_certain_events(
     testbed.on_load_start["a"] = lambda loop: loop.record(action, **recorded)
     results, _ = testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
     assert results.deployments == 2
-    assert any(cluster_pool.REUSE_BLOCKERS[action] in line for line in testbed.messages)
+    assert any(pool.REUSE_BLOCKERS[action] in line for line in testbed.messages)
 
 
 def test_an_unexpected_outcome_fails_the_suite_and_an_expected_violation_does_not(

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import CleansUpRuns, KnowsDuties, RunResidue, engine
+from streamquake.cluster.engines.engine import CleansUpRuns, Contents, KnowsDuties, engine
 from streamquake.cluster.engines.flink import job as flink_job
-from streamquake.cluster.engines.hdfs.engine import HdfsShellError
+from streamquake.cluster.engines.hdfs.namenode import DeletionRejected, LiveNameNode
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN
-from streamquake.cluster.runtime.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 from streamquake.cluster.runtime.waiting import NotReadyInTime
+from streamquake.topologies.loader import load_topology
 from tests.fakes import WIDE, fake_cluster
-
-LEFT = RunResidue(run="run-1", folders=("/output/totals",))
 
 
 @pytest.fixture
@@ -26,10 +24,14 @@ def cluster() -> Cluster:
     return fake_cluster(WIDE)
 
 
-def forget(cluster: Cluster, name: str, left: RunResidue = LEFT) -> None:
+def clean(cluster: Cluster, name: str, kept: Contents | None = None) -> None:
+    cleaner(name).clean(cluster, name, kept or {})
+
+
+def cleaner(name: str) -> CleansUpRuns:
     runner = engine(name)
     assert isinstance(runner, CleansUpRuns)
-    runner.forget(cluster, name, left)
+    return runner
 
 
 class Topics:
@@ -64,7 +66,7 @@ def topics(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Topics:
 def test_kafka_ends_transactions_before_it_deletes_the_topics(
     cluster: Cluster, topics: Topics
 ) -> None:
-    forget(cluster, "kafka")
+    clean(cluster, "kafka")
     found = cluster.clients["kafka"].transactions()
     assert found
     assert {(t.state, t.epoch) for t in found} == {(ABORTED, 1)}
@@ -74,7 +76,7 @@ def test_kafka_ends_transactions_before_it_deletes_the_topics(
 def test_topics_that_remain_are_named(cluster: Cluster, topics: Topics) -> None:
     topics._lag = 10**6
     with pytest.raises(NotReadyInTime, match="topics not deleted: input, totals"):
-        forget(cluster, "kafka")
+        clean(cluster, "kafka")
 
 
 def test_a_transaction_that_does_not_end_is_named(
@@ -82,7 +84,7 @@ def test_a_transaction_that_does_not_end_is_named(
 ) -> None:
     monkeypatch.setattr(cluster.clients["kafka"], "expire", lambda transaction: None)
     with pytest.raises(NotReadyInTime, match="test-totals-1-1 of epoch 0"):
-        forget(cluster, "kafka")
+        clean(cluster, "kafka")
     assert topics.names == ["input", "totals"]
 
 
@@ -116,7 +118,7 @@ def test_flink_cancels_running_jobs_and_waits_for_their_end(
 ) -> None:
     rest = Jobs(polls)
     monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: rest)
-    forget(cluster, "flink")
+    clean(cluster, "flink")
     assert rest.cancelled == ["/jobs/live"]
     assert rest.polls < 0
 
@@ -126,45 +128,93 @@ def test_a_job_that_does_not_end_is_named(
 ) -> None:
     monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: Jobs(10**6))
     with pytest.raises(NotReadyInTime, match="not ended: live"):
-        forget(cluster, "flink")
+        clean(cluster, "flink")
 
 
-def hdfs_shell(cluster: Cluster, exit_code: int = 0) -> list[list[str]]:
-    """Answers the file-system shell; returns its calls."""
-    assert isinstance(cluster.runtime, FakeRuntime)
-    calls: list[list[str]] = []
+class Files:
+    """The files of a NameNode; a deletion is recorded and deletes what is below."""
 
-    def answer(spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
-        if "hdfs dfs" not in " ".join(argv):
-            return None
-        calls.append(list(argv))
-        return ExecResult(exit_code=exit_code, output="Name node is in safe mode.")
+    def __init__(self, *paths: str) -> None:
+        self.left = set(paths)
+        self.deleted: list[str] = []
 
-    cluster.runtime.on_exec.insert(0, answer)
-    return calls
+    def paths(self) -> frozenset[str]:
+        return frozenset(self.left)
 
-
-def test_hdfs_deletes_the_folders_of_the_run(cluster: Cluster) -> None:
-    calls = hdfs_shell(cluster)
-    forget(cluster, "hdfs")
-    ((*_, folder),) = calls
-    assert folder == "/output/totals"
-    assert "-rm -r -f -skipTrash" in calls[0][2]
+    def delete(self, path: str) -> None:
+        self.deleted.append(path)
+        self.left = {p for p in self.left if p != path and not p.startswith(f"{path}/")}
 
 
-def test_hdfs_deletes_nothing_for_a_run_that_wrote_nothing(cluster: Cluster) -> None:
-    calls = hdfs_shell(cluster)
-    forget(cluster, "hdfs", RunResidue(run="run-1", folders=()))
-    assert calls == []
+def test_hdfs_deletes_what_was_not_there_after_the_deployment(cluster: Cluster) -> None:
+    kept = frozenset({"/flink", "/flink/ha"})
+    files = Files(
+        *kept, "/flink/checkpoints", "/flink/checkpoints/job", "/output", "/output/totals"
+    )
+    cluster.clients["hdfs"] = files
+    clean(cluster, "hdfs", {"paths": kept})
+    assert files.deleted == ["/flink/checkpoints", "/output"]
+    assert cleaner("hdfs").contents(cluster, "hdfs") == {"paths": kept}
 
 
-def test_a_failed_deletion_has_the_message_of_hdfs(cluster: Cluster) -> None:
-    hdfs_shell(cluster, exit_code=1)
-    with pytest.raises(HdfsShellError, match="safe mode"):
-        forget(cluster, "hdfs")
+def test_a_rejected_deletion_has_the_reason_of_the_namenode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = {"RemoteException": {"exception": "SafeModeException", "message": "Cannot delete\nx"}}
+    monkeypatch.setattr(LiveNameNode, "_answer", lambda *args: answer)
+    with pytest.raises(
+        DeletionRejected, match=r"/a could not be deleted: SafeModeException: Canno"
+    ):
+        LiveNameNode("nowhere").delete("/a")
 
 
-@pytest.mark.parametrize("name", ["flink", "hdfs", "kafka", "zookeeper"])
+def test_the_paths_of_a_namenode_are_files_and_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = {
+        "/": [{"pathSuffix": "a", "type": "DIRECTORY"}, {"pathSuffix": "b", "type": "FILE"}],
+        "/a": [{"pathSuffix": "c", "type": "FILE"}],
+    }
+    monkeypatch.setattr(
+        LiveNameNode,
+        "_answer",
+        lambda self, verb, path, query: {
+            "FileStatuses": {"FileStatus": listed[path.removeprefix("/webhdfs/v1")]}
+        },
+    )
+    assert LiveNameNode("nowhere").paths() == {"/a", "/a/c", "/b"}
+
+
+def test_kafka_keeps_what_was_there_after_the_deployment(cluster: Cluster, topics: Topics) -> None:
+    clean(cluster, "kafka", {"topics": frozenset({"input"}), "consumer groups": frozenset({"g"})})
+    assert topics.names == ["input"]
+    assert cluster.clients["kafka"].group_names == ["g"]
+
+
+def test_the_contents_of_kafka(cluster: Cluster, topics: Topics) -> None:
+    assert cleaner("kafka").contents(cluster, "kafka") == {
+        "topics": {"input", "totals"},
+        "consumer groups": {"g", "run-1"},
+        "transactions under way": {f"test-totals-{n}-1 of epoch 0" for n in (1, 2, 3)},
+    }
+
+
+def test_spark_ends_its_program_and_waits_for_the_end_of_its_executors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spark = fake_cluster(load_topology("spark-kafka-hdfs"))
+    programs = [["app-1"], ["app-1"], []]
+    state = SimpleNamespace(
+        state=lambda: {"activeapps": [{"id": n} for n in programs.pop(0)] if programs else []}
+    )
+    spark.clients["spark/master"] = state
+    assert cleaner("spark").contents(spark, "spark") == {"programs": {"app-1"}}
+    driver = spark.node("spark/driver-1")
+    before = spark.state(driver).started_at
+    clean(spark, "spark")
+    assert spark.state(driver).started_at > before
+    assert programs == []
+
+
+@pytest.mark.parametrize("name", ["flink", "hdfs", "kafka", "spark", "zookeeper"])
 def test_the_engines_of_the_shipped_topologies_clean_up_runs(name: str) -> None:
     assert isinstance(engine(name), CleansUpRuns)
 

@@ -1,0 +1,1 @@
+"""The clusters of consecutive runs: their reuse, clean-up and proof."""

@@ -1,0 +1,111 @@
+"""The clean-up of a cluster after a run, and the proof that nothing of the run is left.
+
+Jobs are ended first, then processes that hold an agent are restarted, then every service removes
+what the run created. The proof is the state that is read afterwards: it must be equal to the state
+just after the deployment. A node whose state differs is started anew, with a new sandbox; if it
+still differs, the cluster cannot be used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import Contents
+from streamquake.cluster.jvm_agent import JvmAgent
+from streamquake.cluster.node import Node
+from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.harness.campaign.clusters.state import (
+    ClusterState,
+    cleaner,
+    counts,
+    differences,
+    read_state,
+)
+from streamquake.harness.experiment.job_placeholders import runs_jobs
+
+READY_S = 120.0
+"""How long a cluster may take until all its services are ready after restarts of its nodes."""
+NOTHING: Contents = {}
+
+
+class NotClean(Exception):
+    """Something of a run is still in the cluster; the message names it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanUp:
+    """A clean-up whose proof succeeded."""
+
+    restarted: tuple[str, ...]
+    """The nodes that were started anew."""
+    equal: Mapping[str, int]
+    """Kind -> how many things of it the cluster has, the same as after its deployment."""
+    seconds: float
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The fields of its event in the history of the next run."""
+        return {
+            "restarted": list(self.restarted),
+            "equal": dict(self.equal),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def clean_up(cluster: Cluster, deployed: ClusterState, *, had_agents: bool) -> CleanUp:
+    """Bring a cluster back to the state that it had after its deployment. With `had_agents`, the
+    nodes are asked for agents in their processes.
+
+    Raises NotClean, CannotCleanUp, NotReadyInTime, NodeDied, and errors of engines and runtime.
+    """
+    began_ns = cluster.clock.epoch_ns()
+    services = sorted(
+        cluster.topology.services,
+        key=lambda name: not runs_jobs(cluster.topology.services[name].engine),
+    )
+    restarted: list[str] = []
+    for service in services:
+        cleaner(cluster, service).clean(cluster, service, deployed.get(service, NOTHING))
+        if had_agents:
+            restarted += _restart(cluster, _with_agent(cluster, service))
+    _await_ready(cluster)
+    changed = differences(deployed, read_state(cluster))
+    if dirty := [cluster.nodes[name] for name in changed if name in cluster.nodes]:
+        restarted += _restart(cluster, dirty)
+        _await_ready(cluster)
+        changed = differences(deployed, read_state(cluster))
+    if changed:
+        place, text = next(iter(changed.items()))
+        raise NotClean(f"{place}: {text}")
+    return CleanUp(
+        restarted=tuple(sorted(set(restarted))),
+        equal=counts(deployed),
+        seconds=(cluster.clock.epoch_ns() - began_ns) / 1e9,
+    )
+
+
+def _with_agent(cluster: Cluster, service: str) -> list[Node]:
+    """The nodes of a service in whose process an agent listens."""
+    return [
+        node
+        for node in cluster.of_service(service)
+        if JvmAgent(cluster.runtime, node.container).rules() is not None
+    ]
+
+
+def _restart(cluster: Cluster, nodes: Iterable[Node]) -> list[str]:
+    """End the processes and sandboxes of some nodes and start them again; returns their names."""
+    names = []
+    for node in nodes:
+        cluster.runtime.kill(node.container)
+        cluster.runtime.kill(node.sandbox)
+        cluster.start_again(node)
+        names.append(node.name)
+    return names
+
+
+def _await_ready(cluster: Cluster) -> None:
+    wait_until(cluster.pending, what="cluster ready again", limit_s=READY_S, clock=cluster.clock)

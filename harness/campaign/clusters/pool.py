@@ -1,0 +1,180 @@
+"""The clusters of consecutive runs: reused if nothing of the previous run is left, else new.
+
+A cluster is reused only if the next run has an equal topology and the clean-up after the previous
+run proved that the cluster is as it was after its deployment (`cleaning.py`). Otherwise the cluster
+is removed and the next run gets a new one. Each run that reuses a cluster records the proof. Reuse
+saves time and never affects a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from types import TracebackType
+
+from streamquake.cluster.cluster import Cluster, remove_cluster
+from streamquake.faults.fault import faults
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.campaign.clusters.cleaning import CleanUp, NotClean, clean_up
+from streamquake.harness.campaign.clusters.state import ClusterState, read_state, services_state
+from streamquake.harness.interrupts import Interrupted
+from streamquake.harness.run.cluster_lease import ClusterLease, assign_to_run, deploy_cluster
+from streamquake.harness.verdict.evidence.waits import NOT_MET
+from streamquake.reports.record.event import Action
+from streamquake.topologies.model import Topology
+
+REUSE_BLOCKERS = {
+    **{action: f"the run did not reach: {wait}" for wait, action in NOT_MET.items()},
+    Action.NODE_GIVEN_UP: "a node was given up",
+    Action.FAULT_NOT_HEALED: "the heal of a fault was not verified",
+    Action.HARNESS_ERROR: "a part of the harness failed",
+}
+"""Event in a run's history that prevents the reuse of its cluster -> the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdleCluster:
+    """A cluster that is kept between two runs."""
+
+    cluster: Cluster
+    deployed: ClusterState | None
+    """Its state after the deployment; None if it could not be read."""
+    runs: tuple[str, ...] = ()
+    """The runs that have used it."""
+    clean_up: CleanUp | None = None
+    """The clean-up after the last of them."""
+
+
+class ClusterPool:
+    """The clusters of consecutive runs, one at a time; a context manager that removes the last."""
+
+    def __init__(self, show_message: Callable[[str], None]) -> None:
+        self.warnings: list[str] = []
+        """The parts of clusters that could not be removed."""
+        self.next_topology: Topology | None = None
+        """The topology of the next run; None when this one is the last."""
+        self.deployments = 0
+        self._show_message = show_message
+        self._idle: IdleCluster | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> ClusterPool:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._remove()
+
+    @contextmanager
+    def cluster_for(self, lease: ClusterLease) -> Iterator[Cluster]:
+        """A cluster for one run, reused or new; see `ClusterLeases.cluster_for`."""
+        try:
+            idle = self._reused(lease) or self._deploy(lease)
+            log_lengths = _log_lengths(idle.cluster) if idle.runs else {}
+            with assign_to_run(idle.cluster, lease, log_lengths):
+                yield idle.cluster
+        except BaseException:
+            self._remove()
+            raise
+        if self.next_topology != lease.experiment.topology:
+            self._remove()
+        else:
+            self._clean_up(idle, lease)
+
+    def _reused(self, lease: ClusterLease) -> IdleCluster | None:
+        """The idle cluster, if it has the run's topology; another one is removed. Its proof is
+        recorded in the history of the run."""
+        idle = self._idle
+        if idle is None:
+            return None
+        if idle.cluster.topology != lease.experiment.topology:
+            self._remove()
+            return None
+        assert idle.clean_up is not None
+        self._show_message(f"on the cluster of {idle.cluster.run_id}")
+        lease.loop.record(
+            Action.CLUSTER_REUSED,
+            deployed_by=idle.cluster.run_id,
+            runs_before=len(idle.runs),
+            **idle.clean_up.fields,
+        )
+        return idle
+
+    def _deploy(self, lease: ClusterLease) -> IdleCluster:
+        self.deployments += 1
+        cluster = self._stack.enter_context(
+            deploy_cluster(lease, keep=False, warn=self.warnings.append)
+        )
+        # Where no run follows on this cluster, its state is not needed.
+        follows = self.next_topology == lease.experiment.topology
+        self._idle = IdleCluster(
+            cluster=cluster, deployed=_state_or_none(cluster) if follows else None
+        )
+        return self._idle
+
+    def _clean_up(self, idle: IdleCluster, lease: ClusterLease) -> None:
+        """Clean the cluster up for the next run, or remove it."""
+        try:
+            done = _cleaned(idle, lease)
+        except Interrupted:
+            self._remove()
+            raise
+        except Exception as error:  # noqa: BLE001 - any error leaves the cluster unproven
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            self._show_message(f"the next run gets a new cluster: {reason}")
+            self._remove()
+            return
+        self._idle = replace(idle, runs=(*idle.runs, lease.run_id), clean_up=done)
+
+    def _remove(self) -> None:
+        """Remove the idle cluster, completely even when interrupted."""
+        idle, self._idle = self._idle, None
+        stack, self._stack = self._stack, ExitStack()
+        try:
+            stack.close()
+        except Interrupted:
+            if idle is not None:
+                self.warnings += remove_cluster(idle.cluster.runtime, idle.cluster.run_id)
+            raise
+
+
+def _state_or_none(cluster: Cluster) -> ClusterState | None:
+    """The state of a new cluster; None if it cannot be read, so that it is used for one run."""
+    try:
+        return read_state(cluster)
+    except Interrupted:
+        raise
+    except Exception:  # noqa: BLE001 - the run itself does not need the state
+        return None
+
+
+def _cleaned(idle: IdleCluster, lease: ClusterLease) -> CleanUp:
+    """Clean up after a completed run. Raises NotClean with what its record says against a reuse,
+    and the errors of `clean_up`."""
+    if (reason := _run_problem(lease)) is not None:
+        raise NotClean(reason)
+    if idle.deployed is None:
+        services_state(idle.cluster)  # raises the reason
+        raise NotClean("the state of the cluster after its deployment is not known")
+    had_agents = any(faults[step.fault].leaves_agent for step in lease.experiment.faults)
+    return clean_up(idle.cluster, idle.deployed, had_agents=had_agents)
+
+
+def _run_problem(lease: ClusterLease) -> str | None:
+    """What the run's record says against a reuse of its cluster."""
+    history = lease.loop.history()
+    found = next((why for action, why in REUSE_BLOCKERS.items() if history.of(action)), None)
+    if found is not None:
+        return found
+    if IntentLog(lease.folder.intents).open_intents():
+        return "a fault is open"
+    return None
+
+
+def _log_lengths(cluster: Cluster) -> dict[str, int]:
+    """How many characters each node has logged so far, in former containers too."""
+    return {node.name: len(cluster.log_of(node)) for node in cluster.nodes.values()}

@@ -1,0 +1,152 @@
+"""The clean-up of a cluster: what a run may leave on it is removed, or found and named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import CleansUpRuns, Contents, engine
+from streamquake.cluster.jvm_agent import JvmAgent
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.faults.fault import Fault, faults
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.campaign.clusters import state
+from streamquake.harness.campaign.clusters.cleaning import NotClean, clean_up
+from streamquake.harness.campaign.clusters.state import CannotCleanUp, differences, read_state
+from tests.fakes import WIDE, fake_cluster
+from tests.injecting import FaultInjector
+
+
+class Service:
+    """A service whose contents a test sets; it removes all of them unless it is stuck."""
+
+    def __init__(self) -> None:
+        self.topics = {"kept"}
+        self.is_stuck = False
+
+    def contents(self, cluster: Cluster, service: str) -> Contents:
+        return {"topics": frozenset(self.topics)}
+
+    def clean(self, cluster: Cluster, service: str, kept: Contents) -> None:
+        if not self.is_stuck:
+            self.topics &= kept["topics"]
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Service:
+    service = Service()
+    for module in (state, "streamquake.harness.campaign.clusters.cleaning"):
+        name = module if isinstance(module, str) else module.__name__
+        monkeypatch.setattr(f"{name}.cleaner", lambda cluster, name: service)
+    return service
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return fake_cluster(WIDE)
+
+
+def leave(cluster: Cluster, folder: Path, name: str, **parameters: Any) -> None:
+    """Inject a fault and do not heal it."""
+    kind = faults[name]
+    fault: Fault = kind(**{**kind.example, **parameters})
+    injector = FaultInjector(cluster, IntentLog(folder / "intents.jsonl"), limit_s=2)
+    _, injected = injector.inject_fault(fault)
+    assert injected.done, injected.reason
+
+
+def test_a_cluster_without_residue_is_proven_without_a_restart(
+    cluster: Cluster, service: Service
+) -> None:
+    deployed = read_state(cluster)
+    service.topics.add("of the run")
+    done = clean_up(cluster, deployed, had_agents=True)
+    assert done.restarted == ()
+    assert done.equal["processes"] == done.equal["sandboxes"] == len(cluster.nodes)
+    assert done.equal["topics"] == len(cluster.topology.services)
+    assert done.fields["seconds"] >= 0
+    assert service.topics == {"kept"}
+
+
+@pytest.mark.parametrize("name", ["isolate", "pause", "dns_failure", "kill", "power_off"])
+def test_a_node_in_another_state_is_started_anew(
+    cluster: Cluster, service: Service, tmp_path: Path, name: str
+) -> None:
+    deployed = read_state(cluster)
+    leave(cluster, tmp_path, name)
+    (place,) = differences(deployed, read_state(cluster))
+    if name == "kill":  # the cluster is ready only when its nodes run
+        cluster.start_again(cluster.nodes[place])
+    if name == "power_off":
+        cluster.start_again(cluster.nodes[place])
+        cluster.runtime.kill(cluster.nodes[place].sandbox)
+    done = clean_up(cluster, deployed, had_agents=False)
+    assert done.restarted == (() if name == "kill" else (place,))
+    assert differences(deployed, read_state(cluster)) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("slow_link", "links: toxics: "),
+        ("cpu_limit", "hdfs/datanode-2: limits: cpus "),
+        ("memory_limit", "hdfs/datanode-2: limits: memory "),
+    ],
+)
+def test_what_a_restart_does_not_remove_is_named(
+    cluster: Cluster, service: Service, tmp_path: Path, name: str, found: str
+) -> None:
+    deployed = read_state(cluster)
+    leave(cluster, tmp_path, name)
+    with pytest.raises(NotClean, match=f"^{found}.*was not there after the deployment"):
+        clean_up(cluster, deployed, had_agents=False)
+
+
+def test_a_process_with_an_agent_is_started_anew(
+    cluster: Cluster, service: Service, tmp_path: Path
+) -> None:
+    deployed = read_state(cluster)
+    leave(cluster, tmp_path, "throw_in_task")
+    node = cluster.node("flink/taskmanager-1")
+    assert JvmAgent(cluster.runtime, node.container).rules() is not None
+    assert clean_up(cluster, deployed, had_agents=True).restarted == (node.name,)
+    assert JvmAgent(cluster.runtime, node.container).rules() is None
+
+
+def test_contents_that_remain_are_named(cluster: Cluster, service: Service) -> None:
+    deployed = read_state(cluster)
+    service.topics.add("of the run")
+    service.is_stuck = True
+    with pytest.raises(NotClean, match="flink: topics: of the run was not there"):
+        clean_up(cluster, deployed, had_agents=False)
+
+
+def test_a_missing_part_is_a_difference() -> None:
+    before: Mapping[str, Contents] = {"hdfs": {"paths": frozenset({"/flink"})}}
+    assert differences(before, {"hdfs": {"paths": frozenset()}}) == {
+        "hdfs": "paths: /flink is missing"
+    }
+    assert differences(before, {}) == {"hdfs": "paths: /flink is missing"}
+    assert differences({}, before) == {"hdfs": "paths: /flink was not there after the deployment"}
+
+
+def test_a_service_without_cleanup_is_named(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(type(engine("kafka")), "clean")
+    assert not isinstance(engine("kafka"), CleansUpRuns)
+    with pytest.raises(CannotCleanUp, match=r"kafka \(kafka\) has no clean-up"):
+        state.cleaner(cluster, "kafka")
+
+
+def test_a_node_without_a_namespace_has_no_rules(cluster: Cluster, service: Service) -> None:
+    runtime = cluster.runtime
+    assert isinstance(runtime, FakeRuntime)
+    runtime.kill(cluster.node("kafka/broker-1").sandbox)
+    now = read_state(cluster)
+    assert now["kafka/broker-1"]["sandboxes"] == {"exited"}
+    assert now["kafka/broker-1"]["packet rules"] == frozenset()
