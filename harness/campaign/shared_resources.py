@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.runtime import ContainerRuntime
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.reconcile.spark_session import SparkInBackground
 from streamquake.harness.run import runner
 from streamquake.harness.run.cluster_lease import ClusterLeases
 from streamquake.harness.run.progress import View
@@ -18,7 +22,8 @@ from streamquake.topologies.errors import kind_of
 
 @dataclass(frozen=True, kw_only=True)
 class SharedResources:
-    """The output folder, container runtime, clock and view that the runs share."""
+    """The output folder, container runtime, clock, view and Spark session that the runs share; a
+    context manager that ends the session."""
 
     out: Path
     argv: Sequence[str]
@@ -30,6 +35,22 @@ class SharedResources:
     show_message: Callable[[str], None]
     """Shows the progress of the runs, a line at a time."""
     master: str = "local[*]"
+
+    @cached_property
+    def spark(self) -> SparkInBackground:
+        """The session that judges all runs: a warm one needs half the time."""
+        return SparkInBackground(self.master)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.spark.stop()
 
     def run(
         self, experiment: Experiment, cluster_leases: ClusterLeases | None = None
@@ -45,8 +66,8 @@ class SharedResources:
                 view=self.view,
                 runtime=self.runtime,
                 clock=self.clock,
-                master=self.master,
                 cluster_leases=cluster_leases,
+                shared_spark=self.spark,
             )
         except Exception as error:  # noqa: BLE001 - one run must not end the others
             message = f"harness error: {type(error).__name__}: {error}"

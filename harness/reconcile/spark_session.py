@@ -262,6 +262,21 @@ class SparkInBackground:
             raise self._error or JavaMissing("the Spark session was stopped")
         return self._session
 
+    def reset(self) -> None:
+        """Drop what the last run has cached, so that the next one can use the session. A session
+        whose start failed or whose virtual machine has ended is started again by the next
+        `start`."""
+        if self._thread is None:
+            return
+        self._thread.join()
+        try:
+            if self._session is not None:
+                self._session.catalog.clearCache()
+                return
+        except (Py4JError, OSError):
+            self.stop()
+        self._thread = self._error = None
+
     def stop(self) -> None:
         """End the session and its virtual machine, if it started. A second call does nothing."""
         if self._thread is not None:

@@ -67,16 +67,18 @@ def run(
     clock: Clock,
     master: str = "local[*]",
     cluster_leases: ClusterLeases | None = None,
+    shared_spark: SparkInBackground | None = None,
 ) -> Results:
     """Run one experiment and judge it. A failure of the system under test is a result, never an
     exception.
 
     The cluster is from `cluster_leases`; without them the run starts its own cluster, and `keep`
-    leaves it running.
+    leaves it running. `shared_spark` is a session that outlives the run; without it the run starts
+    its own one on `master`.
     """
     run_id = new_run_id()
     folder = RunFolder.create(out, run_id)
-    spark = SparkInBackground(master)
+    spark = shared_spark or SparkInBackground(master)
     ended: Ended = "failed_to_run"
     reason = cause = ""
     with interruptible(view.show_message) as requested:
@@ -126,7 +128,10 @@ def run(
         else:
             if ended != "interrupted" and (requested.signal or results.ended == "interrupted"):
                 results = interrupted_results(results, folder)
-        spark.stop()
+        if shared_spark is None:
+            spark.stop()
+        else:
+            spark.reset()
         return save(results, folder)
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streamquake.cluster.images.build import spark_jars
 from streamquake.harness.campaign.comparison.output_diff import case_of, differences
 from streamquake.harness.campaign.shared_resources import SharedResources
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible
-from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
 from streamquake.reports.comparison.comparison_html import render_comparison
 from streamquake.reports.comparison.comparison_results import (
     ComparedRun,
@@ -42,7 +40,7 @@ def conduct(
         runs=(),
         again=resources.again,
     )
-    with interruptible(resources.show_message):
+    with resources, interruptible(resources.show_message):
         try:
             for experiment in experiments:
                 comparison = replace(
@@ -85,12 +83,9 @@ def _differences(
     if len(known) < 2:
         return ()
     resources.show_message("comparing the outputs")
-    spark = spark_session(resources.master, spark_jars())
-    try:
-        first, *others = [(run, case_of(plan, folder, spark)) for run, plan, folder in known]
-        return tuple(found for other in others for found in differences(first, other))
-    finally:
-        stop_spark(spark)
+    spark = resources.spark.get()
+    first, *others = [(run, case_of(plan, folder, spark)) for run, plan, folder in known]
+    return tuple(found for other in others for found in differences(first, other))
 
 
 def _unfinished(comparison: TopologyComparison, wanted: int) -> TopologyComparison:

@@ -43,7 +43,7 @@ def conduct(plan: SuitePlan, resources: SuiteResources) -> tuple[SuiteResults, S
     progress = SuiteInProgress(
         plan, resources, folder, ClusterPool(resources.show_message), recorded
     )
-    with interruptible(resources.show_message):
+    with resources, interruptible(resources.show_message):
         try:
             progress.play()
         except Interrupted as interruption:

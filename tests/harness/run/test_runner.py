@@ -80,6 +80,9 @@ class NoSpark:
     def stop(self) -> None:
         self.calls.append(("stop", self._phase()))
 
+    def reset(self) -> None:
+        self.calls.append(("reset", self._phase()))
+
 
 class Load:
     """A load that has sent all records."""

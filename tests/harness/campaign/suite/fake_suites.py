@@ -16,6 +16,7 @@ from streamquake.cluster.engines.engine import Contents, engines
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.harness.campaign import shared_resources
 from streamquake.harness.campaign.suite.loader import Row, Suite
 from streamquake.harness.campaign.suite.model import RowSource
 from streamquake.harness.campaign.suite.plan import PlannedRun, RunPurpose, SuitePlan
@@ -87,6 +88,7 @@ class SuiteTestbed:
         self.clusters: list[str] = []
         self.counts: dict[str, list[float]] = {}
         self.outcomes: dict[str, Outcome] = {}
+        self.spark = NoSpark(lambda: "")
 
     def run_suite(
         self, plan: SuitePlan, *, resume: bool = False
@@ -146,7 +148,7 @@ def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteTestbed:
     monkeypatch.setattr(runner, "start_load", new_testbed.start_load)
     monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
     monkeypatch.setattr(runner, "collect_outputs", read_everything)
-    monkeypatch.setattr(runner, "SparkInBackground", NoSpark(lambda: "").session_of)
+    monkeypatch.setattr(shared_resources, "SparkInBackground", new_testbed.spark.session_of)
     monkeypatch.setattr(
         runner,
         "judge",

@@ -108,6 +108,12 @@ def test_a_cluster_survives_the_kill_of_a_node(testbed: SuiteTestbed) -> None:
     assert testbed.leftover_count() == 0
 
 
+def test_the_runs_share_a_spark_session_that_ends_with_the_suite(testbed: SuiteTestbed) -> None:
+    testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
+    calls = [call for call, _ in testbed.spark.calls]
+    assert calls == ["local[*]", "start", "reset", "start", "reset", "stop"]
+
+
 def test_a_reused_cluster_is_recorded_with_its_proof(testbed: SuiteTestbed) -> None:
     results, _ = testbed.run_suite(
         plan_without_claims(*(experiment(name) for name in ("a", "b", "c")))
