@@ -25,6 +25,7 @@ import pytest
 
 if TYPE_CHECKING:
     from streamquake.cluster.cluster import Cluster
+    from streamquake.harness.pytest.session import ChaosSession
     from streamquake.harness.pytest.support import ChaosRun
 
 SEED: pytest.StashKey[int] = pytest.StashKey()
@@ -40,6 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--chaos-seed", type=int, metavar="N", help="seed of every chaos run")
     group.addoption("--chaos-out", default="runs", metavar="DIR", help="folder of the run folders")
     group.addoption("--chaos-keep", action="store_true", help="leave the clusters up")
+    group.addoption(
+        "--chaos-own-clusters",
+        action="store_true",
+        help="give every run a cluster of its own; by default runs on equal topologies share one",
+    )
     group.addoption(
         "--chaos-runtime",
         choices=("docker", "fake"),
@@ -58,12 +64,31 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"chaos: seed {config.stash[SEED]} (again with --chaos-seed={config.stash[SEED]})"
 
 
+@pytest.fixture(scope="session")
+def chaos_session(pytestconfig: pytest.Config) -> Iterator[ChaosSession]:
+    """What the chaos tests of a session share: one Spark session, and one cluster while their
+    topologies are equal. After each run the cluster is proven to be as new, or replaced."""
+    from streamquake.harness.pytest import support
+    from streamquake.harness.pytest.session import ChaosSession
+
+    session = ChaosSession(
+        runtime_name=pytestconfig.getoption("--chaos-runtime"),
+        out=Path(pytestconfig.getoption("--chaos-out")),
+        keep=pytestconfig.getoption("--chaos-keep"),
+        own_clusters=pytestconfig.getoption("--chaos-own-clusters"),
+        show_message=support.show_message,
+    )
+    yield session
+    if failures := session.end():
+        support.fail_on_leftovers(failures)
+
+
 @pytest.fixture
-def chaos_run(request: pytest.FixtureRequest) -> ChaosRun:
+def chaos_run(request: pytest.FixtureRequest, chaos_session: ChaosSession) -> ChaosRun:
     """The run of the marked experiment, judged: `results`, `folder` and `experiment`."""
     from streamquake.harness.pytest import support
 
-    run = support.run_experiment(_marker(request), **_settings(request))
+    run = support.run_experiment(_marker(request), chaos_session, **_settings(request))
     request.node.stash[RUN] = run
     if run.undecided:
         pytest.fail(run.verdict, pytrace=False)
@@ -71,12 +96,12 @@ def chaos_run(request: pytest.FixtureRequest) -> ChaosRun:
 
 
 @pytest.fixture
-def chaos_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def chaos_cluster(request: pytest.FixtureRequest, chaos_session: ChaosSession) -> Iterator[Cluster]:
     """A running cluster of the marked topology, removed after the test unless --chaos-keep is
     set."""
     from streamquake.harness.pytest import support
 
-    with support.deploy_cluster(_marker(request), **_settings(request)) as cluster:
+    with support.deploy_cluster(_marker(request), chaos_session, **_settings(request)) as cluster:
         yield cluster
 
 
@@ -110,11 +135,4 @@ def _marker(request: pytest.FixtureRequest) -> pytest.Mark:
 
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
-    config = request.config
-    return {
-        "beside": request.path.parent,
-        "seed": config.stash[SEED],
-        "out": Path(config.getoption("--chaos-out")),
-        "keep": config.getoption("--chaos-keep"),
-        "runtime_name": config.getoption("--chaos-runtime"),
-    }
+    return {"beside": request.path.parent, "seed": request.config.stash[SEED]}

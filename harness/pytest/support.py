@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +14,11 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import labels
-from streamquake.cluster.runtime.clock import Clock, FakeClock, SystemClock
-from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime.runtime import ContainerRuntime
 from streamquake.harness.experiment.loader import experiment_of, find_experiment, topology_for_use
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interactive.session import remove, start_session
-from streamquake.harness.run import runner
+from streamquake.harness.pytest.session import ChaosSession
 from streamquake.harness.run.image_preparation import ensure_images
-from streamquake.harness.run.progress_views import PlainView
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
@@ -78,56 +73,52 @@ class ChaosRun:
 
 
 def run_experiment(
-    marker: pytest.Mark, *, beside: Path, seed: int, out: Path, keep: bool, runtime_name: str
+    marker: pytest.Mark, session: ChaosSession, *, beside: Path, seed: int
 ) -> ChaosRun:
     """Run the experiment of the marker. Bad input fails the test with one line for each problem."""
     experiment = _experiment(marker, beside, seed)
-    runtime, clock = _runtime(runtime_name)
-    results = runner.run(
-        experiment,
-        out=out,
-        argv=["pytest"],
-        keep=keep,
-        view=PlainView(_print, clock),
-        runtime=runtime,
-        clock=clock,
-        master="local[*]",
-    )
-    return ChaosRun(experiment, results, RunFolder.open(out, results.run_id))
+    results = session.run(experiment)
+    return ChaosRun(experiment, results, RunFolder.open(session.out, results.run_id))
 
 
 @contextmanager
 def deploy_cluster(
-    marker: pytest.Mark, *, beside: Path, seed: int, out: Path, keep: bool, runtime_name: str
+    marker: pytest.Mark, session: ChaosSession, *, beside: Path, seed: int
 ) -> Iterator[Cluster]:
-    """A cluster of the marker's topology, removed at the end of the block unless `keep`."""
+    """A cluster of the marker's topology, removed at the end of the block unless `session.keep`."""
     topology = _topology(marker, beside, seed)
-    runtime, clock = _runtime(runtime_name)
-    runtime.check()
-    ensure_images(topology, runtime.images(), _print)
-    owner = "" if keep else labels.owner_of_this_process()
-    session = start_session(
+    session.release_cluster()
+    session.runtime.check()
+    ensure_images(topology, session.runtime.images(), show_message)
+    owner = "" if session.keep else labels.owner_of_this_process()
+    deployed = start_session(
         topology,
-        out=out,
-        runtime=runtime,
-        clock=clock,
+        out=session.out,
+        runtime=session.runtime,
+        clock=session.clock,
         limit_s=240,
-        show_message=_print,
+        show_message=show_message,
         owner=owner,
     )
-    if keep:
-        yield session.cluster
+    if session.keep:
+        yield deployed.cluster
         return
-    with runtime.guard(session.cluster.run_id):
+    with session.runtime.guard(deployed.cluster.run_id):
         try:
-            yield session.cluster
+            yield deployed.cluster
         finally:
-            failures = remove(session)
+            failures = remove(deployed)
     if failures:
-        pytest.fail("not removed: " + "; ".join(failures), pytrace=False)
+        fail_on_leftovers(failures)
 
 
-def _print(line: str) -> None:
+def fail_on_leftovers(failures: Sequence[str]) -> None:
+    """Fail with the names of the resources that could not be removed."""
+    pytest.fail("not removed: " + "; ".join(failures), pytrace=False)
+
+
+def show_message(line: str) -> None:
+    """Print a line of a run's progress."""
     print(escaped(line))
 
 
@@ -166,14 +157,6 @@ def _document(name: str | None, beside: Path, parts: Mapping[str, Any]) -> Docum
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-")
-
-
-def _runtime(name: str) -> tuple[ContainerRuntime, Clock]:
-    if name == "fake":
-        fake = FakeClock()
-        return FakeRuntime(fake), fake
-    clock = SystemClock()
-    return DockerRuntime(clock), clock
 
 
 @contextmanager

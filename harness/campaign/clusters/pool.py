@@ -67,7 +67,7 @@ class ClusterPool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._remove()
+        self.remove()
 
     @contextmanager
     def cluster_for(self, lease: ClusterLease) -> Iterator[Cluster]:
@@ -78,10 +78,10 @@ class ClusterPool:
             with assign_to_run(idle.cluster, lease, log_lengths):
                 yield idle.cluster
         except BaseException:
-            self._remove()
+            self.remove()
             raise
         if self.next_topology != lease.experiment.topology:
-            self._remove()
+            self.remove()
         else:
             self._clean_up(idle, lease)
 
@@ -92,7 +92,7 @@ class ClusterPool:
         if idle is None:
             return None
         if idle.cluster.topology != lease.experiment.topology:
-            self._remove()
+            self.remove()
             return None
         assert idle.clean_up is not None
         self._show_message(f"on the cluster of {idle.cluster.run_id}")
@@ -121,16 +121,16 @@ class ClusterPool:
         try:
             done = _cleaned(idle, lease)
         except Interrupted:
-            self._remove()
+            self.remove()
             raise
         except Exception as error:  # noqa: BLE001 - any error leaves the cluster unproven
             reason = str(error).partition("\n")[0] or type(error).__name__
             self._show_message(f"the next run gets a new cluster: {reason}")
-            self._remove()
+            self.remove()
             return
         self._idle = replace(idle, runs=(*idle.runs, lease.run_id), clean_up=done)
 
-    def _remove(self) -> None:
+    def remove(self) -> None:
         """Remove the idle cluster, completely even when interrupted."""
         idle, self._idle = self._idle, None
         stack, self._stack = self._stack, ExitStack()

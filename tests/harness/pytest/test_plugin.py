@@ -35,11 +35,13 @@ CONFTEST = """
     from streamquake.reports.record.run_folder import RunFolder
 
     calls = []
+    leases = []
 
     @pytest.fixture(autouse=True)
     def quick_runner(monkeypatch, request):
-        def run(experiment, *, out, argv, keep, view, runtime, clock, master):
+        def run(experiment, *, out, argv, keep, view, runtime, clock, **shared):
             calls.append((experiment, keep, type(runtime).__name__))
+            leases.append((shared["cluster_leases"], shared["shared_spark"]))
             folder = RunFolder.create(out, f"run-{len(list(out.glob('run-*')))}")
             folder.write_manifest({"experiment": experiment_document(experiment), "seed": 1})
             outcome = Outcome.parse(OUTCOME)
@@ -132,6 +134,32 @@ def test_a_canary_passes_only_if_its_class_is_found(
 
     prepare(pytester, "held", canary)
     run_inner(pytester).assert_outcomes(failed=1)
+
+
+SHARED_TESTS = """
+    import pytest
+    from conftest import leases
+
+    @pytest.mark.chaos("quickstart")
+    def test_first(chaos_run): pass
+
+    @pytest.mark.chaos("quickstart")
+    def test_second(chaos_run):
+        (first, spark), (second, same) = leases
+        assert spark is same is not None
+        assert (first is second is not None) is SHARED
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "shared"),
+    [((), True), (("--chaos-own-clusters",), False), (("--chaos-keep",), False)],
+)
+def test_the_runs_of_a_session_share_clusters_and_spark(
+    pytester: pytest.Pytester, options: tuple[str, ...], shared: bool
+) -> None:
+    prepare(pytester, "held", SHARED_TESTS.replace("SHARED", str(shared)))
+    run_inner(pytester, *options).assert_outcomes(passed=2)
 
 
 def test_keywords_define_an_experiment_and_set_values(pytester: pytest.Pytester) -> None:
