@@ -45,6 +45,7 @@ bench: setup ## measure; MILLIONS=1 for a small run of the reconciliation
 	$(BIN)/python -m tests.benchmarks.bench_injection
 	$(BIN)/python -m tests.benchmarks.bench_agent
 	$(BIN)/python -m tests.benchmarks.bench_trigger
+	$(BIN)/python -m tests.benchmarks.bench_trials
 
 bench-large: setup ## a hundred million records per side, once with few anomalies and once with a million of each class
 	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions 100 --rounds 1 --engines streamquake
