@@ -1,5 +1,5 @@
-"""A suite on real systems: two runs share a cluster, and the second reads no record of the
-first."""
+"""A suite on real systems: its runs share a cluster, also after a kill and an agent, and no run
+reads a record of another."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import read_history
+from streamquake.reports.record.run_folder import RunFolder
+
 pytestmark = pytest.mark.container
 
 EXPERIMENT = """
@@ -19,16 +23,21 @@ topology: flink-kafka-hdfs
 job: {{sql: keyed-totals.sql, parallelism: 2}}
 workload: {{numbered: {{records: 30000, rate_per_s: 1000, keys: 32}}}}
 faults:
-  - {{slow_link: {{latency_ms: 50}}, target: link sink, at_s: 1, for_s: 2}}
+  - {{{fault}, at_s: 1, for_s: 2}}
 checks: [exactly_once]
 """
+FAULTS = {
+    "first": "kill: {}, target: flink/taskmanager-1",
+    "second": "throw_in_task: {subtask: 0}, target: the node running subtask 0 of totals",
+    "third": "slow_link: {latency_ms: 50}, target: link sink",
+}
 
 
-def test_the_second_run_on_a_cluster_reads_no_record_of_the_first(tmp_path: Path) -> None:
-    folder = tmp_path / "pair"
+def test_runs_on_one_cluster_read_no_records_of_each_other(tmp_path: Path) -> None:
+    folder = tmp_path / "three"
     folder.mkdir()
-    for name in ("first", "second"):
-        (folder / f"{name}.yaml").write_text(EXPERIMENT.format(name=name), "utf-8")
+    for name, fault in FAULTS.items():
+        (folder / f"{name}.yaml").write_text(EXPERIMENT.format(name=name, fault=fault), "utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "streamquake", "suite", str(folder), "--out", str(tmp_path)],
         capture_output=True,
@@ -47,5 +56,23 @@ def test_the_second_run_on_a_cluster_reads_no_record_of_the_first(tmp_path: Path
         assert check["outcome"] == "held", message
         assert check["counts"]["phantom"] == 0
         assert check["counts"]["totals.expected"] == 30_000
+    assert [reuse_of(tmp_path / row["run"]) for row in suite["rows"]] == [
+        None,
+        (1, []),
+        (2, [agent_node(tmp_path / suite["rows"][1]["run"])]),
+    ]
     assert results.with_name("suite.html").exists()
     assert results.with_name("junit.xml").exists()
+
+
+def reuse_of(run: Path) -> tuple[int, list[str]] | None:
+    """How many runs had used the cluster of a run before, and which nodes were started anew."""
+    events = read_history(RunFolder(run).history).of(Action.CLUSTER_REUSED)
+    return (events[0].value["runs_before"], events[0].value["restarted"]) if events else None
+
+
+def agent_node(run: Path) -> str:
+    """The node in whose process a run left an agent."""
+    (called,) = read_history(RunFolder(run).history).of(Action.FAULT_CALLED)
+    (node,) = called.value["nodes"]
+    return str(node)
