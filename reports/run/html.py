@@ -139,9 +139,10 @@ def _log_links(folder: RunFolder) -> list[tuple[str, str]]:
     ]
 
 
+@lru_cache(maxsize=1)
 def page_environment() -> Environment:
-    """The template environment of the pages. It escapes every value; an unknown name is an
-    error."""
+    """The template environment of the pages, which compiles each template once. It escapes every
+    value; an unknown name is an error."""
     environment = Environment(
         loader=PackageLoader("streamquake.reports.render"),
         autoescape=True,

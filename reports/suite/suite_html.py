@@ -44,10 +44,10 @@ class FigureRow:
 
 def render_suite(results: SuiteResults, folder: SuiteFolder) -> Path:
     """Write suite.html beside suite.json, and return its path."""
-    environment = page_environment()
-    environment.filters["run_link"] = lambda run: run_link(run, folder)
-    page = environment.get_template("suite.html.j2").render(
+    template = page_environment().get_template("suite.html.j2")
+    page = template.render(
         results=results,
+        run_link=lambda run: run_link(run, folder),
         headline=headline(results),
         rows=[(row, list(figures_of(row))) for row in results.rows],
         library=charting_library(),
