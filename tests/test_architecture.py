@@ -11,6 +11,7 @@ import ast
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -71,9 +72,17 @@ class Source:
         parts = Path(self.path).with_suffix("").parts
         return parts[1] if parts[0] in ROOMS and parts[1] != "__init__" else ""
 
-    def imports(self) -> Iterator[tuple[int, str]]:
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def imports(self) -> tuple[tuple[int, str], ...]:
         """(line, full module name) of every import, anywhere in the module."""
-        for node in ast.walk(self.tree):
+        return tuple(self._imports())
+
+    def _imports(self) -> Iterator[tuple[int, str]]:
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from ((node.lineno, alias.name) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -88,13 +97,15 @@ class Source:
             yield node.lineno, f"{module}.{alias.name}"
 
 
-def sources(root: Path) -> list[Source]:
-    """The modules of the five folders below `root`, and those of the package's own folder."""
+@cache
+def sources(root: Path) -> tuple[Source, ...]:
+    """The modules of the five folders below `root`, and those of the package's own folder. They are
+    parsed once for all rules."""
     files = [file for folder in (*ORDER, PACKAGE) for file in sorted((root / folder).rglob("*.py"))]
     texts = ((path, path.read_text(encoding="utf-8")) for path in files)
-    return [
+    return tuple(
         Source(path.relative_to(root).as_posix(), text, ast.parse(text)) for path, text in texts
-    ]
+    )
 
 
 def wrong_directions(root: Path) -> list[str]:
@@ -102,7 +113,7 @@ def wrong_directions(root: Path) -> list[str]:
         f"{source.path}:{line}: {source.folder} imports {name}"
         for source in sources(root)
         if source.folder in ORDER
-        for line, name in source.imports()
+        for line, name in source.imports
         if name.startswith(f"{PACKAGE}.") and not _allowed(source.folder, name.split(".")[1])
     ]
 
@@ -118,7 +129,7 @@ def wrong_rooms(root: Path) -> list[str]:
         f"{source.path}:{line}: room {source.room} imports {name}"
         for source in sources(root)
         if source.room
-        for line, name in source.imports()
+        for line, name in source.imports
         if name.startswith(f"{PACKAGE}.{source.folder}.")
         and not _allowed_room(source.folder, source.room, name.split(".")[2])
     ]
@@ -136,7 +147,7 @@ def bare_names(root: Path) -> list[str]:
     return [
         f"{source.path}:{line}: import {PACKAGE}.{name}"
         for source in sources(root)
-        for line, name in source.imports()
+        for line, name in source.imports
         if name.split(".")[0] in ORDER
     ]
 
@@ -146,7 +157,7 @@ def docker_outside_its_folder(root: Path) -> list[str]:
         f"{source.path}:{line}: only {DOCKER_FOLDER} may use the engine's API; use ContainerRuntime"
         for source in sources(root)
         if not source.path.startswith(DOCKER_FOLDER)
-        for line, name in source.imports()
+        for line, name in source.imports
         if name.split(".")[0] in DOCKER
     ]
 
@@ -159,7 +170,7 @@ def single_faults(root: Path) -> list[str]:
         f"{source.path}:{line}: imports {name}; use an attribute of Fault"
         for source in sources(root)
         if not source.path.startswith("faults/catalogue/")
-        for line, name in source.imports()
+        for line, name in source.imports
         if f"{name}.".startswith(f"{catalogue}.")
     ]
 
@@ -174,10 +185,10 @@ def sleeps(root: Path) -> list[str]:
     for source in sources(root):
         if source.path == CLOCK:
             continue
-        found += [f"{source.path}:{line}" for line, n in source.imports() if n == "time.sleep"]
+        found += [f"{source.path}:{line}" for line, n in source.imports if n == "time.sleep"]
         found += [
             f"{source.path}:{node.lineno}"
-            for node in ast.walk(source.tree)
+            for node in source.nodes
             if isinstance(node, ast.Attribute)
             and node.attr == "sleep"
             and isinstance(node.value, ast.Name)
@@ -190,7 +201,7 @@ def bare_excepts(root: Path) -> list[str]:
     return [
         f"{source.path}:{node.lineno}"
         for source in sources(root)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ExceptHandler) and node.type is None
     ]
 

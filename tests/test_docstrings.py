@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Iterable, Iterator
 
-from tests.test_architecture import ROOT, sources
+from tests.test_architecture import ROOT, Source, sources
 
 MIN_NAMES = 100
 """If all docstrings have fewer exceptions than this, the search is broken."""
@@ -20,9 +20,9 @@ COMPONENTS = {"JobManager", "TaskManager", "NameNode", "DataNode"}
 """Parts of engines, which such a sentence may name too."""
 
 
-def _docstrings(module: ast.Module) -> Iterator[str]:
+def _docstrings(module: Source) -> Iterator[str]:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(module):
+    for node in module.nodes:
         if isinstance(node, documented) and (text := ast.get_docstring(node)):
             yield text
 
@@ -33,9 +33,9 @@ def _exceptions(text: str) -> Iterator[str]:
         yield from CLASS.findall(sentence)
 
 
-def _known_names(module: ast.Module) -> Iterator[str]:
+def _known_names(module: Source) -> Iterator[str]:
     """The classes that a module defines, and the names that it imports."""
-    for node in ast.walk(module):
+    for node in module.nodes:
         if isinstance(node, ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -51,9 +51,9 @@ def test_every_exception_that_a_docstring_names_exists() -> None:
     known = {
         *dir(builtins),
         *COMPONENTS,
-        *(name for module in modules for name in _known_names(module.tree)),
+        *(name for module in modules for name in _known_names(module)),
     }
-    texts = [(module.path, text) for module in modules for text in _docstrings(module.tree)]
+    texts = [(module.path, text) for module in modules for text in _docstrings(module)]
     assert sum(1 for _, text in texts for _ in _exceptions(text)) > MIN_NAMES
     assert [(path, name) for path, text in texts for name in _unknown_exceptions(text, known)] == []
 
