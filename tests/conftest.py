@@ -21,17 +21,11 @@ from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from tests.echo import Echo
 
+pytest_plugins = ["tests.tiers"]
+
 # On a busy machine any example may take a second, so there is no deadline.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a Spark session, so that a run can leave them out."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session")

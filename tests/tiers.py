@@ -1,0 +1,71 @@
+"""The tiers of the tests: fast, spark, container and nightly (CONTRIBUTING.md describes them).
+
+A test belongs to the tier of its marker, and without a marker to the fast tier. A test of the fast
+tier that starts Spark fails, so that this tier stays fast and needs no Java.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SLOW_TIERS = ("spark", "container", "nightly")
+REFUSAL = "a test of the fast tier starts Spark; mark it with pytest.mark.spark"
+JAVA = """\
+#!/bin/sh
+case "$*" in
+*org.apache.spark*)
+    echo "{refusal}" | tee -a "{log}"
+    exit 1 ;;
+esac
+exec "{java}" "$@"
+"""
+"""Runs Java for all programs but Spark. It is a program, not a patch, because it must also reach
+the processes that a test starts."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use the shared Spark session, so that a run can leave them out."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
+def is_fast(item: pytest.Item) -> bool:
+    return not any(item.get_closest_marker(tier) for tier in SLOW_TIERS)
+
+
+@pytest.fixture(scope="session")
+def home_without_spark(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of Java whose `java` refuses to run Spark, and writes each attempt to a log."""
+    home = tmp_path_factory.mktemp("without-spark")
+    program = home / "bin" / "java"
+    program.parent.mkdir()
+    java = shutil.which("java") or "java"
+    program.write_text(JAVA.format(refusal=REFUSAL, log=home / "log", java=java), encoding="utf-8")
+    program.chmod(0o755)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def fast_tier(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In the fast tier Spark does not start, and no write waits for the disk."""
+    if not is_fast(request.node):
+        yield
+        return
+    home: Path = request.getfixturevalue("home_without_spark")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_HOME", str(home))
+        # A flush protects from a crash of the machine, which no test can observe. While other
+        # processes write, each takes up to 0.1 s.
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+    log = home / "log"
+    if log.exists():
+        log.unlink()
+        pytest.fail(REFUSAL)
