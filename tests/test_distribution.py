@@ -118,9 +118,8 @@ class InstalledPackage:
         (site,) = (folder / "environment" / "lib").glob("python*/site-packages")
         (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
         command = [sys.executable, "-m", "pip", "--python", str(self.programs / "python")]
-        self._run(
-            *command, "install", "-q", "--no-deps", "--no-index", "--ignore-installed", str(wheel)
-        )
+        options = ["-q", "--no-deps", "--no-index", "--ignore-installed", "--no-compile"]
+        self._run(*command, "install", *options, str(wheel))
 
     def streamquake(self, *arguments: str) -> str:
         return self._run(str(self.programs / "streamquake"), *arguments)

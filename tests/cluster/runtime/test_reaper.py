@@ -71,8 +71,10 @@ class _Answers(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("reaper") / "reaper"
-    own = {"CGO_ENABLED": "0", "GO111MODULE": "off", "GOCACHE": str(target.parent / "cache")}
-    command = ["go", "build", "-o", str(target), str(SOURCE.absolute())]
+    # The options of the images' build: with the same, Go's cache has the compiled standard library.
+    options = ["-trimpath", "-ldflags=-s -w"]
+    command = ["go", "build", *options, "-o", str(target), str(SOURCE.absolute())]
+    own = {"CGO_ENABLED": "0", "GO111MODULE": "off", "GOFLAGS": ""}
     subprocess.run(command, check=True, env={**os.environ, **own})
     return target
 

@@ -148,7 +148,12 @@ def listening(spec: ContainerSpec, argv: object) -> ExecResult:
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) -> Stage:
-    new_stage = Stage(tmp_path)
+    return stage_in(tmp_path, monkeypatch)
+
+
+def stage_in(folder: Path, patch: pytest.MonkeyPatch) -> Stage:
+    """A stage whose runs are written to a folder. It needs the engine of `tests/echo.py`."""
+    new_stage = Stage(folder)
 
     @contextmanager
     def start_load(
@@ -160,10 +165,10 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo_engine: None) ->
         new_stage.during_load(loop)
         yield Load()
 
-    monkeypatch.setattr(runner, "start_load", start_load)
-    monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
-    monkeypatch.setattr(runner, "collect_outputs", read_everything)
-    monkeypatch.setattr(runner, "SparkInBackground", new_stage.spark.session_of)
+    patch.setattr(runner, "start_load", start_load)
+    patch.setattr(runner, "prepare_job", lambda *args: None)
+    patch.setattr(runner, "collect_outputs", read_everything)
+    patch.setattr(runner, "SparkInBackground", new_stage.spark.session_of)
     return new_stage
 
 

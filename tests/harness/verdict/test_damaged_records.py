@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from streamquake.cluster.engines.engine import engines
 from streamquake.harness.cli import program, records
 from streamquake.harness.cli.guard import guarded
 from streamquake.harness.experiment.check import Check, JudgedRun
@@ -26,10 +27,9 @@ from streamquake.harness.verdict.recorded_run import recorded_experiment
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.problems import BadInput
-from tests.harness.run.test_runner import Stage, stage
+from tests.echo import Echo
+from tests.harness.run.test_runner import stage_in
 from tests.reports.sample_run import write_sample_run
-
-assert stage is not None  # the fixture
 
 FILES = ("history.jsonl", "metrics.parquet", "results.json", "run.json", "intents.jsonl")
 
@@ -43,19 +43,29 @@ seed: 0
 """
 
 
-@pytest.fixture
-def recorded(stage: Stage, tmp_path: Path) -> tuple[Experiment, RunFolder]:
+@pytest.fixture(scope="module")
+def held_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A held run on the fake runtime; its plan can be parsed again."""
-    stage.during_load = lambda loop: loop.measure("sent_per_s", "workload", 500)
-    assert stage.run().outcome == Outcome.HELD
-    document = tmp_path / "plan.yaml"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(engines._members, Echo.name, Echo)
+        stage = stage_in(tmp_path_factory.mktemp("held"), patch)
+        stage.during_load = lambda loop: loop.measure("sent_per_s", "workload", 500)
+        assert stage.run().outcome == Outcome.HELD
+    document = stage.out / "plan.yaml"
     document.write_text(PLAN, "utf-8")
     plan = experiment_document(load_experiment(str(document)))
     manifest = stage.folder.read_manifest()
     stage.folder.write_manifest({**manifest, "experiment": plan})
     reported = stage.folder.history.read_text("utf-8").replace("echo/server-1", "kafka/broker-1")
     stage.folder.history.write_text(reported, "utf-8")
-    return recorded_experiment(stage.folder), stage.folder
+    return stage.folder.path
+
+
+@pytest.fixture
+def recorded(held_run: Path, tmp_path: Path) -> tuple[Experiment, RunFolder]:
+    """A copy of the held run, which the test may change."""
+    folder = RunFolder(shutil.copytree(held_run, tmp_path / held_run.name))
+    return recorded_experiment(folder), folder
 
 
 def outcome_of(experiment: Experiment, folder: RunFolder) -> tuple[Outcome, str]:
