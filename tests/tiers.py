@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
+T = TypeVar("T")
 SLOW_TIERS = ("spark", "container", "nightly")
 REFUSAL = "a test of the fast tier starts Spark; mark it with pytest.mark.spark"
 JAVA = """\
@@ -34,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+
+
+def others_nightly(values: Iterable[T], always: Collection[T]) -> list[Any]:
+    """Parameters of which `make test` runs those in `always`, and `make nightly` all."""
+    return [
+        value if value in always else pytest.param(value, marks=pytest.mark.nightly)
+        for value in values
+    ]
 
 
 def is_fast(item: pytest.Item) -> bool:

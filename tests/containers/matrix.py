@@ -17,7 +17,6 @@ from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Fault, PairTarget, Target
 from streamquake.faults.injection.injection import InjectionResult, evidence_now, targets_of
 from streamquake.faults.injection.intents import Intent, IntentLog
@@ -31,6 +30,7 @@ from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from tests.injecting import FaultInjector
+from tests.pace import at_pace, wait_until
 from tests.reviving import restart_ended_nodes
 
 DOCUMENT = Path(__file__).with_name("matrix.yaml")
@@ -44,7 +44,7 @@ class MatrixTestbed(FaultInjector):
     """A cluster that is ready before each test, and the log of its injections."""
 
     def __init__(self, cluster: Cluster, job: RunningJob, folder: RunFolder) -> None:
-        super().__init__(cluster, IntentLog(folder.intents), limit_s=EFFECT_S)
+        super().__init__(cluster, IntentLog(folder.intents), limit_s=at_pace(EFFECT_S))
         self.folder = folder
         self._job = job
 
@@ -80,7 +80,7 @@ class MatrixTestbed(FaultInjector):
             "fault": fault.name,
             "params": fault.model_dump(mode="json", exclude_none=True),
             "job": [job.service, job.id],
-            "limit_s": EFFECT_S,
+            "limit_s": at_pace(EFFECT_S),
         }
         command = [sys.executable, "-m", "tests.containers.inject_and_die", json.dumps(request)]
         return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -25,7 +25,7 @@ from streamquake.cluster.runtime.runtime import (
     ContainerStatus,
     RuntimeUnavailable,
 )
-from streamquake.cluster.runtime.waiting import wait_until
+from tests.pace import wait_until
 
 pytestmark = pytest.mark.container
 

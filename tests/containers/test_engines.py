@@ -36,12 +36,12 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.harness.verdict.evidence.late_records import late_dropped
 from streamquake.reports.record.event import Action, EventDraft
 from streamquake.reports.record.metrics import Metrics
 from streamquake.topologies.model import Topology
 from streamquake.topologies.templates import render
+from tests.pace import at_pace, wait_until
 from tests.reviving import restart_ended_nodes
 
 pytestmark = pytest.mark.container
@@ -65,7 +65,13 @@ RECORDS = 2_000
 Row = Mapping[str, Any]
 
 
-@pytest.fixture(scope="module", params=["flink-kafka-hdfs", "flink-1-20-kafka-hdfs"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "flink-kafka-hdfs",
+        pytest.param("flink-1-20-kafka-hdfs", marks=pytest.mark.nightly),
+    ],
+)
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     document = yaml.safe_load(
         (FOLDER / "clusters" / f"{request.param}.yaml").read_text(encoding="utf-8")
@@ -82,7 +88,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     )
     owner = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(new_cluster, tags=owner, limit_s=240, show_message=print)
+        start_cluster(new_cluster, tags=owner, limit_s=at_pace(240), show_message=print)
         yield new_cluster
     finally:
         assert remove_cluster(new_cluster.runtime, new_cluster.run_id) == []
@@ -339,6 +345,7 @@ def test_a_forward_job_copies_every_column_and_has_one_region_per_subtask(cluste
     assert ended.value["state"] == "CANCELED"
 
 
+@pytest.mark.nightly
 def test_windows_close_at_the_watermark_and_drop_late_records(
     cluster: Cluster, tmp_path: Path
 ) -> None:

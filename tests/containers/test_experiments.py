@@ -5,28 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streamquake.harness.campaign.suite.loader import SUITES
 from streamquake.harness.experiment.loader import EXPERIMENTS
 from streamquake.reports.record.results import Results
 from streamquake.topologies.named_files import shipped_names
-from streamquake.topologies.yaml_document import read_document
+from tests.containers.test_claims import DOCUMENT, names_of_experiments
+from tests.tiers import others_nightly
 
 pytestmark = pytest.mark.container
-
-
-def names_of_experiments(suite: Any) -> Iterator[str]:
-    """The experiments that the document of a suite names. The suite is not loaded, because that
-    reads all of them whenever tests are collected."""
-    for row in suite["rows"]:
-        yield from (row[key] for key in ("experiment", "control") if key in row)
-        yield from (point["experiment"] for point in row.get("series", ()))
-
 
 SHIPPED = shipped_names(EXPERIMENTS, ".yaml")
 TESTED_ELSEWHERE = {
@@ -37,7 +27,7 @@ TESTED_ELSEWHERE = {
     "kafka-kill-broker",
     "swarm",
 }
-CLAIMED = set(names_of_experiments(read_document(SUITES / "claims.yaml").data))
+CLAIMED = {name for row in DOCUMENT["rows"] for name in names_of_experiments(row)}
 """The suite of claims runs these, see `test_claims.py`."""
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
 
@@ -62,7 +52,12 @@ def counts(results: dict[str, Any], check: str) -> dict[str, Any]:
     return dict(found["counts"])
 
 
-@pytest.mark.parametrize("experiment", ["quickstart", "kill-taskmanager-mid-checkpoint"])
+@pytest.mark.parametrize(
+    "experiment",
+    others_nightly(
+        ["quickstart", "kill-taskmanager-mid-checkpoint"], ["kill-taskmanager-mid-checkpoint"]
+    ),
+)
 def test_a_killed_taskmanager_causes_no_loss_and_no_duplicates(
     experiment: str, tmp_path: Path
 ) -> None:
@@ -86,6 +81,7 @@ def test_the_canary_is_violated_with_the_expected_class(tmp_path: Path) -> None:
     assert found["lost"] == 0
 
 
+@pytest.mark.nightly
 def test_a_retraction_of_an_unwritten_row_is_found(tmp_path: Path) -> None:
     """With transactions no record is repeated, and the experiment holds."""
     status, results, message = run("changelog", tmp_path, "--set", "job.sink=at-least-once")

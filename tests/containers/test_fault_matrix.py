@@ -1,8 +1,10 @@
 """Every registered fault on a real cluster: it takes effect, and it is healed even if its harness
 or its target dies.
 
-A new fault is in the matrix as soon as it is registered. It is injected into its `usual` target
-with the parameters of its `example`.
+`make test` injects one fault of each mechanism and kills its harness, and `make nightly` the whole
+matrix. What the death of a target does to each mechanism, `make test` shows on smaller clusters in
+`test_faults_*.py`. A new fault is in the matrix as soon as it is registered. It is injected into
+its `usual` target with the parameters of its `example`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from streamquake.faults.injection.injection import InjectionResult
 from streamquake.faults.injection.intents import Intent
 from streamquake.harness.experiment.validation import fault_target_problem
 from tests.containers.matrix import MatrixTestbed, matrix_testbed
+from tests.containers.mechanisms import one_of_each_mechanism
+from tests.tiers import others_nightly
 
 pytestmark = pytest.mark.container
 
@@ -68,7 +72,13 @@ def _heal(matrix: MatrixTestbed, intent: Intent) -> InjectionResult:
     return first
 
 
-@pytest.mark.parametrize("name", [name for name in IN_MATRIX if name not in OWN_PROCESS_ONLY])
+@pytest.mark.parametrize(
+    "name",
+    others_nightly(
+        [name for name in IN_MATRIX if name not in OWN_PROCESS_ONLY],
+        one_of_each_mechanism(IN_MATRIX),
+    ),
+)
 def test_a_fault_is_healed_by_another_process_after_its_harness_was_killed(
     name: str, testbed: MatrixTestbed, measurements: dict[str, Any]
 ) -> None:
@@ -79,7 +89,9 @@ def test_a_fault_is_healed_by_another_process_after_its_harness_was_killed(
     measurements["healed_ms"] = _heal(testbed, intent).width_ms
 
 
-@pytest.mark.parametrize("name", OWN_PROCESS_ONLY)
+@pytest.mark.parametrize(
+    "name", others_nightly(OWN_PROCESS_ONLY, one_of_each_mechanism(OWN_PROCESS_ONLY))
+)
 def test_a_fault_of_the_load_or_the_job_is_healed_by_its_own_harness(
     name: str, testbed: MatrixTestbed, measurements: dict[str, Any]
 ) -> None:
@@ -89,6 +101,7 @@ def test_a_fault_of_the_load_or_the_job_is_healed_by_its_own_harness(
     measurements["healed_ms"] = _heal(testbed, intent).width_ms
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name", [name for name in IN_MATRIX if faults[name].target_kind in ("nodes", "pairs")]
 )

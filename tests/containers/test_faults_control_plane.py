@@ -22,7 +22,6 @@ from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence
 from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import Intent, IntentLog
@@ -31,7 +30,9 @@ from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.reports.record.event import Action, EventDraft
 from streamquake.topologies.model import Topology
 from tests.injecting import FaultInjector, build_fault
+from tests.pace import at_pace, wait_until
 from tests.reviving import restart_ended_nodes
+from tests.tiers import others_nightly
 
 pytestmark = pytest.mark.container
 
@@ -76,7 +77,7 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     )
     owner = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(new_cluster, tags=owner, limit_s=240, show_message=print)
+        start_cluster(new_cluster, tags=owner, limit_s=at_pace(240), show_message=print)
         spec = JobSpec(name="control-plane", sql=SQL, parallelism=3)
         new_cluster.run.job = CurrentJob(
             service="flink", id=FlinkEngine().submit(new_cluster, "flink", spec)
@@ -123,7 +124,7 @@ def record_events(cluster: Cluster) -> Iterator[list[EventDraft]]:
 
 @pytest.fixture
 def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
-    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
+    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=at_pace(60))
 
 
 def _evidence(cluster: Cluster, intent: Intent) -> Evidence:
@@ -170,7 +171,7 @@ def test_a_job_is_rescaled_and_scaled_back(cluster: Cluster, injector: FaultInje
     assert {v["running"] for v in seen["vertices"].values()} == {3}
 
 
-@pytest.mark.parametrize("fault", ["kill", "pause"])
+@pytest.mark.parametrize("fault", others_nightly(["kill", "pause"], ["kill"]))
 def test_the_standby_jobmanager_takes_over_the_job(
     fault: str, cluster: Cluster, injector: FaultInjector
 ) -> None:
@@ -205,6 +206,7 @@ def test_the_standby_jobmanager_takes_over_the_job(
     await_ready(cluster)
 
 
+@pytest.mark.nightly
 def test_a_job_is_submitted_while_one_jobmanager_is_dead(
     cluster: Cluster, injector: FaultInjector
 ) -> None:

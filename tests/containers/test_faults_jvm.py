@@ -18,7 +18,6 @@ from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import faults
 from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import IntentLog
@@ -26,7 +25,9 @@ from streamquake.faults.mechanisms.jvm_rules import JvmFault
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
 from tests.injecting import FaultInjector
+from tests.pace import at_pace, wait_until
 from tests.reviving import restart_ended_nodes
+from tests.tiers import others_nightly
 
 pytestmark = pytest.mark.container
 
@@ -60,10 +61,12 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "fail_restore": {"operator": "OverAggregate", "message": MESSAGE},
 }
 """The parameters that differ from each fault's example."""
+IN_MAKE_TEST = ("fail_checkpoint", "slow_operator", "throw_in_task")
+"""A rule that throws within a checkpoint, one that delays, and one whose message is reported."""
 JVM_FAULTS = sorted(name for name, kind in faults.items() if issubclass(kind, JvmFault))
 
 
-@pytest.fixture(scope="module", params=["2.2", "1.20"])
+@pytest.fixture(scope="module", params=["2.2", pytest.param("1.20", marks=pytest.mark.nightly)])
 def flink(request: pytest.FixtureRequest, docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     topology = Topology.model_validate(
         {
@@ -83,7 +86,7 @@ def flink(request: pytest.FixtureRequest, docker_runtime: DockerRuntime) -> Iter
     cluster = Cluster(run_id=run_id, topology=topology, runtime=docker_runtime, clock=SystemClock())
     try:
         start_cluster(
-            cluster, tags={OWNER: owner_of_this_process()}, limit_s=180, show_message=print
+            cluster, tags={OWNER: owner_of_this_process()}, limit_s=at_pace(180), show_message=print
         )
         yield cluster
     finally:
@@ -113,7 +116,9 @@ def _await_running(cluster: Cluster, job: str) -> None:
 
 @pytest.fixture
 def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
-    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60, at=NODE)
+    return FaultInjector(
+        cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=at_pace(60), at=NODE
+    )
 
 
 def _reported(cluster: Cluster, job: str) -> str:
@@ -122,7 +127,7 @@ def _reported(cluster: Cluster, job: str) -> str:
         return f"{rest.get(f'/jobs/{job}/exceptions')}{rest.get(f'/jobs/{job}/checkpoints')}"
 
 
-@pytest.mark.parametrize("name", JVM_FAULTS)
+@pytest.mark.parametrize("name", others_nightly(JVM_FAULTS, IN_MAKE_TEST))
 def test_a_jvm_fault_takes_effect_on_a_job_and_is_healed(
     cluster: Cluster, job: str, name: str, injector: FaultInjector
 ) -> None:

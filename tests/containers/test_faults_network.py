@@ -17,13 +17,14 @@ from streamquake.cluster.links.traffic import ConnectionCounters, traffic_of
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.reports.record.event import PROBE_ALONE, SYSTEM
 from streamquake.topologies.model import NodeSpec, Topology
 from tests.echo import Echo
 from tests.injecting import FaultInjector, build_fault
+from tests.pace import at_pace, wait_until
+from tests.tiers import others_nightly
 
 pytestmark = pytest.mark.container
 
@@ -91,7 +92,10 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
         )
         try:
             start_cluster(
-                new_cluster, tags={OWNER: owner_of_this_process()}, limit_s=60, show_message=print
+                new_cluster,
+                tags={OWNER: owner_of_this_process()},
+                limit_s=at_pace(60),
+                show_message=print,
             )
             client = new_cluster.node("echo/client-1").container
             quiet = 'nohup perl -e "$1" > /dev/null 2>&1 &'
@@ -135,7 +139,7 @@ def _await_traffic(cluster: Cluster) -> None:
 @pytest.fixture
 def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
     _await_traffic(cluster)
-    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
+    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=at_pace(60))
 
 
 @pytest.mark.parametrize(("how", "answer"), [("silent", "timed out"), ("reset", "refused")])
@@ -192,7 +196,7 @@ def test_a_partition_does_not_affect_other_nodes(injector: FaultInjector) -> Non
             assert injector.cluster.runtime.exec(client, [*perl, at]).exit_code == 0
 
 
-@pytest.mark.parametrize("how", ["silent", "reset"])
+@pytest.mark.parametrize("how", others_nightly(["silent", "reset"], ["silent"]))
 def test_an_isolated_node_reaches_no_other_node(injector: FaultInjector, how: str) -> None:
     seen = injector.took_effect(build_fault("isolate", how=how), "echo/server-2")
 
@@ -217,7 +221,7 @@ def test_a_bridge_reaches_both_halves(injector: FaultInjector) -> None:
     assert seen["echo/server-1"]["answers"]["echo/server-1 -> echo/server-4:7000"] == "refused"
 
 
-@pytest.mark.parametrize("stream", ["both", "upstream", "downstream"])
+@pytest.mark.parametrize("stream", others_nightly(["both", "upstream", "downstream"], ["both"]))
 @pytest.mark.parametrize("how", ["silent", "reset"])
 def test_a_partitioned_link_is_stopped_in_the_given_direction(
     injector: FaultInjector, how: str, stream: str

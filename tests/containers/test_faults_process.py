@@ -17,7 +17,6 @@ from streamquake.cluster.runtime.docker.freezer import freezer_of
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
 from streamquake.cluster.runtime.runtime import ContainerStatus
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.injection.injection import evidence_now
@@ -25,6 +24,8 @@ from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
 from tests.injecting import FaultInjector
+from tests.pace import at_pace, wait_until
+from tests.tiers import others_nightly
 
 pytestmark = pytest.mark.container
 
@@ -34,6 +35,7 @@ HDFS = Topology.model_validate(
         "services": {"hdfs": {"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 2}}},
     }
 )
+
 NODE = "hdfs/datanode-2"
 SAME_HOST = sys.platform == "linux" and os.geteuid() == 0
 """Whether this process can access the containers' processes."""
@@ -46,7 +48,7 @@ def hdfs(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     cluster = Cluster(run_id=run_id, topology=HDFS, runtime=docker_runtime, clock=SystemClock())
     try:
         start_cluster(
-            cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, show_message=print
+            cluster, tags={OWNER: owner_of_this_process()}, limit_s=at_pace(120), show_message=print
         )
         yield cluster
     finally:
@@ -61,7 +63,9 @@ def cluster(hdfs: Cluster) -> Cluster:
 
 @pytest.fixture
 def injector(cluster: Cluster, tmp_path: Path) -> FaultInjector:
-    return FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60, at=NODE)
+    return FaultInjector(
+        cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=at_pace(60), at=NODE
+    )
 
 
 FAULTS: dict[str, dict[str, Any]] = {
@@ -74,6 +78,8 @@ FAULTS: dict[str, dict[str, Any]] = {
     "oom_heap": {},
     "oom_container": {},
 }
+IN_MAKE_TEST = ("kill", "pause", "sigstop", "crash_loop", "oom_container")
+"""The ways to end or stop a process; the other faults use one of them with another value."""
 SIGNS: dict[str, dict[str, Any]] = {
     "kill": {"exit_code": 137},
     "kill-TERM": {"exit_code": 143},
@@ -90,7 +96,7 @@ def build_fault(name: str) -> Fault:
     return faults[name.partition("-")[0]](**FAULTS[name])
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", others_nightly(FAULTS, IN_MAKE_TEST))
 def test_a_fault_takes_effect_and_another_process_heals_it(
     name: str, cluster: Cluster, injector: FaultInjector, tmp_path: Path
 ) -> None:
@@ -104,11 +110,13 @@ def test_a_fault_takes_effect_and_another_process_heals_it(
     )
     (intent,) = IntentLog(tmp_path / "intents.jsonl").open_intents()
     assert evidence_now(intent, other)[NODE].in_effect
-    FaultInjector(other, injector.log, limit_s=60).heal(intent)
+    FaultInjector(other, injector.log, limit_s=at_pace(60)).heal(intent)
     assert evidence_now(intent, other)[NODE].healed
 
 
-@pytest.mark.parametrize("name", ["pause", "sigstop", "crash_loop", "oom_heap"])
+@pytest.mark.parametrize(
+    "name", others_nightly(["pause", "sigstop", "crash_loop", "oom_heap"], IN_MAKE_TEST)
+)
 def test_a_fault_is_healed_after_its_node_died_and_restarted(
     name: str, cluster: Cluster, injector: FaultInjector
 ) -> None:

@@ -18,11 +18,11 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.reports.record.run_folder import new_run_id
 from streamquake.topologies.model import Topology
 from tests.injecting import FaultInjector, build_fault
+from tests.pace import at_pace, wait_until
 
 pytestmark = pytest.mark.container
 
@@ -45,10 +45,10 @@ INJECTIONS = [
     ("memory_limit", {"headroom_mb": 64}),
     ("fd_limit", {"spare": 2}),
     ("disk_full", {"leave_mb": 0}),
-    ("disk_full", {"leave_mb": 16}),
+    pytest.param("disk_full", {"leave_mb": 16}, marks=pytest.mark.nightly),
     ("slow_disk", {"kb_per_s": 256}),
     ("clock_skew", {"offset_s": 90}),
-    ("clock_skew", {"offset_s": -7200.5}),
+    pytest.param("clock_skew", {"offset_s": -7200.5}, marks=pytest.mark.nightly),
 ]
 NODE = "hdfs/datanode-2"
 
@@ -57,7 +57,7 @@ class Bench(FaultInjector):
     """The cluster, and a log of the injections into its second DataNode."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
-        super().__init__(cluster, IntentLog(folder / "intents.jsonl"), limit_s=60, at=NODE)
+        super().__init__(cluster, IntentLog(folder / "intents.jsonl"), limit_s=at_pace(60), at=NODE)
 
     @property
     def node(self) -> Node:
@@ -73,7 +73,7 @@ def bench(
     )
     tags = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(cluster, tags=tags, limit_s=120, show_message=print)
+        start_cluster(cluster, tags=tags, limit_s=at_pace(120), show_message=print)
         yield Bench(cluster, tmp_path_factory.mktemp("resources"))
     finally:
         assert remove_cluster(docker_runtime, cluster.run_id) == []

@@ -19,9 +19,9 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.topologies.model import Topology
 from tests.echo import echo_topology
+from tests.pace import at_pace, wait_until
 
 pytestmark = [pytest.mark.container, pytest.mark.usefixtures("echo_engine")]
 
@@ -41,7 +41,7 @@ def deploy(docker_runtime: DockerRuntime, run_id: str) -> Iterator[Callable[[Top
     def deploy(topology: Topology) -> Cluster:
         cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=SystemClock())
         start_cluster(
-            cluster, tags={OWNER: owner_of_this_process()}, limit_s=60, show_message=print
+            cluster, tags={OWNER: owner_of_this_process()}, limit_s=at_pace(60), show_message=print
         )
         return cluster
 

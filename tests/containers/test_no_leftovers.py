@@ -15,7 +15,8 @@ import pytest
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.waiting import wait_until
+from tests.pace import wait_until
+from tests.tiers import others_nightly
 
 pytestmark = pytest.mark.container
 
@@ -91,7 +92,7 @@ MOMENTS: dict[str, Callable[[RunProcess], None]] = {
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", others_nightly(MOMENTS, ["with a fault in effect"]))
 def test_a_killed_harness_leaves_no_containers(moment: str, running: RunProcess) -> None:
     MOMENTS[moment](running)
     running.process.kill()
@@ -101,7 +102,7 @@ def test_a_killed_harness_leaves_no_containers(moment: str, running: RunProcess)
     assert all(json.loads(line) for line in lines), "the history must stay readable"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", others_nightly([signal.SIGINT, signal.SIGTERM], [signal.SIGINT]))
 def test_an_interrupted_run_heals_records_and_removes(
     number: signal.Signals, running: RunProcess
 ) -> None:

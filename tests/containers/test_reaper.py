@@ -18,7 +18,7 @@ from streamquake.cluster.runtime.docker.reaper import Reaper
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ContainerStatus
 from streamquake.cluster.runtime.sweep import leftovers, sweep
-from streamquake.cluster.runtime.waiting import wait_until
+from tests.pace import wait_until
 
 pytestmark = pytest.mark.container
 

@@ -16,13 +16,13 @@ from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.duplicate_containers import MEANWHILE
 from streamquake.cluster.runtime.labels import NODE, OWNER, RUN, owner_of_this_process
 from streamquake.cluster.runtime.runtime import ContainerSpec
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.rolling_upgrade import RollingUpgrade
 from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.topologies.model import Topology
 from tests.injecting import FaultInjector
+from tests.pace import at_pace, wait_until
 
 pytestmark = pytest.mark.container
 
@@ -49,7 +49,7 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     cluster = Cluster(run_id=run_id, topology=HDFS, runtime=docker_runtime, clock=SystemClock())
     try:
         start_cluster(
-            cluster, tags={OWNER: owner_of_this_process()}, limit_s=120, show_message=print
+            cluster, tags={OWNER: owner_of_this_process()}, limit_s=at_pace(120), show_message=print
         )
         assert "content of the file" in _in_namenode(cluster, f"{PUT}; {READ}")
         yield cluster
@@ -81,7 +81,7 @@ def test_a_file_survives_the_upgrade_and_its_rollback_by_another_process(
     # The same image under another name, so that it exists wherever the first one does.
     other_name = cluster.state(before[0]).image_id
 
-    intent, injected = FaultInjector(cluster, log, limit_s=60).inject_fault(
+    intent, injected = FaultInjector(cluster, log, limit_s=at_pace(60)).inject_fault(
         RollingUpgrade(image=other_name), f"all of {ROLE}"
     )
 
@@ -92,17 +92,18 @@ def test_a_file_survives_the_upgrade_and_its_rollback_by_another_process(
     assert _images(cluster) == {other_name}
     assert "content of the file" in _in_namenode(cluster, READ)
     other = _attached(cluster)
-    FaultInjector(other, log, limit_s=60).heal(intent)
+    FaultInjector(other, log, limit_s=at_pace(60)).heal(intent)
     wait_until(other.pending, what="HDFS ready", limit_s=60, clock=other.clock)
     assert _images(other) == {usual}
     assert "content of the file" in _in_namenode(other, READ)
 
 
+@pytest.mark.nightly
 def test_an_interrupted_replacement_is_repaired(cluster: Cluster, tmp_path: Path) -> None:
     log = IntentLog(tmp_path / "intents.jsonl")
     here = _attached(cluster)
     node = here.node("hdfs/datanode-1")
-    intent = FaultInjector(here, log, limit_s=60).intend(RollingUpgrade(), node.name)
+    intent = FaultInjector(here, log, limit_s=at_pace(60)).intend(RollingUpgrade(), node.name)
     twin = ContainerSpec(
         name=here.container_name(node.spec.host) + MEANWHILE,
         image=here.state(node).image,
@@ -115,7 +116,7 @@ def test_an_interrupted_replacement_is_repaired(cluster: Cluster, tmp_path: Path
     here.runtime.kill(node.container)
 
     other = _attached(cluster)
-    healed = FaultInjector(other, log, limit_s=60).undo(intent)
+    healed = FaultInjector(other, log, limit_s=at_pace(60)).undo(intent)
 
     assert healed.done, healed.reason
     assert evidence_now(intent, other)[node.name].observations["containers"] == 1

@@ -17,7 +17,6 @@ from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.throw_in_task import ThrowInTask
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.run.image_preparation import ensure_images
@@ -25,6 +24,7 @@ from streamquake.topologies.model import Topology
 from streamquake.topologies.named_files import RULES
 from streamquake.topologies.rule_scripts import rule_names
 from tests.injecting import FaultInjector
+from tests.pace import at_pace, wait_until
 
 pytestmark = pytest.mark.container
 
@@ -55,7 +55,10 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
     )
     try:
         start_cluster(
-            new_cluster, tags={OWNER: owner_of_this_process()}, limit_s=180, show_message=print
+            new_cluster,
+            tags={OWNER: owner_of_this_process()},
+            limit_s=at_pace(180),
+            show_message=print,
         )
         yield new_cluster
     finally:
@@ -96,7 +99,7 @@ def test_one_of_two_tasks_restarts_and_every_rule_found_its_method(
     before = _attempts(cluster, job)
     (source, total) = sorted(before, key=lambda name: "OverAggregate" in name)
     (name,) = flink_duties.on_duty(cluster, "flink", "node running subtask 0 of OverAggregate")
-    injector = FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=60)
+    injector = FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=at_pace(60))
     _, injected = injector.inject_fault(ThrowInTask(operator="OverAggregate"), name)
     assert injected.done, injected.reason
 

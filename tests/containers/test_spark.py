@@ -30,7 +30,6 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.catalogue.kill_executor import KillExecutor
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.reconcile.reading.spark_sink_log import uncommitted_files
@@ -47,6 +46,7 @@ from tests.containers.test_engines import (
     record,
 )
 from tests.injecting import FaultInjector
+from tests.pace import at_pace, wait_until
 
 pytestmark = pytest.mark.container
 
@@ -65,7 +65,7 @@ def cluster() -> Iterator[Cluster]:
     )
     owner = {labels.OWNER: labels.owner_of_this_process()}
     try:
-        start_cluster(new_cluster, tags=owner, limit_s=240, show_message=print)
+        start_cluster(new_cluster, tags=owner, limit_s=at_pace(240), show_message=print)
         yield new_cluster
     finally:
         assert remove_cluster(new_cluster.runtime, new_cluster.run_id) == []
@@ -189,7 +189,9 @@ def test_totals_survive_the_loss_of_the_driver_and_of_an_executor(
         cluster.start_again(driver)
         job.await_event(Action.JOB_RESTORED)
         job.await_running()
-        injector = FaultInjector(cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=30)
+        injector = FaultInjector(
+            cluster, IntentLog(tmp_path / "intents.jsonl"), limit_s=at_pace(30)
+        )
         intent, injected = injector.inject_fault(KillExecutor())
         assert injected.done, injected.reason
         job.await_event(Action.EXECUTOR_LOST)
@@ -233,6 +235,7 @@ def _log_of(folder: Path) -> list[str]:
     return [p.relative_to(folder).as_posix() for p in (folder / "_spark_metadata").iterdir()]
 
 
+@pytest.mark.nightly
 def test_windows_close_at_the_watermark(cluster: Cluster) -> None:
     with bench(cluster, "tumbling-window.py", "windows") as job:
         job.send(RECORDS)
