@@ -3,8 +3,14 @@ BIN := .venv/bin
 MILLIONS ?= 1,10,50
 MUTANTS ?=
 JOBS ?= 2
-# Container tests run alone: parallel work makes a cluster too slow for their time-outs.
-PARALLEL ?= --numprocesses 2
+# A third of the time of the fast tests is waiting, so four processes keep two cores busy. Container
+# tests run alone: parallel work makes a cluster too slow for their time-outs.
+PARALLEL ?= --numprocesses 4 --dist worksteal
+PARALLEL_SPARK ?= --numprocesses 2 --dist worksteal
+SHARD ?=
+SPLIT = $(if $(SHARD),--splits $(lastword $(subst /, ,$(SHARD))) --group $(firstword $(subst /, ,$(SHARD))) --durations-path tests/durations.json)
+# Without kept byte code each process of a test run would compile the project again.
+export PYTHONDONTWRITEBYTECODE =
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -20,13 +26,27 @@ images: ## build the images that are missing
 demo: setup ## the main experiment; prints the path of its report
 	$(BIN)/streamquake run kill-taskmanager-mid-checkpoint
 
-test: setup ## every test: unit, contract, container
-	$(BIN)/pytest $(PARALLEL) -m "not container and not nightly" --durations=20; fast=$$?; \
-	$(BIN)/pytest -m "container and not nightly" --durations=20 && exit $$fast
+test: setup ## every test but the nightly ones: fast, spark, container
+	@status=0; for tier in fast spark container; do \
+	  $(MAKE) --no-print-directory tier-$$tier || status=1; \
+	done; exit $$status
 
-test-fast: ## the tests that need no container engine
+test-fast: ## the tests that need neither a container engine nor Spark
 	@SKIP_IMAGES=1 bash scripts/setup.sh
-	$(BIN)/pytest $(PARALLEL) -m "not container and not nightly"
+	@$(MAKE) --no-print-directory tier-fast
+
+test-spark: ## the tests that start Spark, without a container engine
+	@SKIP_IMAGES=1 bash scripts/setup.sh
+	@$(MAKE) --no-print-directory tier-spark
+
+tier-fast:
+	$(BIN)/pytest $(PARALLEL) -m "not spark and not container and not nightly" --durations=20
+
+tier-spark:
+	$(BIN)/pytest $(PARALLEL_SPARK) -m "spark and not container and not nightly" --durations=20
+
+tier-container:
+	$(BIN)/pytest -m "container and not nightly" --durations=20
 
 check: ## format, lint, types
 	@SKIP_IMAGES=1 bash scripts/setup.sh
@@ -57,10 +77,10 @@ mutants: ## mutation testing without an engine; MUTANTS="streamquake.harness.ver
 	@JOBS=$(JOBS) bash scripts/mutants.sh $(MUTANTS)
 	@$(BIN)/python -m tests.mutation $(MUTANTS)
 
-nightly: setup ## the long tests
-	$(BIN)/pytest -m nightly
+nightly: setup ## the long tests; SHARD=2/6 runs the second of six parts of about the same duration
+	$(BIN)/pytest -m nightly $(SPLIT) --durations=20
 
 clean: ## remove containers, networks, images and the environment; keeps runs/ and fetched artefacts
 	@bash scripts/clean.sh
 
-.PHONY: help setup images demo test test-fast check reference bench bench-large mutants nightly clean
+.PHONY: help setup images demo test test-fast test-spark tier-fast tier-spark tier-container check reference bench bench-large mutants nightly clean
