@@ -83,7 +83,7 @@ def all_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "MAX_EXAMPLES", 2 * ALL)
 
 
-@pytest.mark.parametrize("first", [None, "1"])
+@pytest.mark.parametrize("first", [pytest.param(None, marks=pytest.mark.nightly), "1"])
 def test_both_ways_find_exactly_the_different_values(
     spark: SparkSession, tmp_path: Path, first: str | None
 ) -> None:

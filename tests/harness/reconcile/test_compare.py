@@ -321,7 +321,7 @@ def test_the_value_of_an_unknown_send_does_not_replace_that_of_an_acknowledged_o
     assert nonzero_counts(result) == {"reordered": None, **classes}
 
 
-@pytest.mark.parametrize("fields", [450, 2000])
+@pytest.mark.parametrize("fields", [450, pytest.param(2000, marks=pytest.mark.nightly)])
 def test_records_with_hundreds_of_fields_are_read(
     spark: SparkSession, tmp_path: Path, fields: int
 ) -> None:
@@ -338,6 +338,7 @@ def test_records_with_hundreds_of_fields_are_read(
     assert nonzero_counts(result) == {"reordered": None, "changed": 1}
 
 
+@pytest.mark.nightly
 def test_a_hundred_fields_are_compared(spark: SparkSession, tmp_path: Path) -> None:
     rows = [{"id": "a", **{f"f{at}": at for at in range(100)}}]
     path = write_rows(tmp_path / "e.json", rows)
