@@ -181,7 +181,7 @@ def test_a_file_that_no_packaging_rule_includes_is_found(tmp_path: Path) -> None
 
 def test_the_installed_package_lists_checks_and_plans(installed: InstalledPackage) -> None:
     assert "flink-kafka-hdfs" in installed.streamquake("list")
-    assert "claims: valid" in installed.streamquake("validate", "quickstart", "claims")
+    assert "quickstart: valid" in installed.streamquake("validate", "quickstart")
     assert "kill" in installed.streamquake("run", "quickstart", "--seed", "7", "--dry-run")
 
 

@@ -24,7 +24,7 @@ from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
 
 TOPOLOGIES = shipped_names(SHIPPED, ".yaml")
-FEW_DRAWS = 2 * len(TOPOLOGIES)
+FEW_DRAWS = len(TOPOLOGIES)
 MANY_DRAWS = 200
 JOB = "job: {sql: copy.sql, pyspark: copy.py, parallelism: 2}\n"
 WITHOUT_JOB = ("kafka-only", "kafka-three", "existing")
