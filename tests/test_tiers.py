@@ -1,4 +1,4 @@
-"""The guard of the fast tier: Spark does not start there, and other programs of Java do."""
+"""The tiers: Spark does not start in the fast one; `make test` has each mechanism of a fault."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from streamquake.faults.fault import faults
 from streamquake.harness.reconcile.spark_session import JavaMissing, spark_session
-from tests.tiers import REFUSAL
+from tests.containers.mechanisms import mechanism_of, one_of_each_mechanism
+from tests.tiers import REFUSAL, others_nightly
 
 
 def run_java(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -29,3 +31,23 @@ def test_a_session_of_spark_does_not_start(home_without_spark: Path) -> None:
 def test_another_program_of_java_starts(home_without_spark: Path) -> None:
     assert run_java("-version").returncode == 0
     assert not (home_without_spark / "log").exists()
+
+
+def test_every_mechanism_is_injected_by_make_test() -> None:
+    chosen = one_of_each_mechanism(faults)
+
+    assert len(chosen) < len(faults)
+    assert {mechanism_of(name) for name in chosen} == {mechanism_of(name) for name in faults}
+
+
+def test_faults_of_one_mechanism_use_the_same_code_on_the_same_kind_of_target() -> None:
+    assert mechanism_of("slow_link") == mechanism_of("stall_link")
+    assert mechanism_of("slow_link") != mechanism_of("partition_link")
+    assert mechanism_of("cpu_limit") != mechanism_of("kill")
+
+
+def test_the_other_parameters_are_nightly() -> None:
+    first, second = others_nightly(["a", "b"], ["a"])
+
+    assert first == "a"
+    assert second == pytest.param("b", marks=pytest.mark.nightly)
