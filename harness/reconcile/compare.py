@@ -194,7 +194,7 @@ def _compare_layout(
     notes: tuple[str, ...],
     show_message: ShowMessage,
 ) -> DataComparison:
-    with final_records(layout.actual, layout.shape) as final:
+    with final_records(layout.actual, layout.shape) as final, ExitStack() as stack:
         sides = ReconciliationInput(
             expected=layout.expected,
             actual=final,
@@ -209,9 +209,9 @@ def _compare_layout(
             f"actual side: {actual_counts.records:,}; comparing"
         )
         _reject_unknown_acks(digest, layout, parsed)
-        return _to_comparison(
-            judge(sides, digest), layout, expected_counts, actual_counts, (*notes, *layout.notes)
-        )
+        result = judge(sides, digest, stack)
+        notes = (*notes, *layout.notes)
+        return _to_comparison(result, layout, expected_counts, actual_counts, notes)
 
 
 def _side_counts(digest: Digest) -> tuple[_SideCounts, _SideCounts]:

@@ -2,8 +2,8 @@
 
 Phantoms have no place in any order: they are removed first (`without_phantoms`). Only dirty buckets
 can have phantoms. Only the first record of each identity counts: a later copy would count as out of
-order, also where a record was sent twice. So where some records are out of order they are counted
-again among the `first_copies`. Where none are, removing records cannot produce any.
+order, also where a record was sent twice. So the keys with some records out of order are
+judged again by their first copies. Where a key has none, removing records cannot produce any.
 """
 
 from __future__ import annotations
@@ -33,6 +33,16 @@ def without_phantoms(records: DataFrame, phantoms: DataFrame, shape: Shape) -> D
     return (
         _ordering_columns(records, shape).alias("a").join(phantoms.alias("f"), where, "left_anti")
     )
+
+
+def first_copies_of_keys(records: DataFrame, keys: DataFrame, shape: Shape) -> DataFrame:
+    """The first copies of the records whose key is in one of the rows of `keys`."""
+    if not shape.key:
+        return first_copies(records, shape)
+    chosen = keys.select(*shape.key).distinct()
+    where = same_values(shape.key, "r", "k")
+    ordering = _ordering_columns(records, shape)
+    return first_copies(ordering.alias("r").join(chosen.alias("k"), where, "left_semi"), shape)
 
 
 def first_copies(records: DataFrame, shape: Shape) -> DataFrame:

@@ -10,7 +10,7 @@ examples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame
@@ -21,8 +21,12 @@ from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
 from streamquake.harness.reconcile.final_state import final_records
-from streamquake.harness.reconcile.order import first_copies, records_out_of_order, without_phantoms
-from streamquake.harness.reconcile.result import ReconciliationResult
+from streamquake.harness.reconcile.order import (
+    first_copies_of_keys,
+    records_out_of_order,
+    without_phantoms,
+)
+from streamquake.harness.reconcile.result import Differences, ReconciliationResult
 from streamquake.harness.reconcile.row_diff import CLASSES, count_anomalies
 from streamquake.harness.reconcile.row_hashes import (
     ACTUAL_KINDS,
@@ -33,7 +37,6 @@ from streamquake.harness.reconcile.row_hashes import (
     rows_by_value,
 )
 from streamquake.harness.reconcile.shape import Shape
-from streamquake.reports.record.outcome import Finding
 
 BUCKETS = 4096
 MANY_BUCKETS = 65_536
@@ -65,11 +68,21 @@ class ReconciliationInput:
 def reconcile(
     expected: DataFrame, actual: DataFrame, shape: Shape, *, record_estimate: int = 1_000_000
 ) -> ReconciliationResult:
-    """Compare two sides. `record_estimate` is roughly how many records are expected.
+    """Compare two sides, as `reconciled` does. The frames of the result are not kept."""
+    with reconciled(expected, actual, shape, record_estimate=record_estimate) as result:
+        return replace(result, differences=None)
+
+
+@contextmanager
+def reconciled(
+    expected: DataFrame, actual: DataFrame, shape: Shape, *, record_estimate: int
+) -> Iterator[ReconciliationResult]:
+    """Compare two sides; the frames of the result are persisted while the block runs.
+    `record_estimate` is roughly how many records are expected.
 
     Raises pyspark's AnalysisException when a side lacks a column that the shape names.
     """
-    with final_records(actual, shape) as final:
+    with final_records(actual, shape) as final, ExitStack() as stack:
         sides = ReconciliationInput(
             expected=expected,
             actual=final,
@@ -77,7 +90,7 @@ def reconcile(
             shape=shape,
             buckets=buckets_for(record_estimate),
         )
-        return judge(sides, digest_of(sides.rows()))
+        yield judge(sides, digest_of(sides.rows()), stack)
 
 
 def buckets_for(record_estimate: int) -> int:
@@ -85,10 +98,11 @@ def buckets_for(record_estimate: int) -> int:
     return MANY_BUCKETS if record_estimate > MANY_RECORDS else BUCKETS
 
 
-def judge(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
-    """The counts and examples of two sides whose digest is known."""
+def judge(sides: ReconciliationInput, digest: Digest, stack: ExitStack) -> ReconciliationResult:
+    """The result for two sides whose digest is known. Its frames are persisted until the stack is
+    closed."""
     sides = _drop_unreadable(sides)
-    base_result = _judge_base_classes(sides, digest)
+    base_result = _judge_base_classes(sides, digest, stack)
     further_counts = {
         name: anomaly_classes[name]().judge(sides.expected, sides.all_actual, sides.shape)
         for name in sides.shape.extra_classes
@@ -99,49 +113,63 @@ def judge(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
     examples = (
         finding for counted in further_counts.values() if counted for finding in counted.findings
     )
+    findings = (*base_result.findings, *examples)
+    differences = base_result.differences
+    if findings and differences is None:
+        differences = _no_differences(sides, stack)
     return ReconciliationResult(
         counts={**base_result.counts, **further_class_counts},
-        findings=(*base_result.findings, *examples),
+        findings=findings,
+        differences=differences,
     )
 
 
-def _judge_base_classes(sides: ReconciliationInput, digest: Digest) -> ReconciliationResult:
-    counts = _clean_counts(digest)
-    ordered = sides.shape.judges_order and not digest.count(RowKind.UNPLACED)
+def _judge_base_classes(
+    sides: ReconciliationInput, digest: Digest, stack: ExitStack
+) -> ReconciliationResult:
+    shape = sides.shape
+    result = ReconciliationResult(counts=_clean_counts(digest))
     if digest.dirty:
-        return _judge_dirty_buckets(sides, digest, counts, ordered)
-    reordered, findings = _judge_order(sides.actual, sides) if ordered else (None, ())
-    return ReconciliationResult(counts={**counts, "reordered": reordered}, findings=findings)
+        result = _judge_dirty_buckets(sides, digest, result.counts, stack)
+    if not shape.judges_order or digest.count(RowKind.UNPLACED):
+        return result
+    records = sides.actual
+    if result.differences is not None and result.counts["phantom"]:
+        records = without_phantoms(records, result.differences.found.where("phantom > 0"), shape)
+    return _judge_order(records, sides, result, stack)
 
 
 def _judge_dirty_buckets(
-    sides: ReconciliationInput, digest: Digest, counts: Mapping[str, int | None], ordered: bool
+    sides: ReconciliationInput,
+    digest: Digest,
+    counts: Mapping[str, int | None],
+    stack: ExitStack,
 ) -> ReconciliationResult:
     """Compare the records of dirty buckets. `counts` are the counts of the clean buckets."""
-    shape = sides.shape
-    with (
-        _dirty_records(sides, digest) as (dirty, clean),
-        persisted(all_anomalies(dirty.expected, dirty.actual, shape)) as anomalies,
-    ):
-        sums = anomalies.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
-        assert sums is not None
-        arrived = digest.count(RowKind.UNKNOWN) - sums.unknown_absent
-        counts = {**counts, **sums.asDict(), "unknown_arrived": arrived, "reordered": None}
-        findings = examples_of(anomalies, dirty.expected, dirty.actual, shape)
-        if not ordered:
-            return ReconciliationResult(counts=counts, findings=findings)
-        sent_records = dirty.actual
-        if sums.phantom:
-            sent_records = without_phantoms(sent_records, anomalies.where("phantom > 0"), shape)
-        ordered_records = (
-            sent_records
-            if clean is None
-            else clean.select(*sent_records.columns).unionByName(sent_records)
-        )
-        reordered, order_findings = _judge_order(ordered_records, sides)
-        return ReconciliationResult(
-            counts={**counts, "reordered": reordered}, findings=(*findings, *order_findings)
-        )
+    expected, actual = _dirty_records(sides, digest, stack)
+    differences = _differences(sides, expected, actual, stack)
+    found = differences.found
+    sums = found.agg(*(F.coalesce(F.sum(c), F.lit(0)).alias(c) for c in CLASSES)).first()
+    assert sums is not None
+    arrived = digest.count(RowKind.UNKNOWN) - sums.unknown_absent
+    return ReconciliationResult(
+        counts={**counts, **sums.asDict(), "unknown_arrived": arrived},
+        findings=examples_of(found, expected, actual, sides.shape),
+        differences=differences,
+    )
+
+
+def _differences(
+    sides: ReconciliationInput, expected: DataFrame, suspects: DataFrame, stack: ExitStack
+) -> Differences:
+    found = stack.enter_context(persisted(all_anomalies(expected, suspects, sides.shape)))
+    return Differences(found=found, suspects=suspects, actual=sides.actual, shape=sides.shape)
+
+
+def _no_differences(sides: ReconciliationInput, stack: ExitStack) -> Differences:
+    """What the row diff finds where no bucket is dirty."""
+    expected, actual = (side.where(F.lit(False)) for side in (sides.expected, sides.actual))
+    return _differences(sides, expected, actual, stack)
 
 
 def missing_or_repeated_records(expected: DataFrame, actual: DataFrame, shape: Shape) -> DataFrame:
@@ -177,31 +205,24 @@ def _clean_counts(digest: Digest) -> Mapping[str, int | None]:
         "expected": digest.count(RowKind.OK),
         "actual": digest.count(*ACTUAL_KINDS),
         **dict.fromkeys(CLASSES, 0),
+        "reordered": None,
         "unknown_arrived": digest.count(RowKind.UNKNOWN),
         "malformed": digest.count(RowKind.MALFORMED),
     }
 
 
-@contextmanager
 def _dirty_records(
-    sides: ReconciliationInput, digest: Digest
-) -> Iterator[tuple[ReconciliationInput, DataFrame | None]]:
-    """The records of the dirty buckets, and the actual records of the clean ones.
-
-    A few dirty records are persisted, since they are read more than once. Where many buckets are
-    dirty, all records count as dirty: they are read again each time, and the second frame is None.
-    """
+    sides: ReconciliationInput, digest: Digest, stack: ExitStack
+) -> tuple[DataFrame, DataFrame]:
+    """The expected and the actual records of the dirty buckets, persisted where they are few. Where
+    many buckets are dirty, all records count as dirty: they are read again each time."""
     if len(digest.dirty) > DIRTY_SHARE * sides.buckets:
-        yield sides, None
-        return
-    expected_dirty, actual_dirty = (
-        _in_dirty(side, digest, sides) for side in (sides.expected, sides.actual)
+        return sides.expected, sides.actual
+    expected, actual = (
+        stack.enter_context(persisted(side.where(_in_dirty(side, digest, sides))))
+        for side in (sides.expected, sides.actual)
     )
-    with (
-        persisted(sides.expected.where(expected_dirty)) as expected,
-        persisted(sides.actual.where(actual_dirty)) as actual,
-    ):
-        yield replace(sides, expected=expected, actual=actual), sides.actual.where(~actual_dirty)
+    return expected, actual
 
 
 def _in_dirty(side: DataFrame, digest: Digest, sides: ReconciliationInput) -> Column:
@@ -209,15 +230,22 @@ def _in_dirty(side: DataFrame, digest: Digest, sides: ReconciliationInput) -> Co
 
 
 def _judge_order(
-    actual: DataFrame, sides: ReconciliationInput
-) -> tuple[int | None, tuple[Finding, ...]]:
-    """The number of records out of order, and examples. The frames are persisted, since sorting is
-    costly."""
-    with persisted(records_out_of_order(actual, sides.shape)) as suspected:
+    records: DataFrame, sides: ReconciliationInput, result: ReconciliationResult, stack: ExitStack
+) -> ReconciliationResult:
+    """The result with the number of records out of order, and examples. The frames are persisted,
+    since sorting is costly."""
+    shape = sides.shape
+    ordered = replace(result, counts={**result.counts, "reordered": 0})
+    with persisted(records_out_of_order(records, shape)) as suspected:
         if suspected.isEmpty():
-            return 0, ()
-    with persisted(
-        records_out_of_order(first_copies(actual, sides.shape), sides.shape)
-    ) as out_of_order:
-        count = out_of_order.count()
-        return count, reordered_examples(out_of_order, sides.actual, sides.shape) if count else ()
+            return ordered
+        first_copies = first_copies_of_keys(records, suspected, shape)
+        out_of_order = stack.enter_context(persisted(records_out_of_order(first_copies, shape)))
+        if not (count := out_of_order.count()):
+            return ordered
+    differences = result.differences or _no_differences(sides, stack)
+    return ReconciliationResult(
+        counts={**result.counts, "reordered": count},
+        findings=(*result.findings, *reordered_examples(out_of_order, sides.actual, shape)),
+        differences=replace(differences, out_of_order=out_of_order),
+    )

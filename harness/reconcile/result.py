@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pyspark.sql import DataFrame
+
 from streamquake.harness.reconcile.anomaly import anomalies
+from streamquake.harness.reconcile.shape import Shape
 from streamquake.reports.record.outcome import Finding
 
 VIOLATIONS = ("lost", "duplicated", "phantom", "changed", "reordered")
@@ -51,6 +54,21 @@ def unjudged_reasons(counts: Mapping[str, int | None]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Differences:
+    """All anomalies of a reconciliation, where its result has counts and examples."""
+
+    found: DataFrame
+    """One row per anomalous identity: its count in each class of the row diff."""
+    actual: DataFrame
+    """All final records of the actual side."""
+    suspects: DataFrame
+    """Those of them that may be anomalous, except in their order."""
+    shape: Shape
+    out_of_order: DataFrame | None = None
+    """The reordered records, with their places; None where there are none."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReconciliationResult:
     """Counts by class, None for a class that was not judged, and a few examples of each.
 
@@ -63,6 +81,8 @@ class ReconciliationResult:
 
     counts: Mapping[str, int | None]
     findings: tuple[Finding, ...] = field(default=())
+    differences: Differences | None = None
+    """Within `reconciled`, where there are findings."""
 
     @property
     def empty(self) -> bool:

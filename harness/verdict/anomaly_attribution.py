@@ -20,8 +20,8 @@ from streamquake.harness.experiment.outputs import INPUT_FOLDER
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.examples import with_python_types
 from streamquake.harness.reconcile.identity_join import same_values
-from streamquake.harness.reconcile.order import first_copies, records_out_of_order, without_phantoms
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.harness.reconcile.result import Differences
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.verdict.evidence.append_times import AppendTimesUnknown, append_times_of
 from streamquake.harness.verdict.evidence.record_causes import (
@@ -30,7 +30,7 @@ from streamquake.harness.verdict.evidence.record_causes import (
     first_sent_indexes,
 )
 from streamquake.harness.verdict.evidence.sent_times import sent_ranges_of
-from streamquake.harness.verdict.expected_output import STAMP, OutputAnomalies
+from streamquake.harness.verdict.expected_output import STAMP
 from streamquake.reports.record.outcome import Finding
 
 MAX_GROUPS = 12
@@ -50,51 +50,59 @@ class Attribution:
 
 
 def attribute_anomalies(
-    case: JudgedRun, name: str, wrong: OutputAnomalies, findings: tuple[Finding, ...]
+    case: JudgedRun, name: str, wrong: Differences, findings: tuple[Finding, ...]
 ) -> Attribution:
     """The causes of one output's anomalies, of which `findings` are examples."""
     parts = cause_intervals(case.history)
     causes = [part.cause for part in parts]
     order = any(finding.what == REORDERED for finding in findings)
-    anomalies = _anomalies(case, wrong, order=order)
-    with persisted(anomalies.withColumn("interval", _interval(case, name, parts))) as rows:
+    anomalies = _anomalies(wrong, order=order)
+    with (
+        persisted(anomalies) as unsent,
+        persisted(
+            _with_send_indexes(case, unsent, wrong.shape).withColumn(
+                "interval", _interval(case, name, parts)
+            )
+        ) as rows,
+    ):
         return Attribution(
             groups=tuple(_groups(rows, causes, wrong.shape)),
             findings=tuple(_with_causes(case, rows, causes, wrong.shape, findings)),
         )
 
 
-def _anomalies(case: JudgedRun, wrong: OutputAnomalies, *, order: bool) -> DataFrame:
-    """One row for each anomalous record: identity, `what`, `lane`, `STAMP`, and `INDEX` where its
-    send is known. `order` includes records out of order."""
+def _anomalies(wrong: Differences, *, order: bool) -> DataFrame:
+    """One row for each anomalous record: identity, `what`, `lane` and `STAMP`. `order` includes
+    records out of order."""
     found, shape = wrong.found, wrong.shape
     unknown = {name: F.lit(None).cast(kind) for name, kind in (("lane", "string"), (STAMP, "long"))}
     rows = found.where("lost > 0").select(*shape.identity, F.lit("lost").alias("what"))
     rows = rows.withColumns(unknown)
-    for present in (_anomalous_records(wrong), *([_out_of_order(wrong)] if order else [])):
+    written = [_anomalous_records(wrong)]
+    if order and wrong.out_of_order is not None:
+        written.append(_out_of_order(wrong, wrong.out_of_order))
+    for present in written:
         if STAMP not in present.columns:
             present = present.withColumn(STAMP, unknown[STAMP])
         present = present.withColumn("lane", F.col(shape.lane[0]).cast("string"))
         rows = rows.unionByName(present.select(*rows.columns))
-    sent = _send_indexes(case, shape)
-    if sent is None:
-        return rows.withColumn(INDEX, F.lit(None).cast("bigint"))
-    return rows.join(sent, list(shape.identity), "left")
+    return rows
 
 
-def _anomalous_records(wrong: OutputAnomalies) -> DataFrame:
+def _anomalous_records(wrong: Differences) -> DataFrame:
     """The records that were written and are wrong: duplicated (the last copies), invented, or
     changed (the last copy)."""
     shape = wrong.shape
     wrong_identities = wrong.found.where("duplicated > 0 OR phantom > 0 OR changed > 0")
     counts = [F.col(f"f.{name}") for name in ("duplicated", "phantom", "changed")]
     rows = (
-        wrong.actual.alias("a")
+        wrong.suspects.alias("a")
         .join(wrong_identities.alias("f"), same_values(shape.identity, "a", "f"))
         .select("a.*", *counts)
     )
-    copies = Window.partitionBy(*shape.identity)
-    rows = rows.withColumn("turn", F.row_number().over(copies.orderBy(F.desc(shape.place[-1]))))
+    last_first = [F.desc(name) for name in reversed(shape.place)]
+    copies = Window.partitionBy(*shape.identity).orderBy(*last_first)
+    rows = rows.withColumn("turn", F.row_number().over(copies))
     classes = {
         "duplicated": F.col("turn") <= F.col("duplicated"),
         "phantom": F.col("phantom") > 0,
@@ -104,21 +112,23 @@ def _anomalous_records(wrong: OutputAnomalies) -> DataFrame:
     return rows.withColumn("what", F.explode(F.array_compact(named)))
 
 
-def _out_of_order(wrong: OutputAnomalies) -> DataFrame:
-    """The records that were written after a later record of their key."""
-
-    shape = wrong.shape
-    without_invented = without_phantoms(wrong.actual, wrong.found.where("phantom > 0"), shape)
-    places = records_out_of_order(first_copies(without_invented, shape), shape).select(*shape.place)
-    return wrong.actual.join(places, list(shape.place), "semi").withColumn("what", F.lit(REORDERED))
+def _out_of_order(wrong: Differences, places: DataFrame) -> DataFrame:
+    """The records at the places of those that were written after a later record of their key."""
+    names = list(wrong.shape.place)
+    records = wrong.actual.join(places.select(*names), names, "semi")
+    return records.withColumn("what", F.lit(REORDERED))
 
 
-def _send_indexes(case: JudgedRun, shape: Shape) -> DataFrame | None:
-    """Identity, `INDEX` of the send; None where the identity does not show it."""
+def _with_send_indexes(case: JudgedRun, rows: DataFrame, shape: Shape) -> DataFrame:
+    """Rows with the `INDEX` of their sends; null where the identity does not show it."""
     sent = case.spark().table("sent")
     if set(shape.identity) != {"key", "seq"} or not {"key", "seq", "index"} <= set(sent.columns):
-        return None
-    return sent.select("key", "seq", F.col("index").alias(INDEX))
+        return rows.withColumn(INDEX, F.lit(None).cast("bigint"))
+    names = list(shape.identity)
+    # The few sends that are looked up come first, so that the others are not sorted for a join.
+    sends = sent.select("key", "seq", F.col("index").alias(INDEX))
+    wanted = sends.join(rows.select(*names).distinct(), names, "semi")
+    return rows.join(wanted, names, "left")
 
 
 def _interval(case: JudgedRun, name: str, parts: Sequence[CauseInterval]) -> Column:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -14,7 +13,6 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, Output
 from streamquake.harness.reconcile.caching import persisted
-from streamquake.harness.reconcile.final_state import final_records
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.promised_columns import (
     FILE_LANE,
@@ -26,7 +24,7 @@ from streamquake.harness.reconcile.reading.promised_columns import (
     parse_records,
 )
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
-from streamquake.harness.reconcile.reconcile import all_anomalies, reconcile
+from streamquake.harness.reconcile.reconcile import reconciled
 from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.sql.safe_sql import safe_query
@@ -37,17 +35,6 @@ from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 STATUS = "status"
 STAMP = "_timestamp_ms"
 RETRACTS, DELETES = "_retracts", "_deletes"
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputAnomalies:
-    """Every anomaly of an output, where `ReconciliationResult` has counts and examples."""
-
-    found: DataFrame
-    """One row per anomalous identity: its count in each class of anomalies."""
-    actual: DataFrame
-    """The final records, as they were read; those of a topic with their `STAMP`."""
-    shape: Shape
 
 
 def register_sent(case: JudgedRun) -> None:
@@ -129,38 +116,27 @@ def expectations(case: JudgedRun) -> Iterator[Expectations]:
         yield Expectations(case, stack)
 
 
-def reconcile_output(
+@contextmanager
+def reconciled_output(
     case: JudgedRun, name: str, output: Output, expected: DataFrame
-) -> ReconciliationResult:
-    """Reconcile one output, as it was read, with its expected records.
+) -> Iterator[ReconciliationResult]:
+    """Reconcile one output, as it was read, with its expected records. The frames of the result,
+    with the `STAMP` of each record of a topic, are persisted while the block runs.
 
     Raises pyspark's AnalysisException when the expectation lacks a column that the output names.
     """
-    actual, shape = actual_of(case, name, output, expected)
-    # Reading a record costs more than comparing it, and reconciliation scans it at least three
-    # times.
-    with persisted(actual):
-        return reconcile(
-            with_canonical_texts(expected),
-            actual,
-            shape,
-            record_estimate=count_sends(case, "acknowledged"),
-        )
-
-
-@contextmanager
-def find_anomalies(
-    case: JudgedRun, name: str, output: Output, expected: DataFrame
-) -> Iterator[OutputAnomalies]:
-    """Every anomaly of one output, computed once for the whole block."""
     stamped = (STAMP,) if output.kafka else ()
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
+    records = count_sends(case, "acknowledged")
+    # Reading a record costs more than comparing it, and reconciliation scans it at least three
+    # times.
     with (
         persisted(actual),
-        final_records(actual, shape) as final,
-        persisted(all_anomalies(with_canonical_texts(expected), final, shape)) as found,
+        reconciled(
+            with_canonical_texts(expected), actual, shape, record_estimate=records
+        ) as result,
     ):
-        yield OutputAnomalies(found=found, actual=final, shape=shape)
+        yield result
 
 
 def actual_of(

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import Output
 from streamquake.harness.reconcile.identity_join import same_values
-from streamquake.harness.verdict.expected_output import OutputAnomalies, held_back_of
+from streamquake.harness.reconcile.result import Differences
+from streamquake.harness.verdict.expected_output import held_back_of
 from streamquake.reports.record.outcome import Finding
 
 
@@ -36,7 +37,7 @@ def find_held_back(
     output: Output,
     expected: DataFrame,
     facts: Mapping[str, Any],
-    wrong: OutputAnomalies,
+    wrong: Differences,
 ) -> HeldBackRecords:
     """The lost records that an open transaction holds back. `facts` are those of the reading of the
     topic; `wrong` has the lost records."""

@@ -38,7 +38,7 @@ from streamquake.harness.verdict.expected_output import (
     actual_of,
     expectations,
     has_unsettled_sends,
-    reconcile_output,
+    reconciled_output,
     register_sent,
 )
 from streamquake.reports.record.outcome import CheckResult, Finding
@@ -107,19 +107,28 @@ class BoundedLoss(Check):
                 return self.undecided(f"{output.name}: it has no expected records")
             if STATUS not in expected.columns and has_unsettled_sends(case):
                 return self.undecided(f"{output.name}: it depends on sends of unknown result")
-            found = reconcile_output(case, output.name, promised, expected)
-            if found.empty:
-                return self.undecided(f"{output.name}: no record was expected and none was written")
-            if not found.counts["lost"] and not found.counts["duplicated"]:
-                return self._message(
-                    output, scopes, found, AttributedRecords(counts={}, findings=())
-                )
-            if not {"key", "seq"} <= {*promised.identity}:
-                return self.undecided(
-                    f"{output.name}: its records are identified by {', '.join(promised.identity)}, "
-                    "and only with key and seq can one be traced to its send"
-                )
-            return self._message(output, scopes, found, _attribute(case, output, expected, scopes))
+            with reconciled_output(case, output.name, promised, expected) as found:
+                return self._judge_found(case, output, expected, scopes, found)
+
+    def _judge_found(
+        self,
+        case: JudgedRun,
+        output: AppendedRecords,
+        expected: DataFrame,
+        scopes: tuple[LossScope, ...],
+        found: ReconciliationResult,
+    ) -> CheckResult:
+        if found.empty:
+            return self.undecided(f"{output.name}: no record was expected and none was written")
+        if not found.counts["lost"] and not found.counts["duplicated"]:
+            return self._message(output, scopes, found, AttributedRecords(counts={}, findings=()))
+        identity = case.experiment.promise.outputs[output.name].identity
+        if not {"key", "seq"} <= {*identity}:
+            return self.undecided(
+                f"{output.name}: its records are identified by {', '.join(identity)}, "
+                "and only with key and seq can one be traced to its send"
+            )
+        return self._message(output, scopes, found, _attribute(case, output, expected, scopes))
 
     def _message(
         self,

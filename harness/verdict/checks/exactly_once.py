@@ -14,6 +14,8 @@ from streamquake.harness.experiment.outputs import Output
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import (
     VIOLATIONS,
+    Differences,
+    ReconciliationResult,
     open_classes,
     unjudged_reasons,
     violated_classes,
@@ -23,12 +25,10 @@ from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.late_records import late_dropped
 from streamquake.harness.verdict.expected_output import (
     STATUS,
-    OutputAnomalies,
     count_sends,
     expectations,
-    find_anomalies,
     has_unsettled_sends,
-    reconcile_output,
+    reconciled_output,
     register_sent,
 )
 from streamquake.harness.verdict.held_back_records import HeldBackRecords, find_held_back
@@ -126,7 +126,15 @@ def _judge(case: JudgedRun, name: str, output: Output, expected: DataFrame | Non
             "it depends on sends of unknown result, and the input topic that would settle them "
             "was not read",
         )
-    found = reconcile_output(case, name, output, expected)
+    with reconciled_output(case, name, output, expected) as found:
+        return _verdict_of(case, name, output, expected, found)
+
+
+def _verdict_of(
+    case: JudgedRun, name: str, output: Output, expected: DataFrame, found: ReconciliationResult
+) -> OutputVerdict:
+    """The verdict on one output that was read completely, from its reconciliation."""
+    stored = StoredOutput(path=case.data / name)
     if found.empty:
         return _undecided_verdict(name, "no record was expected and none was written")
     counts = {**found.counts, **_figures(stored.facts())}
@@ -147,9 +155,11 @@ def _judge(case: JudgedRun, name: str, output: Output, expected: DataFrame | Non
             findings = tuple(each for each in findings if class_of(each) != "duplicated")
     if output.kafka:
         counts["invisible"] = None if counts["lost"] is None else 0
-    if findings:
+    if findings and found.differences is not None:
         try:
-            hidden, findings = _with_causes(case, name, output, expected, counts, findings)
+            hidden, findings = _with_causes(
+                case, name, output, expected, found.differences, counts, findings
+            )
             counts |= hidden
         except Exception as error:  # noqa: BLE001 - the guard: an anomaly stays one without a cause
             unknown = {"cause": f"it is not known: {message_of(error)}"}
@@ -174,22 +184,22 @@ def _with_causes(
     name: str,
     output: Output,
     expected: DataFrame,
+    wrong: Differences,
     counts: Mapping[str, int | None],
     findings: tuple[Finding, ...],
 ) -> tuple[Mapping[str, int], tuple[Finding, ...]]:
     """How many lost records are invisible, and the findings with their causes."""
-    with find_anomalies(case, name, output, expected) as wrong:
-        if not (output.kafka and counts["lost"]):
-            return {}, _all_findings(case, name, wrong, HeldBackRecords(records=0), findings)
-        facts = StoredOutput(path=case.data / name).facts()
-        hidden = find_held_back(case, name, output, expected, facts, wrong)
-        return {"invisible": hidden.records}, _all_findings(case, name, wrong, hidden, findings)
+    if not (output.kafka and counts["lost"]):
+        return {}, _all_findings(case, name, wrong, HeldBackRecords(records=0), findings)
+    facts = StoredOutput(path=case.data / name).facts()
+    hidden = find_held_back(case, name, output, expected, facts, wrong)
+    return {"invisible": hidden.records}, _all_findings(case, name, wrong, hidden, findings)
 
 
 def _all_findings(
     case: JudgedRun,
     name: str,
-    wrong: OutputAnomalies,
+    wrong: Differences,
     hidden: HeldBackRecords,
     findings: tuple[Finding, ...],
 ) -> tuple[Finding, ...]:

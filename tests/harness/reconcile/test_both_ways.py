@@ -22,7 +22,7 @@ from streamquake.harness.reconcile.json.json_quick import MIN_SAMPLE
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.promised_columns import FIELDS_BY_NAME
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
-from streamquake.harness.verdict.expected_output import reconcile_output
+from streamquake.harness.verdict.expected_output import reconciled_output
 from streamquake.reports.record.outcome import Finding
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import comparison_of, write_rows
@@ -534,6 +534,6 @@ def findings_of_run(
         spark, folder / "copied", into=StoredOutput(path=dataset.data / "nasty"), source="/nasty"
     )
     output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values), map=column_expressions)
-    return reconcile_output(
-        dataset.case(), "nasty", output, spark.read.parquet(str(promised))
-    ).findings
+    expected = spark.read.parquet(str(promised))
+    with reconciled_output(dataset.case(), "nasty", output, expected) as result:
+        return result.findings

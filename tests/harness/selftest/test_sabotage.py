@@ -153,7 +153,7 @@ def _phantoms_count_in_the_order(patch: pytest.MonkeyPatch) -> None:
 
 
 def _copies_count_in_the_order(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reconcile, "first_copies", lambda records, shape: records)
+    patch.setattr(reconcile, "first_copies_of_keys", lambda records, keys, shape: records)
 
 
 def _nulls_are_not_hashed(patch: pytest.MonkeyPatch) -> None:

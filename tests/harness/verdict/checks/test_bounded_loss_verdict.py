@@ -76,12 +76,13 @@ class World:
         assert self.calls[-1] == "sent"
         yield {name: SimpleNamespace(columns=list(self.columns)) for name in self.expected}
 
-    def reconcile_output(
+    @contextmanager
+    def reconciled_output(
         self, case: JudgedRun, name: str, output: Output, wanted: Any
-    ) -> ReconciliationResult:
+    ) -> Iterator[ReconciliationResult]:
         assert (case.data, name, output) == (self.folder, "totals", self.output)
         assert list(self.columns) == wanted.columns
-        return ReconciliationResult(counts=self.counts, findings=self.findings)
+        yield ReconciliationResult(counts=self.counts, findings=self.findings)
 
     def attributed(
         self, case: JudgedRun, output: AppendedRecords, wanted: Any, scopes: tuple[LossScope, ...]
@@ -116,7 +117,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(
         bounded_loss, "has_unsettled_sends", lambda case: created.unsettled and bool(case.history)
     )
-    for name in ("expectations", "reconcile_output"):
+    for name in ("expectations", "reconciled_output"):
         monkeypatch.setattr(bounded_loss, name, getattr(created, name))
     return created
 

@@ -67,22 +67,17 @@ class World:
         frame = SimpleNamespace(columns=list(self.columns))
         yield {name: frame for name in self.promise.outputs if name in self.counts}
 
-    def reconcile_output(
-        self, case: JudgedRun, name: str, output: Output, wanted: Any
-    ) -> ReconciliationResult:
-        assert case.data == self.folder
-        assert output == self.promise.outputs[name]
-        assert wanted is not None
-        return ReconciliationResult(counts=self.counts[name], findings=self.findings.get(name, ()))
-
     @contextmanager
-    def find_anomalies(
+    def reconciled_output(
         self, case: JudgedRun, name: str, output: Output, wanted: Any
-    ) -> Iterator[Any]:
+    ) -> Iterator[ReconciliationResult]:
         assert case.data == self.folder
         assert output == self.promise.outputs[name]
         assert wanted is not None
-        yield f"wrong {name}"
+        wrong: Any = f"wrong {name}"
+        yield ReconciliationResult(
+            counts=self.counts[name], findings=self.findings.get(name, ()), differences=wrong
+        )
 
     def attributed(
         self, case: JudgedRun, name: str, wrong: Any, findings: tuple[Finding, ...]
@@ -135,7 +130,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         )
 
     monkeypatch.setattr(exactly_once, "register_sent", lambda case: created.calls.append("sent"))
-    for name in ("expectations", "reconcile_output", "find_anomalies"):
+    for name in ("expectations", "reconciled_output"):
         monkeypatch.setattr(exactly_once, name, getattr(created, name))
     monkeypatch.setattr(exactly_once, "has_unsettled_sends", lambda case: created.unsettled)
     monkeypatch.setattr(exactly_once, "attribute_anomalies", created.attributed)
