@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,8 @@ appender.file.layout.pattern = %d{ISO8601} %p %c{1}: %m%n%ex
 
 EXECUTOR_S = 120.0
 """Longest wait for an executor of another master, in seconds."""
+USER_S = 10.0
+"""Longest wait for the end of a thread whose session has ended, in seconds."""
 
 
 class JavaMissing(StreamquakeError):
@@ -246,6 +249,7 @@ class SparkInBackground:
         self._session: SparkSession | None = None
         self._error: Exception | None = None
         self._thread: threading.Thread | None = None
+        self._user: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to start the session. A second call does nothing."""
@@ -262,6 +266,17 @@ class SparkInBackground:
             raise self._error or JavaMissing("the Spark session was stopped")
         return self._session
 
+    def use(self, work: Callable[[SparkSession], None]) -> None:
+        """Start the session if needed, and let `work` use it in another thread. Its errors have no
+        effect, and the end of the session ends it."""
+
+        def run() -> None:
+            with suppress(Exception):
+                work(self.get())
+
+        self.start()
+        self._user = threading.Thread(target=run, name="spark user", daemon=True)
+        self._user.start()
     def reset(self) -> None:
         """Drop what the last run has cached, so that the next one can use the session. A session
         whose start failed or whose virtual machine has ended is started again by the next
@@ -284,6 +299,9 @@ class SparkInBackground:
         if self._session is not None:
             stop_spark(self._session)
             self._session = None
+        if self._user is not None:
+            # Without its session it fails at its next call. It must not use the next session.
+            self._user.join(USER_S)
 
     def _run(self) -> None:
         try:

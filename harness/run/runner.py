@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from streamquake.cluster.cluster import Cluster, NodeDied, all_nodes
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.runtime import ContainerRuntime
@@ -34,6 +36,7 @@ from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.harness.run.job_preparation import PreparedJob, RunningJob, prepare_job
 from streamquake.harness.run.load import RunLoad, start_load
+from streamquake.harness.run.low_priority import lowest_priority
 from streamquake.harness.run.output_collector import collect_outputs
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervise
@@ -43,6 +46,7 @@ from streamquake.harness.verdict.evidence.batches import longest_s
 from streamquake.harness.verdict.evidence.commits import CommitRecorder
 from streamquake.harness.verdict.evidence.waits import NOT_MET, Wait
 from streamquake.harness.verdict.judge import interrupted_results, judge, unjudged_results
+from streamquake.harness.verdict.rehearsal import rehearse
 from streamquake.reports.junit import write_junit
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.event import Action
@@ -196,7 +200,8 @@ class RunInProgress:
             sweep(self.runtime)
             ensure_images(self.experiment.topology, self.runtime.images(), self.view.show_message)
         self._enter("deploy")
-        self.spark.start()  # early, so that the start of Spark disturbs no measurement
+        # Early, so that the start of Spark disturbs no measurement.
+        self.spark.use(self._rehearse)
         with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervise(self.cluster, self.loop, self._nodes_kept_down))
             job = prepare_job(self.experiment, self.cluster, self.run_id)
@@ -215,6 +220,10 @@ class RunInProgress:
             self._enter("read")
             collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
             self._enter("tear down")
+
+    def _rehearse(self, spark: SparkSession) -> None:
+        with lowest_priority(spark):
+            rehearse(self.experiment, spark)
 
     def _lease(self) -> ClusterLease:
         return ClusterLease(

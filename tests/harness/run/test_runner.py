@@ -71,8 +71,8 @@ class NoSpark:
         self.calls.append((master, self._phase()))
         return self
 
-    def start(self) -> None:
-        self.calls.append(("start", self._phase()))
+    def use(self, work: Callable[[Any], None]) -> None:
+        self.calls.append(("use", self._phase()))
 
     def get(self) -> Any:
         return self
@@ -648,7 +648,7 @@ def test_spark_starts_before_anything_is_measured_and_ends_with_the_run(
     stage: Stage, options: Mapping[str, Any], master: str
 ) -> None:
     stage.run(options=options)
-    assert stage.spark.calls == [(master, ""), ("start", "deploy"), ("stop", "judge")]
+    assert stage.spark.calls == [(master, ""), ("use", "deploy"), ("stop", "judge")]
 
 
 def test_outputs_are_read_and_judged_with_the_session_of_the_run(
