@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.experiment.outputs import Output
 from streamquake.harness.reconcile.identity_join import quote_name
+from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
 from streamquake.harness.verdict.expected_output import expectations, register_sent
@@ -68,24 +68,34 @@ def _write_outputs(case: JudgedRun) -> None:
     with expectations(case) as expected:
         for name, output in case.experiment.promise.outputs.items():
             if name in expected and not (output.map or output.retracts or output.format):
-                _write(expected[name], output, StoredOutput(path=case.data / name))
+                value = F.to_json(F.struct(*map(quote_name, output.columns))).alias("value")
+                lines, into = expected[name].select(value), StoredOutput(path=case.data / name)
+                if output.kafka is not None:
+                    _store_topic(lines, output.kafka, into)
+                else:
+                    _read_folder(lines, case.data / f"{name}.copied", into)
 
 
-def _write(expected: DataFrame, output: Output, into: StoredOutput) -> None:
-    """Write records as `stored_topic.py` and `files.py` do."""
-    value = F.to_json(F.struct(*map(quote_name, output.columns))).alias("value")
-    position = F.monotonically_increasing_id()
-    if output.kafka is not None:
-        topic = F.lit(output.kafka).alias("topic"), F.lit(0).alias("partition")
-        stamp = F.lit(0).cast("bigint").alias("timestamp_ms")
-        place = (*topic, position.alias("offset"), stamp, F.lit(None).cast("string").alias("key"))
-        flags = (F.lit(True).alias("committed"), F.lit(True).alias("appended"))
-        records = expected.select(*place, value, *flags)
-        ends = {"ends": {}, "stable_ends": {}, "uncommitted": 0}
-        facts = {"kind": "kafka", **ends}
-    else:
-        file = F.lit("part-0").alias("file")
-        records = expected.select(value, file, position.alias("position"))
-        facts = {"kind": "files", "pending_files": 0}
-    records.coalesce(2).write.parquet(str(into.part("records")))
-    into.finish({**facts, "records": into.frame(expected.sparkSession).count()})
+def _store_topic(lines: DataFrame, topic: str, into: StoredOutput) -> None:
+    """Store records in the form of `stored_topic.py`, which needs no Spark."""
+    records = lines.select(
+        F.lit(topic).alias("topic"),
+        F.lit(0).alias("partition"),
+        F.monotonically_increasing_id().alias("offset"),
+        F.lit(0).cast("bigint").alias("timestamp_ms"),
+        F.lit(None).cast("string").alias("key"),
+        "value",
+        F.lit(True).alias("committed"),
+        F.lit(True).alias("appended"),
+    )
+    records.write.parquet(str(into.part("committed")))
+    count = into.frame(lines.sparkSession).count()
+    ends: dict[str, int] = {}
+    facts = {"kind": "kafka", "records": count, "uncommitted": 0}
+    into.finish({**facts, "ends": ends, "stable_ends": ends})
+
+
+def _read_folder(lines: DataFrame, folder: Path, into: StoredOutput) -> None:
+    """Write lines into files, and read these as a run does."""
+    lines.write.text(str(folder))
+    read_files(lines.sparkSession, folder, into=into, source=str(folder))
