@@ -62,6 +62,7 @@ bench: setup ## measure; MILLIONS=1 for a small run of the reconciliation
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-bench.txt
 	$(BIN)/python -m tests.benchmarks.bench_producer
 	$(BIN)/python -m tests.benchmarks.bench_reconcile --millions $(MILLIONS)
+	$(BIN)/python -m tests.benchmarks.bench_verdict
 	$(BIN)/python -m tests.benchmarks.bench_injection
 	$(BIN)/python -m tests.benchmarks.bench_agent
 	$(BIN)/python -m tests.benchmarks.bench_trigger

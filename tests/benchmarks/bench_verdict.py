@@ -1,6 +1,7 @@
 """The time of a verdict: judging a synthetic record with a topic and a folder of the same rows.
 
     python -m tests.benchmarks.bench_verdict [--records 125000,500000] [--rounds 3]
+                                             [--rehearse]
 
 Each output has that number of records. Every size is judged clean, and with one anomaly of each
 class in both outputs; both must have the planted counts. `first` is the first verdict of a session,
@@ -31,6 +32,7 @@ from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
+from streamquake.harness.verdict.rehearsal import rehearse
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
@@ -58,11 +60,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--records", default="125000,500000", help="records of each output")
     parser.add_argument("--rounds", type=int, default=3, help="later verdicts of a session")
+    parser.add_argument("--rehearse", action="store_true", help="rehearse before, as a run does")
     arguments = parser.parse_args()
     for records in map(int, arguments.records.split(",")):
         for planted in (0, 1):
             with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-                first, *later = _measure(Path(folder), records, planted, arguments.rounds)
+                first, *later = _measure(Path(folder), records, planted, arguments)
             print(
                 f"2 x {records:>9,} records, {planted} of each class: "
                 f"first {first.wall_s:5.1f} s {first.cpu_s:5.1f} CPU-s, "
@@ -71,12 +74,16 @@ def main() -> None:
             )
 
 
-def _measure(folder: Path, records: int, planted: int, rounds: int) -> Iterator[Cost]:
+def _measure(
+    folder: Path, records: int, planted: int, arguments: argparse.Namespace
+) -> Iterator[Cost]:
     """The cost of each verdict on one record, in a new session."""
     experiment = load_experiment(EXPERIMENT, sets=[f"workload.numbered.records={records}"], seed=1)
     _write_outputs(folder, experiment, planted)
     spark = spark_session("local[2]")
-    for _ in range(rounds + 1):
+    if arguments.rehearse:
+        rehearse(experiment, spark)
+    for _ in range(arguments.rounds + 1):
         before, cpu_before = time.monotonic(), _cpu_s(spark)
         _judge(folder, experiment, records, planted, spark)
         yield Cost(wall_s=time.monotonic() - before, cpu_s=_cpu_s(spark) - cpu_before)
