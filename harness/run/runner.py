@@ -36,7 +36,7 @@ from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.harness.run.job_preparation import PreparedJob, RunningJob, prepare_job
 from streamquake.harness.run.load import RunLoad, start_load
-from streamquake.harness.run.low_priority import lowest_priority
+from streamquake.harness.run.low_priority import lower_priority, restore_priority
 from streamquake.harness.run.output_collector import collect_outputs
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervise
@@ -218,12 +218,17 @@ class RunInProgress:
             self._drain(self.load)
             record_transactions(self.experiment, self.cluster, self.loop, "drain")
             self._enter("read")
-            collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
+            session = self.spark.get()
+            restore_priority(session)  # on a busy machine the rehearsal may not have ended
+            collect_outputs(self.cluster, self.experiment, session, self.folder)
             self._enter("tear down")
 
     def _rehearse(self, spark: SparkSession) -> None:
-        with lowest_priority(spark):
+        lower_priority(spark)
+        try:
             rehearse(self.experiment, spark)
+        finally:
+            restore_priority(spark)
 
     def _lease(self) -> ClusterLease:
         return ClusterLease(
