@@ -250,6 +250,8 @@ class SparkInBackground:
         self._error: Exception | None = None
         self._thread: threading.Thread | None = None
         self._user: threading.Thread | None = None
+        self.is_warm = False
+        """Whether an earlier run has used the session."""
 
     def start(self) -> None:
         """Begin to start the session. A second call does nothing."""
@@ -277,6 +279,7 @@ class SparkInBackground:
         self.start()
         self._user = threading.Thread(target=run, name="spark user", daemon=True)
         self._user.start()
+
     def reset(self) -> None:
         """Drop what the last run has cached, so that the next one can use the session. A session
         whose start failed or whose virtual machine has ended is started again by the next
@@ -287,10 +290,12 @@ class SparkInBackground:
         try:
             if self._session is not None:
                 self._session.catalog.clearCache()
+                self.is_warm = True
                 return
         except (Py4JError, OSError):
             self.stop()
         self._thread = self._error = None
+        self.is_warm = False
 
     def stop(self) -> None:
         """End the session and its virtual machine, if it started. A second call does nothing."""

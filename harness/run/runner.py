@@ -201,7 +201,10 @@ class RunInProgress:
             ensure_images(self.experiment.topology, self.runtime.images(), self.view.show_message)
         self._enter("deploy")
         # Early, so that the start of Spark disturbs no measurement.
-        self.spark.use(self._rehearse)
+        if self.spark.is_warm:
+            self.spark.start()
+        else:
+            self.spark.use(self._rehearse)
         with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervise(self.cluster, self.loop, self._nodes_kept_down))
             job = prepare_job(self.experiment, self.cluster, self.run_id)

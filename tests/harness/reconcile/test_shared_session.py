@@ -60,6 +60,7 @@ def test_a_reset_session_is_used_again_without_what_it_cached(stopped: list[Sess
     first: Any = spark.get()
     spark.reset()
     assert first.cleared == 1
+    assert spark.is_warm
     assert spark.get() is first
     assert stopped == []
 
@@ -70,6 +71,7 @@ def test_a_session_that_ended_is_started_again(stopped: list[Session]) -> None:
     first: Any = spark.get()
     first.has_ended = True
     spark.reset()
+    assert not spark.is_warm
     again: Any = spark.get()
     assert again.number == 1
     assert stopped == [first]

@@ -65,11 +65,15 @@ class NoSpark:
 
     def __init__(self, phase: Callable[[], str]) -> None:
         self.calls: list[tuple[str, str]] = []
+        self.is_warm = False
         self._phase = phase
 
     def session_of(self, master: str) -> NoSpark:
         self.calls.append((master, self._phase()))
         return self
+
+    def start(self) -> None:
+        self.calls.append(("start", self._phase()))
 
     def use(self, work: Callable[[Any], None]) -> None:
         self.calls.append(("use", self._phase()))
@@ -85,6 +89,7 @@ class NoSpark:
 
     def reset(self) -> None:
         self.calls.append(("reset", self._phase()))
+        self.is_warm = True
 
 
 class Load:
