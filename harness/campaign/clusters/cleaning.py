@@ -25,14 +25,17 @@ from streamquake.harness.campaign.clusters.state import (
     read_state,
 )
 from streamquake.harness.experiment.job_placeholders import runs_jobs
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 READY_S = 120.0
 """How long a cluster may take until all its services are ready after restarts of its nodes."""
 NOTHING: Contents = {}
 
 
-class NotClean(Exception):
+class NotClean(StreamquakeError):
     """Something of a run is still in the cluster; the message names it."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.node_replacement import containers_of, settings_of
 from streamquake.cluster.runtime.runtime import ContainerError
 from streamquake.faults.mechanisms.netfilter import MARK, in_namespace
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 WORKERS = 8
 READ_RULES = ["sh", "-c", "iptables-save -t filter && iptables-save -t nat"]
@@ -25,8 +26,10 @@ ClusterState = Mapping[str, Contents]
 """Node, service or `links` -> what is there, by kind."""
 
 
-class CannotCleanUp(Exception):
+class CannotCleanUp(StreamquakeError):
     """A service has no clean-up, so its cluster cannot be reused."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 def read_state(cluster: Cluster) -> ClusterState:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import CleansUpRuns, Contents, engine
+from streamquake.cluster.engines.engine import Contents
 from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.campaign.clusters import state
 from streamquake.harness.campaign.clusters.cleaning import NotClean, clean_up
-from streamquake.harness.campaign.clusters.state import CannotCleanUp, differences, read_state
+from streamquake.harness.campaign.clusters.state import differences, read_state
 from tests.fakes import WIDE, fake_cluster
 from tests.injecting import FaultInjector
 
@@ -132,15 +132,6 @@ def test_a_missing_part_is_a_difference() -> None:
     }
     assert differences(before, {}) == {"hdfs": "paths: /flink is missing"}
     assert differences({}, before) == {"hdfs": "paths: /flink was not there after the deployment"}
-
-
-def test_a_service_without_cleanup_is_named(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(type(engine("kafka")), "clean")
-    assert not isinstance(engine("kafka"), CleansUpRuns)
-    with pytest.raises(CannotCleanUp, match=r"kafka \(kafka\) has no clean-up"):
-        state.cleaner(cluster, "kafka")
 
 
 def test_a_node_without_a_namespace_has_no_rules(cluster: Cluster, service: Service) -> None:
