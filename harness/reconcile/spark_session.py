@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -59,7 +60,8 @@ appender.file.layout.pattern = %d{ISO8601} %p %c{1}: %m%n%ex
 EXECUTOR_S = 120.0
 """Longest wait for an executor of another master, in seconds."""
 USER_S = 10.0
-"""Longest wait for the end of a thread whose session has ended, in seconds."""
+"""Longest wait for the end of a thread whose jobs were cancelled, in seconds."""
+CANCEL_EVERY_S = 0.1
 
 
 class JavaMissing(StreamquakeError):
@@ -260,21 +262,19 @@ class SparkInBackground:
             self._thread.start()
 
     def get(self) -> SparkSession:
-        """Start the session if needed, wait for it and return it. Raises the error of its start."""
-        self.start()
-        assert self._thread is not None
-        self._thread.join()
-        if self._session is None:
-            raise self._error or JavaMissing("the Spark session was stopped")
-        return self._session
+        """Start the session if needed, wait for it and return it, for the caller alone: what else
+        uses it is cancelled. Raises the error of its start."""
+        session = self._started()
+        self._cancel_use(session)
+        return session
 
     def use(self, work: Callable[[SparkSession], None]) -> None:
-        """Start the session if needed, and let `work` use it in another thread. Its errors have no
-        effect, and the end of the session ends it."""
+        """Start the session if needed, and let `work` use it in another thread until somebody gets
+        it. Its errors have no effect."""
 
         def run() -> None:
             with suppress(Exception):
-                work(self.get())
+                work(self._started())
 
         self.start()
         self._user = threading.Thread(target=run, name="spark user", daemon=True)
@@ -307,6 +307,22 @@ class SparkInBackground:
         if self._user is not None:
             # Without its session it fails at its next call. It must not use the next session.
             self._user.join(USER_S)
+
+    def _started(self) -> SparkSession:
+        self.start()
+        assert self._thread is not None
+        self._thread.join()
+        if self._session is None:
+            raise self._error or JavaMissing("the Spark session was stopped")
+        return self._session
+
+    def _cancel_use(self, session: SparkSession) -> None:
+        """Cancel the jobs of what uses the session, until its thread has ended."""
+        user, self._user = self._user, None
+        ends_s = time.monotonic() + USER_S
+        while user is not None and user.is_alive() and time.monotonic() < ends_s:
+            session.sparkContext.cancelAllJobs()
+            user.join(CANCEL_EVERY_S)
 
     def _run(self) -> None:
         try:

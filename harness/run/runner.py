@@ -221,9 +221,7 @@ class RunInProgress:
             self._drain(self.load)
             record_transactions(self.experiment, self.cluster, self.loop, "drain")
             self._enter("read")
-            session = self.spark.get()
-            restore_priority(session)  # on a busy machine the rehearsal may not have ended
-            collect_outputs(self.cluster, self.experiment, session, self.folder)
+            collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
             self._enter("tear down")
 
     def _rehearse(self, spark: SparkSession) -> None:

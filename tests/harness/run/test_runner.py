@@ -81,9 +81,6 @@ class NoSpark:
     def get(self) -> Any:
         return self
 
-    def restore_priority(self) -> None:
-        self.calls.append(("restore priority", self._phase()))
-
     def stop(self) -> None:
         self.calls.append(("stop", self._phase()))
 
@@ -177,7 +174,6 @@ def stage_in(folder: Path, patch: pytest.MonkeyPatch) -> Stage:
     patch.setattr(runner, "prepare_job", lambda *args: None)
     patch.setattr(runner, "collect_outputs", read_everything)
     patch.setattr(runner, "SparkInBackground", new_stage.spark.session_of)
-    patch.setattr(runner, "restore_priority", NoSpark.restore_priority)
     return new_stage
 
 
@@ -660,7 +656,6 @@ def test_spark_starts_before_anything_is_measured_and_ends_with_the_run(
     assert stage.spark.calls == [
         (master, ""),
         ("use", "deploy"),
-        ("restore priority", "read"),
         ("stop", "judge"),
     ]
 

@@ -149,7 +149,6 @@ def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteTestbed:
     monkeypatch.setattr(runner, "prepare_job", lambda *args: None)
     monkeypatch.setattr(runner, "collect_outputs", read_everything)
     monkeypatch.setattr(shared_resources, "SparkInBackground", new_testbed.spark.session_of)
-    monkeypatch.setattr(runner, "restore_priority", NoSpark.restore_priority)
     monkeypatch.setattr(
         runner,
         "judge",

@@ -111,10 +111,7 @@ def test_a_cluster_survives_the_kill_of_a_node(testbed: SuiteTestbed) -> None:
 def test_the_runs_share_a_spark_session_that_ends_with_the_suite(testbed: SuiteTestbed) -> None:
     testbed.run_suite(plan_without_claims(experiment("a"), experiment("b")))
     calls = [call for call, _ in testbed.spark.calls]
-    assert calls == [
-        *("local[*]", "use", "restore priority", "reset"),
-        *("start", "restore priority", "reset", "stop"),
-    ]
+    assert calls == ["local[*]", "use", "reset", "start", "reset", "stop"]
 
 
 def test_a_reused_cluster_is_recorded_with_its_proof(testbed: SuiteTestbed) -> None:
