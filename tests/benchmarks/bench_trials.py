@@ -47,7 +47,7 @@ FAULTS: tuple[tuple[str, dict[str, Any], str, float | None], ...] = (
     ("throw_in_task", {"subtask": 0}, "the node running subtask 0 of copies", 3),
     ("kill", {}, "kafka/broker-1", 3),
     ("slow_link", {"latency_ms": 100}, "link sink", 3),
-    ("cpu_limit", {"cpus": 0.3}, "flink/taskmanager-3", 3),
+    ("cpu_limit", {"cpus": 0.1}, "the node running subtask 0 of copies", 3),
     ("kill", {}, "hdfs/datanode-1", 3),
     ("slice_link", {"average_bytes": 100, "variation_bytes": 20}, "link sink", 3),
 )
