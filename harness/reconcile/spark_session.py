@@ -269,7 +269,7 @@ class SparkInBackground:
         return session
 
     def use(self, work: Callable[[SparkSession], None]) -> None:
-        """Start the session if needed, and let `work` use it in another thread until somebody gets
+        """Start the session if needed, and let `work` use it in another thread until a caller gets
         it. Its errors have no effect."""
 
         def run() -> None:
