@@ -10,7 +10,7 @@ from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobRestarting
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import FaultRecord, Results
-from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
+from streamquake.reports.record.run_events import ClusterReused, RecordsSent, WorkloadDone
 
 EFFECT_AT = "effect_at_s"
 """The one key in `Results.recovery` whose value is in seconds since the run began, not since the
@@ -155,6 +155,20 @@ def key_figures(history: History, results: Results) -> dict[str, str]:
         "recovered after": f"{max(reached):.1f} s" if reached else "–",
         "run took": f"{max((e.at_s for e in history), default=0.0):.0f} s",
     }
+
+
+def cluster_text(history: History) -> str:
+    """Whose cluster the run used: its own, or one of earlier runs with the proof that nothing was
+    left there."""
+    if not (reused := history.of(ClusterReused)):
+        return "deployed for this run"
+    found = reused[-1]
+    equal = ", ".join(f"{count} {kind}" for kind, count in found.equal.items())
+    text = (
+        f"deployed by {found.deployed_by} and used by {found.runs_before} runs before; cleaned up "
+        f"in {found.seconds:.1f} s, then equal to its state after the deployment: {equal}"
+    )
+    return f"{text}; started anew: {', '.join(found.restarted)}" if found.restarted else text
 
 
 def _in_effect(results: Results) -> str:

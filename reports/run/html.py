@@ -58,6 +58,9 @@ def render_report(folder: RunFolder) -> Path:
             lambda: run_sentences.key_figures(history, results),
             otherwise=dict[str, str](),
         ),
+        cluster=parts.derive(
+            "the cluster", lambda: run_sentences.cluster_text(history), otherwise=""
+        ),
         recoveries=[(title, _bars(phases)) for title, phases in results.titled_recoveries],
         panels=panels(history, table, parts),
         problems=parts.problems,

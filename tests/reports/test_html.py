@@ -219,6 +219,35 @@ def damage(folder: RunFolder, action: Action, field: str, value: object) -> None
     folder.history.write_text("".join(f"{line}\n" for line in [header, *map(json.dumps, events)]))
 
 
+REUSED = {
+    "deployed_by": "20261126-101010-aaaa",
+    "runs_before": 2,
+    "restarted": ["flink/taskmanager-1"],
+    "equal": {"processes": 8, "topics": 0},
+    "seconds": 1.27,
+}
+
+
+def test_the_page_says_whose_cluster_the_run_used(tmp_path: Path) -> None:
+    folder = write_sample_run(tmp_path)
+    assert "deployed for this run" in page_of(folder).text
+    event = {
+        "index": len(read_history(folder.history)),
+        "at_ns": 10**15,
+        "process": "harness",
+        "kind": "info",
+        "action": "cluster reused",
+        "value": REUSED,
+    }
+    with folder.history.open("a", encoding="utf-8") as history:
+        history.write(f"{json.dumps(event)}\n")
+    text = page_of(folder).text
+    assert "deployed by 20261126-101010-aaaa and used by 2 runs before; cleaned up in 1.3 s" in text
+    assert (
+        "equal to its state after the deployment: 8 processes, 0 topics; started anew: fl" in text
+    )
+
+
 def test_a_damaged_job_graph_affects_only_the_charts_that_read_it(tmp_path: Path) -> None:
     folder = write_sample_run(tmp_path)
     complete = page_of(folder)
