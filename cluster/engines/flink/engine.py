@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -184,8 +185,17 @@ class FlinkEngine:
         flink_job.cancel(cluster, service, job)
 
     def contents(self, cluster: LiveCluster, service: str) -> Contents:
-        """The jobs that have not ended."""
-        return {"jobs": frozenset(flink_job.live_jobs(cluster, service))}
+        """The jobs that have not ended, and the registered TaskManagers: a TaskManager that was
+        started anew is listed twice until the JobManager gives up the old one, and the next job
+        would get slots of the old one."""
+        with jobmanager(cluster, service) as rest:
+            listed = Counter(map(host_of, rest.get("/taskmanagers")["taskmanagers"]))
+        return {
+            "jobs": frozenset(flink_job.live_jobs(cluster, service)),
+            "registered TaskManagers": frozenset(
+                f"{host} ({count} times)" for host, count in listed.items()
+            ),
+        }
 
     def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
         """Cancel every job and wait until their tasks have ended."""

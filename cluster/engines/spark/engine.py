@@ -164,8 +164,11 @@ class SparkEngine:
         submit.cancel(cluster, service)
 
     def contents(self, cluster: LiveCluster, service: str) -> Contents:
-        """The programs that run. Raises MasterUnreachable."""
-        return {"programs": master.running_programs(cluster, service)}
+        """The programs that run, and the workers that are alive. Raises MasterUnreachable."""
+        return {
+            "programs": master.running_programs(cluster, service),
+            "living workers": master.living_workers(cluster, service),
+        }
 
     def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
         """End the driver's program, and wait until its executors have ended. Raises

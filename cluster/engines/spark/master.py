@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Protocol
 
 import requests
@@ -73,6 +74,15 @@ def running_programs(cluster: LiveCluster, service: str) -> frozenset[str]:
     """The ids of the programs that have executors or wait for them. Raises MasterUnreachable."""
     state = _master(cluster, service).state()
     return frozenset(str(program["id"]) for program in state["activeapps"])
+
+
+def living_workers(cluster: LiveCluster, service: str) -> frozenset[str]:
+    """The hosts of the workers that the master takes for alive, with their number: a worker that
+    was started anew is listed twice until the master gives up the old one. Raises
+    MasterUnreachable."""
+    workers = _master(cluster, service).state()["workers"]
+    alive = Counter(worker["host"] for worker in workers if worker["state"] == "ALIVE")
+    return frozenset(f"{host} ({count} times)" for host, count in alive.items())
 
 
 def _master(cluster: LiveCluster, service: str) -> SparkMaster:

@@ -15,12 +15,13 @@ from types import TracebackType
 from streamquake.cluster.cluster import Cluster, remove_cluster
 from streamquake.faults.fault import faults
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.harness.campaign.clusters.cleaning import CleanUp, NotClean, clean_up
+from streamquake.harness.campaign.clusters.cleaning import CleanUp, clean_up
 from streamquake.harness.campaign.clusters.state import ClusterState, read_state, services_state
 from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.run.cluster_lease import ClusterLease, assign_to_run, deploy_cluster
 from streamquake.harness.verdict.evidence.waits import NOT_MET
 from streamquake.reports.record.event import Action
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import Topology
 
 REUSE_BLOCKERS = {
@@ -30,6 +31,12 @@ REUSE_BLOCKERS = {
     Action.HARNESS_ERROR: "a part of the harness failed",
 }
 """Event in a run's history that prevents the reuse of its cluster -> the reason."""
+
+
+class NotReusable(StreamquakeError):
+    """The record of a run says that its cluster must not be reused; the message has the reason."""
+
+    kind = ErrorKind.CLUSTER_FAILED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,13 +160,13 @@ def _state_or_none(cluster: Cluster) -> ClusterState | None:
 
 
 def _cleaned(idle: IdleCluster, lease: ClusterLease) -> CleanUp:
-    """Clean up after a completed run. Raises NotClean with what its record says against a reuse,
+    """Clean up after a completed run. Raises NotReusable with what its record says against a reuse,
     and the errors of `clean_up`."""
     if (reason := _run_problem(lease)) is not None:
-        raise NotClean(reason)
+        raise NotReusable(reason)
     if idle.deployed is None:
         services_state(idle.cluster)  # raises the reason
-        raise NotClean("the state of the cluster after its deployment is not known")
+        raise NotReusable("the state of the cluster after its deployment is not known")
     had_agents = any(faults[step.fault].leaves_agent for step in lease.experiment.faults)
     return clean_up(idle.cluster, idle.deployed, had_agents=had_agents)
 

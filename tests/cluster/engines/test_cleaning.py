@@ -10,6 +10,7 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import CleansUpRuns, Contents, KnowsDuties, engine
+from streamquake.cluster.engines.flink import engine as flink_engine
 from streamquake.cluster.engines.flink import job as flink_job
 from streamquake.cluster.engines.hdfs.namenode import DeletionRejected, LiveNameNode
 from streamquake.cluster.engines.kafka import admin as kafka_admin
@@ -123,6 +124,24 @@ def test_flink_cancels_running_jobs_and_waits_for_their_end(
     assert rest.polls < 0
 
 
+def test_a_taskmanager_that_was_started_anew_is_listed_until_it_is_given_up(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = Jobs(0)
+    paths = [f"pekko.tcp://flink@flink-taskmanager-{n}:6122/user/rpc" for n in (1, 2, 2)]
+    answers = {"/taskmanagers": {"taskmanagers": [{"path": path} for path in paths]}}
+    monkeypatch.setattr(rest, "get", lambda path: answers.get(path, {"jobs": []}))
+    for module in (flink_job, flink_engine):
+        monkeypatch.setattr(module, "jobmanager", lambda cluster, service: rest)
+    assert cleaner("flink").contents(cluster, "flink") == {
+        "jobs": frozenset(),
+        "registered TaskManagers": {
+            "flink-taskmanager-1 (1 times)",
+            "flink-taskmanager-2 (2 times)",
+        },
+    }
+
+
 def test_a_job_that_does_not_end_is_named(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,16 +221,23 @@ def test_spark_ends_its_program_and_waits_for_the_end_of_its_executors(
 ) -> None:
     spark = fake_cluster(load_topology("spark-kafka-hdfs"))
     programs = [["app-1"], ["app-1"], []]
-    state = SimpleNamespace(
-        state=lambda: {"activeapps": [{"id": n} for n in programs.pop(0)] if programs else []}
-    )
-    spark.clients["spark/master"] = state
-    assert cleaner("spark").contents(spark, "spark") == {"programs": {"app-1"}}
+    workers = [{"host": "spark-worker-1", "state": each} for each in ("DEAD", "ALIVE", "ALIVE")]
+
+    def report() -> dict[str, Any]:
+        ids = programs.pop(0) if len(programs) > 1 else programs[0]
+        return {"activeapps": [{"id": name} for name in ids], "workers": workers}
+
+    spark.clients["spark/master"] = SimpleNamespace(state=report)
+    assert cleaner("spark").contents(spark, "spark") == {
+        "programs": {"app-1"},
+        "living workers": {"spark-worker-1 (2 times)"},
+    }
+    programs[:] = [["app-1"], ["app-1"], []]
     driver = spark.node("spark/driver-1")
     before = spark.state(driver).started_at
     clean(spark, "spark")
     assert spark.state(driver).started_at > before
-    assert programs == []
+    assert programs == [[]]
 
 
 @pytest.mark.parametrize("name", ["flink", "hdfs", "kafka", "spark", "zookeeper"])

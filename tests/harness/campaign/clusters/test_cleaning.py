@@ -12,10 +12,11 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import Contents
 from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.waiting import NotReadyInTime
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.harness.campaign.clusters import state
-from streamquake.harness.campaign.clusters.cleaning import NotClean, clean_up
+from streamquake.harness.campaign.clusters import cleaning, state
+from streamquake.harness.campaign.clusters.cleaning import clean_up
 from streamquake.harness.campaign.clusters.state import differences, read_state
 from tests.fakes import WIDE, fake_cluster
 from tests.injecting import FaultInjector
@@ -39,9 +40,8 @@ class Service:
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Service:
     service = Service()
-    for module in (state, "streamquake.harness.campaign.clusters.cleaning"):
-        name = module if isinstance(module, str) else module.__name__
-        monkeypatch.setattr(f"{name}.cleaner", lambda cluster, name: service)
+    for module in (state, cleaning):
+        monkeypatch.setattr(module, "cleaner", lambda cluster, name: service)
     return service
 
 
@@ -102,7 +102,7 @@ def test_what_a_restart_does_not_remove_is_named(
 ) -> None:
     deployed = read_state(cluster)
     leave(cluster, tmp_path, name)
-    with pytest.raises(NotClean, match=f"^{found}.*was not there after the deployment"):
+    with pytest.raises(NotReadyInTime, match=f"{found}.*was not there after the deployment"):
         clean_up(cluster, deployed, had_agents=False)
 
 
@@ -121,8 +121,33 @@ def test_contents_that_remain_are_named(cluster: Cluster, service: Service) -> N
     deployed = read_state(cluster)
     service.topics.add("of the run")
     service.is_stuck = True
-    with pytest.raises(NotClean, match="flink: topics: of the run was not there"):
+    with pytest.raises(NotReadyInTime, match="flink: topics: of the run was not there"):
         clean_up(cluster, deployed, had_agents=False)
+
+
+class Slow(Service):
+    """A service whose topics are gone some reads after their removal."""
+
+    reads = 0
+
+    def contents(self, cluster: Cluster, service: str) -> Contents:
+        self.reads += 1
+        if self.reads > 20:
+            self.topics = {"kept"}
+        return super().contents(cluster, service)
+
+
+def test_what_goes_in_its_own_time_is_awaited(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow()
+    for module in (state, cleaning):
+        monkeypatch.setattr(module, "cleaner", lambda cluster, name: slow)
+    deployed = read_state(cluster)
+    slow.is_stuck = True
+    slow.topics.add("of the run")
+    assert clean_up(cluster, deployed, had_agents=False).restarted == ()
+    assert slow.reads > 20
 
 
 def test_a_missing_part_is_a_difference() -> None:
