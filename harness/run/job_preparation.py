@@ -6,7 +6,7 @@ The SQL of a job has placeholders instead of addresses (`experiment/job_placehol
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
@@ -115,6 +115,15 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
     return PreparedJob(service=service, runner=runner, spec=spec, values=values)
 
 
+def _reject_existing(cluster: Cluster, service: str, names: Set[str]) -> None:
+    """Raises TopicMismatch where a topic is there already: its records would count as the run's."""
+    if existing := sorted(names & set(kafka_admin.topics(cluster, service))):
+        raise kafka_admin.TopicMismatch(
+            f"the topic {existing[0]} is there before the run: its records are not of this run; "
+            "use another name, or another cluster"
+        )
+
+
 def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
     """Create the input topics, and the output topics with timestamps set on append. In an existing
     Kafka no topic is created: the current end offsets are where the run begins."""
@@ -131,5 +140,6 @@ def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
         wanted = {**dict.fromkeys(outputs), **inputs}
         cluster.run.begins = kafka_admin.ends_of_existing(cluster, service, wanted)
         return
+    _reject_existing(cluster, service, {*inputs, *outputs})
     kafka_admin.create_topics(cluster, service, inputs)
     kafka_admin.create_topics(cluster, service, outputs, kafka_admin.STAMPED_ON_APPEND)

@@ -35,6 +35,13 @@ DEADLINE_S = 10.0
 POLL_S = 1.0
 """How long one readiness check may take; the next one begins at once."""
 
+INTERNAL_TOPICS = (
+    "__cluster_metadata",
+    "__consumer_offsets",
+    "__share_group_state",
+    "__transaction_state",
+)
+"""The topics of Kafka itself. Any other name may be a user's, also one that begins like these."""
 STAMPED_ON_APPEND = {"message.timestamp.type": "LogAppendTime"}
 """With this setting a record's timestamp is the time at which the broker appended it, not the one
 that its producer sets."""
@@ -173,7 +180,7 @@ def topics_at(brokers: str) -> tuple[str, ...]:
         found = _client_of(brokers).list_topics(timeout=DEADLINE_S).topics
     except KafkaException as error:
         raise KafkaUnreachable(f"topics: {_reason(error)}") from error
-    return tuple(sorted(name for name in found if not name.startswith("__")))
+    return tuple(sorted(set(found) - set(INTERNAL_TOPICS)))
 
 
 def delete_topics(cluster: LiveCluster, service: str, names: Sequence[str]) -> None:

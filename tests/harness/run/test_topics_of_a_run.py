@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka.admin import TopicMismatch
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.reconcile.reading.stored_topic import RecordCounts
@@ -27,6 +29,10 @@ class Admin:
 
     def __init__(self) -> None:
         self.created: dict[str, tuple[int, Mapping[str, str]]] = {}
+        self.existing = {"__consumer_offsets": None, "other": None}
+
+    def list_topics(self, **limits: float) -> Any:
+        return SimpleNamespace(topics=self.existing)
 
     def create_topics(self, topics: list[NewTopic], **limits: float) -> dict[str, Any]:
         assert topics, "the client refuses an empty list"
@@ -39,6 +45,8 @@ class Admin:
 def admin(monkeypatch: pytest.MonkeyPatch) -> Admin:
     fake = Admin()
     monkeypatch.setattr(kafka_admin, "_client", lambda cluster, service: fake)
+    monkeypatch.setattr(kafka_admin, "bootstrap", lambda cluster, service: "brokers")
+    monkeypatch.setattr(kafka_admin, "_client_of", lambda brokers: fake)
     return fake
 
 
@@ -55,6 +63,20 @@ def test_outputs_are_stamped_on_append_and_the_input_is_not(admin: Admin) -> Non
         "input": (3, {}),
         "totals": (2, {"message.timestamp.type": "LogAppendTime"}),
     }
+
+
+def test_a_topic_that_is_there_before_the_run_is_rejected(admin: Admin) -> None:
+    admin.existing["totals"] = None
+
+    with pytest.raises(TopicMismatch, match="the topic totals is there before the run"):
+        create_topics_for(Job(sql="SELECT 1", promise=PROMISE))
+
+    assert admin.created == {}
+
+
+def test_only_the_topics_of_kafka_itself_are_internal(admin: Admin) -> None:
+    admin.existing |= {"__transaction_state": None, "__totals": None}
+    assert kafka_admin.topics_at("brokers") == ("__totals", "other")
 
 
 def test_without_a_job_the_input_topic_keeps_create_time(admin: Admin) -> None:
