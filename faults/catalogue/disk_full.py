@@ -36,7 +36,8 @@ class DiskFull(NodeFault):
 
     In effect when the filler is on the disk and the node's own user can write no more than the
     space that was left (ENOSPC). The filler survives a restart of the node; heal removes it even
-    while the node is down.
+    while the node is down. A node that deletes files of its own ends the fault: where its user can
+    write more than that space, the disk is no longer full.
     """
 
     name: ClassVar[str] = "disk_full"
@@ -69,7 +70,7 @@ class DiskFull(NodeFault):
         return Evidence(
             in_effect=applied and rejected,
             healed=not applied and not rejected,
-            in_place=applied,
+            in_place=applied and not (write.seconds is not None and write.by == "node"),
             observations={
                 "free_kb": free_kb,
                 "filler": applied,

@@ -145,6 +145,19 @@ def test_a_filler_is_not_in_effect_while_writes_succeed(cluster: Cluster, node: 
     assert evidence.observations["filler"]
     assert not evidence.in_effect
     assert not evidence.healed
+    assert evidence.ended
+
+
+def test_whether_a_disk_is_full_for_a_node_that_is_down_is_not_known(
+    cluster: Cluster, node: Node
+) -> None:
+    fault = faults["disk_full"]()
+    cluster.disks.run(node.spec, FILL, str(400 * 1024))
+    cluster.runtime.kill(node.container)
+    evidence = fault.evidence(cluster, node, {})
+    assert evidence.observations["as"] == "keeper"
+    assert not evidence.in_effect
+    assert not evidence.ended
 
 
 def test_a_full_disk_is_healed_while_its_node_is_down(cluster: Cluster, node: Node) -> None:
