@@ -68,8 +68,10 @@ def clean_up(cluster: Cluster, deployed: ClusterState, *, had_agents: bool) -> C
     restarted: list[str] = []
     for service in services:
         cleaner(cluster, service).clean(cluster, service, deployed.get(service, NOTHING))
+        stateful = _with_rules(cluster, service)
         if had_agents:
-            restarted += _restart(cluster, _with_agent(cluster, service), with_sandbox=False)
+            stateful += [n for n in _with_agent(cluster, service) if n not in stateful]
+        restarted += _restart(cluster, stateful, with_sandbox=False)
     _await_ready(cluster)
     changed = differences(deployed, read_state(cluster))
     if dirty := [cluster.nodes[name] for name in changed if name in cluster.nodes]:
@@ -90,6 +92,12 @@ def _with_agent(cluster: Cluster, service: str) -> list[Node]:
         for node in cluster.of_service(service)
         if JvmAgent(cluster.runtime, node.container).rules() is not None
     ]
+
+
+def _with_rules(cluster: Cluster, service: str) -> list[Node]:
+    """The nodes of a service with rules in the topology: their counters and flags stay in the
+    process."""
+    return [node for node in cluster.of_service(service) if node.spec.group.rules is not None]
 
 
 def _restart(cluster: Cluster, nodes: Iterable[Node], *, with_sandbox: bool) -> list[str]:

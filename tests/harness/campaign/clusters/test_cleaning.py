@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,16 @@ def test_a_process_with_an_agent_is_started_anew(
     assert JvmAgent(cluster.runtime, node.container).rules() is not None
     assert clean_up(cluster, deployed, had_agents=True).restarted == (node.name,)
     assert JvmAgent(cluster.runtime, node.container).rules() is None
+
+
+def test_a_process_with_rules_of_the_topology_is_started_anew(
+    cluster: Cluster, service: Service
+) -> None:
+    node = cluster.node("flink/taskmanager-1")
+    group = node.spec.group.model_copy(update={"rules": "RULE counts in the process"})
+    cluster.nodes[node.name] = replace(node, spec=node.spec.model_copy(update={"group": group}))
+    deployed = read_state(cluster)
+    assert clean_up(cluster, deployed, had_agents=False).restarted == (node.name,)
 
 
 def test_contents_that_remain_are_named(cluster: Cluster, service: Service) -> None:
