@@ -16,7 +16,12 @@ from streamquake.cluster.cluster import Cluster, remove_cluster
 from streamquake.faults.fault import faults
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.campaign.clusters.cleaning import CleanUp, clean_up
-from streamquake.harness.campaign.clusters.state import ClusterState, read_state, services_state
+from streamquake.harness.campaign.clusters.state import (
+    ClusterState,
+    differences,
+    read_state,
+    services_state,
+)
 from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.run.cluster_lease import ClusterLease, assign_to_run, deploy_cluster
 from streamquake.harness.verdict.evidence.waits import NOT_MET
@@ -102,6 +107,10 @@ class ClusterPool:
             self.remove()
             return None
         assert idle.clean_up is not None
+        if (reason := _changed_while_idle(idle)) is not None:
+            self._show_message(f"a new cluster, since the idle one has changed: {reason}")
+            self.remove()
+            return None
         self._show_message(f"on the cluster of {idle.cluster.run_id}")
         lease.loop.record(
             Action.CLUSTER_REUSED,
@@ -157,6 +166,19 @@ def _state_or_none(cluster: Cluster) -> ClusterState | None:
         raise
     except Exception:  # noqa: BLE001 - the run itself does not need the state
         return None
+
+
+def _changed_while_idle(idle: IdleCluster) -> str | None:
+    """How the state of an idle cluster differs from the one after its deployment, such as by a
+    process that ended since the clean-up."""
+    assert idle.deployed is not None
+    try:
+        changed = differences(idle.deployed, read_state(idle.cluster))
+    except Interrupted:
+        raise
+    except Exception as error:  # noqa: BLE001 - a state that cannot be read is not proven
+        return str(error).partition("\n")[0] or type(error).__name__
+    return next((f"{place}: {text}" for place, text in changed.items()), None)
 
 
 def _cleaned(idle: IdleCluster, lease: ClusterLease) -> CleanUp:

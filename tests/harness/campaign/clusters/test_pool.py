@@ -1,4 +1,4 @@
-"""The events of a run after which its cluster is not reused."""
+"""What prevents the reuse of a cluster: events of the last run, or a change while it was idle."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.engine import Contents
+from streamquake.cluster.runtime.runtime import ContainerError
 from streamquake.faults.fault import faults
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.harness.campaign.clusters.pool import _run_problem
+from streamquake.harness.campaign.clusters import pool, state
+from streamquake.harness.campaign.clusters.pool import (
+    IdleCluster,
+    _changed_while_idle,
+    _run_problem,
+)
+from streamquake.harness.campaign.clusters.state import ClusterState, read_state
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_folder import RunFolder
+from tests.fakes import WIDE, fake_cluster
 
 
 def lease(tmp_path: Path) -> Any:
@@ -31,3 +43,36 @@ def test_a_cluster_with_an_open_fault_cannot_be_reused_until_it_is_healed(tmp_pa
     assert _run_problem(lease(tmp_path)) == "a fault is open"
     log.record_heal(intent)
     assert _run_problem(lease(tmp_path)) is None
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> IdleCluster:
+    monkeypatch.setattr(state, "cleaner", lambda cluster, name: EmptyService())
+    cluster = fake_cluster(WIDE)
+    return IdleCluster(cluster=cluster, deployed=read_state(cluster))
+
+
+class EmptyService:
+    """A service without contents."""
+
+    def contents(self, cluster: Cluster, service: str) -> Contents:
+        return {}
+
+
+def test_an_idle_cluster_that_stayed_the_same_can_be_reused(idle: IdleCluster) -> None:
+    assert _changed_while_idle(idle) is None
+
+
+def test_a_process_that_ended_while_the_cluster_was_idle_is_found(idle: IdleCluster) -> None:
+    idle.cluster.runtime.kill(idle.cluster.node("hdfs/datanode-2").container)
+    assert "hdfs/datanode-2" in str(_changed_while_idle(idle))
+
+
+def test_a_state_that_cannot_be_read_is_a_change(
+    idle: IdleCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(cluster: Cluster) -> ClusterState:
+        raise ContainerError("no answer\nat all")
+
+    monkeypatch.setattr(pool, "read_state", fail)
+    assert _changed_while_idle(idle) == "no answer"
