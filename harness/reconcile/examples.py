@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.json.json_text import base64_text, json_text
+from streamquake.harness.reconcile.order import BEFORE
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.row_hashes import hash_of
 from streamquake.harness.reconcile.shape import Shape
@@ -85,7 +86,7 @@ def reordered_examples(
         Finding(
             what=what,
             where=_place_of_copy(row, received.get(_identity(row, shape), [row]), shape),
-            detail=_values(row, (*shape.identity, "before")),
+            detail={"before": clip(_plain_value(row[BEFORE])), **_values(row, shape.identity)},
         )
         for row in rows
     )

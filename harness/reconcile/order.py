@@ -14,17 +14,18 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.identity_join import same_values
 from streamquake.harness.reconcile.shape import Shape
 
+BEFORE = "__before"
+"""The sequence of the record just before; no column of a job has this name."""
+
 
 def records_out_of_order(actual: DataFrame, shape: Shape) -> DataFrame:
-    """The reordered records: identity, key, place, and `before`, the sequence of the record just
+    """The reordered records: identity, key, place, and `BEFORE`, the sequence of the record just
     before them."""
     assert shape.sequence is not None
     assert shape.position is not None
     stream = Window.partitionBy(*shape.key, *shape.lane).orderBy(shape.position)
-    before = _ordering_columns(actual, shape).withColumn(
-        "before", F.lag(shape.sequence).over(stream)
-    )
-    return before.where(F.col("before") > F.col(shape.sequence))
+    before = _ordering_columns(actual, shape).withColumn(BEFORE, F.lag(shape.sequence).over(stream))
+    return before.where(F.col(BEFORE) > F.col(shape.sequence))
 
 
 def without_phantoms(records: DataFrame, phantoms: DataFrame, shape: Shape) -> DataFrame:
