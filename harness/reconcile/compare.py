@@ -85,17 +85,21 @@ def compare(
     Raises BadInput for a wrong request, OSError for a source that could not be read.
     """
     session = reading_session(spark)
-    with _translated_errors():
+    with _translated_errors(), ExitStack() as stack:
         parsed = _parse_expressions(session, request)
         _reject_unkeyed_upserts(parsed, request.actual, actual)
-        tables = (
-            _read(session, request.expected, expected, _requested_fields(parsed, 0), show_message),
-            _read(session, request.actual, actual, _requested_fields(parsed, 1), show_message),
+        tables = tuple(
+            _read(session, side, source, _requested_fields(parsed, number), show_message, stack)
+            for number, (side, source) in enumerate(
+                ((request.expected, expected), (request.actual, actual))
+            )
         )
         layout = lay_out(parsed, *tables)
-        with _persisted_layout(layout, *tables) as laid_out:
-            notes = (*tables[0].notes, *tables[1].notes)
-            return _compare_layout(laid_out, parsed, tables[0].record_estimate, notes, show_message)
+        for frame, table in zip((layout.expected, layout.actual), tables, strict=True):
+            if table.costly:
+                stack.enter_context(persisted(frame))
+        notes = (*tables[0].notes, *tables[1].notes)
+        return _compare_layout(layout, parsed, tables[0].record_estimate, notes, show_message)
 
 
 def _parse_expressions(spark: SparkSession, request: ComparisonRequest) -> ParsedExpressions:
@@ -168,23 +172,17 @@ def _read(
     source: Source,
     names: frozenset[str],
     show_message: ShowMessage,
+    stack: ExitStack,
 ) -> Table:
+    """Read one side. Its persisted frames are released when the stack is closed: a later comparison
+    in the session must not read them instead of the source."""
     requested = ReadRequest(
         names=names, format=side.format, schema=side.schema, show_message=show_message
     )
-    return source.read(spark, requested)
-
-
-@contextmanager
-def _persisted_layout(layout: Layout, expected: Table, actual: Table) -> Iterator[Layout]:
-    """Persist the rows of each side that is costly to read again; release all frames at the end."""
-    with ExitStack() as stack:
-        for frame in (*expected.persisted_frames, *actual.persisted_frames):
-            stack.callback(frame.unpersist)
-        for frame, table in ((layout.expected, expected), (layout.actual, actual)):
-            if table.costly:
-                stack.enter_context(persisted(frame))
-        yield layout
+    table = source.read(spark, requested)
+    for frame in table.persisted_frames:
+        stack.callback(frame.unpersist)
+    return table
 
 
 def _compare_layout(

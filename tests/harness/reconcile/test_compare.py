@@ -421,6 +421,22 @@ def test_fields_with_names_of_internal_columns_are_rejected(
         comparison_of(spark, path, path, compare=name)
 
 
+def test_a_failed_comparison_keeps_nothing_for_the_next_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    expected, actual = tmp_path / "e.json", tmp_path / "a.json"
+    write_rows(expected, [{"id": 1, "v": 1}, {"id": 2, "v": 2}])
+    write_rows(actual, [{"id": 1}, {"id": 2}])
+    with pytest.raises(BadInput, match="`v` is not a column of the actual side"):
+        comparison_of(spark, expected, actual, compare="v")
+
+    write_rows(expected, [{"id": 1, "v": 1}, {"id": 2, "v": 7}])
+    write_rows(actual, [{"id": 1, "v": 1}, {"id": 2, "v": 2}])
+    counts = comparison_of(spark, expected, actual, compare="v").counts
+
+    assert counts["changed"] == 1
+
+
 def test_nanoseconds_are_times_in_whichever_file_they_are(
     spark: SparkSession, tmp_path: Path
 ) -> None:
