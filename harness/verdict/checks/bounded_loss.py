@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.reading.promised_columns import parse_records
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import missing_or_repeated_records
 from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.values.promised import with_canonical_texts
@@ -101,6 +102,8 @@ class BoundedLoss(Check):
         self, case: JudgedRun, output: AppendedRecords, scopes: tuple[LossScope, ...]
     ) -> CheckResult:
         promised = case.experiment.promise.outputs[output.name]
+        if damage := _damage(case, output.name):
+            return self.undecided(f"{output.name}: {damage}")
         register_sent(case)
         with expectations(case) as all_expected:
             if (expected := all_expected.get(output.name)) is None:
@@ -166,6 +169,15 @@ class BoundedLoss(Check):
         return self.held(
             f"{lost} in {output.name}, all of restarted subtasks and of that time", **figures
         )
+
+
+def _damage(case: JudgedRun, name: str) -> str:
+    """Why the stored records are not those that were read; empty where they are."""
+    stored = StoredOutput(path=case.data / name)
+    if miscount := stored.miscount(case.spark):
+        return miscount
+    copies = stored.repeated_records(case.spark)
+    return f"{copies:,} records have the position of another record" if copies else ""
 
 
 def _figures(

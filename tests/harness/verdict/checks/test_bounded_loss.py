@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.checks.bounded_loss import BoundedLoss
 from streamquake.harness.verdict.evidence.loss_scope import LossScopeUnknown, scopes_of
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -183,3 +186,21 @@ def test_each_fault_has_its_own_scope() -> None:
 
     assert (first.partitions, first.first, first.last) == (frozenset({1}), 750, 1249)
     assert (second.partitions, second.first, second.last) == (frozenset({2}), 1350, 1699)
+
+
+@pytest.mark.parametrize("edit", ["removed", "repeated"])
+def test_a_damaged_record_is_undecided(spark: SparkSession, tmp_path: Path, edit: str) -> None:
+    case = judged_case(spark, tmp_path, with_loss())
+    (part,) = tmp_path.glob("totals/records/*/*.parquet")
+    stored = StoredOutput(path=tmp_path / "totals")
+    stored.finish({**stored.facts(), "records": pq.read_metadata(part).num_rows})
+    rows = pq.read_table(part)
+    pq.write_table(
+        rows.slice(1) if edit == "removed" else pa.concat_tables([rows.slice(1), rows.slice(1, 1)]),
+        part,
+    )
+
+    result = BoundedLoss(slack_s=1.0).check(case)
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert ("the record holds" if edit == "removed" else "have the position") in result.summary

@@ -51,6 +51,7 @@ class World:
     expected: tuple[str, ...] = ("totals",)
     columns: tuple[str, ...] = ("key", "seq", "status")
     unsettled: bool = False
+    damage: str = ""
     drained: bool = True
     sql: str = FIXED
     calls: list[Any] = field(default_factory=list)
@@ -113,6 +114,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     for name in ("append_times_of", "scopes_of"):
         monkeypatch.setattr(bounded_loss, name, getattr(created, name))
     monkeypatch.setattr(bounded_loss, "_attribute", created.attributed)
+    monkeypatch.setattr(bounded_loss, "_damage", lambda case, name: created.damage)
     monkeypatch.setattr(bounded_loss, "register_sent", lambda case: created.calls.append("sent"))
     monkeypatch.setattr(
         bounded_loss, "has_unsettled_sends", lambda case: created.unsettled and bool(case.history)
@@ -261,6 +263,7 @@ NO_WORD = "the job's sinks do not set 'sink.partitioner' = 'fixed', so that a pa
             "totals: its records are identified by key, window, and only with key and seq can one "
             "be traced to its send",
         ),
+        ({"damage": "5 records are missing"}, "totals: 5 records are missing"),
     ],
 )
 def test_without_evidence_there_is_no_verdict(
