@@ -100,7 +100,8 @@ def _anomalous_records(wrong: Differences) -> DataFrame:
         .join(wrong_identities.alias("f"), same_values(shape.identity, "a", "f"))
         .select("a.*", *counts)
     )
-    last_first = [F.desc(name) for name in reversed(shape.place)]
+    written = [STAMP] if STAMP in rows.columns else []
+    last_first = [F.desc(name) for name in (*written, *reversed(shape.place))]
     copies = Window.partitionBy(*shape.identity).orderBy(*last_first)
     rows = rows.withColumn("turn", F.row_number().over(copies))
     classes = {

@@ -134,7 +134,7 @@ def judged_case(
 ) -> JudgedRun:
     """The case of such a run; its output is stored in `data` as a run reads it."""
     stored = StoredOutput(path=data / "totals")
-    ends = dict.fromkeys(range(4), 0)
+    ends = dict.fromkeys({*range(4), *(out.partition for out in written)}, 0)
     rows: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
     for out in written:
         stamp = BEGAN_MS + round(out.at_s * 1000)

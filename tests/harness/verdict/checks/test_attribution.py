@@ -89,6 +89,20 @@ def test_duplicated_lost_and_invented_records_have_their_cause(
     }
 
 
+def test_a_copy_in_another_partition_is_the_later_one_by_its_stamp(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def change(out: OutputRecord) -> Iterable[OutputRecord]:
+        # The copy is the first record of its partition, so its offset is lower than the original's.
+        return [out, out._replace(at_s=12.2, partition=9)] if out.record.index == 900 else [out]
+
+    result = judged(spark, tmp_path, changed(change))
+
+    ((what, cause),) = groups(result)
+    assert what == "duplicated"
+    assert "during kill on flink/taskmanager-1" in cause
+
+
 def test_thousands_of_checkpoints_are_not_too_many(spark: SparkSession, tmp_path: Path) -> None:
     run = loads(Story())
     for number in range(1, 4001):
