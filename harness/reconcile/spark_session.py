@@ -37,6 +37,8 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 SHUFFLE_PARTITIONS = 8
 DRIVER_MEMORY_MB = 2048
+PYTHON_DAEMON = "streamquake.harness.reconcile.python_daemon"
+"""The module of `python_daemon.py`."""
 FREQUENT_CLASSES = (
     ("PythonSQLUtils",),
     ("PythonUtils",),
@@ -110,11 +112,21 @@ def spark_session(
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list({**_settings(master, jars, memory_mb, folder), **(settings or {})}.items()))
     conf.set("spark.driver.extraJavaOptions", " ".join(options))
-    if master.startswith("local"):
+    if is_local(master):
         # Spark runs its Python code in this interpreter, which has the packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         return _start(conf, folder)
     return _start_on_master(master, lambda: _start(conf, folder))
+
+
+def runs_here(session: SparkSession) -> bool:
+    """Whether the session runs all tasks on this machine, with its packages and files."""
+    return is_local(str(session.sparkContext.master))
+
+
+def is_local(master: str) -> bool:
+    """Whether a master is this process itself."""
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def _require_java() -> None:
@@ -130,16 +142,17 @@ def _require_java() -> None:
 
 def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -> dict[str, str]:
     paths = [str(jar) for jar in jars]
-    if master.startswith("local"):
+    if is_local(master):
         shipped = {"spark.driver.extraClassPath": os.pathsep.join(paths)}
         shipped["spark.driver.host"] = "127.0.0.1"
+        shipped["spark.python.daemon.module"] = PYTHON_DAEMON
     else:
         shipped = {"spark.jars": ",".join(paths)}
     return {
         "spark.master": master,
         "spark.app.name": "streamquake",
         "spark.driver.memory": f"{memory_mb}m",
-        "spark.driver.bindAddress": "127.0.0.1" if master.startswith("local") else "0.0.0.0",
+        "spark.driver.bindAddress": "127.0.0.1" if is_local(master) else "0.0.0.0",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(folder),

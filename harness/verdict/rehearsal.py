@@ -18,6 +18,7 @@ from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.harness.reconcile.spark_session import runs_here
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
 from streamquake.harness.verdict.expected_output import expectations, register_sent
 from streamquake.reports.record.event import Action, Event, Kind
@@ -32,7 +33,7 @@ FOLDER = "spark.local.dir"
 def rehearse(experiment: Experiment, spark: SparkSession) -> None:
     """Judge a synthetic record of the experiment. Raises what the judging raises. Other machines
     could not read the record, so with their master it does nothing."""
-    if not str(spark.sparkContext.master).startswith("local"):
+    if not runs_here(spark):
         return
     folder = spark.sparkContext.getConf().get(FOLDER)
     with tempfile.TemporaryDirectory(prefix="rehearsal-", dir=folder) as data:

@@ -10,33 +10,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    DataType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    VariantType,
-)
 
 from streamquake.harness.reconcile.identity_join import quote_name
-from streamquake.harness.reconcile.json.json_record import STRICT, LineForm
+from streamquake.harness.reconcile.json.json_record import LineForm
+from streamquake.harness.reconcile.json.plain_lines import LONG
+from streamquake.harness.reconcile.json.quick_record import quick_records
 
 MIN_SAMPLE = 1000
 """With fewer records than this no types are guessed."""
-TYPES: Mapping[str, DataType] = {
-    "bigint": LongType(),
-    "boolean": BooleanType(),
-    "string": StringType(),
-    "variant": VariantType(),
-}
-LONG = range(-(2**63), 2**63)
 UNCERTAIN, TEXT = "__uncertain", "__text"
 
 
@@ -64,26 +48,16 @@ def read_with_types(
 ) -> DataFrame:
     """Each field in its cell, with its type in `kinds` or else as a variant; `place`; `UNCERTAIN`;
     and `TEXT`, the line where it is uncertain."""
-    fields = [StructField(name, TYPES[kinds.get(name, "variant")]) for name in cells]
-    schema = StructType([*fields, StructField(UNCERTAIN, StringType())])
-    options = {"columnNameOfCorruptRecord": UNCERTAIN, **STRICT}
-    plain = sample.plain(F.col("value"), kinds)
-    record = F.from_json(F.when(plain, F.col("value")), schema, options)
-    parsed = lines.select(
-        "value", *map(quote_name, place), record.alias("it"), plain.alias("plain")
+    quick = quick_records(
+        lines, "value", sample, {name: kinds.get(name, "variant") for name in cells}
     )
-    field = F.col("it").getField
-    # A whole number of 19 digits may be too large.
-    conditions = [
-        F.col("plain"),
-        F.isnull(field(UNCERTAIN)),
-        *(F.isnotnull(field(name)) for name in kinds),
-    ]
-    uncertain = ~F.coalesce(reduce(and_, conditions), F.lit(False))
-    values = (field(name).alias(cell) for name, cell in cells.items())
-    marked = parsed.select(*values, *map(quote_name, place), "value", uncertain.alias(UNCERTAIN))
-    text = F.when(F.col(UNCERTAIN), F.col("value")).alias(TEXT)
-    return marked.select(*cells.values(), *map(quote_name, place), UNCERTAIN, text)
+    values = (quick.fields[name].alias(cell) for name, cell in cells.items())
+    return quick.frame.select(
+        *values,
+        *map(quote_name, place),
+        (~quick.plain).alias(UNCERTAIN),
+        F.when(~quick.plain, F.col("value")).alias(TEXT),
+    )
 
 
 def _parse_record(line: str | None) -> dict[str, object] | None:

@@ -83,8 +83,15 @@ def record_of(value: Column, sample: LineForm, names: Iterable[str]) -> Column:
     """A line as one record that Spark reads exactly, with at least the fields `names`; null for a
     malformed line."""
     plain = sample.plain(value)
-    rewrite: Any = _evaluated_once(arrow_udf(record_rewriter(frozenset(names)), "string"))  # type: ignore[call-overload]
-    return F.when(plain, value).otherwise(rewrite(F.when(~plain, value.cast("binary"))))
+    rewritten = rewritten_record(F.when(~plain, value.cast("binary")), names)
+    return F.when(plain, value).otherwise(rewritten)
+
+
+def rewritten_record(line: Column, names: Iterable[str]) -> Column:
+    """A line, given in bytes, as one record that Spark reads exactly; null for a malformed line."""
+    rewrite: Any = evaluated_once(arrow_udf(record_rewriter(frozenset(names)), "string"))  # type: ignore[call-overload]
+    written: Column = rewrite(line)
+    return written
 
 
 def exact_json(text: Column) -> Column:
@@ -113,7 +120,7 @@ def not_blank(value: Column) -> Column:
     return F.isnull(value) | ~value.rlike(BLANK)
 
 
-def _evaluated_once(function: Any) -> Any:
+def evaluated_once(function: Any) -> Any:
     """Mark a function so that the optimiser does not inline it. Inlined into each use of a field,
     one call becomes dozens, and its plan takes seconds to compile and megabytes to store."""
     return function.asNondeterministic()

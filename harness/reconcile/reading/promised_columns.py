@@ -12,19 +12,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import and_, or_
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType, VariantType
 
-from streamquake.harness.reconcile.json.json_quick import TYPES
 from streamquake.harness.reconcile.json.json_record import (
     STRICT,
     not_blank,
-    record_of,
     sample_lines,
 )
+from streamquake.harness.reconcile.json.quick_record import TYPES, QuickRecords, quick_records
 from streamquake.harness.reconcile.reading.custom_shape import CustomShape, Tree, custom_shape
 from streamquake.harness.reconcile.values.declared import (
     FOLDERS,
@@ -39,7 +38,7 @@ KAFKA_LANE, KAFKA_POSITION = ("_partition",), "_offset"
 FILE_LANE, FILE_POSITION = ("_file",), "_position"
 MALFORMED, RAW = "_malformed", "_value"
 _PROMISED = "__promised"
-_CORRUPT, _PLAIN, _QUICK, _EXACT = "_corrupt", "_plain", "_quick", "_exact"
+_CORRUPT, _EXACT = "_corrupt", "_exact"
 FIELDS_BY_NAME: Mapping[str, str] = {}
 """Each column is the field of its name."""
 
@@ -138,19 +137,13 @@ def _parse_fields(
         if isinstance(kind, DataType) and kind.simpleString() in TYPES and kind != VariantType()
     }
     names = tuple(shape.tree)
-    marked = lines.withColumn(_PLAIN, sample.plain(F.col(RAW), kinds))
-    quick = _parse_json(
-        F.when(F.col(_PLAIN), F.col(RAW)), {name: kinds.get(name, "variant") for name in names}
+    quick = quick_records(
+        lines, RAW, sample, {name: kinds.get(name, "variant") for name in names}, rewrite=True
     )
-    parses = {_QUICK: quick}
-    if not marked.where(~F.col(_PLAIN)).isEmpty():  # the exact parse costs more than all the rest
-        exact = record_of(F.when(~F.col(_PLAIN), F.col(RAW)), sample, names)
-        parses[_EXACT] = _parse_json(exact, dict.fromkeys(names, "variant"))
-    parsed = marked.select(RAW, *place_columns, _PLAIN, *_with_aliases(parses))
-    fields = {name: _field(name, kind, kinds, tuple(parses)) for name, kind in shape.tree.items()}
+    parsed = quick.frame.withColumn(_EXACT, _parse_json(quick.rewritten, names))
+    fields = {name: _field(name, kind, kinds, quick) for name, kind in shape.tree.items()}
     fits = reduce(and_, (field.fits for field in fields.values()), F.lit(True))
-    is_record = reduce(and_, (F.isnull(f"{parse}.{_CORRUPT}") for parse in parses))
-    is_record &= reduce(or_, map(F.isnotnull, parses))
+    is_record = quick.plain | (F.isnotnull(_EXACT) & F.isnull(f"{_EXACT}.{_CORRUPT}"))
     return parsed.select(
         *(field.value.alias(name) for name, field in fields.items()),
         RAW,
@@ -159,26 +152,23 @@ def _parse_fields(
     )
 
 
-def _parse_json(record: Column, kinds: Mapping[str, str]) -> Column:
-    fields = [StructField(name, TYPES[kind]) for name, kind in kinds.items()]
+def _parse_json(record: Column, names: Sequence[str]) -> Column:
+    fields = [StructField(name, VariantType()) for name in names]
     schema = StructType([*fields, StructField(_CORRUPT, StringType())])
     return F.from_json(record, schema, {"columnNameOfCorruptRecord": _CORRUPT, **STRICT})
 
 
 def _field(
-    name: str, kind: DataType | Tree | None, kinds: Mapping[str, str], parses: Sequence[str]
+    name: str, kind: DataType | Tree | None, kinds: Mapping[str, str], quick: QuickRecords
 ) -> _Field:
-    """A field of the first level, from the parses of a line. Without an exact parse all lines are
-    plain."""
-    values = {parse: F.col(parse).getField(name) for parse in parses}
+    """A field of the first level, from the quick parse of a line or from the exact one."""
+    value, exact = quick.fields[name], F.col(_EXACT).getField(name)
     if name not in kinds:
-        return _of_variant(F.coalesce(*values.values()), kind)
-    if _EXACT not in values:
-        return _Field(value=values[_QUICK], fits=F.lit(True))
-    exact_field = _of_variant(values[_EXACT], kind)
+        return _of_variant(F.when(quick.plain, value).otherwise(exact), kind)
+    exact_field = _of_variant(exact, kind)
     return _Field(
-        value=F.when(F.col(_PLAIN), values[_QUICK]).otherwise(exact_field.value),
-        fits=F.col(_PLAIN) | exact_field.fits,
+        value=F.when(quick.plain, value).otherwise(exact_field.value),
+        fits=quick.plain | exact_field.fits,
     )
 
 

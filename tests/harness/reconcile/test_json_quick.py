@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.json import json_quick
+from streamquake.harness.reconcile.json import json_quick, quick_record
 from streamquake.harness.reconcile.json.json_quick import UNCERTAIN, guess_types, read_with_types
 from streamquake.harness.reconcile.json.json_record import sample_lines
 from streamquake.harness.reconcile.json.json_table import json_table
@@ -52,6 +52,12 @@ UNCERTAIN_OTHER_TYPES = [
     '{"user": "a", "seq": 1, "ok": 1}',
 ]
 """Uncertain lines with values of other types than the guessed ones."""
+
+
+@pytest.fixture(autouse=True, params=["Arrow", "Spark"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both readers must read the same: on this machine Arrow, on other masters Spark."""
+    monkeypatch.setattr(quick_record, "runs_here", lambda session: request.param == "Arrow")
 
 
 def table(spark: SparkSession, path: Path, lines: list[str]) -> Table:

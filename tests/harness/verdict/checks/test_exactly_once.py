@@ -17,6 +17,7 @@ from streamquake.harness.experiment.check import JudgedRun, check_safely
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, JobPromise, Output
 from streamquake.harness.reconcile.anomaly import anomalies
+from streamquake.harness.reconcile.json import quick_record
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import VIOLATIONS
@@ -131,6 +132,33 @@ def test_a_clean_copy_is_held(testbed: Testbed) -> None:
     assert result.counts["expected"] == result.counts["actual"] == 400
     assert result.counts["uncommitted"] == 3
     assert result.summary == "400 records once each, unchanged, in copy (kafka)"
+
+
+@pytest.mark.parametrize("planted", ["changed", "malformed", "reordered"])
+def test_on_another_master_records_are_read_the_same(
+    testbed: Testbed, planted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    testbed.topic("copy", list(PLANTS[planted](RECORDS)))
+    here = testbed.judged()
+    monkeypatch.setattr(quick_record, "runs_here", lambda session: False)
+
+    assert testbed.judged() == here
+    assert here.outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("name", ["before", "position"])
+def test_a_column_may_have_the_name_of_a_figure(testbed: Testbed, name: str) -> None:
+    output = COPY.model_copy(update={"identity": ("key", name), "order": name})
+    promise = JobPromise(
+        outputs={"copy": output},
+        expected=f"SELECT key, seq AS {name}, amount, checksum, status FROM sent",
+    )
+    swapped = _swapped(RECORDS, "k-00001", "k-00002")
+    found = [value.replace('"seq"', f'"{name}"') for value in values(swapped)]
+
+    result = testbed.topic("copy", found).judged(promise)
+
+    assert (result.outcome, result.counts["reordered"]) == (Outcome.VIOLATED, 2), result.summary
 
 
 def test_every_class_that_is_a_violation_can_be_expected() -> None:
