@@ -5,8 +5,8 @@
 
 Each output has that number of records. Every size is judged clean, and with one anomaly of each
 class in both outputs; both must have the planted counts. `first` is the first verdict of a session,
-`later` the median of the others, in wall seconds and in CPU seconds of this process and of the
-session's virtual machine.
+`later` the median of the others, in wall seconds and in CPU seconds of this process, of the
+session's virtual machine and of its Python workers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -197,13 +198,26 @@ def _write_output(
 
 
 def _cpu_s(spark: SparkSession) -> float:
-    """CPU seconds of this process and of the session's virtual machine until now."""
+    """CPU seconds of this process, of the session's virtual machine and of its Python workers until
+    now."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None
-    stat = Path(f"/proc/{gateway.proc.pid}/stat").read_text(encoding="ascii")
-    fields = stat.rpartition(")")[2].split()
     own = resource.getrusage(resource.RUSAGE_SELF)
-    return own.ru_utime + own.ru_stime + (int(fields[11]) + int(fields[12])) / TICKS
+    return own.ru_utime + own.ru_stime + _ticks_of(gateway.proc.pid) / TICKS
+
+
+def _ticks_of(pid: int) -> int:
+    """Clock ticks of a process and of all its descendants, also of those that have ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except FileNotFoundError:  # it has just ended, so its ticks are in those of its parent
+        return 0
+    fields = stat.rpartition(")")[2].split()
+    children: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(FileNotFoundError):  # a thread that has just ended
+            children.update(map(int, task.read_text(encoding="ascii").split()))
+    return sum(map(int, fields[11:15])) + sum(map(_ticks_of, children))
 
 
 if __name__ == "__main__":
