@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 
 sys.path[:] = [path for path in sys.path if not path.endswith((".zip", ".jar"))]
+sys.path_importer_cache.clear()
 
 import pyarrow.compute  # noqa: E402, F401 - imported for the workers
 from pyspark.daemon import manager  # noqa: E402
