@@ -208,8 +208,9 @@ def _defaults(brokers: int) -> dict[str, str | int]:
         "auto.create.topics.enable": "false",
         # A run writes little data, and retains all of it until the verdict.
         "log.retention.hours": -1,
-        # The files of a deleted topic go at once, not after a minute: the next run has its disk.
-        "log.segment.delete.delay.ms": 0,
+        # The files of a deleted topic go within a second, not a minute: the next run has its disk.
+        # (A broker begins with that 30 s after its start.)
+        "log.segment.delete.delay.ms": 1_000,
         # A killed broker is detected, and a restarted one is registered, within seconds.
         "broker.session.timeout.ms": 6_000,
         "broker.heartbeat.interval.ms": 1_000,
