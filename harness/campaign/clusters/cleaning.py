@@ -22,6 +22,7 @@ from streamquake.harness.campaign.clusters.state import (
     cleaner,
     counts,
     differences,
+    first_difference,
     read_state,
 )
 from streamquake.harness.experiment.job_placeholders import runs_jobs
@@ -123,8 +124,7 @@ def _await_state(cluster: Cluster, deployed: ClusterState) -> None:
     difference."""
 
     def pending() -> str | None:
-        changed = differences(deployed, read_state(cluster))
-        return next((f"{place}: {text}" for place, text in changed.items()), None)
+        return first_difference(deployed, read_state(cluster))
 
     wait_until(
         pending,

@@ -18,7 +18,7 @@ from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.campaign.clusters.cleaning import CleanUp, clean_up
 from streamquake.harness.campaign.clusters.state import (
     ClusterState,
-    differences,
+    first_difference,
     read_state,
     services_state,
 )
@@ -140,8 +140,7 @@ class ClusterPool:
             self.remove()
             raise
         except Exception as error:  # noqa: BLE001 - any error leaves the cluster unproven
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            self._show_message(f"the next run gets a new cluster: {reason}")
+            self._show_message(f"the next run gets a new cluster: {_first_line(error)}")
             self.remove()
             return
         self._idle = replace(idle, runs=(*idle.runs, lease.run_id), clean_up=done)
@@ -173,12 +172,15 @@ def _changed_while_idle(idle: IdleCluster) -> str | None:
     process that ended since the clean-up."""
     assert idle.deployed is not None
     try:
-        changed = differences(idle.deployed, read_state(idle.cluster))
+        return first_difference(idle.deployed, read_state(idle.cluster))
     except Interrupted:
         raise
     except Exception as error:  # noqa: BLE001 - a state that cannot be read is not proven
-        return str(error).partition("\n")[0] or type(error).__name__
-    return next((f"{place}: {text}" for place, text in changed.items()), None)
+        return _first_line(error)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 def _cleaned(idle: IdleCluster, lease: ClusterLease) -> CleanUp:

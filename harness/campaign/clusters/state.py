@@ -68,6 +68,12 @@ def differences(before: ClusterState, now: ClusterState) -> Mapping[str, str]:
     return dict(sorted(found.items()))
 
 
+def first_difference(before: ClusterState, now: ClusterState) -> str | None:
+    """The first difference between two states, with its place; None where they are equal."""
+    changed = differences(before, now)
+    return next((f"{place}: {text}" for place, text in changed.items()), None)
+
+
 def counts(state: ClusterState) -> Mapping[str, int]:
     """Kind -> how many things of it the state has; a kind may be empty."""
     found: dict[str, int] = {}
