@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamquake.harness.reconcile.json.json_exact import exact_record
+from streamquake.harness.reconcile.json.json_exact import record_rewriter
 
 IS_PLAIN, REWRITTEN = "plain", "rewritten"
 _ARROW_TYPES: Mapping[str, pa.DataType] = {
@@ -145,7 +145,5 @@ def _without_escapes(texts: pa.Array) -> pa.Array:
 
 def _rewritten(lines: pa.Array, plain: pa.Array, names: Collection[str]) -> pa.Array:
     other = pc.and_(pc.invert(plain), lines.is_valid())
-    rewritten = [exact_record(line, names) for line in lines.filter(other).to_pylist()]
-    return pc.replace_with_mask(
-        pa.nulls(len(lines), pa.string()), other, pa.array(rewritten, pa.string())
-    )
+    rewritten = record_rewriter(names)(lines.filter(other))
+    return pc.replace_with_mask(pa.nulls(len(lines), pa.string()), other, rewritten)
