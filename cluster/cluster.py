@@ -32,7 +32,12 @@ from streamquake.cluster.runtime.runtime import (
     PortTaken,
 )
 from streamquake.cluster.runtime.waiting import wait_until
-from streamquake.cluster.sandbox import node_of, sandbox_spec, start_sandbox_if_ended
+from streamquake.cluster.sandbox import (
+    has_lost_network,
+    node_of,
+    sandbox_spec,
+    start_sandbox_if_ended,
+)
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Topology
 
@@ -108,10 +113,10 @@ class Cluster:
         return self.runtime.inspect(node.container)
 
     def start_again(self, node: Node) -> InjectionTimes:
-        """Start a stopped node. If its sandbox has ended too, that is started first, and gets its
-        link rules again."""
-        if start_sandbox_if_ended(self, node):
-            self.links.attach(node.name, node.sandbox)
+        """Start a stopped node. If its sandbox has ended too, that is started first. A sandbox that
+        was started since its link rules were added, by whomever, gets them again."""
+        start_sandbox_if_ended(self, node)
+        self.links.attach(node.name, node.sandbox)
         return self.runtime.start_again(node.container)
 
     def pending(self, services: Iterable[str] | None = None) -> str | None:
@@ -143,7 +148,8 @@ class Cluster:
             raise RuntimeError("logs not saved: " + "; ".join(errors))
 
     def fail_on_dead(self, nodes: Iterable[Node]) -> None:
-        """Raise NodeDied, with exit code and log tail, when one of the nodes has ended."""
+        """Raise NodeDied when one of the nodes has ended, with exit code and log tail, or has lost
+        its network."""
         for node in nodes:
             state = self.state(node)
             if state.status in (ContainerStatus.EXITED, ContainerStatus.GONE):
@@ -153,16 +159,19 @@ class Cluster:
                 raise NodeDied(
                     f"{node.name} ended with exit code {state.exit_code}{oom}\n{message}"
                 )
+            if has_lost_network(self, node):
+                raise NodeDied(f"{node.name} has lost its network: its sandbox has ended")
 
     def _ended(self, nodes: Iterable[Node]) -> str | None:
         """The reason to wait for a node that has ended and will be restarted. Raises NodeDied for
         one that will not."""
         for node in nodes:
-            status = self.state(node).status
-            if status == ContainerStatus.EXITED and node.name in self.run.supervised:
-                return f"{node.name} has ended and will be started again"
-            if status in (ContainerStatus.EXITED, ContainerStatus.GONE):
-                self.fail_on_dead([node])
+            if node.name in self.run.supervised:
+                if self.state(node).status == ContainerStatus.EXITED:
+                    return f"{node.name} has ended and will be started again"
+                if has_lost_network(self, node):
+                    return f"{node.name} has lost its network and will be started again"
+            self.fail_on_dead([node])
         return None
 
 

@@ -61,10 +61,19 @@ def node_of(spec: NodeSpec, sandbox: FoundResource, container: str) -> Node:
     )
 
 
-def start_sandbox_if_ended(cluster: LiveCluster, node: Node) -> bool:
-    """Start the sandbox of a node again, with its old address and ports; returns whether it had
-    ended, so that its namespace is a new one, without rules."""
-    if cluster.runtime.inspect(node.sandbox).status == ContainerStatus.RUNNING:
-        return False
-    cluster.runtime.start_again(node.sandbox)
-    return True
+def start_sandbox_if_ended(cluster: LiveCluster, node: Node) -> None:
+    """Start the sandbox of a node again, with its old address and ports, if it has ended. Its
+    namespace is then a new one, without rules."""
+    if cluster.runtime.inspect(node.sandbox).status != ContainerStatus.RUNNING:
+        cluster.runtime.start_again(node.sandbox)
+
+
+def has_lost_network(cluster: LiveCluster, node: Node) -> bool:
+    """Whether the network of a node's process is gone: the sandbox has ended, or it was started
+    since the process joined its namespace. The process itself may still run."""
+    sandbox = cluster.runtime.inspect(node.sandbox)
+    if sandbox.status not in (ContainerStatus.RUNNING, ContainerStatus.PAUSED):
+        return True
+    process = cluster.state(node)
+    runs = process.status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED)
+    return runs and process.started_ms < sandbox.started_ms

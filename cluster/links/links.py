@@ -91,6 +91,8 @@ class Links:
         self.proxy_ip = ""
         self.proxy_container = ""
         """The server of all proxies, and its container; empty without links."""
+        self._attached: dict[str, str] = {}
+        """Node -> the start of the sandbox that has its rules."""
 
     def of(self, link: str) -> tuple[LinkPath, ...]:
         return tuple(path for path in self.paths if path.link == link)
@@ -119,8 +121,9 @@ class Links:
             self._create(path)
 
     def attach(self, node: str, sandbox: str) -> None:
-        """Add the rules that send a node's link connections through the proxy, in its sandbox. May
-        run twice: the rules are in a chain of their own, which is emptied first."""
+        """Add the rules that send a node's link connections through the proxy, in its sandbox,
+        unless this start of the sandbox has them. They may be added twice: they are in a chain of
+        their own, which is emptied first."""
         rules = [
             [
                 "-A",
@@ -139,7 +142,8 @@ class Links:
             for path in self.paths
             if path.source == node
         ]
-        if not rules:
+        started_at = self._cluster.runtime.inspect(sandbox).started_at
+        if not rules or self._attached.get(node) == started_at:
             return
         chain = f"{{ {_nat('-N', CHAIN)} 2>/dev/null || {_nat('-F', CHAIN)}; }}"
         jump = ["OUTPUT", "-j", CHAIN]
@@ -148,6 +152,7 @@ class Links:
         result = self._cluster.runtime.in_network_namespace(sandbox, ["sh", "-c", script])
         if result.exit_code != 0:
             raise ContainerError(f"links of {node} could not be added: {result.output}")
+        self._attached[node] = started_at
 
     def bytes_passed(self, paths: Sequence[LinkPath]) -> int:
         """Bytes that the connections of some paths have carried, both ways.

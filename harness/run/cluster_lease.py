@@ -14,7 +14,7 @@ from typing import Protocol
 from streamquake.cluster.cluster import Cluster, all_nodes, remove_cluster, start_cluster
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import Clock, on_run_clock_ns
-from streamquake.cluster.runtime.runtime import ContainerRuntime
+from streamquake.cluster.runtime.runtime import ContainerEvent, ContainerRuntime
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.job_preparation import RunningJob
@@ -26,6 +26,8 @@ CONTAINER_ACTIONS = {
     "oom": Action.CONTAINER_OOM,
     "start": Action.CONTAINER_STARTED,
 }
+SANDBOX_ACTIONS = {"die": Action.SANDBOX_DIED}
+"""A sandbox does nothing: only its end matters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,23 +159,29 @@ def background_thread(
 @contextmanager
 def _container_events(cluster: Cluster, loop: EventLoop) -> Iterator[None]:
     def follow() -> None:
-        for event in cluster.runtime.events({labels.RUN: cluster.run_id, labels.NODE: ""}):
-            value: Mapping[str, object] = {
-                "node": event.labels.get(labels.NODE, ""),
-                "exit_code": event.exit_code,
-            }
-            loop.record_event(
-                EventDraft(
-                    at_ns=on_run_clock_ns(loop.clock, event.epoch_ms * 1_000_000),
-                    process="containers",
-                    kind=Kind.INFO,
-                    action=CONTAINER_ACTIONS[event.action],
-                    value=value,
-                )
-            )
+        for event in cluster.runtime.events({labels.RUN: cluster.run_id}):
+            if (draft := _draft(event, loop.clock)) is not None:
+                loop.record_event(draft)
 
     with background_thread(follow, loop, "container-events", cluster.runtime.close_events):
         yield
+
+
+def _draft(event: ContainerEvent, clock: Clock) -> EventDraft | None:
+    """The event for the history; None for one that no node is concerned by, such as the end of a
+    helper container."""
+    is_sandbox = labels.SANDBOX in event.labels
+    action = (SANDBOX_ACTIONS if is_sandbox else CONTAINER_ACTIONS).get(event.action)
+    node = event.labels.get(labels.SANDBOX if is_sandbox else labels.NODE)
+    if action is None or node is None:
+        return None
+    return EventDraft(
+        at_ns=on_run_clock_ns(clock, event.epoch_ms * 1_000_000),
+        process="containers",
+        kind=Kind.INFO,
+        action=action,
+        value={"node": node, "exit_code": event.exit_code},
+    )
 
 
 def _save_logs(

@@ -35,6 +35,7 @@ CLUSTER_CHANGES = frozenset(
         Action.FAULT_HEALED,
         Action.CONTAINER_DIED,
         Action.CONTAINER_STARTED,
+        Action.SANDBOX_DIED,
         Action.NODE_REVIVED,
     }
 )

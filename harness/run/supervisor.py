@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus
+from streamquake.cluster.sandbox import has_lost_network
 from streamquake.harness.run.cluster_lease import background_thread
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.reports.record.event import Action
@@ -37,15 +38,20 @@ class Supervisor:
         cluster.run.supervised = {n.name for n in cluster.nodes.values() if n.spec.group.supervised}
 
     def poll(self) -> None:
-        """Restart every supervised node that has exited by itself."""
+        """Restart every supervised node that has exited by itself, or has lost its network."""
+        # `kept_down` is read before and after the state: a fault registers before it kills a node,
+        # and a node that it has just started again must not be killed for its earlier state.
+        kept_down = set(self._kept_down())
         for name in sorted(self._cluster.run.supervised):
             node = self._cluster.node(name)
             state = self._cluster.state(node)
-            # `kept_down` is read after the state: a fault registers before it kills a node.
-            if state.status == ContainerStatus.EXITED and name not in self._kept_down():
-                self._restart(node, state.exit_code)
+            exited = state.status == ContainerStatus.EXITED
+            if not exited and not has_lost_network(self._cluster, node):
+                continue
+            if name not in kept_down and name not in self._kept_down():
+                self._restart(node, state.exit_code, lost_network=not exited)
 
-    def _restart(self, node: Node, exit_code: int | None) -> None:
+    def _restart(self, node: Node, exit_code: int | None, *, lost_network: bool) -> None:
         restarts = self._restarts[node.name] = self._restarts.get(node.name, 0) + 1
         if restarts > MAX_RESTARTS:
             self._cluster.run.supervised.discard(node.name)
@@ -54,11 +60,19 @@ class Supervisor:
             )
             return
         try:
+            if lost_network:
+                self._cluster.runtime.kill(node.container)
             self._cluster.start_again(node)
         except ContainerError as error:
             self._loop.record(Action.HARNESS_ERROR, part="supervisor", error=str(error))
             return
-        self._loop.record(Action.NODE_REVIVED, node=node.name, exit_code=exit_code, times=restarts)
+        self._loop.record(
+            Action.NODE_REVIVED,
+            node=node.name,
+            exit_code=exit_code,
+            times=restarts,
+            lost_network=lost_network,
+        )
 
 
 @contextmanager

@@ -296,6 +296,14 @@ def node_stayed_down(record: RecordedRunCopy) -> None:
 
 
 @_change({"execution": "undecided"})
+def network_lost(record: RecordedRunCopy) -> None:
+    """The sandbox of a node ended although no fault ended it."""
+    record.add_after(
+        Action.FAULT_HEALED, Action.SANDBOX_DIED, node="hdfs/datanode-1", exit_code=137
+    )
+
+
+@_change({"execution": "undecided"})
 def node_given_up(record: RecordedRunCopy) -> None:
     """A node exited too often, so that the supervisor does not restart it."""
     record.add_after(

@@ -195,10 +195,16 @@ def _recoveries(
 
 
 def _revivals(history: History) -> tuple[str, ...]:
-    """Warnings about nodes that ended without a fault and were started again."""
+    """Warnings about nodes that ended, or lost their network, without a fault and were started
+    again."""
+
+    def what(event: NodeRevived) -> str:
+        if event.lost_network:
+            return "lost its network"
+        return f"ended by itself with exit code {event.exit_code}"
+
     return tuple(
-        f"{event.node} ended by itself with exit code {event.exit_code} at "
-        f"{event.at_s:.1f} s and was started again"
+        f"{event.node} {what(event)} at {event.at_s:.1f} s and was started again"
         for event in history.of(NodeRevived)
     )
 

@@ -55,6 +55,7 @@ class Action(StrEnum):
     CONTAINER_DIED = "container died"
     CONTAINER_OOM = "container oom"
     CONTAINER_STARTED = "container started"
+    SANDBOX_DIED = "sandbox died"
     NODE_REVIVED = "node revived"
     NODE_GIVEN_UP = "node given up"
     JOB_SUBMITTED = "job submitted"

@@ -134,11 +134,17 @@ class ContainerStarted(NodeEvent, action=Action.CONTAINER_STARTED):
     """A container was started."""
 
 
+class SandboxDied(NodeEvent, action=Action.SANDBOX_DIED):
+    """The container that holds a node's network ended. Only the fault `power_off` ends it."""
+
+
 class NodeRevived(NodeEvent, action=Action.NODE_REVIVED):
-    """The harness restarted a node whose process had ended on its own."""
+    """The harness restarted a node whose process had ended, or had lost its network, on its own."""
 
     times = EventField[int | None](None)
     """The number of restarts so far."""
+    lost_network = EventField[bool](False)
+    """Whether its process still ran and had no network; missing in old records."""
 
 
 class NodeGivenUp(NodeEvent, action=Action.NODE_GIVEN_UP):

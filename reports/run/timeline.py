@@ -27,6 +27,7 @@ from streamquake.reports.record.run_events import (
     ContainerStarted,
     NodeEvent,
     PhaseBegan,
+    SandboxDied,
 )
 
 
@@ -72,6 +73,7 @@ _MARKED: Mapping[type[Event], tuple[Literal["job", "nodes"], str, EventField[Any
     ContainerDied: ("nodes", "died", ContainerDied.exit_code),
     ContainerOom: ("nodes", "out of memory", None),
     ContainerStarted: ("nodes", "started", None),
+    SandboxDied: ("nodes", "sandbox died", SandboxDied.exit_code),
 }
 """Event -> its row, its name in the chart, and the field with its detail."""
 

@@ -308,6 +308,23 @@ def test_link_rules_outlive_a_process_and_are_added_again_to_a_new_sandbox(
     assert sandbox.rules == before
 
 
+def test_link_rules_are_added_to_a_sandbox_that_another_process_started_anew(
+    cluster: Cluster, runtime: FakeRuntime
+) -> None:
+    _start(cluster)
+    client = cluster.node("echo/client-1")
+    sandbox = runtime.by_name(NAME + "client-1-sandbox")
+    before = list(sandbox.rules)
+    for container in (client.container, client.sandbox):
+        runtime.kill(container)
+    runtime.start_again(client.sandbox)
+    assert sandbox.rules == []
+
+    cluster.start_again(client)
+
+    assert sandbox.rules == before
+
+
 def test_another_process_finds_the_cluster_by_its_labels(
     cluster: Cluster, runtime: FakeRuntime
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.waits import failed_waits
@@ -18,6 +19,7 @@ from streamquake.reports.record.run_events import (
     NodeGivenUp,
     PhaseBegan,
     RunDrained,
+    SandboxDied,
     WorkloadDone,
 )
 
@@ -30,8 +32,8 @@ RECORDED_LATER_S = 2.0
 @checks.register
 class Execution(Check):
     """Undecided when the record has evidence against its own verdict: a load that broke or fell far
-    behind its plan, a wait that was not met, a failed part of the harness, a node that was given up
-    or that ended and was not started again."""
+    behind its plan, a wait that was not met, a failed part of the harness, a node that was given
+    up, that ended and was not started again, or that lost its network without a fault."""
 
     name: ClassVar[str] = "execution"
 
@@ -62,6 +64,9 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
         code_text = "an exit code that is not known" if code is None else f"exit code {code}"
         reason = f"{event.node} ended by itself with {code_text}"
         yield _finding("node not started again", reason, event.at_s)
+    for lost in _lost_sandboxes(history):
+        reason = f"the sandbox of {lost.node} ended, which no fault did"
+        yield _finding("node without network", reason, lost.at_s)
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
     drained, loaded = history.first(RunDrained), history.first(WorkloadDone)
@@ -95,6 +100,26 @@ def _ended_nodes(history: History) -> Iterator[ContainerDied]:
     given_up = {event.node for event in history.of(NodeGivenUp)}
     yield from (
         event for node, event in ended.items() if event.exit_code != 0 and node not in given_up
+    )
+
+
+def _lost_sandboxes(history: History) -> Iterator[SandboxDied]:
+    """The ends of sandboxes that no fault caused. A node that got its network back had lost it, so
+    a later start changes nothing."""
+    ending = [
+        window
+        for window in fault_windows(history)
+        if window.fault in faults and faults[window.fault].ends_sandbox
+    ]
+    yield from (
+        event
+        for event in history.of(SandboxDied)
+        if not any(
+            event.node in window.nodes
+            and window.called_s <= event.at_s
+            and (window.healed_s is None or event.at_s <= window.healed_s)
+            for window in ending
+        )
     )
 
 

@@ -258,6 +258,24 @@ def test_a_container_that_dies_while_starting_fails_the_run_with_its_log(stage: 
     assert stage.leftovers() == 0
 
 
+def test_a_sandbox_that_another_process_ends_makes_the_run_undecided(
+    stage: Stage,
+) -> None:
+    sandbox = "streamquake-{}-echo-server-2-sandbox"
+
+    def end_at_reading(event: Event) -> None:
+        if event.action == Action.PHASE and event.value["phase"] == "read":
+            stage.runtime.kill(stage.runtime.by_name(sandbox.format(stage.folder.path.name)).id)
+
+    stage.during_load = lambda loop: loop.listen(end_at_reading)
+    results = stage.run()
+    (died,) = read_history(stage.folder.history).of(Action.SANDBOX_DIED)
+    assert died.value == {"node": "echo/server-2", "exit_code": 137}
+    assert (results.ended, results.outcome) == ("completed", Outcome.UNDECIDED)
+    (execution,) = (check for check in results.checks if check.check == "execution")
+    assert "the sandbox of echo/server-2 ended, which no fault did" in execution.summary
+
+
 def test_an_interrupted_run_is_healed_judged_and_removed(stage: Stage) -> None:
     def interrupt(loop: EventLoop) -> None:
         loop.listen(lambda event: stop(event.action))

@@ -223,6 +223,43 @@ def test_a_node_that_was_started_since_its_fault_ended_by_itself_after_the_heal(
     assert judged(story, tmp_path)[0] == outcome
 
 
+@pytest.mark.parametrize(
+    ("fault", "died_s", "outcome"),
+    [
+        ("power_off", 6, Outcome.HELD),
+        ("power_off", 4.9, Outcome.UNDECIDED),
+        ("power_off", 10.1, Outcome.UNDECIDED),
+        ("kill", 6, Outcome.UNDECIDED),
+        ("of another version", 6, Outcome.UNDECIDED),
+    ],
+)
+def test_a_sandbox_that_no_fault_ended_makes_it_undecided(
+    tmp_path: Path, fault: str, died_s: float, outcome: Outcome
+) -> None:
+    """A kill ends only the process; the node's network remains. That the node was started again
+    changes nothing: its network was gone."""
+    node = "hdfs/datanode-1"
+    about = {"step": 0, "fault": fault, "target": "x", "nodes": [node]}
+    story = whole().at(5, Action.FAULT_CALLED, **about)
+    story.at(10, Action.FAULT_HEALED, **about, seen_ns=int(10e9))
+    story.at(died_s, Action.SANDBOX_DIED, node=node, exit_code=137)
+    story.at(12, Action.CONTAINER_STARTED, node=node)
+
+    found, summary = judged(story, tmp_path)
+
+    assert found == outcome
+    assert (f"the sandbox of {node} ended" in summary) == (outcome == Outcome.UNDECIDED)
+
+
+def test_a_power_off_that_is_not_healed_yet_explains_the_end_of_a_sandbox(tmp_path: Path) -> None:
+    about = {"step": 0, "fault": "power_off", "target": "x", "nodes": ["hdfs/datanode-1"]}
+    story = whole().at(5, Action.FAULT_CALLED, **about)
+    story.at(6, Action.SANDBOX_DIED, node="hdfs/datanode-1", exit_code=137)
+    assert judged(story, tmp_path)[0] == Outcome.HELD
+    story.at(7, Action.SANDBOX_DIED, node="hdfs/datanode-2", exit_code=137)
+    assert judged(story, tmp_path / "2")[0] == Outcome.UNDECIDED
+
+
 def test_a_drain_before_the_end_of_the_load_is_incomplete(tmp_path: Path) -> None:
     events = whole().history()
     loaded_ns = next(e.at_ns for e in events if e.action == Action.WORKLOAD_DONE)
