@@ -59,6 +59,9 @@ process may take a device between check and mount. Without `lost+found` the disk
 engine gives it the owner that the node's image needs."""
 
 
+USED = "df -m --output=used . | tail -n 1"
+
+
 class Disks:
     """The disks of one cluster."""
 
@@ -102,6 +105,18 @@ class Disks:
         if node.host not in self._devices:
             raise LookupError(f"{node.name} has no disk of its own; give its group `disk_mb`")
         return self._devices[node.host]
+
+    def used_mb(self) -> Mapping[str, int]:
+        """Node -> megabytes in use on its disk, for every node with a disk of its own. Raises
+        ContainerError."""
+        found = {}
+        for node in self._cluster.topology.nodes():
+            if node.group.disk_mb is not None:
+                done = self.run(node, USED)
+                if done.exit_code != 0:
+                    raise ContainerError(f"{node.name}: its disk could not be read: {done.output}")
+                found[node.name] = int(done.output)
+        return found
 
     def run(self, node: NodeSpec, script: str, *arguments: str) -> ExecResult:
         """Run a shell script in the keeper, in the folder of a node's disk.

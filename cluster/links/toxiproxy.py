@@ -58,6 +58,12 @@ class Toxiproxy:
         """Remove a toxic; does nothing if it does not exist."""
         self._call("DELETE", f"/proxies/{_quoted(proxy)}/toxics/{name}", missing_is_fine=True)
 
+    def proxies(self) -> Mapping[str, Mapping[str, Any]]:
+        """All proxies by name, with `listen`, `upstream`, `enabled` and the list of `toxics`, as
+        the server reports them."""
+        found: Mapping[str, Mapping[str, Any]] = self._call("GET", "/proxies")
+        return found
+
     def toxics(self, proxy: str) -> dict[str, dict[str, Any]]:
         """The toxics of a proxy by name, as the server reports them."""
         listed = self._call("GET", f"/proxies/{_quoted(proxy)}/toxics")

@@ -91,7 +91,11 @@ class ExpireTransactions(NodeFault):
         return None if ended & {ABORTED, *ABORTING} else "all were committed first"
 
     def _coordinated_transactions(self, cluster: Cluster, node: Node) -> list[Transaction]:
-        found = brokers(cluster, node.spec.service).transactions()
+        """The matching ids of the broker. Raises KafkaUnreachable when it does not answer, also if
+        others do."""
+        found, unanswered = brokers(cluster, node.spec.service).every_transaction()
+        if own := [text for text in unanswered if text.startswith(f"{node.name}:")]:
+            raise KafkaUnreachable(own[0])
         return [
             transaction
             for transaction in found

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.cluster.engines.kafka import log as kafka_log
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.resources import run_inside
 
-LOG = f"{kafka.DATA}/data"
-MARK = f"{kafka.DATA}/streamquake-unflushed"
+LOG = kafka_log.FOLDER
+MARK = f"{kafka_log.DATA}/streamquake-unflushed"
 """A file in the node that lists what was truncated, for evidence and heal in another process."""
 
 LIST = """

@@ -67,6 +67,8 @@ class FakeToxiproxy:
         self.busy = busy
         self.hangs = False
         self.created: list[str] = []
+        self.known: dict[str, str] = {}
+        """Proxy -> where it passes its connections on."""
         self._toxics: dict[str, dict[str, dict[str, Any]]] = {}
         self._bytes = 0
 
@@ -75,8 +77,10 @@ class FakeToxiproxy:
 
     def create(self, name: str, listen: str, upstream: str) -> None:
         self.created.append(name)
+        self.known[name] = upstream
 
     def delete(self, name: str) -> None:
+        self.known.pop(name, None)
         self._toxics.pop(name, None)
 
     def add_toxic(
@@ -89,6 +93,17 @@ class FakeToxiproxy:
         if self.hangs:
             raise ToxiproxyError("DELETE: timed out")
         self._toxics.get(proxy, {}).pop(name, None)
+
+    def proxies(self) -> dict[str, dict[str, Any]]:
+        return {
+            name: {
+                "listen": "[::]:1",
+                "upstream": upstream,
+                "enabled": True,
+                "toxics": [{"name": toxic} for toxic in self.toxics(name)],
+            }
+            for name, upstream in self.known.items()
+        }
 
     def toxics(self, proxy: str) -> dict[str, dict[str, Any]]:
         return dict(self._toxics.get(proxy, {}))
@@ -150,4 +165,5 @@ def use_proxy(cluster: Cluster, proxy: FakeToxiproxy) -> None:
     runtime = cluster.runtime
     assert isinstance(runtime, FakeRuntime)
     runtime.on_network_tool.insert(0, proxy.sockets)
+    proxy.known = {path.name: path.target for path in cluster.links.paths}
     cluster.links.proxy = proxy  # type: ignore[assignment]

@@ -63,6 +63,7 @@ from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeGroup, NodeSpec, Topology
 
 CONFIG_FILE = "/opt/flink/conf/config.yaml"
+JARS = "uploaded programs"
 COMMANDS = {"gateway": "sql-gateway"}
 PUBLISHED = {"jobmanager": (REST,), "gateway": (GATEWAY_REST,)}
 
@@ -185,21 +186,27 @@ class FlinkEngine:
         flink_job.cancel(cluster, service, job)
 
     def contents(self, cluster: LiveCluster, service: str) -> Contents:
-        """The jobs that have not ended, and the registered TaskManagers: a TaskManager that was
-        started anew is listed twice until the JobManager gives up the old one, and the next job
-        would get slots of the old one."""
+        """The jobs that have not ended, the uploaded programs, and the registered TaskManagers: a
+        TaskManager that was started anew is listed twice until the JobManager gives up the old one,
+        and the next job would get slots of the old one."""
         with jobmanager(cluster, service) as rest:
             listed = Counter(map(host_of, rest.get("/taskmanagers")["taskmanagers"]))
+            jars = [jar["id"] for jar in rest.get("/jars")["files"]]
         return {
             "jobs": frozenset(flink_job.live_jobs(cluster, service)),
+            JARS: frozenset(jars),
             "registered TaskManagers": frozenset(
                 f"{host} ({count} times)" for host, count in listed.items()
             ),
         }
 
     def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
-        """Cancel every job and wait until their tasks have ended."""
+        """Cancel every job and wait until their tasks have ended; then delete uploaded programs."""
         flink_job.cancel_all(cluster, service)
+        with jobmanager(cluster, service) as rest:
+            for jar in rest.get("/jars")["files"]:
+                if jar["id"] not in kept.get(JARS, ()):
+                    rest.delete(f"/jars/{jar['id']}")
 
     def only_job(self, cluster: LiveCluster, service: str) -> str:
         try:

@@ -13,11 +13,16 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
     ConcurrentTransactionsError,
     KafkaError,
     NoError,
     for_code,
+)
+from kafka.protocol.admin.client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
 )
 from kafka.protocol.producer import InitProducerIdRequest
 
@@ -72,10 +77,7 @@ class LiveBrokers:
         return _by_id(answers), tuple(failed)
 
     def groups(self) -> tuple[str, ...]:
-        answers, failed = self._answers(_groups, PATIENT_MS)
-        if failed:
-            raise KafkaUnreachable(f"consumer groups: {'; '.join(failed)}")
-        return tuple(sorted(name for answer in answers for name in answer))
+        return self._union("consumer groups", _groups)
 
     def delete_groups(self, names: Sequence[str]) -> None:
         if not names:
@@ -89,6 +91,15 @@ class LiveBrokers:
         failed = [f"{name}: {what}" for name, what in answers.items() if what not in GROUP_DELETED]
         if failed:
             raise KafkaUnreachable(f"groups not deleted: {'; '.join(failed)}")
+
+    def changed_settings(self, topics: Sequence[str]) -> tuple[str, ...]:
+        return self._union(
+            "changed settings",
+            lambda client, broker: (
+                *_changed_settings(client, broker, topics),
+                *_client_quotas(client, broker),
+            ),
+        )
 
     def expire(self, transaction: Transaction) -> None:
         name = f"{self._service}/broker-{transaction.coordinator}"
@@ -104,6 +115,15 @@ class LiveBrokers:
         nodes = self._cluster.of_role(f"{self._service}/broker")
         return [n for n in nodes if self._cluster.state(n).status == ContainerStatus.RUNNING]
 
+    def _union(
+        self, what: str, query: Callable[[KafkaAdminClient, int], Sequence[str]]
+    ) -> tuple[str, ...]:
+        """The names in the answers of all brokers. Raises KafkaUnreachable when one is missing."""
+        answers, failed = self._answers(query, PATIENT_MS)
+        if failed:
+            raise KafkaUnreachable(f"{what}: {'; '.join(failed)}")
+        return tuple(sorted({name for answer in answers for name in answer}))
+
     def _query_each(self, query: Callable[[KafkaAdminClient, int], T]) -> list[T]:
         """The answers of all brokers that respond. Raises KafkaUnreachable when none does."""
         return self._answers(query, POLL_MS)[0]
@@ -114,7 +134,9 @@ class LiveBrokers:
         """The answers, and the errors of the brokers that gave none. Raises KafkaUnreachable when
         there is no answer."""
         answers: list[T] = []
-        failed: list[str] = []
+        running = self._running()
+        nodes = self._cluster.of_role(f"{self._service}/broker")
+        failed = [f"{node.name}: does not run" for node in nodes if node not in running]
 
         def query_one(node: Node) -> None:
             try:
@@ -124,9 +146,9 @@ class LiveBrokers:
                 failed.append(f"{node.name}: {type(error).__name__} {error}".strip())
 
         with ThreadPoolExecutor(max_workers=8) as pool:
-            list(pool.map(query_one, self._running()))
+            list(pool.map(query_one, running))
         if not answers:
-            raise KafkaUnreachable("; ".join(failed) or f"no broker of {self._service} runs")
+            raise KafkaUnreachable("; ".join(failed) or f"{self._service} has no broker")
         return answers, failed
 
 
@@ -168,6 +190,43 @@ def _quorum_leader(client: KafkaAdminClient, broker: int) -> tuple[int, int]:
 
 def _groups(client: KafkaAdminClient, broker: int) -> tuple[str, ...]:
     return tuple(group["group_id"] for group in client.list_groups(broker_ids=[broker]))
+
+
+def _changed_settings(
+    client: KafkaAdminClient, broker: int, topics: Sequence[str]
+) -> tuple[str, ...]:
+    """The settings of a broker, and of topics, that are not from its file or a default."""
+    resources = [
+        ConfigResource(ConfigResourceType.BROKER, str(broker)),
+        *(ConfigResource(ConfigResourceType.TOPIC, topic) for topic in topics),
+    ]
+    described = client.describe_configs(resources, config_filter="all")
+    return tuple(
+        f"{kind} {name}: {key}={setting['value']}"
+        for kind, named in described.items()
+        for name, settings in named.items()
+        for key, setting in settings.items()
+        if setting["config_source"].startswith("DYNAMIC")
+    )
+
+
+def _client_quotas(client: KafkaAdminClient, broker: int) -> tuple[str, ...]:
+    manager = client._manager  # the library has no public call for quotas
+
+    async def send() -> DescribeClientQuotasResponse:
+        request = DescribeClientQuotasRequest(components=[], strict=False)
+        response: DescribeClientQuotasResponse = await manager.send(request, node_id=broker)
+        return response
+
+    response = manager.run(send)
+    if (error := for_code(response.error_code)) is not NoError:
+        raise error(response.error_message)
+    return tuple(
+        f"quota of {' '.join(f'{e.entity_type} {e.entity_name}' for e in entry.entity)}: "
+        f"{value.key}={value.value}"
+        for entry in response.entries or ()
+        for value in entry.values
+    )
 
 
 def _transactions(client: KafkaAdminClient, broker: int) -> tuple[Transaction, ...]:

@@ -65,17 +65,24 @@ class Brokers(Protocol):
         ...
 
     def every_transaction(self) -> tuple[tuple[Transaction, ...], tuple[str, ...]]:
-        """As `transactions`, with more time for every running broker; and the name and error of
-        every broker that did not answer. Their transactions are missing from the result."""
+        """As `transactions`, with more time for every broker; and the name and error of every
+        broker that did not answer or does not run. Their transactions are missing from the
+        result."""
         ...
 
     def groups(self) -> tuple[str, ...]:
-        """The consumer groups of all running brokers. Raises KafkaUnreachable also when only some
-        of them answer."""
+        """The consumer groups of all brokers. Raises KafkaUnreachable also when only some of them
+        answer."""
         ...
 
     def delete_groups(self, names: Sequence[str]) -> None:
         """Delete consumer groups with their offsets; a missing one is ignored."""
+        ...
+
+    def changed_settings(self, topics: Sequence[str]) -> tuple[str, ...]:
+        """The settings that were changed while the brokers ran: those of brokers and of these
+        topics, and the quotas of clients. Raises KafkaUnreachable also when only some brokers
+        answer."""
         ...
 
     def expire(self, transaction: Transaction) -> None:

@@ -10,31 +10,44 @@ from __future__ import annotations
 
 from streamquake.cluster.engines.engine import Contents
 from streamquake.cluster.engines.kafka import admin
-from streamquake.cluster.engines.kafka.brokers import ABORTING, OPEN, brokers
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
+from streamquake.cluster.engines.kafka.brokers import ABORTING, OPEN, Transaction, brokers
+from streamquake.cluster.engines.kafka.log import FOLDER
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.runtime.runtime import ContainerError
 from streamquake.cluster.runtime.waiting import wait_until
 
 LIMIT_S = 30.0
+DELETED_S = 60.0
+"""A broker with other settings may begin to delete files only 30 s after its start."""
 UNDER_WAY = (OPEN, "PrepareCommit", *ABORTING)
 TOPICS, GROUPS, TRANSACTIONS = "topics", "consumer groups", "transactions under way"
+FOLDERS, SETTINGS = "folders of deleted topics", "changed settings"
+LIST_DELETED = ["sh", "-c", 'ls "$0" | grep -e "-delete$" || true']
+"""Kafka renames the folder of a deleted partition to NAME.ID-delete, and removes it later."""
 
 
 def contents(cluster: LiveCluster, service: str) -> Contents:
-    """The topics except Kafka's internal ones, the consumer groups, and the transactions that have
-    not ended. Raises KafkaUnreachable."""
+    """The topics except Kafka's internal ones, the folders of deleted ones, the consumer groups,
+    the transactions that have not ended, and the settings that were changed while the brokers ran.
+    Raises KafkaUnreachable and ContainerError."""
+    topics = admin.topics(cluster, service)
     return {
-        TOPICS: frozenset(admin.topics(cluster, service)),
+        TOPICS: frozenset(topics),
+        FOLDERS: frozenset(_folders_of_deleted(cluster, service)),
         GROUPS: frozenset(brokers(cluster, service).groups()),
         TRANSACTIONS: frozenset(_under_way(cluster, service)),
+        SETTINGS: frozenset(brokers(cluster, service).changed_settings(topics)),
     }
 
 
 def clean(cluster: LiveCluster, service: str, kept: Contents) -> None:
     """End open transactions, then delete the topics and groups that are not in `kept`; returns when
-    the brokers report all as done. Raises KafkaUnreachable, NotReadyInTime.
+    the brokers report all as done and the files are gone. Raises KafkaUnreachable, ContainerError,
+    NotReadyInTime.
     """
     queries = brokers(cluster, service)
-    for transaction in queries.transactions():
+    for transaction in all_transactions(cluster, service):
         if transaction.state == OPEN:
             queries.expire(transaction)
 
@@ -46,17 +59,43 @@ def clean(cluster: LiveCluster, service: str, kept: Contents) -> None:
         left = _topics_to_delete(cluster, service, kept)
         return f"topics not deleted: {', '.join(left)}" if left else None
 
+    def pending_files() -> str | None:
+        left = _folders_of_deleted(cluster, service)
+        return f"files not deleted: {', '.join(left[:3])}" if left else None
+
     wait_until(
         pending_transactions, what="transactions ended", limit_s=LIMIT_S, clock=cluster.clock
     )
     admin.delete_topics(cluster, service, _topics_to_delete(cluster, service, kept))
     wait_until(pending_topics, what="topics deleted", limit_s=LIMIT_S, clock=cluster.clock)
+    wait_until(pending_files, what="files deleted", limit_s=DELETED_S, clock=cluster.clock)
     groups = set(queries.groups()) - kept.get(GROUPS, frozenset())
     queries.delete_groups(sorted(groups))
 
 
+def all_transactions(cluster: LiveCluster, service: str) -> tuple[Transaction, ...]:
+    """Every transactional id. Raises KafkaUnreachable also when only some brokers answer: what the
+    others would have reported is not known."""
+    found, unanswered = brokers(cluster, service).every_transaction()
+    if unanswered:
+        raise KafkaUnreachable(f"transactions: {'; '.join(unanswered)}")
+    return found
+
+
 def _under_way(cluster: LiveCluster, service: str) -> list[str]:
-    return [t.name for t in brokers(cluster, service).transactions() if t.state in UNDER_WAY]
+    return [t.name for t in all_transactions(cluster, service) if t.state in UNDER_WAY]
+
+
+def _folders_of_deleted(cluster: LiveCluster, service: str) -> list[str]:
+    """The folders of deleted partitions whose files are still on a broker's disk. Raises
+    ContainerError."""
+    found = []
+    for node in cluster.of_role(f"{service}/broker"):
+        listed = cluster.runtime.exec(node.container, [*LIST_DELETED, FOLDER])
+        if listed.exit_code != 0:
+            raise ContainerError(f"{node.name}: its folders were not listed: {listed.output}")
+        found += [f"{node.name}: {folder}" for folder in listed.output.split()]
+    return found
 
 
 def _topics_to_delete(cluster: LiveCluster, service: str, kept: Contents) -> list[str]:

@@ -19,7 +19,7 @@ from streamquake.cluster.engines.engine import (
     PortAllocator,
     engines,
 )
-from streamquake.cluster.engines.kafka import admin, duties
+from streamquake.cluster.engines.kafka import admin, duties, log
 from streamquake.cluster.engines.kafka import brokers as kafka_brokers
 from streamquake.cluster.engines.kafka import contents as kafka_contents
 from streamquake.cluster.engines.kafka.admin import HOST_PORT
@@ -37,7 +37,6 @@ from streamquake.topologies.model import NodeSpec, Topology
 
 INTERNAL, INPUT, OUTPUT, CONTROLLER = 9092, 9093, 9094, 9095
 CONFIG_FILE = "/opt/kafka/config/server.properties"
-DATA = "/var/lib/kafka"
 MEMORY_MB = 768
 API_VERSIONS = r"\0\0\0\012\0\022\0\0\0\0\0\0\377\377"
 """The first request of every client: its length (10), ApiVersions (18) in version 0, a correlation
@@ -104,7 +103,7 @@ class KafkaEngine:
             files={CONFIG_FILE: "".join(lines)},
             publish=(HOST_PORT,),
             memory_mb=memory_mb,
-            volumes=(DATA,),
+            volumes=(log.DATA,),
             health=health.message_check(node.host, INTERNAL, API_VERSIONS),
         )
 
@@ -122,13 +121,13 @@ class KafkaEngine:
         )
 
     def contents(self, cluster: LiveCluster, service: str) -> Contents:
-        """The topics except Kafka's internal ones, the consumer groups, and the transactions that
-        have not ended."""
+        """The topics except Kafka's internal ones, the folders of deleted ones, the consumer
+        groups, the transactions that have not ended, and the changed settings."""
         return kafka_contents.contents(cluster, service)
 
     def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
-        """End open transactions, fence their producers, delete topics and groups. Raises
-        PermissionError for brokers that Streamquake did not start."""
+        """End open transactions, fence their producers, delete topics and groups. Settings that
+        were changed stay. Raises PermissionError for brokers that Streamquake did not start."""
         if (endpoint := cluster.topology.services[service].endpoint) is not None:
             raise PermissionError(
                 f"Streamquake deletes no topics at {endpoint}: it did not create them"
@@ -186,7 +185,7 @@ def _identity(topology: Topology, node: NodeSpec, host_port: int) -> dict[str, s
         "listeners": ",".join(f"{name}://0.0.0.0:{port}" for name, port in listening.items()),
         "advertised.listeners": ",".join(f"{name}://{host}" for name, host in advertised.items()),
         "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
-        "log.dirs": f"{DATA}/data",
+        "log.dirs": log.FOLDER,
     }
 
 
@@ -209,8 +208,9 @@ def _defaults(brokers: int) -> dict[str, str | int]:
         # A run writes little data, and retains all of it until the verdict.
         "log.retention.hours": -1,
         # The files of a deleted topic go within a second, not a minute: the next run has its disk.
-        # (A broker begins with that 30 s after its start.)
+        # By default a broker begins with that, and with its recovery points, 30 s after its start.
         "log.segment.delete.delay.ms": 1_000,
+        "log.initial.task.delay.ms": 1_000,
         # A killed broker is detected, and a restarted one is registered, within seconds.
         "broker.session.timeout.ms": 6_000,
         "broker.heartbeat.interval.ms": 1_000,

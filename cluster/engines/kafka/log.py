@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+DATA = "/var/lib/kafka"
+FOLDER = f"{DATA}/data"
+"""The folder in a broker that has a folder for each partition."""
 CHECKPOINT = "recovery-point-offset-checkpoint"
 METADATA = "__cluster_metadata-0"
 BATCH_HEAD = struct.Struct(">qi")

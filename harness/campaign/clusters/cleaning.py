@@ -1,9 +1,10 @@
 """The clean-up of a cluster after a run, and the proof that nothing of the run is left.
 
-Jobs are ended first, then processes that hold an agent are restarted, then every service removes
-what the run created. The proof is the state that is read afterwards: it must be equal to the state
-just after the deployment. A node whose state differs is started anew, with a new sandbox; if it
-still differs, the cluster cannot be used again.
+Processes without a network are started again first. Then jobs are ended, processes that hold an
+agent are restarted, and every service removes what the run created. The proof is the state that is
+read afterwards: it must be equal to the state just after the deployment, except for a little more
+space in use on disks. A node whose state differs is started anew, with a new sandbox; if it still
+differs, the cluster cannot be used again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from streamquake.cluster.engines.engine import Contents
 from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.cluster.sandbox import has_lost_network
 from streamquake.harness.campaign.clusters.state import (
     ClusterState,
     cleaner,
@@ -66,9 +68,10 @@ def clean_up(cluster: Cluster, deployed: ClusterState, *, had_agents: bool) -> C
         cluster.topology.services,
         key=lambda name: not runs_jobs(cluster.topology.services[name].engine),
     )
-    restarted: list[str] = []
+    lost = [node for node in cluster.nodes.values() if has_lost_network(cluster, node)]
+    restarted = _restart(cluster, lost, with_sandbox=False)
     for service in services:
-        cleaner(cluster, service).clean(cluster, service, deployed.get(service, NOTHING))
+        cleaner(cluster, service).clean(cluster, service, deployed.contents.get(service, NOTHING))
         stateful = _with_rules(cluster, service)
         if had_agents:
             stateful += [n for n in _with_agent(cluster, service) if n not in stateful]
@@ -102,8 +105,8 @@ def _with_rules(cluster: Cluster, service: str) -> list[Node]:
 
 
 def _restart(cluster: Cluster, nodes: Iterable[Node], *, with_sandbox: bool) -> list[str]:
-    """End the processes of some nodes, or their sandboxes too, and start them again; returns their
-    names."""
+    """End the processes of some nodes, or their sandboxes too, and start them again, in sandboxes
+    that run; returns their names."""
     names = []
     for node in nodes:
         cluster.runtime.kill(node.container)

@@ -8,22 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import CleansUpRuns, Contents, engine
 from streamquake.cluster.node import Node
 from streamquake.cluster.node_replacement import containers_of, settings_of
+from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.runtime import ContainerError
+from streamquake.cluster.sandbox import has_lost_network
 from streamquake.faults.mechanisms.netfilter import MARK, in_namespace
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 WORKERS = 8
 READ_RULES = ["sh", "-c", "iptables-save -t filter && iptables-save -t nat"]
 LINKS = "links"
-"""The place of the toxics in a state, beside the nodes and the services."""
+"""The place of the proxies and toxics in a state, beside the nodes and the services."""
+MORE_MB = 10
+"""How much more of a disk may be in use than after the deployment: logs of the services, and the
+topics that Kafka creates for itself."""
 
-ClusterState = Mapping[str, Contents]
-"""Node, service or `links` -> what is there, by kind."""
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterState:
+    """What a run could have changed."""
+
+    contents: Mapping[str, Contents]
+    """Node, helper container, service or `links` -> what is there, by kind."""
+    used_mb: Mapping[str, int]
+    """Node -> megabytes in use on its disk, for nodes with a disk of their own."""
 
 
 class CannotCleanUp(StreamquakeError):
@@ -33,13 +46,21 @@ class CannotCleanUp(StreamquakeError):
 
 
 def read_state(cluster: Cluster) -> ClusterState:
-    """The present state of every node, link and service. Raises an error of the engine or the
-    container runtime when a part cannot be read, and CannotCleanUp."""
+    """The present state of every node, helper, link, disk and service. Raises an error of the
+    engine or the container runtime when a part cannot be read, and CannotCleanUp."""
     nodes = list(cluster.nodes.values())
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
         read = pool.map(lambda node: _node_state(cluster, node), nodes)
         states = {node.name: state for node, state in zip(nodes, read, strict=True)}
-    return {**states, LINKS: _links_state(cluster), **services_state(cluster)}
+    return ClusterState(
+        contents={
+            **states,
+            **_helpers_state(cluster),
+            LINKS: _links_state(cluster),
+            **services_state(cluster),
+        },
+        used_mb=cluster.disks.used_mb(),
+    )
 
 
 def services_state(cluster: Cluster) -> Mapping[str, Contents]:
@@ -61,10 +82,13 @@ def cleaner(cluster: Cluster, service: str) -> CleansUpRuns:
 def differences(before: ClusterState, now: ClusterState) -> Mapping[str, str]:
     """Place -> the first difference there, for every place whose state changed."""
     found = {}
-    for place in before.keys() | now.keys():
-        text = next(_changes(before.get(place, {}), now.get(place, {})), None)
-        if text is not None:
+    for place in before.contents.keys() | now.contents.keys():
+        changes = _changes(before.contents.get(place, {}), now.contents.get(place, {}))
+        if (text := next(changes, None)) is not None:
             found[place] = text
+    for node, used in now.used_mb.items():
+        if used > (deployed := before.used_mb.get(node, 0)) + MORE_MB:
+            found[f"disk of {node}"] = f"{used} MB are in use, {deployed} after the deployment"
     return dict(sorted(found.items()))
 
 
@@ -76,8 +100,8 @@ def first_difference(before: ClusterState, now: ClusterState) -> str | None:
 
 def counts(state: ClusterState) -> Mapping[str, int]:
     """Kind -> how many things of it the state has; a kind may be empty."""
-    found: dict[str, int] = {}
-    for contents in state.values():
+    found: dict[str, int] = {"disks": len(state.used_mb)}
+    for contents in state.contents.values():
         for kind, names in contents.items():
             found[kind] = found.get(kind, 0) + len(names)
     return dict(sorted(found.items()))
@@ -93,27 +117,45 @@ def _changes(before: Contents, now: Contents) -> Iterator[str]:
 
 
 def _node_state(cluster: Cluster, node: Node) -> Contents:
-    """A node's process, image, settings, limits and packet rules. The rules of the container engine
-    itself, for its name server, change with each start of a sandbox and are left out."""
+    """A node's process, network, image, settings, limits and packet rules. The rules of the
+    container engine itself, for its name server, change with each start of a sandbox and are left
+    out."""
     state, usage = cluster.state(node), cluster.runtime.usage(node.container)
     found = containers_of(cluster, node)
     settings = settings_of(found[0]) if found else {}
     return {
         "processes": frozenset({str(state.status)}),
         "sandboxes": frozenset({str(cluster.runtime.inspect(node.sandbox).status)}),
+        "networks": frozenset({"lost" if has_lost_network(cluster, node) else "joined"}),
         "images": frozenset({state.image_id}),
         "settings": frozenset(f"{key}={value}" for key, value in settings.items()),
         "limits": frozenset({f"cpus {usage.cpus}", f"memory {usage.memory_limit_bytes}"}),
-        "packet rules": frozenset(_packet_rules(cluster, node)),
+        "packet rules": frozenset(_packet_rules(cluster, node.name, node.sandbox)),
     }
 
 
-def _packet_rules(cluster: Cluster, node: Node) -> Iterator[str]:
-    done = in_namespace(cluster.runtime, node.sandbox, READ_RULES)
+def _helpers_state(cluster: Cluster) -> Mapping[str, Contents]:
+    """The process, image and packet rules of every container that serves the nodes: the proxy of
+    the links and the keeper of the disks. What they hold is lost when they start anew."""
+    found = cluster.runtime.find({labels.RUN: cluster.run_id, labels.NODE: ""})
+    helpers = {each.labels[labels.NODE]: each.id for each in found}
+    states = {}
+    for name in sorted(helpers.keys() - cluster.nodes.keys()):
+        state = cluster.runtime.inspect(helpers[name])
+        states[name] = {
+            "helpers": frozenset({f"{state.status} since {state.started_at}"}),
+            "images": frozenset({state.image_id}),
+            "packet rules": frozenset(_packet_rules(cluster, name, helpers[name])),
+        }
+    return states
+
+
+def _packet_rules(cluster: Cluster, name: str, container: str) -> Iterator[str]:
+    done = in_namespace(cluster.runtime, container, READ_RULES)
     if done is None:
         return
     if done.exit_code != 0:
-        raise ContainerError(f"{node.name}: its packet rules could not be read: {done.output}")
+        raise ContainerError(f"{name}: its packet rules could not be read: {done.output}")
     table = ""
     for line in done.output.splitlines():
         if line.startswith("*"):
@@ -125,14 +167,18 @@ def _packet_rules(cluster: Cluster, node: Node) -> Iterator[str]:
 
 
 def _links_state(cluster: Cluster) -> Contents:
-    """The toxics of all links."""
-    proxy = cluster.links.proxy
-    if proxy is None:
+    """The proxies of all links, and their toxics."""
+    if cluster.links.proxy is None:
         return {}
+    proxies = cluster.links.proxy.proxies()
     return {
+        "proxies": frozenset(
+            f"{name} from {proxy['listen']} to {proxy['upstream']}, enabled: {proxy['enabled']}"
+            for name, proxy in proxies.items()
+        ),
         "toxics": frozenset(
-            f"{path.name}: {toxic}"
-            for path in cluster.links.paths
-            for toxic in proxy.toxics(path.name)
-        )
+            f"{name}: {toxic['name']}"
+            for name, proxy in proxies.items()
+            for toxic in proxy["toxics"]
+        ),
     }

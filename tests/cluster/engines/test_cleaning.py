@@ -14,7 +14,10 @@ from streamquake.cluster.engines.flink import engine as flink_engine
 from streamquake.cluster.engines.flink import job as flink_job
 from streamquake.cluster.engines.hdfs.namenode import DeletionRejected, LiveNameNode
 from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka import contents as kafka_contents
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN
+from streamquake.cluster.runtime.runtime import ContainerError
 from streamquake.cluster.runtime.waiting import NotReadyInTime
 from streamquake.topologies.loader import load_topology
 from tests.fakes import WIDE, fake_cluster
@@ -95,8 +98,15 @@ class Jobs:
     def __init__(self, polls: int) -> None:
         self.polls = polls
         self.cancelled: list[str] = []
+        self.jars = ["kept.jar", "of-the-run.jar"]
+
+    def delete(self, path: str) -> None:
+        assert self.polls < 0, "a program is deleted only after its job has ended"
+        self.jars.remove(path.removeprefix("/jars/"))
 
     def get(self, path: str, **parameters: str) -> Any:
+        if path == "/jars":
+            return {"files": [{"id": jar} for jar in self.jars]}
         assert path == "/jobs/overview"
         if self.cancelled:
             self.polls -= 1
@@ -118,10 +128,12 @@ def test_flink_cancels_running_jobs_and_waits_for_their_end(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, polls: int
 ) -> None:
     rest = Jobs(polls)
-    monkeypatch.setattr(flink_job, "jobmanager", lambda cluster, service: rest)
-    clean(cluster, "flink")
+    for module in (flink_job, flink_engine):
+        monkeypatch.setattr(module, "jobmanager", lambda cluster, service: rest)
+    clean(cluster, "flink", {"uploaded programs": frozenset({"kept.jar"})})
     assert rest.cancelled == ["/jobs/live"]
     assert rest.polls < 0
+    assert rest.jars == ["kept.jar"]
 
 
 def test_a_taskmanager_that_was_started_anew_is_listed_until_it_is_given_up(
@@ -129,12 +141,16 @@ def test_a_taskmanager_that_was_started_anew_is_listed_until_it_is_given_up(
 ) -> None:
     rest = Jobs(0)
     paths = [f"pekko.tcp://flink@flink-taskmanager-{n}:6122/user/rpc" for n in (1, 2, 2)]
-    answers = {"/taskmanagers": {"taskmanagers": [{"path": path} for path in paths]}}
+    answers = {
+        "/taskmanagers": {"taskmanagers": [{"path": path} for path in paths]},
+        "/jars": {"files": [{"id": "a.jar"}]},
+    }
     monkeypatch.setattr(rest, "get", lambda path: answers.get(path, {"jobs": []}))
     for module in (flink_job, flink_engine):
         monkeypatch.setattr(module, "jobmanager", lambda cluster, service: rest)
     assert cleaner("flink").contents(cluster, "flink") == {
         "jobs": frozenset(),
+        "uploaded programs": {"a.jar"},
         "registered TaskManagers": {
             "flink-taskmanager-1 (1 times)",
             "flink-taskmanager-2 (2 times)",
@@ -209,11 +225,58 @@ def test_kafka_keeps_what_was_there_after_the_deployment(cluster: Cluster, topic
 
 
 def test_the_contents_of_kafka(cluster: Cluster, topics: Topics) -> None:
+    brokers = cluster.clients["kafka"]
+    brokers.deleted_folders["kafka/broker-2"] = ["input-0.1f-delete", "input-1.2f-delete"]
+    brokers.changed.append("broker 1: log.cleaner.threads=2")
     assert cleaner("kafka").contents(cluster, "kafka") == {
         "topics": {"input", "totals"},
+        "folders of deleted topics": {
+            "kafka/broker-2: input-0.1f-delete",
+            "kafka/broker-2: input-1.2f-delete",
+        },
         "consumer groups": {"g", "run-1"},
         "transactions under way": {f"test-totals-{n}-1 of epoch 0" for n in (1, 2, 3)},
+        "changed settings": {"broker 1: log.cleaner.threads=2"},
     }
+
+
+def test_kafka_waits_until_the_files_of_deleted_topics_are_gone(
+    cluster: Cluster, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [["input-0.1f-delete"], ["input-0.1f-delete"], []]
+    monkeypatch.setattr(
+        kafka_contents,
+        "_folders_of_deleted",
+        lambda *args: listed.pop(0) if len(listed) > 1 else listed[0],
+    )
+    clean(cluster, "kafka")
+    assert listed == [[]]
+
+
+def test_files_that_remain_are_named(cluster: Cluster, topics: Topics) -> None:
+    cluster.clients["kafka"].deleted_folders["kafka/broker-2"] = ["input-0.1f-delete"]
+    with pytest.raises(NotReadyInTime, match="files not deleted: kafka/broker-2: input-0"):
+        clean(cluster, "kafka")
+
+
+def test_folders_that_cannot_be_listed_are_no_proof(cluster: Cluster, topics: Topics) -> None:
+    cluster.runtime.kill(cluster.node("kafka/broker-2").container)
+    with pytest.raises(ContainerError):
+        cleaner("kafka").contents(cluster, "kafka")
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_transactions_of_a_broker_that_did_not_answer_may_be_open(
+    cluster: Cluster, topics: Topics, ended: bool
+) -> None:
+    brokers = cluster.clients["kafka"]
+    brokers.silent = ("kafka/broker-2: timed out",)
+    if ended:
+        brokers.transaction_states.clear()
+    for step in (cleaner("kafka").contents, lambda c, s: clean(c, s)):
+        with pytest.raises(KafkaUnreachable, match="transactions: kafka/broker-2: timed out"):
+            step(cluster, "kafka")
+    assert topics.names == ["input", "totals"]
 
 
 def test_spark_ends_its_program_and_waits_for_the_end_of_its_executors(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.disks import DEVICES, FOLDER, KEEPER_NODE
+from streamquake.cluster.disks import DEVICES, FOLDER, KEEPER_NODE, USED
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
@@ -151,6 +151,9 @@ def _run_on_disk(machine: Machine, script: str, words: Sequence[str]) -> ExecRes
     elif script == disk_full.INSPECT:
         filler = disk_full.FILLER if machine.filler_kb else ""
         return ExecResult(exit_code=0, output=f"{machine.free_kb - machine.filler_kb}\n{filler}")
+    elif script == USED:
+        used_kb = DISK_KB - machine.free_kb + machine.filler_kb
+        return ExecResult(exit_code=0, output=f"{used_kb // 1024}\n")
     elif script == slow_disk.LIMIT:
         machine.bytes_per_s = int(words[1])
     elif script == slow_disk.INSPECT:

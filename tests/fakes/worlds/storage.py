@@ -8,7 +8,7 @@ from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.hdfs.namenode import NameNodeUnreachable
-from streamquake.cluster.engines.kafka import engine as kafka
+from streamquake.cluster.engines.kafka import contents as kafka_contents
 from streamquake.cluster.engines.kafka import log as kafka_log
 from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.engines.kafka.brokers import ABORTED, OPEN, PartitionState, Transaction
@@ -17,7 +17,7 @@ from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ContainerStatus, ExecResult
 
 DONE = ExecResult(exit_code=0, output="")
-LOG = f"{kafka.DATA}/data"
+LOG = kafka_log.FOLDER
 PARTITIONS = 3
 SEGMENT = "00000000000000000000.log"
 
@@ -50,6 +50,10 @@ class FakeBrokers:
             for node in self._nodes
         ]
         self.group_names = ["g", "run-1"]
+        self.changed: list[str] = []
+        """The settings that were changed while the brokers ran."""
+        self.deleted_folders: dict[str, list[str]] = {}
+        """Broker -> the folders of deleted partitions that it has not removed yet."""
         self.silent: tuple[str, ...] = ()
         """The errors of brokers that run but do not answer."""
         self._runtime.on_exec.append(self._in_broker)
@@ -91,6 +95,9 @@ class FakeBrokers:
     def delete_groups(self, names: Sequence[str]) -> None:
         self.group_names = [name for name in self.group_names if name not in names]
 
+    def changed_settings(self, topics: Sequence[str]) -> tuple[str, ...]:
+        return tuple(self.changed)
+
     def expire(self, transaction: Transaction) -> None:
         aborted = replace(transaction, state=ABORTED, epoch=transaction.epoch + 1)
         place = self.transaction_states.index(transaction)
@@ -128,6 +135,10 @@ class FakeBrokers:
             case ["rm", "-f", path]:
                 files.pop(path, None)
                 return DONE
+            case ["sh", "-c", script, _] if script == kafka_contents.LIST_DELETED[-1]:
+                broker = next(n for n in self._nodes if spec.name.endswith(n.spec.host))
+                listed = "\n".join(self.deleted_folders.get(broker.name, ()))
+                return ExecResult(exit_code=0, output=listed)
             case ["sh", "-c", _, "sh", folder, kafka_log.CHECKPOINT]:
                 return ExecResult(exit_code=0, output=_listing(files, folder))
             case ["sh", "-c", _, "sh", folder, mark, head, *steps]:

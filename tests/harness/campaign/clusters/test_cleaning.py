@@ -10,15 +10,25 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.disks import KEEPER_NODE
 from streamquake.cluster.engines.engine import Contents
 from streamquake.cluster.jvm_agent import JvmAgent
+from streamquake.cluster.links.links import PROXY_NODE
+from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.waiting import NotReadyInTime
+from streamquake.cluster.sandbox import has_lost_network
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.campaign.clusters import cleaning, state
 from streamquake.harness.campaign.clusters.cleaning import clean_up
-from streamquake.harness.campaign.clusters.state import differences, read_state
+from streamquake.harness.campaign.clusters.state import (
+    MORE_MB,
+    ClusterState,
+    differences,
+    first_difference,
+    read_state,
+)
 from tests.fakes import WIDE, fake_cluster
 from tests.injecting import FaultInjector
 
@@ -162,12 +172,82 @@ def test_what_goes_in_its_own_time_is_awaited(
 
 
 def test_a_missing_part_is_a_difference() -> None:
-    before: Mapping[str, Contents] = {"hdfs": {"paths": frozenset({"/flink"})}}
-    assert differences(before, {"hdfs": {"paths": frozenset()}}) == {
-        "hdfs": "paths: /flink is missing"
+    before = contents_of({"hdfs": {"paths": frozenset({"/flink"})}})
+    missing = {"hdfs": "paths: /flink is missing"}
+    assert differences(before, contents_of({"hdfs": {"paths": frozenset()}})) == missing
+    assert differences(before, contents_of({})) == missing
+    added = {"hdfs": "paths: /flink was not there after the deployment"}
+    assert differences(contents_of({}), before) == added
+
+
+def contents_of(contents: Mapping[str, Contents]) -> ClusterState:
+    return ClusterState(contents=contents, used_mb={})
+
+
+def test_more_space_in_use_on_a_disk_is_a_difference() -> None:
+    before = ClusterState(contents={}, used_mb={"kafka/broker-1": 12})
+    same = ClusterState(contents={}, used_mb={"kafka/broker-1": 12 + MORE_MB})
+    assert differences(before, same) == {}
+    assert differences(same, before) == {}
+    more = ClusterState(contents={}, used_mb={"kafka/broker-1": 13 + MORE_MB})
+    assert differences(before, more) == {
+        "disk of kafka/broker-1": "23 MB are in use, 12 after the deployment"
     }
-    assert differences(before, {}) == {"hdfs": "paths: /flink is missing"}
-    assert differences({}, before) == {"hdfs": "paths: /flink was not there after the deployment"}
+
+
+def test_the_space_in_use_is_read_from_the_disks(
+    cluster: Cluster, service: Service, tmp_path: Path
+) -> None:
+    deployed = read_state(cluster)
+    assert deployed.used_mb == {"hdfs/datanode-1": 0, "hdfs/datanode-2": 0}
+    assert clean_up(cluster, deployed, had_agents=False).equal["disks"] == 2
+    leave(cluster, tmp_path, "disk_full")
+    with pytest.raises(NotReadyInTime, match=r"disk of hdfs/datanode-2: \d+ MB are in use"):
+        clean_up(cluster, deployed, had_agents=False)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_node_without_network_is_started_again_in_a_sandbox_that_runs(
+    cluster: Cluster, service: Service, back: bool
+) -> None:
+    deployed, node = read_state(cluster), cluster.node("kafka/broker-1")
+    cluster.runtime.kill(node.sandbox)
+    if back:
+        cluster.runtime.start_again(node.sandbox)
+    assert "networks: lost was not there" in str(first_difference(deployed, read_state(cluster)))
+    assert clean_up(cluster, deployed, had_agents=False).restarted == (node.name,)
+    assert not has_lost_network(cluster, node)
+
+
+@pytest.mark.parametrize("name", [PROXY_NODE, KEEPER_NODE])
+def test_a_helper_that_was_started_anew_is_named(
+    cluster: Cluster, service: Service, name: str
+) -> None:
+    """What it held is lost: the proxies, or the disks of the nodes."""
+    deployed = read_state(cluster)
+    (helper,) = cluster.runtime.find({labels.NODE: name})
+    cluster.runtime.kill(helper.id)
+    cluster.runtime.start_again(helper.id)
+    assert f"{name}: helpers: running" in str(first_difference(deployed, read_state(cluster)))
+
+
+def test_a_helper_that_was_removed_is_named(cluster: Cluster, service: Service) -> None:
+    deployed = read_state(cluster)
+    (helper,) = cluster.runtime.find({labels.NODE: PROXY_NODE})
+    cluster.runtime.kill(helper.id)
+    assert "helpers: exited since" in str(first_difference(deployed, read_state(cluster)))
+    cluster.runtime.remove(helper.id)
+    assert differences(deployed, read_state(cluster))[PROXY_NODE].endswith("is missing")
+
+
+def test_a_proxy_that_is_missing_is_named(cluster: Cluster, service: Service) -> None:
+    deployed, path = read_state(cluster), cluster.links.paths[0]
+    assert cluster.links.proxy is not None
+    cluster.links.proxy.delete(path.name)
+    found = first_difference(deployed, read_state(cluster))
+    assert found is not None
+    assert found.startswith(f"links: proxies: {path.name} from ")
+    assert found.endswith("is missing")
 
 
 def test_a_node_without_a_namespace_has_no_rules(cluster: Cluster, service: Service) -> None:
@@ -175,5 +255,5 @@ def test_a_node_without_a_namespace_has_no_rules(cluster: Cluster, service: Serv
     assert isinstance(runtime, FakeRuntime)
     runtime.kill(cluster.node("kafka/broker-1").sandbox)
     now = read_state(cluster)
-    assert now["kafka/broker-1"]["sandboxes"] == {"exited"}
-    assert now["kafka/broker-1"]["packet rules"] == frozenset()
+    assert now.contents["kafka/broker-1"]["sandboxes"] == {"exited"}
+    assert now.contents["kafka/broker-1"]["packet rules"] == frozenset()
