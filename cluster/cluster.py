@@ -45,6 +45,9 @@ FIRST_HOST = 10
 """Lower addresses are reserved for the gateway and for helper containers."""
 
 
+NOTHING: Mapping[str, frozenset[str]] = {}
+
+
 class NodeDied(StreamquakeError):
     """A node's container ended while the harness waited for the node."""
 
@@ -76,9 +79,12 @@ class Cluster:
         self.disks = Disks(self)
 
     @contextmanager
-    def used_by(self, run_id: str) -> Iterator[None]:
-        """The cluster has the context of this run until the end of the block."""
-        self.run = RunContext(run_id=run_id)
+    def used_by(
+        self, run_id: str, remembered: Mapping[str, frozenset[str]] = NOTHING
+    ) -> Iterator[None]:
+        """The cluster has the context of this run until the end of the block; `remembered` is what
+        the services remember of earlier runs."""
+        self.run = RunContext(run_id=run_id, remembered=remembered)
         try:
             yield
         finally:

@@ -24,9 +24,6 @@ from streamquake.cluster.runtime.runtime import (
 )
 from streamquake.topologies.model import Scalar, Topology
 
-LOG_LINES = 20_000
-"""How much of the log of a replaced container is kept."""
-
 
 def containers_of(cluster: Cluster, node: Node) -> list[FoundResource]:
     """The containers that carry the node's label, the present one first."""
@@ -91,8 +88,7 @@ def replace_node(
         cluster.runtime.remove(new)
         raise
     cluster.nodes[node.name] = replace(old, container=new)
-    log_tail = cluster.runtime.logs(old.container, tail=LOG_LINES)
-    cluster.former_logs[node.name] = cluster.former_logs.get(node.name, "") + log_tail
+    cluster.former_logs[node.name] = cluster.log_of(old)
     cluster.runtime.remove(old.container)
     cluster.runtime.rename(new, cluster.container_name(node.spec.host))
     return InjectionTimes(called_ns=ended.called_ns, seen_ns=started.seen_ns, how=ended.how)

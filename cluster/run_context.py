@@ -27,5 +27,10 @@ class RunContext:
     begins: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """Topic -> partition -> the offset at which the run's records begin, in topics that may contain
     earlier records; topics created for the run are left out."""
+    remembered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Service -> what it remembered of earlier runs when this one began; see `RemembersRuns`."""
+    committed: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Topic -> partition -> the next offset that its job is known to have committed; for a job
+    whose process is not always reachable."""
     supervised: set[str] = field(default_factory=set)
     """Nodes that the run's supervisor restarts when they end."""

@@ -344,6 +344,16 @@ class CleansUpRuns(Protocol):
         ...
 
 
+@runtime_checkable
+class RemembersRuns(Protocol):
+    """An engine whose service remembers things of earlier runs that no clean-up removes."""
+
+    def remembered(self, cluster: LiveCluster, service: str) -> frozenset[str]:
+        """The names of what it remembers now. Raises an error of the engine if that cannot be read
+        completely."""
+        ...
+
+
 class JobRejected(StreamquakeError):
     """The engine rejected the job, or a request about it; the message contains its reason."""
 

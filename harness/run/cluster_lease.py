@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from streamquake.cluster.cluster import Cluster, all_nodes, remove_cluster, start_cluster
@@ -55,6 +55,19 @@ class ClusterLeases(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class EarlierRuns:
+    """What earlier runs left on a cluster, which is not the next run's."""
+
+    logs: Mapping[str, str] = field(default_factory=dict)
+    """Node -> its log so far."""
+    remembered: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Service -> what it remembers of them."""
+
+
+NO_EARLIER_RUNS = EarlierRuns()
+
+
+@dataclass(frozen=True, kw_only=True)
 class DedicatedClusters:
     """One cluster for each run, removed at the end of the run; with `keep` it stays up, like a
     cluster of `streamquake up`."""
@@ -96,26 +109,23 @@ def deploy_cluster(
             limit_s = lease.experiment.limits.ready_s
             start_cluster(cluster, tags=tags, limit_s=limit_s, show_message=lease.show_message)
         except BaseException:
-            _save_logs(cluster, lease, {})
+            _save_logs(cluster, lease, NO_EARLIER_RUNS)
             raise
         yield cluster
-
-
-NO_EARLIER_CHARACTERS: Mapping[str, int] = {}
 
 
 @contextmanager
 def assign_to_run(
     cluster: Cluster,
     lease: ClusterLease,
-    earlier_characters: Mapping[str, int] = NO_EARLIER_CHARACTERS,
+    earlier: EarlierRuns = NO_EARLIER_RUNS,
 ) -> Iterator[None]:
     """Assign the cluster to the run until the end of the block. Container events are recorded in
-    the run's history. At the end the logs are saved into the run's folder, without the first
-    `earlier_characters` (node -> count), which were logged before the run began."""
+    the run's history. At the end the logs are saved into the run's folder, without what was logged
+    before the run began."""
     with ExitStack() as stack:
-        stack.enter_context(cluster.used_by(lease.run_id))
-        stack.callback(_save_logs, cluster, lease, earlier_characters)
+        stack.enter_context(cluster.used_by(lease.run_id, earlier.remembered))
+        stack.callback(_save_logs, cluster, lease, earlier)
         if cluster.nodes:
             stack.enter_context(_container_events(cluster, lease.loop))
         yield
@@ -184,15 +194,15 @@ def _draft(event: ContainerEvent, clock: Clock) -> EventDraft | None:
     )
 
 
-def _save_logs(
-    cluster: Cluster, lease: ClusterLease, earlier_characters: Mapping[str, int]
-) -> None:
+def _save_logs(cluster: Cluster, lease: ClusterLease, earlier: EarlierRuns) -> None:
+    """Save the logs. A log that does not begin with the earlier one, since its node was replaced by
+    another process, is saved as a whole."""
     try:
         cluster.save_logs(lease.folder.logs)
         for node in cluster.nodes.values():
-            if earlier_characters.get(node.name):
+            if text := earlier.logs.get(node.name):
                 path = lease.folder.logs / node.spec.host / "log.txt"
-                path.write_text(path.read_text("utf-8")[earlier_characters[node.name] :], "utf-8")
+                path.write_text(path.read_text("utf-8").removeprefix(text), "utf-8")
     except Exception as error:  # noqa: BLE001 - a failed step of the tear-down stops no other step
         lease.warn(str(error))
 

@@ -39,7 +39,7 @@ def on_duty(cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         LEADER: lambda fields: _leader(queries, fields),
         FOLLOWER: lambda fields: _follower(queries, fields),
         CONTROLLER: lambda _: queries.controller(),
-        COORDINATOR: lambda fields: _coordinator(queries, cluster.run.run_id, fields["id"] or ""),
+        COORDINATOR: lambda fields: _coordinator(cluster, service, fields["id"] or ""),
     }
     for known, answer in answers.items():
         if (match := re.fullmatch(known.pattern, duty)) is not None:
@@ -80,9 +80,16 @@ def _partition(queries: Brokers, fields: Mapping[str, str | None]) -> PartitionS
     return known[name]
 
 
-def _coordinator(queries: Brokers, run_id: str, prefix: str) -> int:
-    """The coordinator of most of the ids with an open transaction, or else of most of all ids."""
-    found = [t for t in queries.transactions() if of_prefix(t.id, prefix, run_id)]
+def _coordinator(cluster: LiveCluster, service: str, prefix: str) -> int:
+    """The coordinator of most of the ids with an open transaction, or else of most of all ids. Ids
+    that only earlier runs on the cluster used do not count: an id that this run uses again has
+    another epoch."""
+    earlier = cluster.run.remembered.get(service, frozenset())
+    found = [
+        transaction
+        for transaction in brokers(cluster, service).transactions()
+        if of_prefix(transaction.id, prefix, cluster.run.run_id) and transaction.name not in earlier
+    ]
     if not found:
         what = f"that begins with {prefix}" if prefix else "at all"
         raise LookupError(f"the brokers know no transactional id {what}")

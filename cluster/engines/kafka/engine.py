@@ -134,6 +134,11 @@ class KafkaEngine:
             )
         kafka_contents.clean(cluster, service, kept)
 
+    def remembered(self, cluster: LiveCluster, service: str) -> frozenset[str]:
+        """The transactional ids with their epochs: the coordinators keep them for a week."""
+        found = kafka_contents.all_transactions(cluster, service)
+        return frozenset(transaction.name for transaction in found)
+
     def duties(self) -> tuple[NodeDuty, ...]:
         return (
             duties.LEADER,

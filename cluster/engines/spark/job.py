@@ -66,8 +66,8 @@ def drain_pending(cluster: LiveCluster, service: str, since_ms: int) -> str | No
 
 def committed(cluster: LiveCluster, service: str, topic: str) -> Mapping[int, int]:
     """Partition -> the next offset to be read, after the last batch that is known to be committed.
-    The offsets stay known while the driver is unreachable or restarts."""
-    known: dict[int, int] = cluster.clients.setdefault(f"{service}/committed/{topic}", {})
+    The offsets of a run stay known while the driver is unreachable or restarts."""
+    known: dict[int, int] = cluster.run.committed.setdefault(topic, {})
     try:
         entry = driver(cluster, service).now().last.get("progress")
     except DriverUnreachable:

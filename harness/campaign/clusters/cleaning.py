@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import Contents
+from streamquake.cluster.engines.engine import Contents, RemembersRuns, engine
 from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.waiting import wait_until
@@ -44,6 +44,8 @@ class CleanUp:
     """The nodes that were started anew."""
     equal: Mapping[str, int]
     """Kind -> how many things of it the cluster has, the same as after its deployment."""
+    remembered: Mapping[str, frozenset[str]]
+    """Service -> what it remembers of the runs so far, and no clean-up removes."""
     seconds: float
 
     @property
@@ -85,8 +87,19 @@ def clean_up(cluster: Cluster, deployed: ClusterState, *, had_agents: bool) -> C
     return CleanUp(
         restarted=tuple(sorted(set(restarted))),
         equal=counts(deployed),
+        remembered=_remembered(cluster),
         seconds=(cluster.clock.epoch_ns() - began_ns) / 1e9,
     )
+
+
+def _remembered(cluster: Cluster) -> Mapping[str, frozenset[str]]:
+    """What the services remember. Raises errors of the engines."""
+    runners = {name: engine(each.engine) for name, each in cluster.topology.services.items()}
+    return {
+        name: runner.remembered(cluster, name)
+        for name, runner in runners.items()
+        if isinstance(runner, RemembersRuns)
+    }
 
 
 def _with_agent(cluster: Cluster, service: str) -> list[Node]:

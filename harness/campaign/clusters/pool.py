@@ -23,7 +23,13 @@ from streamquake.harness.campaign.clusters.state import (
     services_state,
 )
 from streamquake.harness.interrupts import Interrupted
-from streamquake.harness.run.cluster_lease import ClusterLease, assign_to_run, deploy_cluster
+from streamquake.harness.run.cluster_lease import (
+    NO_EARLIER_RUNS,
+    ClusterLease,
+    EarlierRuns,
+    assign_to_run,
+    deploy_cluster,
+)
 from streamquake.harness.verdict.evidence.waits import NOT_MET
 from streamquake.reports.record.event import Action
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
@@ -86,8 +92,7 @@ class ClusterPool:
         """A cluster for one run, reused or new; see `ClusterLeases.cluster_for`."""
         try:
             idle = self._reused(lease) or self._deploy(lease)
-            log_lengths = _log_lengths(idle.cluster) if idle.runs else {}
-            with assign_to_run(idle.cluster, lease, log_lengths):
+            with assign_to_run(idle.cluster, lease, _earlier_runs(idle)):
                 yield idle.cluster
         except BaseException:
             self.remove()
@@ -206,6 +211,12 @@ def _run_problem(lease: ClusterLease) -> str | None:
     return None
 
 
-def _log_lengths(cluster: Cluster) -> dict[str, int]:
-    """How many characters each node has logged so far, in former containers too."""
-    return {node.name: len(cluster.log_of(node)) for node in cluster.nodes.values()}
+def _earlier_runs(idle: IdleCluster) -> EarlierRuns:
+    """What the runs so far left in the logs, in those of former containers too, and in services."""
+    if idle.clean_up is None:
+        return NO_EARLIER_RUNS
+    cluster = idle.cluster
+    return EarlierRuns(
+        logs={node.name: cluster.log_of(node) for node in cluster.nodes.values()},
+        remembered=idle.clean_up.remembered,
+    )

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import engine
+from streamquake.cluster.engines.engine import RemembersRuns, engine
+from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.engines.kafka.brokers import ABORTED
 from streamquake.faults.schedule.target import parse_target, resolve, target_problem
 from tests.fakes import WIDE, fake_cluster
@@ -51,6 +52,28 @@ def test_a_duty_moves_when_its_node_has_ended(cluster: Cluster) -> None:
     assert found(cluster, "the leader of partition 0 of input") == ["kafka/broker-1"]
     cluster.runtime.kill(cluster.node("kafka/broker-1").container)
     assert found(cluster, "the leader of partition 0 of input") == ["kafka/broker-2"]
+
+
+def test_ids_that_only_earlier_runs_used_have_no_coordinator(cluster: Cluster) -> None:
+    known = known_brokers(cluster)
+    runner = engine("kafka")
+    assert isinstance(runner, RemembersRuns)
+    first, second, third = (replace(t, state=ABORTED) for t in known.transaction_states)
+    known.transaction_states[:] = [first, replace(second, id="test-totals-1-2"), third]
+    remembered = {"kafka": runner.remembered(cluster, "kafka")}
+    with cluster.used_by("test", remembered):
+        with pytest.raises(LookupError, match="no transactional id at all"):
+            found(cluster, "the transaction coordinator")
+        known.transaction_states[2] = replace(third, epoch=third.epoch + 1)
+        assert found(cluster, "the transaction coordinator") == ["kafka/broker-3"]
+
+
+def test_what_a_silent_broker_remembers_is_not_known(cluster: Cluster) -> None:
+    known_brokers(cluster).silent = ("kafka/broker-2: timed out",)
+    runner = engine("kafka")
+    assert isinstance(runner, RemembersRuns)
+    with pytest.raises(KafkaUnreachable, match="broker-2: timed out"):
+        runner.remembered(cluster, "kafka")
 
 
 def test_the_coordinator_is_that_of_the_most_open_transactions(cluster: Cluster) -> None:

@@ -390,6 +390,17 @@ def test_committed_offsets_stay_known_while_the_driver_is_unreachable() -> None:
     assert spark_job.committed(cluster, "spark", "other") == {}
 
 
+def test_committed_offsets_of_a_run_are_not_known_to_the_next_one() -> None:
+    source = {"description": "KafkaV2[Subscribe[in]]", "endOffset": {"in": {"0": 7}}}
+    driver = Driver([entry("progress", progress={"sources": [source]})])
+    cluster = cluster_of(driver)
+    with cluster.used_by("first"):
+        assert spark_job.committed(cluster, "spark", "in") == {0: 7}
+    driver.reachable = False
+    with cluster.used_by("second"):
+        assert spark_job.committed(cluster, "spark", "in") == {}
+
+
 def test_a_program_is_submitted_with_the_modules_that_it_imports() -> None:
     cluster = cluster_of(Driver([entry("query started", id="q")]))
     job = JobSpec(name="j", pyspark="print()\n", parallelism=3, config={"spark.x": "1"})

@@ -80,6 +80,7 @@ def test_a_cluster_without_residue_is_proven_without_a_restart(
     assert done.equal["processes"] == done.equal["sandboxes"] == len(cluster.nodes)
     assert done.equal["topics"] == len(cluster.topology.services)
     assert done.fields["seconds"] >= 0
+    assert done.remembered == {"kafka": {f"test-totals-{n}-1 of epoch 0" for n in (1, 2, 3)}}
     assert service.topics == {"kept"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,16 +11,20 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import Contents
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError
 from streamquake.faults.fault import faults
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.harness.campaign.clusters import pool, state
+from streamquake.harness.campaign.clusters import cleaning, pool, state
+from streamquake.harness.campaign.clusters.cleaning import clean_up
 from streamquake.harness.campaign.clusters.pool import (
     IdleCluster,
     _changed_while_idle,
+    _earlier_runs,
     _run_problem,
 )
 from streamquake.harness.campaign.clusters.state import ClusterState, read_state
+from streamquake.harness.run.cluster_lease import NO_EARLIER_RUNS
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_folder import RunFolder
 from tests.fakes import WIDE, fake_cluster
@@ -47,9 +52,24 @@ def test_a_cluster_with_an_open_fault_cannot_be_reused_until_it_is_healed(tmp_pa
 
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch) -> IdleCluster:
-    monkeypatch.setattr(state, "cleaner", lambda cluster, name: EmptyService())
+    for module in (state, cleaning):
+        monkeypatch.setattr(module, "cleaner", lambda cluster, name: EmptyService())
     cluster = fake_cluster(WIDE)
     return IdleCluster(cluster=cluster, deployed=read_state(cluster))
+
+
+def test_the_next_run_is_told_what_earlier_runs_left(idle: IdleCluster) -> None:
+    assert idle.deployed is not None
+    assert _earlier_runs(idle) == NO_EARLIER_RUNS
+    runtime, node = idle.cluster.runtime, idle.cluster.node("kafka/broker-1")
+    assert isinstance(runtime, FakeRuntime)
+    runtime.write_log(node.container, "of the first run")
+    done = clean_up(idle.cluster, idle.deployed, had_agents=False)
+    earlier = _earlier_runs(replace(idle, runs=("first",), clean_up=done))
+    assert earlier.logs[node.name] == "of the first run\n"
+    assert earlier.logs.keys() == idle.cluster.nodes.keys()
+    assert earlier.remembered == done.remembered
+    assert earlier.remembered["kafka"]
 
 
 class EmptyService:
@@ -57,6 +77,8 @@ class EmptyService:
 
     def contents(self, cluster: Cluster, service: str) -> Contents:
         return {}
+
+    def clean(self, cluster: Cluster, service: str, kept: Contents) -> None: ...
 
 
 def test_an_idle_cluster_that_stayed_the_same_can_be_reused(idle: IdleCluster) -> None:
