@@ -186,14 +186,15 @@ class FlinkEngine:
         flink_job.cancel(cluster, service, job)
 
     def contents(self, cluster: LiveCluster, service: str) -> Contents:
-        """The jobs that have not ended, the uploaded programs, and the registered TaskManagers: a
-        TaskManager that was started anew is listed twice until the JobManager gives up the old one,
-        and the next job would get slots of the old one."""
+        """The jobs that have not ended, those that ZooKeeper stores, the uploaded programs, and the
+        registered TaskManagers: a TaskManager that was started anew is listed twice until the
+        JobManager gives up the old one, and the next job would get slots of the old one."""
         with jobmanager(cluster, service) as rest:
             listed = Counter(map(host_of, rest.get("/taskmanagers")["taskmanagers"]))
             jars = [jar["id"] for jar in rest.get("/jars")["files"]]
         return {
             "jobs": frozenset(flink_job.live_jobs(cluster, service)),
+            "jobs in ZooKeeper": ha.stored_jobs(cluster, service),
             JARS: frozenset(jars),
             "registered TaskManagers": frozenset(
                 f"{host} ({count} times)" for host, count in listed.items()

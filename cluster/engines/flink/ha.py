@@ -23,6 +23,9 @@ TYPE, QUORUM, STORE = (
     "high-availability.storageDir",
 )
 ROOT, CLUSTER = "high-availability.zookeeper.path.root", "high-availability.cluster-id"
+JOB_FOLDERS = ("jobs", "execution-plans", "jobgraphs")
+"""Where Flink stores jobs in ZooKeeper, below the path of the cluster; the last name is that of
+Flink 1.20."""
 ADDRESS = re.compile(rb"//flink@([^:/]+):")
 """The leader's host in its published address, such as `pekko.tcp://flink@HOST:6123/user/rpc/…`."""
 
@@ -107,13 +110,8 @@ def standbys(cluster: LiveCluster, service: str) -> tuple[Node, ...]:
 
 def _published(cluster: LiveCluster, service: str) -> str:
     """The host of the elected dispatcher, as published in ZooKeeper."""
-    topology = cluster.topology
-    ensemble = topology.service_of("zookeeper")
-    if ensemble is None:
-        raise LookupError(f"the ensemble that elects {service}'s leader is not in this topology")
-    effective = {**settings(topology, service, 0), **topology.services[service].config}
-    cluster_path = f"{effective[ROOT]}/{str(effective[CLUSTER]).strip('/')}"
-    path = f"{cluster_path}/leader/dispatcher/connection_info"
+    ensemble, folder = _stored(cluster, service)
+    path = f"{folder}/leader/dispatcher/connection_info"
     try:
         content = zookeeper.read(cluster, ensemble, path)
     except ZooKeeperUnreachable as error:
@@ -121,6 +119,27 @@ def _published(cluster: LiveCluster, service: str) -> str:
     if (found := ADDRESS.search(content or b"")) is None:
         raise LookupError(f"no jobmanager of {service} leads now")
     return found[1].decode()
+
+
+def stored_jobs(cluster: LiveCluster, service: str) -> frozenset[str]:
+    """The ids of the jobs that ZooKeeper stores, from which the next leader would restore them;
+    empty without high availability. Raises ZooKeeperUnreachable, LookupError."""
+    if not is_on(cluster.topology, service):
+        return frozenset()
+    ensemble, folder = _stored(cluster, service)
+    listed = (zookeeper.children(cluster, ensemble, f"{folder}/{name}") for name in JOB_FOLDERS)
+    return frozenset(job for jobs in listed for job in jobs)
+
+
+def _stored(cluster: LiveCluster, service: str) -> tuple[str, str]:
+    """The ensemble that elects a service's leader, and the service's path there. Raises
+    LookupError."""
+    topology = cluster.topology
+    ensemble = topology.service_of("zookeeper")
+    if ensemble is None:
+        raise LookupError(f"the ensemble that elects {service}'s leader is not in this topology")
+    effective = {**settings(topology, service, 0), **topology.services[service].config}
+    return ensemble, f"{effective[ROOT]}/{str(effective[CLUSTER]).strip('/')}"
 
 
 def running(cluster: LiveCluster, service: str) -> tuple[Node, ...]:

@@ -1,4 +1,4 @@
-"""Reading from one ZooKeeper server: whether it serves, and the content of a path."""
+"""Reading from one ZooKeeper server: whether it serves, the content of a path, the names below."""
 
 from __future__ import annotations
 
@@ -40,6 +40,16 @@ def read(address: str, path: str, limit_s: float) -> bytes | None:
         except NoNodeError:
             return None
         return content
+
+
+def children(address: str, path: str, limit_s: float) -> tuple[str, ...]:
+    """The names below a path, none where there is no such path. Raises ZooKeeperUnreachable."""
+    with _session(address, limit_s) as session:
+        try:
+            names: list[str] = session.get_children_async(path).get(timeout=limit_s)
+        except NoNodeError:
+            return ()
+        return tuple(names)
 
 
 @contextmanager

@@ -6,7 +6,8 @@ The harness reads such a record to find the leader (`client.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import Contents, NodePlan, PortAllocator, engines
@@ -89,6 +90,9 @@ class ZooKeeperEngine:
         """Do nothing, as `contents` lists nothing."""
 
 
+T = TypeVar("T")
+
+
 def quorum(topology: Topology, service: str) -> str:
     """The servers' addresses for clients inside the network, as a connect string."""
     servers = (node for node in topology.nodes() if node.service == service)
@@ -100,10 +104,22 @@ def read(cluster: LiveCluster, service: str, path: str) -> bytes | None:
 
     Raises ZooKeeperUnreachable when no server answers.
     """
+    return _first_answer(cluster, service, lambda address: client.read(address, path, POLL_S))
+
+
+def children(cluster: LiveCluster, service: str, path: str) -> tuple[str, ...]:
+    """The names below a path, from the first server that answers; none where there is no such path.
+
+    Raises ZooKeeperUnreachable when no server answers.
+    """
+    return _first_answer(cluster, service, lambda address: client.children(address, path, POLL_S))
+
+
+def _first_answer(cluster: LiveCluster, service: str, query: Callable[[str], T]) -> T:
     last = ZooKeeperUnreachable(f"{service} has no server")
     for node in cluster.of_role(f"{service}/server"):
         try:
-            return client.read(cluster.address(node, CLIENT), path, POLL_S)
+            return query(cluster.address(node, CLIENT))
         except ZooKeeperUnreachable as error:
             last = ZooKeeperUnreachable(f"{node.name}: {error}")
     raise last

@@ -150,6 +150,7 @@ def test_a_taskmanager_that_was_started_anew_is_listed_until_it_is_given_up(
         monkeypatch.setattr(module, "jobmanager", lambda cluster, service: rest)
     assert cleaner("flink").contents(cluster, "flink") == {
         "jobs": frozenset(),
+        "jobs in ZooKeeper": frozenset(),
         "uploaded programs": {"a.jar"},
         "registered TaskManagers": {
             "flink-taskmanager-1 (1 times)",

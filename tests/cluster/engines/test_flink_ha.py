@@ -111,6 +111,23 @@ def test_the_leader_is_the_running_jobmanager_that_zookeeper_names(
         flink_ha.leader(cluster, "flink")
 
 
+def test_the_jobs_that_the_next_leader_would_restore(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = {"/flink/flink/jobs": ("a1",), "/flink/flink/execution-plans": ("a1", "b2")}
+    monkeypatch.setattr(zookeeper, "children", lambda cluster, service, path: stored.get(path, ()))
+    assert flink_ha.stored_jobs(fake_cluster(topology()), "flink") == {"a1", "b2"}
+    alone = fake_cluster(topology(config={}, jobmanagers=1))
+    assert flink_ha.stored_jobs(alone, "flink") == frozenset()
+
+
+def test_jobs_in_an_unreachable_zookeeper_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> tuple[str, ...]:
+        raise ZooKeeperUnreachable("zookeeper/server-1: does not answer")
+
+    monkeypatch.setattr(zookeeper, "children", fail)
+    with pytest.raises(ZooKeeperUnreachable):
+        flink_ha.stored_jobs(fake_cluster(topology()), "flink")
+
+
 class RecordedRequests(FlinkRest):
     """Two addresses, some of which do not answer; records the requests and their addresses."""
 

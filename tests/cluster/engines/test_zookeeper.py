@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from kazoo.exceptions import NoNodeError
-from kazoo.protocol.serialization import Close
+from kazoo.protocol.serialization import Close, GetChildren
 
 from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine
 from streamquake.cluster.engines.zookeeper import client as zookeeper_client
@@ -65,6 +65,10 @@ class Server:
             content = self.contents.get(request[12:-1].decode())
             if content is None:
                 _send(connection, struct.pack(">iqi", number, 0, NoNodeError.code))
+            elif kind == GetChildren.type:
+                names = [struct.pack(">i", len(name)) + name for name in content.split()]
+                head = struct.pack(">iqii", number, 0, 0, len(names))
+                _send(connection, head + b"".join(names))
             else:
                 head = struct.pack(">iqii", number, 0, 0, len(content))
                 _send(connection, head + content + bytes(68))
@@ -105,6 +109,14 @@ def test_a_path_is_read_and_a_missing_one_is_none() -> None:
     with serving(server) as address:
         missing = zookeeper_client.read(address, "/flink/missing", LIMIT_S)
     assert (found, missing) == (b"pekko.tcp://flink@jm-2:6123/x", None)
+
+
+def test_the_names_below_a_path_are_read_and_a_missing_path_has_none() -> None:
+    server = Server({"/flink/jobs": b"a1 b2"})
+    with serving(server) as address:
+        assert zookeeper_client.children(address, "/flink/jobs", LIMIT_S) == ("a1", "b2")
+    with serving(server) as address:
+        assert zookeeper_client.children(address, "/flink/missing", LIMIT_S) == ()
 
 
 def test_a_server_that_accepts_a_session_serves() -> None:
