@@ -165,7 +165,7 @@ class Cluster:
                 raise NodeDied(
                     f"{node.name} ended with exit code {state.exit_code}{oom}\n{message}"
                 )
-            if has_lost_network(self, node):
+            if has_lost_network(self, node, state):
                 raise NodeDied(f"{node.name} has lost its network: its sandbox has ended")
 
     def _ended(self, nodes: Iterable[Node]) -> str | None:
@@ -173,9 +173,10 @@ class Cluster:
         one that will not."""
         for node in nodes:
             if node.name in self.run.supervised:
-                if self.state(node).status == ContainerStatus.EXITED:
+                state = self.state(node)
+                if state.status == ContainerStatus.EXITED:
                     return f"{node.name} has ended and will be started again"
-                if has_lost_network(self, node):
+                if has_lost_network(self, node, state):
                     return f"{node.name} has lost its network and will be started again"
             self.fail_on_dead([node])
         return None

@@ -13,7 +13,12 @@ from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime import labels
-from streamquake.cluster.runtime.runtime import ContainerSpec, ContainerStatus, FoundResource
+from streamquake.cluster.runtime.runtime import (
+    ContainerSpec,
+    ContainerState,
+    ContainerStatus,
+    FoundResource,
+)
 from streamquake.topologies.model import NodeSpec
 
 SUFFIX = "-sandbox"
@@ -68,12 +73,11 @@ def start_sandbox_if_ended(cluster: LiveCluster, node: Node) -> None:
         cluster.runtime.start_again(node.sandbox)
 
 
-def has_lost_network(cluster: LiveCluster, node: Node) -> bool:
-    """Whether the network of a node's process is gone: the sandbox has ended, or it was started
-    since the process joined its namespace. The process itself may still run."""
+def has_lost_network(cluster: LiveCluster, node: Node, process: ContainerState) -> bool:
+    """Whether the network of a node's process, in this state, is gone: the sandbox has ended, or it
+    was started since the process joined its namespace. The process itself may still run."""
     sandbox = cluster.runtime.inspect(node.sandbox)
     if sandbox.status not in (ContainerStatus.RUNNING, ContainerStatus.PAUSED):
         return True
-    process = cluster.state(node)
     runs = process.status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED)
     return runs and process.started_ms < sandbox.started_ms

@@ -46,7 +46,7 @@ class Supervisor:
             node = self._cluster.node(name)
             state = self._cluster.state(node)
             exited = state.status == ContainerStatus.EXITED
-            if not exited and not has_lost_network(self._cluster, node):
+            if not exited and not has_lost_network(self._cluster, node, state):
                 continue
             if name not in kept_down and name not in self._kept_down():
                 self._restart(node, state.exit_code, lost_network=not exited)

@@ -70,7 +70,11 @@ def clean_up(cluster: Cluster, deployed: ClusterState, *, had_agents: bool) -> C
         cluster.topology.services,
         key=lambda name: not runs_jobs(cluster.topology.services[name].engine),
     )
-    lost = [node for node in cluster.nodes.values() if has_lost_network(cluster, node)]
+    lost = [
+        node
+        for node in cluster.nodes.values()
+        if has_lost_network(cluster, node, cluster.state(node))
+    ]
     restarted = _restart(cluster, lost, with_sandbox=False)
     for service in services:
         cleaner(cluster, service).clean(cluster, service, deployed.contents.get(service, NOTHING))

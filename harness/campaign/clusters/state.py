@@ -126,7 +126,7 @@ def _node_state(cluster: Cluster, node: Node) -> Contents:
     return {
         "processes": frozenset({str(state.status)}),
         "sandboxes": frozenset({str(cluster.runtime.inspect(node.sandbox).status)}),
-        "networks": frozenset({"lost" if has_lost_network(cluster, node) else "joined"}),
+        "networks": frozenset({"lost" if has_lost_network(cluster, node, state) else "joined"}),
         "images": frozenset({state.image_id}),
         "settings": frozenset(f"{key}={value}" for key, value in settings.items()),
         "limits": frozenset({f"cpus {usage.cpus}", f"memory {usage.memory_limit_bytes}"}),

@@ -101,7 +101,7 @@ def test_a_node_whose_process_has_no_network_is_restarted_and_recorded(
     testbed.loop.tick()
     assert cluster.state(node).started_ms > before.started_ms
     assert cluster.runtime.inspect(node.sandbox).status == ContainerStatus.RUNNING
-    assert not has_lost_network(cluster, node)
+    assert not has_lost_network(cluster, node, cluster.state(node))
     (revived,) = testbed.loop.history().of(Action.NODE_REVIVED)
     assert (revived.value["node"], revived.value["lost_network"]) == (WORKER, True)
     testbed.supervisor.poll()

@@ -217,7 +217,7 @@ def test_a_node_without_network_is_started_again_in_a_sandbox_that_runs(
         cluster.runtime.start_again(node.sandbox)
     assert "networks: lost was not there" in str(first_difference(deployed, read_state(cluster)))
     assert clean_up(cluster, deployed, had_agents=False).restarted == (node.name,)
-    assert not has_lost_network(cluster, node)
+    assert not has_lost_network(cluster, node, cluster.state(node))
 
 
 @pytest.mark.parametrize("name", [PROXY_NODE, KEEPER_NODE])
