@@ -4,6 +4,7 @@ transparent to the peers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,13 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
+from streamquake.cluster.runtime.runtime import ContainerStatus
+from streamquake.cluster.sandbox import has_lost_network
+from streamquake.harness.run.event_loop import EventLoop
+from streamquake.harness.run.supervisor import Supervisor
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import HistoryWriter
+from streamquake.reports.record.metrics import Metrics
 from streamquake.topologies.model import Topology
 from tests.echo import echo_topology
 from tests.pace import at_pace, wait_until
@@ -100,6 +108,32 @@ def test_a_link_passes_transparently_through_its_proxy_and_can_be_slowed(
     cluster.links.remove_toxic(path, "late")
     assert proxy.toxics(path.name) == {}
     assert _shortest_ms(cluster, server) < 400
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_node_that_lost_its_network_gets_network_and_links_again(
+    deploy: Callable[[Topology], Cluster], tmp_path: Path, back: bool
+) -> None:
+    """With `back` another process has started the sandbox again, without rules."""
+    cluster = deploy(echo_topology())
+    client, path = cluster.node("echo/client-1"), cluster.links.of("line")[0]
+    assert not has_lost_network(cluster, client, cluster.state(client))
+    cluster.runtime.kill(client.sandbox)
+    if back:
+        cluster.runtime.start_again(client.sandbox)
+    assert cluster.state(client).status == ContainerStatus.RUNNING
+    assert has_lost_network(cluster, client, cluster.state(client))
+    history = HistoryWriter(tmp_path / "history.jsonl")
+    metrics = Metrics(tmp_path / "metrics.parquet")
+    loop = EventLoop(history, metrics, cluster.clock, show=lambda: None)
+
+    Supervisor(cluster, loop, lambda: ()).poll()
+
+    before = cluster.links.bytes_passed([path])
+    assert _send_ping(cluster, cluster.node(path.target))[0] == "pong"
+    _await_counted(cluster, path, before + 9)
+    loop.tick()
+    assert [event.action for event in loop.history()] == [Action.NODE_REVIVED]
 
 
 def test_links_are_set_up_again_when_a_node_restarts(
