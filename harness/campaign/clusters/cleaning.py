@@ -76,6 +76,8 @@ def clean_up(cluster: Cluster, deployed: ClusterState, *, had_agents: bool) -> C
         if has_lost_network(cluster, node, cluster.state(node))
     ]
     restarted = _restart(cluster, lost, with_sandbox=False)
+    if lost:  # the services clean up only when they answer
+        _await_ready(cluster)
     for service in services:
         cleaner(cluster, service).clean(cluster, service, deployed.contents.get(service, NOTHING))
         stateful = _with_rules(cluster, service)

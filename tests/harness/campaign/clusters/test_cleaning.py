@@ -220,6 +220,17 @@ def test_a_node_without_network_is_started_again_in_a_sandbox_that_runs(
     assert not has_lost_network(cluster, node, cluster.state(node))
 
 
+def test_a_node_that_gets_its_network_back_is_ready_before_its_service_is_cleaned(
+    cluster: Cluster, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed, steps = read_state(cluster), list[str]()
+    cluster.runtime.kill(cluster.node("kafka/broker-1").sandbox)
+    monkeypatch.setattr(cluster, "pending", lambda: steps.append("ready"))
+    monkeypatch.setattr(service, "clean", lambda *args: steps.append("clean"))
+    clean_up(cluster, deployed, had_agents=False)
+    assert steps == ["ready", *["clean"] * len(cluster.topology.services), "ready"]
+
+
 @pytest.mark.parametrize("name", [PROXY_NODE, KEEPER_NODE])
 def test_a_helper_that_was_started_anew_is_named(
     cluster: Cluster, service: Service, name: str
