@@ -340,7 +340,8 @@ class CleansUpRuns(Protocol):
 
     def clean(self, cluster: LiveCluster, service: str, kept: Contents) -> None:
         """Remove everything that `contents` lists and that is not in `kept`, and return when it is
-        removed. Raises an error of the engine, or NotReadyInTime."""
+        removed. What no run changes through the harness, such as a setting, may stay: the proof
+        finds it. Raises an error of the engine, or NotReadyInTime."""
         ...
 
 
