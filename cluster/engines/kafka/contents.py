@@ -23,7 +23,7 @@ DELETED_S = 60.0
 UNDER_WAY = (OPEN, "PrepareCommit", *ABORTING)
 TOPICS, GROUPS, TRANSACTIONS = "topics", "consumer groups", "transactions under way"
 FOLDERS, SETTINGS = "folders of deleted topics", "changed settings"
-LIST_DELETED = ["sh", "-c", 'ls "$0" | grep -e "-delete$" || true']
+LIST_DELETED = ["sh", "-c", 'found=$(ls "$0") || exit; echo "$found" | grep -e "-delete$" || true']
 """Kafka renames the folder of a deleted partition to NAME.ID-delete, and removes it later."""
 
 

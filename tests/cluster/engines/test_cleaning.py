@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -258,6 +260,19 @@ def test_files_that_remain_are_named(cluster: Cluster, topics: Topics) -> None:
     cluster.clients["kafka"].deleted_folders["kafka/broker-2"] = ["input-0.1f-delete"]
     with pytest.raises(NotReadyInTime, match="files not deleted: kafka/broker-2: input-0"):
         clean(cluster, "kafka")
+
+
+def test_the_folders_of_deleted_partitions_are_listed_or_the_command_fails(tmp_path: Path) -> None:
+    def listed(folder: Path) -> tuple[bool, list[str]]:
+        argv = [*kafka_contents.LIST_DELETED, str(folder)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        return done.returncode == 0, done.stdout.split()
+
+    assert listed(tmp_path) == (True, [])
+    for name in ("input-0.1f-delete", "input-delete-1", "input-1.2f-delete"):
+        (tmp_path / name).mkdir()
+    assert listed(tmp_path) == (True, ["input-0.1f-delete", "input-1.2f-delete"])
+    assert listed(tmp_path / "missing") == (False, [])
 
 
 def test_folders_that_cannot_be_listed_are_no_proof(cluster: Cluster, topics: Topics) -> None:
