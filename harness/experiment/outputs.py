@@ -24,9 +24,10 @@ A job's SQL file declares them in a comment block of YAML at its top:
 
 `sent` has one row per record that may be in the input, with the columns of the workload
 (`workloads/numbered/frame.py`) and `status`: acknowledged, or unknown where it could not be
-determined. Rejected sends have no rows. If an expectation selects `status`, each of its rows
-represents one send. If it does not (totals, windows), it can be judged only when every send is
-settled. An output without an expectation cannot be judged: `exactly_once` is undecided.
+determined. Rejected sends have no rows. If an expectation selects `status`, and the output has no
+column of this name, each of its rows represents one send. Otherwise (totals, windows) it can be
+judged only when every send is settled. An output without an expectation cannot be judged:
+`exactly_once` is undecided.
 """
 
 from __future__ import annotations

@@ -86,7 +86,10 @@ def reordered_examples(
         Finding(
             what=what,
             where=_place_of_copy(row, received.get(_identity(row, shape), [row]), shape),
-            detail={"before": clip(_plain_value(row[BEFORE])), **_values(row, shape.identity)},
+            detail={
+                "before": clip(_plain_value(row[BEFORE])),
+                **_values(row, shape.identity, shape),
+            },
         )
         for row in rows
     )
@@ -123,7 +126,9 @@ def _becomes_text(kind: DataType) -> bool:
 def finding_at(what: str, row: Row, shape: Shape, reported: Iterable[str]) -> Finding:
     """An example of one actual record: its place, its identity and the `reported` columns."""
     return Finding(
-        what=what, where=_place(row, shape), detail=_values(row, (*shape.identity, *reported))
+        what=what,
+        where=_place(row, shape),
+        detail=_values(row, (*shape.identity, *reported), shape),
     )
 
 
@@ -178,19 +183,19 @@ def _detail(
     shape: Shape,
 ) -> dict[str, Any]:
     identity = _identity(row, shape)
-    detail: dict[str, Any] = dict(zip(shape.identity, identity, strict=True))
+    detail = {shape.title(n): part for n, part in zip(shape.identity, identity, strict=True)}
     if name == "duplicated":
         detail["extra_copies"] = row.duplicated
-    detail["sent"] = [_values(copy, shape.compare) for copy in sent.get(identity, ())]
+    detail["sent"] = [_values(copy, shape.compare, shape) for copy in sent.get(identity, ())]
     # An unreadable record has only nulls; its raw text explains more.
     unreadable = shape.raw is not None and all(part is None for part in identity)
     columns = (str(shape.raw),) if unreadable else shape.compare
-    detail["seen"] = [_values(copy, columns) for copy in received.get(identity, ())]
+    detail["seen"] = [_values(copy, columns, shape) for copy in received.get(identity, ())]
     return detail
 
 
-def _values(row: Row, columns: Iterable[str]) -> dict[str, Any]:
-    return {name.removeprefix("_"): clip(_plain_value(row[name])) for name in columns}
+def _values(row: Row, columns: Iterable[str], shape: Shape) -> dict[str, Any]:
+    return {shape.title(name): clip(_plain_value(row[name])) for name in columns}
 
 
 def _plain_value(value: Any) -> Any:
@@ -213,4 +218,4 @@ def _places(rows: Iterable[Row], shape: Shape) -> str:
 
 
 def _place(row: Row, shape: Shape) -> str:
-    return ", ".join(f"{name.removeprefix('_')} {row[name]}" for name in shape.displayed_place)
+    return ", ".join(f"{shape.title(name)} {row[name]}" for name in shape.displayed_place)

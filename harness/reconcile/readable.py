@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from streamquake.harness.reconcile.column_layout import MISSING, Layout
+from streamquake.harness.reconcile.shape import shown_name
 from streamquake.harness.reconcile.values.canonical import display_value
 from streamquake.reports.record.outcome import Finding
 
@@ -33,10 +34,14 @@ def _values(detail: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
         elif name.endswith(MISSING):
             continue
         elif detail.get(name + MISSING):
-            readable_values[layout.titles[name]] = ABSENT
+            readable_values[shown_name(layout.titles[name])] = ABSENT
         else:
-            readable_values[layout.titles.get(name, name)] = _value(name, value, layout)
+            readable_values[_title(name, layout)] = _value(name, value, layout)
     return readable_values
+
+
+def _title(name: str, layout: Layout) -> str:
+    return shown_name(layout.titles[name]) if name in layout.titles else name
 
 
 def _value(name: str, value: Any, layout: Layout) -> Any:

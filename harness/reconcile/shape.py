@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 UNMATCHED = "unmatched_retraction"
+DETAILS = frozenset(
+    ("absent", "after", "before", "cause", "extra_copies", "home", "seen", "sent", "source")
+)
+"""Names in the detail of a finding beside the names of columns."""
+
+
+def shown_name(name: str) -> str:
+    """The name of a column as a finding shows it: in backticks where the finding has a detail of
+    the same name."""
+    return f"`{name}`" if name in DETAILS else name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +61,10 @@ class Shape:
     display_columns: tuple[str, ...] = ()
     """Actual side: the columns shown as the place of a record, if not lane and position."""
 
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Column -> its name in the data, where the frames have another name for it: a column of the
+    data may be called as one that the comparison adds."""
+
     @property
     def judges_order(self) -> bool:
         """Whether the order of records can be judged."""
@@ -70,3 +85,9 @@ class Shape:
     def place(self) -> tuple[str, ...]:
         """The columns that order the actual records."""
         return (*self.lane, *((self.position,) if self.position else ()))
+
+    def title(self, column: str) -> str:
+        """The name of a column for people."""
+        if column in self.names:
+            return shown_name(self.names[column])
+        return column.removeprefix("_")

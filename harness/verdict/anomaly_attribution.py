@@ -8,7 +8,7 @@ are attributed by the file's name, which holds the subtask that wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -123,11 +123,13 @@ def _out_of_order(wrong: Differences, places: DataFrame) -> DataFrame:
 def _with_send_indexes(case: JudgedRun, rows: DataFrame, shape: Shape) -> DataFrame:
     """Rows with the `INDEX` of their sends; null where the identity does not show it."""
     sent = case.spark().table("sent")
-    if set(shape.identity) != {"key", "seq"} or not {"key", "seq", "index"} <= set(sent.columns):
+    columns = {shape.names.get(name, name): name for name in shape.identity}
+    if columns.keys() != {"key", "seq"} or not {"key", "seq", "index"} <= set(sent.columns):
         return rows.withColumn(INDEX, F.lit(None).cast("bigint"))
     names = list(shape.identity)
     # The few sends that are looked up come first, so that the others are not sorted for a join.
-    sends = sent.select("key", "seq", F.col("index").alias(INDEX))
+    of_sends = (F.col(column).alias(name) for column, name in columns.items())
+    sends = sent.select(*of_sends, F.col("index").alias(INDEX))
     wanted = sends.join(rows.select(*names).distinct(), names, "semi")
     return rows.join(wanted, names, "left")
 
@@ -193,21 +195,27 @@ def _with_causes(
 ) -> list[Finding]:
     """The examples, each with its cause and the place of its record in the input topic."""
 
-    def key(what: str, values: Any) -> tuple[str, ...]:
-        return (what.partition(",")[0], *(str(values[name]) for name in shape.identity))
+    def key(what: str, values: Iterable[Any]) -> tuple[str, ...]:
+        return (what.partition(",")[0], *map(str, values))
+
+    def example_key(finding: Finding) -> tuple[str, ...]:
+        return key(finding.what, (finding.detail[shape.title(name)] for name in shape.identity))
 
     rows = with_python_types(rows)
-    names = sorted({"\0".join(key(f.what, f.detail)) for f in findings})
+    names = sorted({"\0".join(example_key(f)) for f in findings})
     message = F.concat_ws(
         "\0",
         "what",
         *(F.coalesce(F.col(name).cast("string"), F.lit("None")) for name in shape.identity),
     )
-    row_of = {key(row.what, row): row for row in rows.where(message.isin(names)).collect()}
+    row_of = {
+        key(row.what, (row[name] for name in shape.identity)): row
+        for row in rows.where(message.isin(names)).collect()
+    }
     sources = _sources(case, [row[INDEX] for row in row_of.values() if row[INDEX] is not None])
     explained = []
     for finding in findings:
-        row = row_of.get(key(finding.what, finding.detail))
+        row = row_of.get(example_key(finding))
         if row is None:
             explained.append(finding)
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import reduce
 from operator import or_
@@ -76,6 +76,12 @@ def has_unsettled_sends(case: JudgedRun) -> bool:
     return not settled and (interrupted or count_sends(case, "unknown") > 0)
 
 
+def has_status(expected: DataFrame, columns: Collection[str]) -> bool:
+    """Whether each of the expected records represents one send and has its `STATUS`. An output may
+    have a column `status` of its own, among its `columns`."""
+    return STATUS in expected.columns and STATUS not in columns
+
+
 class Expectations(Mapping[str, DataFrame]):
     """The expected records of each output that declares an expectation, computed at the first
     access. An access raises BadInput, or pyspark's AnalysisException, for a wrong expectation."""
@@ -127,45 +133,85 @@ def reconciled_output(
     """
     stamped = (STAMP,) if output.kafka else ()
     actual, shape = actual_of(case, name, output, expected, extra=stamped)
+    laid_out = expected_of(output, expected)
     records = count_sends(case, "acknowledged")
     # Reading a record costs more than comparing it, and reconciliation scans it at least three
     # times.
     with (
         persisted(actual),
-        reconciled(
-            with_canonical_texts(expected), actual, shape, record_estimate=records
-        ) as result,
+        reconciled(laid_out, actual, shape, record_estimate=records) as result,
     ):
         yield result
 
 
+def column_names(*outputs: Output) -> dict[str, str]:
+    """The columns of some outputs -> their names in the frames of a comparison: a job may call a
+    column as one that the comparison adds, such as `lost`."""
+    columns = dict.fromkeys(name for output in outputs for name in output.columns)
+    return {name: f"c{number}" for number, name in enumerate(columns)}
+
+
+def expected_of(output: Output, expected: DataFrame) -> DataFrame:
+    """The expected records as they are compared."""
+    return with_canonical_texts(_laid_out(expected, column_names(output)))
+
+
+def _laid_out(expected: DataFrame, names: Mapping[str, str]) -> DataFrame:
+    """The expected records, with the columns of an output under these names, and `STATUS`."""
+    columns = [F.col(quote_name(name)).alias(own) for name, own in names.items()]
+    status = [STATUS] if has_status(expected, names) else []
+    return expected.select(*columns, *status)
+
+
 def actual_of(
-    case: JudgedRun, name: str, output: Output, expected: DataFrame, *, extra: tuple[str, ...] = ()
+    case: JudgedRun,
+    name: str,
+    output: Output,
+    expected: DataFrame,
+    *,
+    names: Mapping[str, str] | None = None,
+    extra: tuple[str, ...] = (),
 ) -> tuple[DataFrame, Shape]:
-    """An output as it was read, with the columns of its expected records, and how to compare the
-    two. `extra` names further columns of the reading, each with an underscore in front."""
+    """An output as it was read, with the columns of its expected records under `names`, and how to
+    compare the two. `extra` names further columns of the reading, each with an underscore in
+    front."""
     raw = StoredOutput(path=case.data / name).frame(case.spark())
     committed = raw.where("committed") if output.kafka else raw
-    shape = _shape(output, expected)
-    place = (*shape.place, *extra)
-    if output.retracts is None:
-        deletes = DELETES if output.upsert else None
-        read = parse_records(
-            committed, expected, output.columns, place, output.map, deletes=deletes
-        )
-        return (_reject_deletes_without_key(read, output) if deletes else read), shape
-    with_retracts = expected.withColumn(RETRACTS, F.lit(False))
-    mapping = {**output.map, RETRACTS: output.retracts}
+    names = column_names(output) if names is None else names
+    shape = _shape(output, expected, names)
+    read = _parse(committed, expected, output, names, (*shape.place, *extra))
+    return (_reject_deletes_without_key(read, shape) if output.upsert else read), shape
+
+
+def _parse(
+    raw: DataFrame,
+    expected: DataFrame,
+    output: Output,
+    names: Mapping[str, str],
+    place: tuple[str, ...],
+) -> DataFrame:
+    """Parse the columns of an output under these names; of a changelog also `RETRACTS`."""
+    promised_frame = _laid_out(expected, {name: names[name] for name in output.columns})
+    columns = [names[name] for name in output.columns]
+    expressions = {names[name]: text for name, text in output.map.items()}
+    if output.retracts is not None:
+        promised_frame = promised_frame.withColumn(RETRACTS, F.lit(False))
+        columns.append(RETRACTS)
+        expressions[RETRACTS] = output.retracts
     return parse_records(
-        committed, with_retracts, (*output.columns, RETRACTS), place, mapping
-    ), shape
-
-
-def _reject_deletes_without_key(read: DataFrame, output: Output) -> DataFrame:
-    """Mark a delete without a key as malformed."""
-    without_key = deletes_without_key(
-        F.col(DELETES), (F.col(quote_name(name)) for name in output.identity)
+        raw,
+        promised_frame,
+        columns,
+        place,
+        expressions,
+        fields={name: column for column, name in names.items()},
+        deletes=DELETES if output.upsert else None,
     )
+
+
+def _reject_deletes_without_key(read: DataFrame, shape: Shape) -> DataFrame:
+    """Mark a delete without a key as malformed."""
+    without_key = deletes_without_key(F.col(DELETES), map(F.col, shape.identity))
     return read.withColumns(
         {MALFORMED: F.col(MALFORMED) | without_key, DELETES: F.col(DELETES) & ~without_key}
     )
@@ -182,19 +228,24 @@ def held_back_of(
         for partition, end in stable_ends.items()
     )
     held_back = raw.where(~F.col("committed") & reduce(or_, behind, F.lit(False)))
-    return parse_records(
-        held_back, expected, output.columns, _shape(output, expected).place, output.map
-    )
+    names = column_names(output)
+    place = _shape(output, expected, names).place
+    # A deletion or a retraction behind that offset is no lost record.
+    plain = output.model_copy(update={"upsert": False, "retracts": None})
+    return _parse(held_back, expected, plain, names, place)
 
 
-def _shape(output: Output, expected: DataFrame) -> Shape:
+def _shape(output: Output, expected: DataFrame, names: Mapping[str, str]) -> Shape:
+    def own(columns: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(names[name] for name in columns)
+
     lane, position = (FILE_LANE, FILE_POSITION) if output.hdfs else (KAFKA_LANE, KAFKA_POSITION)
     return Shape(
-        identity=output.identity,
-        compare=output.compare,
-        sequence=output.order,
-        key=output.order_by if output.order else (),
-        status=STATUS if STATUS in expected.columns else None,
+        identity=own(output.identity),
+        compare=own(output.compare),
+        sequence=names[output.order] if output.order else None,
+        key=own(output.order_by) if output.order else (),
+        status=STATUS if has_status(expected, names) else None,
         lane=lane,
         position=position,
         malformed=MALFORMED,
@@ -203,4 +254,5 @@ def _shape(output: Output, expected: DataFrame) -> Shape:
         also=output.also,
         retracts=RETRACTS if output.retracts else None,
         deletes=DELETES if output.upsert else None,
+        names={name: column for column, name in names.items()},
     )

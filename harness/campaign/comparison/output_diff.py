@@ -24,6 +24,7 @@ from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.verdict.expected_output import (
     STATUS,
     actual_of,
+    column_names,
     count_sends,
     expectations,
     possible_input,
@@ -111,11 +112,16 @@ def _counted(
     name: str, output: Output, one: JudgedRun, other: JudgedRun, expected: DataFrame
 ) -> OutputDifference:
     """The counts, without sample rows. A malformed record equals no other record."""
-    shape = Shape(identity=output.identity, compare=output.compare, malformed=MALFORMED)
     of_other = other.experiment.promise.outputs[name]
+    names = column_names(output, of_other)
+    shape = Shape(
+        identity=tuple(names[column] for column in output.identity),
+        compare=tuple(names[column] for column in output.compare),
+        malformed=MALFORMED,
+    )
     with (
-        final_records(*actual_of(one, name, output, expected)) as first,
-        final_records(*actual_of(other, name, of_other, expected)) as second,
+        final_records(*actual_of(one, name, output, expected, names=names)) as first,
+        final_records(*actual_of(other, name, of_other, expected, names=names)) as second,
     ):
         readable = first.where(~F.col(MALFORMED))
         counts = reconcile(

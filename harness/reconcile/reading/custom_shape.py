@@ -39,6 +39,8 @@ class CustomShape:
     """Column -> its expression; None for the field of the same name."""
     place: Collection[str]
     """The columns that expressions may read beside fields."""
+    fields: Mapping[str, str]
+    """Column -> the field that it is by default, where that has another name."""
 
     def columns(
         self, frame: DataFrame, promised_frame: DataFrame, within: str | None = None
@@ -48,14 +50,15 @@ class CustomShape:
         `promised_frame`."""
         columns_by_name = {}
         for name, expression in self.values.items():
+            field = self.fields.get(name, name)
             if expression is None or _is_field(expression, self.place):
-                value = _column_at(_path(name, expression), within)
+                value = _column_at(_path(field, expression), within)
             else:
                 value = F.expr(expression.text)
                 selected = frame.select(value)
                 reject_nondeterministic(expression, selected)
-                _reject_other_type(selected.schema[0].dataType, name, expression, promised_frame)
                 kind = promised_frame.schema[name].dataType
+                _reject_other_type(selected.schema[0].dataType, kind, field, expression)
                 value = nested_text(value, kind) if isinstance(kind, NESTED) else value
             columns_by_name[name] = value
         return columns_by_name
@@ -66,12 +69,14 @@ def custom_shape(
     columns: Sequence[str],
     column_expressions: Mapping[str, str],
     place: Collection[str],
+    fields: Mapping[str, str],
 ) -> CustomShape:
     """The shape of records for `columns`, with their types in `promised_frame`.
     `column_expressions` has the expression of some columns; `place` has the columns that
-    expressions may read beside fields. Raises BadInput for a conflict of fields."""
+    expressions may read beside fields; `fields` has the field of a column that is called
+    otherwise. Raises BadInput for a conflict of fields."""
     values = {
-        name: _expression(promised_frame, name, column_expressions[name])
+        name: _expression(promised_frame, fields.get(name, name), column_expressions[name])
         if name in column_expressions
         else None
         for name in columns
@@ -79,14 +84,13 @@ def custom_shape(
     tree: Tree = {}
     for name, expression in values.items():
         if expression is None or _is_field(expression, place):
-            _add_field(
-                tree, _path(name, expression), promised_frame.schema[name].dataType, expression
-            )
+            path = _path(fields.get(name, name), expression)
+            _add_field(tree, path, promised_frame.schema[name].dataType, expression)
     for expression in values.values():
         for path in expression.paths if expression is not None and not expression.path else ():
             if path[0] not in place:
                 _add_field(tree, path, None, expression)
-    return CustomShape(tree=tree, values=values, place=place)
+    return CustomShape(tree=tree, values=values, place=place, fields=fields)
 
 
 def _is_field(expression: Expression, place: Collection[str]) -> bool:
@@ -94,9 +98,9 @@ def _is_field(expression: Expression, place: Collection[str]) -> bool:
     return bool(expression.path) and expression.names.isdisjoint(place)
 
 
-def _path(name: str, expression: Expression | None) -> tuple[str, ...]:
+def _path(field: str, expression: Expression | None) -> tuple[str, ...]:
     """The path of a column's field in a record, level by level."""
-    return (expression.path if expression else None) or (name,)
+    return (expression.path if expression else None) or (field,)
 
 
 def _column_at(path: tuple[str, ...], within: str | None) -> Column:
@@ -130,9 +134,8 @@ def _conflict(path: tuple[str, ...], expression: Expression | None) -> Exception
 
 
 def _reject_other_type(
-    kind: DataType, name: str, expression: Expression, promised_frame: DataFrame
+    kind: DataType, promised_kind: DataType, name: str, expression: Expression
 ) -> None:
-    promised_kind = promised_frame.schema[name].dataType
     # Compared without nullability, which no CAST changes.
     if kind.simpleString() != promised_kind.simpleString():
         raise bad_input(

@@ -50,18 +50,19 @@ def parse_records(
     place: Sequence[str],
     column_expressions: Mapping[str, str] = FIELDS_BY_NAME,
     *,
+    fields: Mapping[str, str] = FIELDS_BY_NAME,
     deletes: str | None = None,
 ) -> DataFrame:
     """Parse the `columns`, with their types in `promised_frame`, and add `place`, `MALFORMED` and
     `RAW`. Arrays, structs and maps are text (`promised.py`). `column_expressions` has the
     expression of each column that is not the field of its name; expressions may also read the
-    columns of `raw`. Lines of white space are no records. With `deletes`, a record without a value
-    deletes the identity in its key; the column of this name marks it. Raises BadInput for an
-    expression that does not fit."""
+    columns of `raw`; `fields` has the field of each column that is not called as it. Lines of white
+    space are no records. With `deletes`, a record without a value deletes the identity in its key;
+    the column of this name marks it. Raises BadInput for an expression that does not fit."""
     place_columns = {
         f"_{name}": F.col(name) for name in raw.columns if name not in ("value", RECORD)
     }
-    shape = custom_shape(promised_frame, columns, column_expressions, place_columns)
+    shape = custom_shape(promised_frame, columns, column_expressions, place_columns, fields)
     if RECORD in raw.columns:
         parsed_fields = _read_declared(raw, shape, place_columns)
         values = shape.columns(parsed_fields, promised_frame, _PROMISED)

@@ -26,6 +26,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.json.json_record import numeral
 from streamquake.harness.reconcile.json.json_text import base64_text
 from streamquake.harness.reconcile.values.nested import TIMES, nested_text, nested_text_of_json
@@ -57,7 +58,7 @@ def promised_value(cell: Column, kind: DataType) -> tuple[Column, Column]:
 def with_canonical_texts(frame: DataFrame) -> DataFrame:
     """A frame of promised types with its arrays, structs and maps as canonical texts."""
     texts = {
-        field.name: nested_text(F.col(f"`{field.name}`"), field.dataType)
+        field.name: nested_text(F.col(quote_name(field.name)), field.dataType)
         for field in frame.schema
         if isinstance(field.dataType, NESTED)
     }

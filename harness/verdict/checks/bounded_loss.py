@@ -26,7 +26,6 @@ from streamquake.harness.reconcile.reading.promised_columns import parse_records
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import missing_or_repeated_records
 from streamquake.harness.reconcile.result import ReconciliationResult
-from streamquake.harness.reconcile.values.promised import with_canonical_texts
 from streamquake.harness.verdict.evidence.append_times import (
     AppendedRecords,
     AppendTimesUnknown,
@@ -35,9 +34,11 @@ from streamquake.harness.verdict.evidence.append_times import (
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown, scopes_of
 from streamquake.harness.verdict.expected_output import (
-    STATUS,
     actual_of,
+    column_names,
     expectations,
+    expected_of,
+    has_status,
     has_unsettled_sends,
     reconciled_output,
     register_sent,
@@ -108,7 +109,7 @@ class BoundedLoss(Check):
         with expectations(case) as all_expected:
             if (expected := all_expected.get(output.name)) is None:
                 return self.undecided(f"{output.name}: it has no expected records")
-            if STATUS not in expected.columns and has_unsettled_sends(case):
+            if not has_status(expected, promised.columns) and has_unsettled_sends(case):
                 return self.undecided(f"{output.name}: it depends on sends of unknown result")
             with reconciled_output(case, output.name, promised, expected) as found:
                 return self._judge_found(case, output, expected, scopes, found)
@@ -204,8 +205,11 @@ def _attribute(
     promised = case.experiment.promise.outputs[output.name]
     actual, shape = actual_of(case, output.name, promised, expected)
     sent = case.spark().table("sent").select("key", "seq", F.col("index").alias("_index"))
+    names = column_names(promised)
+    identity = (F.col(names[column]).alias(column) for column in ("key", "seq"))
     placed = (
-        missing_or_repeated_records(with_canonical_texts(expected), actual, shape)
+        missing_or_repeated_records(expected_of(promised, expected), actual, shape)
+        .select(*identity, "lost", "duplicated")
         .join(sent, ["key", "seq"], "left")
         .join(
             _home_partitions(output, expected, min(scope.injected_ns for scope in scopes)),

@@ -24,9 +24,9 @@ from streamquake.harness.verdict.anomaly_attribution import attribute_anomalies
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.late_records import late_dropped
 from streamquake.harness.verdict.expected_output import (
-    STATUS,
     count_sends,
     expectations,
+    has_status,
     has_unsettled_sends,
     reconciled_output,
     register_sent,
@@ -120,7 +120,7 @@ def _judge(case: JudgedRun, name: str, output: Output, expected: DataFrame | Non
         return _undecided_verdict(name, "it was not read")
     if lost := stored.lost_files():
         return _undecided_verdict(name, lost)
-    if STATUS not in expected.columns and has_unsettled_sends(case):
+    if not has_status(expected, output.columns) and has_unsettled_sends(case):
         return _undecided_verdict(
             name,
             "it depends on sends of unknown result, and the input topic that would settle them "

@@ -31,7 +31,12 @@ from streamquake.harness.verdict.evidence.latency import (
 from streamquake.harness.verdict.evidence.observation_window import injected_ns
 from streamquake.harness.verdict.evidence.sent_times import SentRange, sent_ranges_of
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
-from streamquake.harness.verdict.expected_output import STATUS, expectations, register_sent
+from streamquake.harness.verdict.expected_output import (
+    STATUS,
+    expectations,
+    has_status,
+    register_sent,
+)
 from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding
@@ -164,7 +169,8 @@ def _latencies(
 ) -> Latencies:
     """The latencies of the expected records. Without transactions a written record can be read at
     once. Sends of unknown result are not expected."""
-    if STATUS in expected.columns:
+    promised = case.experiment.promise.outputs[output.name]
+    if has_status(expected, promised.columns):
         expected = expected.where(F.col(STATUS) == "acknowledged")
     records = trace_records(case.spark(), output, expected, sent_ranges)
     if writes_transactions(case.experiment):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from streamquake.harness.experiment.model import Job
+from streamquake.harness.experiment.outputs import JobPromise
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.checks.bounded_loss import BoundedLoss
 from streamquake.harness.verdict.evidence.loss_scope import LossScopeUnknown, scopes_of
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
+    PROMISE,
     SQL,
     OutputRecord,
     changed,
@@ -111,6 +115,26 @@ def test_every_other_anomaly_is_violated(spark: SparkSession, tmp_path: Path, me
         place = message.partition(" ")[2]
         assert {finding.what for finding in result.findings} == {place}
         assert result.findings[0].detail["key"].startswith("k-")
+
+
+def test_an_identity_may_have_a_column_called_as_a_count(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    case = judged_case(spark, tmp_path, with_loss(index_of(2, 11)))
+    output = PROMISE.outputs["totals"].model_copy(
+        update={"identity": ("key", "seq", "lost"), "map": {"lost": "CAST(amount AS BIGINT)"}}
+    )
+    promise = JobPromise(
+        outputs={"totals": output}, expected="SELECT *, CAST(amount AS BIGINT) AS lost FROM sent"
+    )
+    job = Job(sql=SQL, promise=promise)
+    experiment = case.experiment.model_copy(update={"job": job})
+
+    result = BoundedLoss(slack_s=1.0).check(replace(case, experiment=experiment))
+
+    assert result.summary.startswith("1 outside the failed subtask"), result.summary
+    assert (result.counts["lost"], result.counts["in_scope"]) == (USUAL + 1, USUAL)
+    assert result.findings[0].detail["lost"] == 1
 
 
 def test_loss_without_any_restart_is_outside_and_no_loss_then_proves_nothing(
