@@ -3,6 +3,7 @@
 k0, k1, ...   the key          s          the sequence      c0, c1, ...   the compared values
 k0_missing    whether a JSON record lacks the field (beside each column where that matters)
 rank          the sequence in a form that sorts; order: the requested order, in the same form
+f0, f1, ...   the columns of partition folders
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def lay_out(parsed: ParsedExpressions, expected: Table, actual: Table) -> Layout
         expected=expected.frame.select(
             *_value_columns(pairs, 0),
             *_ack_columns(parsed, expected),
-            *map(quote_name, expected.place),
+            *_place_columns(expected.place),
             MALFORMED,
             RAW,
         ),
@@ -105,7 +106,7 @@ def lay_out(parsed: ParsedExpressions, expected: Table, actual: Table) -> Layout
             *_order_columns(ordering, ranked),
             _retraction_column(parsed, actual),
             deletes.alias(DELETES),
-            *map(quote_name, actual.place),
+            *_place_columns(actual.place),
             malformed.alias(MALFORMED),
             RAW,
         ),
@@ -124,6 +125,17 @@ def _value_columns(pairs: Mapping[str, Pair], side: int) -> list[Column]:
         if pair.missing is not None:
             columns.append(pair.missing[side].alias(name + MISSING))
     return columns
+
+
+def _place_names(place: Sequence[str]) -> dict[str, str]:
+    """The columns of a place -> their names in the layout. Only those of partition folders, whose
+    names are free, get another one."""
+    folders = [name for name in place if not name.startswith("_")]
+    return {name: name for name in place} | {name: f"f{n}" for n, name in enumerate(folders)}
+
+
+def _place_columns(place: Sequence[str]) -> list[Column]:
+    return [F.col(quote_name(name)).alias(own) for name, own in _place_names(place).items()]
 
 
 def _order_columns(ordering: Sequence[Column], ranked: Column) -> list[Column]:
@@ -212,6 +224,8 @@ def _number_parts(text: Column) -> dict[str, Column]:
 def _shape(
     parsed: ParsedExpressions, pairs: Mapping[str, Pair], expected: Table, actual: Table
 ) -> Shape:
+    place = _place_names(actual.place)
+
     def columns_of(first: str) -> tuple[str, ...]:
         return tuple(
             column
@@ -228,7 +242,7 @@ def _shape(
         status=STATUS,
         lane=() if parsed.order else actual.lane,
         position=ORDER if parsed.order else actual.position,
-        display_columns=actual.place,
+        display_columns=tuple(place.values()),
         unreadable=MALFORMED,
         unplaced=UNPLACED,
         partition=actual.partition,
@@ -236,4 +250,5 @@ def _shape(
         also=parsed.also,
         retracts=RETRACTS if parsed.retracts else None,
         deletes=DELETES if parsed.upsert else None,
+        names={own: name for name, own in place.items() if own != name},
     )

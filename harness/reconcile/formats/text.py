@@ -12,6 +12,7 @@ from typing import ClassVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.files import FILE_PLACE, text_lines
 from streamquake.harness.reconcile.reading.format import Format, formats
 from streamquake.harness.reconcile.reading.partitions import Partitions
@@ -64,7 +65,7 @@ def _table(
     marked = lines.withColumn(MALFORMED, F.isnotnull("value") & ~F.expr("is_valid_utf8(value)"))
     frame = marked.select(
         F.when(~F.col(MALFORMED), F.col("value")).alias("value"),
-        *place,
+        *map(quote_name, place),
         MALFORMED,
         F.when(F.col(MALFORMED), F.hex("value")).alias(RAW),
     )

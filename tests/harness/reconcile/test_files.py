@@ -335,3 +335,27 @@ def test_unreadable_parquet_is_reported(spark: SparkSession, tmp_path: Path) -> 
     ):
         with pytest.raises(BadInput, match=message):
             comparison_of(spark, whole, tmp_path / name)
+
+
+FOLDERS = "k0=1/c0=2/s=3/rank=4/order=5/status=6/lost=7/ok=8/hash=9/class=10/a.b=11/what=12"
+
+
+@pytest.mark.parametrize("kind", ["json", "text"])
+def test_partition_folders_may_be_called_as_any_column(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    expected = write_rows(tmp_path / "e.json", [{"value": str(at)} for at in range(4)])
+    lines = {"json": [f'{{"value": "{at}"}}' for at in (1, 2, 3, 3, 9)], "text": "12339"}[kind]
+    folder = tmp_path / "out" / FOLDERS
+    folder.mkdir(parents=True)
+    (folder / f"part-0.{kind}").write_text("\n".join(lines))
+
+    result = comparison_of(
+        spark, expected, tmp_path / "out", "value", compare="value", actual_format=kind
+    )
+
+    assert nonzero_counts(result) == {"lost": 1, "duplicated": 1, "phantom": 1, "reordered": None}
+    (doubled,) = (each for each in result.findings if each.what == "duplicated")
+    assert doubled.detail["value"] == "3"
+    assert doubled.where.count("k0 1, c0 2, s 3, rank 4, order 5, status 6, lost 7, ok 8") == 2
+    assert "a.b 11, what 12" in doubled.where
