@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Sequence
 from typing import ClassVar
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -26,6 +26,7 @@ from streamquake.harness.reconcile.reading.table import (
 )
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
+LF, CRLF = "\n", "\r\n"
 NO_CHARACTER = "\uffff"
 """A code point that Unicode never assigns to a character."""
 CONTROL_LINE = r"\A[\x00-\x20]*[\x00-\x08\x0b-\x1f&&[^\r]][\x00-\x20]*\z"
@@ -66,9 +67,11 @@ class Csv(Format):
             "charToEscapeQuoteEscaping": NO_CHARACTER,
             # An unquoted empty field becomes this and then null; by default a quoted one would too.
             "nullValue": f"null {uuid.uuid4()}",
-            # Spark must read whole files where a quoted field spans lines.
-            "multiLine": _has_multiline_fields(spark, paths),
         }
+        if _has_multiline_fields(spark, paths):
+            # Spark must read whole files. It would guess the row end, and then read each such line
+            # break within quotes as LF; one that is given leaves all of them as they are.
+            options |= {"multiLine": True, "lineSep": _row_end(spark, paths)}
         # Spark would remove the field of a partition folder; CSV fields are read by position.
         folders = partitions.without_conflicts(fields)
         reader = spark.read.options(**options, **folders.options)
@@ -121,6 +124,42 @@ def _has_multiline_fields(spark: SparkSession, paths: Sequence[str]) -> bool:
         message = "blanks between a closing quote and the next comma would be dropped; remove them"
         raise bad_input(trimmed, message)
     return bool(files.unbalanced)
+
+
+def _row_end(spark: SparkSession, paths: Sequence[str]) -> str:
+    """The row end of some files in which quoted fields span lines: that of their first line.
+
+    Raises BadInput where any row has another one, which Spark would read as part of a value.
+    """
+    first = spark.read.option("lineSep", LF).text(list(paths[:1])).first()
+    end = CRLF if first is not None and first.value.endswith("\r") else LF
+    lines = with_place(spark.read.option("lineSep", end).text(list(paths)))
+    in_file = Window.partitionBy("_file").orderBy("_position")
+    before = in_file.rowsBetween(Window.unboundedPreceding, -1)
+    quotes = F.length("value") - F.length(F.replace("value", F.lit('"')))
+    # Only these few bytes of each line are sorted, not its text.
+    ends = lines.select(
+        *FILE_PLACE,
+        quotes.alias("quotes"),
+        _has_line_break(outside_from=0).alias("breaks"),
+        _has_line_break(outside_from=1).alias("breaks_within"),
+    ).withColumn("within", F.coalesce(F.sum("quotes").over(before), F.lit(0)) % 2 == 1)
+    other = ends.where(F.when(F.col("within"), F.col("breaks_within")).otherwise(F.col("breaks")))
+    if (row := other.select(F.min("_file").alias("file")).first()) is not None and row.file:
+        message = (
+            "quoted fields span lines, so all rows of a side must end alike, in LF or in CRLF as "
+            f"the first line does ({'CRLF' if end == CRLF else 'LF'}), got others; convert them"
+        )
+        raise bad_input(row.file, message)
+    return end
+
+
+def _has_line_break(*, outside_from: int) -> Column:
+    """Whether a line has a line break outside of quotes. Its parts between quotes are alternately
+    within and outside; `outside_from` is the number of the first part outside."""
+    parts = F.split("value", '"')
+    outside = F.filter(parts, lambda part, at: (at % 2 == outside_from) & part.rlike(r"[\r\n]"))
+    return F.when(F.col("value").rlike(r"[\r\n]"), F.size(outside) > 0).otherwise(F.lit(False))
 
 
 def _has_trimmed_blanks(*, within: bool) -> Column:
