@@ -139,7 +139,7 @@ def reconcile_command(
 
 
 def _classes(also: str | None) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in also.split(",")) if also else ()
+    names = tuple(name.strip() for name in also.split(",")) if also is not None else ()
     if wrong := unknown_class(names):
         raise bad_input("--also", wrong)
     return names
@@ -153,10 +153,15 @@ def _side_settings(
     of_file: MappingDocument, options: Mapping[str, tuple[str, str | None]]
 ) -> dict[str, GivenText]:
     """The settings of a side from the options and the mapping file, by the names of the file.
-    Raises BadInput for a setting that both give."""
+    Raises BadInput for a setting that both give, and for an empty one, such as from a variable of a
+    script that is not set."""
     of_options = {
-        name: GivenText(text=text, place=option) for name, (option, text) in options.items() if text
+        name: GivenText(text=text, place=option)
+        for name, (option, text) in options.items()
+        if text is not None
     }
+    if empty := next((given for given in of_options.values() if not given.text.strip()), None):
+        raise bad_input(empty.place, "expected an expression, got an empty text")
     if twice := sorted(of_options.keys() & of_file.texts.keys()):
         name = twice[0]
         message = f"{of_options[name].place} gives that too; remove one of the two"

@@ -70,6 +70,8 @@ sources: Registry[Source] = Registry("source", "streamquake.harness.reconcile.so
 
 def source_of(uris: Sequence[str], option: str) -> Source:
     """The source of the URIs of a side. Raises BadInput for an unknown scheme or a mixture."""
+    if "" in uris:
+        raise bad_input(option, "expected a file, a folder or a URI, got an empty text")
     by_scheme = {urlsplit(uri).scheme if "://" in uri else "file" for uri in uris}
     if unknown := sorted(by_scheme - set(sources)):
         known = did_you_mean(unknown[0], sources)

@@ -27,8 +27,14 @@ class LocalFiles(FileSource):
 
 
 def _path(uri: str) -> Path:
+    """The path of a URI. Raises BadInput for a URI without one, and for an unknown user."""
     plain = unquote(urlsplit(uri).path) if uri.startswith("file://") else uri
-    return Path(plain).expanduser().resolve()
+    if not plain:
+        raise bad_input(uri, "expected a path, got none")
+    try:
+        return Path(plain).expanduser().resolve()
+    except (RuntimeError, ValueError, OSError) as error:
+        raise bad_input(uri, f"it is no path: {error}") from error
 
 
 def _bytes(uri: str) -> int:

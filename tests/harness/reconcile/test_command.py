@@ -90,10 +90,25 @@ def test_an_undecided_comparison_exits_with_3(run_command: RunCommand, tmp_path:
     assert out.startswith("UNDECIDED")
 
 
+@pytest.mark.parametrize("uri", ["", "~unknown-user/x", "file://"])
+def test_an_expected_side_without_a_path_is_rejected(run_command: RunCommand, uri: str) -> None:
+    status, out, err = run_command("--expected", uri, "--actual", "e.json", "--key", "id")
+
+    assert (status, out) == (2, "")
+    assert err.startswith(uri or "--expected: expected a file, a folder or a URI")
+
+
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
         (("--actual", "nowhere.json", "--key", "id"), "nowhere.json: no such file or folder"),
+        (("--actual", "", "--key", "id"), "--actual: expected a file, a folder or a URI, got an"),
+        (("--actual", "file://", "--key", "id"), "file://: expected a path, got none"),
+        (("--actual", "~unknown-user/x", "--key", "id"), "~unknown-user/x: it is no path"),
+        (("--actual", "e.json", "--key", " "), "--key: expected an expression, got an empty text"),
+        (("--actual", "e.json", "--key", "id", "--compare", ""), "--compare: expected an"),
+        (("--actual", "e.json", "--key", "id", "--order", ""), "--order: expected an"),
+        (("--actual", "e.json", "--key", "id", "--also", ""), 'no class for `--also` is called ""'),
         (("--actual", "empty", "--key", "id"), "empty: expected files with records, found none"),
         (("--actual", "kafak://b/t", "--key", "id"), 'reads "kafak://"; did you mean "kafka"'),
         (("--actual", "kafka://b", "--key", "id"), "expected kafka://broker[:port]/topic"),
