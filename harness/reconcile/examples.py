@@ -32,7 +32,6 @@ from streamquake.harness.reconcile.values.nested import NESTED_MARK
 from streamquake.reports.record.outcome import Finding
 
 MAX_EXAMPLES = 8
-MAX_ROWS = 1000
 MAX_COPIES = 4
 """Copies of one record that an example shows."""
 TIMES = (DateType, TimestampType, TimestampNTZType, YearMonthIntervalType)
@@ -162,7 +161,14 @@ def _rows_of(
     """The rows of a side whose identities have these hashes, a few of each."""
     matching = side.where(hash_of(shape.identity).isin(list(hashes)))
     rows: dict[tuple[Any, ...], list[Row]] = {}
-    limited = matching.select(*map(quote_name, dict.fromkeys(columns))).limit(MAX_ROWS)
+    # A limit for all would leave no row of a record beside one with very many copies.
+    identity, place = (list(map(quote_name, n)) for n in (shape.identity, shape.displayed_place))
+    copies_in_order = Window.partitionBy(*identity).orderBy(*(place or identity))
+    numbered = matching.select(
+        *map(quote_name, dict.fromkeys(columns)),
+        F.row_number().over(copies_in_order).alias("_copy"),
+    )
+    limited = numbered.where(F.col("_copy") <= MAX_COPIES).drop("_copy")
     for row in with_python_types(limited).collect():
         rows.setdefault(_identity(row, shape), []).append(row)
     for copies in rows.values():

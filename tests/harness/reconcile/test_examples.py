@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.examples import MAX_TEXT, clip
+from streamquake.harness.reconcile.examples import MAX_COPIES, MAX_TEXT, clip
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.shape import Shape
 
@@ -39,3 +39,17 @@ def test_years_beyond_the_limits_of_python_and_bytes_are_shown_as_text(spark: Sp
             "seen": [{"at": "0000-01-02 03:04:06.5", "days": days}],
         },
     )
+
+
+def test_very_many_copies_of_a_record_hide_no_other_example(spark: SparkSession) -> None:
+    sent = spark.sql("SELECT * FROM VALUES (1L, 'a'), (2L, 'b') AS t(id, v)")
+    received = spark.sql(
+        "SELECT 1L AS id, 'a' AS v FROM range(3000) UNION ALL SELECT 2L, 'c'"
+    ).coalesce(1)
+
+    findings = reconcile(sent, received, Shape(identity=("id",), compare=("v",))).findings
+
+    by_class = {finding.what: finding.detail for finding in findings}
+    assert by_class["changed"] == {"id": 2, "sent": [{"v": "b"}], "seen": [{"v": "c"}]}
+    assert by_class["duplicated"]["extra_copies"] == 2999
+    assert len(by_class["duplicated"]["seen"]) == MAX_COPIES
