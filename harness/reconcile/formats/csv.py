@@ -129,7 +129,8 @@ def _has_multiline_fields(spark: SparkSession, paths: Sequence[str]) -> bool:
 def _row_end(spark: SparkSession, paths: Sequence[str]) -> str:
     """The row end of some files in which quoted fields span lines: that of their first line.
 
-    Raises BadInput where any row has another one, which Spark would read as part of a value.
+    Raises BadInput where any row has another one, which Spark would read as part of a value, and
+    for a line of blanks, which it would read as a record only here.
     """
     first = spark.read.option("lineSep", LF).text(list(paths[:1])).first()
     end = CRLF if first is not None and first.value.endswith("\r") else LF
@@ -143,14 +144,24 @@ def _row_end(spark: SparkSession, paths: Sequence[str]) -> str:
         quotes.alias("quotes"),
         _has_line_break(outside_from=0).alias("breaks"),
         _has_line_break(outside_from=1).alias("breaks_within"),
+        F.col("value").rlike(BLANKS + r"\z").alias("blank"),
     ).withColumn("within", F.coalesce(F.sum("quotes").over(before), F.lit(0)) % 2 == 1)
-    other = ends.where(F.when(F.col("within"), F.col("breaks_within")).otherwise(F.col("breaks")))
-    if (row := other.select(F.min("_file").alias("file")).first()) is not None and row.file:
+    breaks = F.when(F.col("within"), F.col("breaks_within")).otherwise(F.col("breaks"))
+    blank = F.col("blank") & ~F.col("within")
+    files = ends.agg(
+        F.min(F.when(breaks, F.col("_file"))).alias("other"),
+        F.min(F.when(blank, F.col("_file"))).alias("blank"),
+    ).first()
+    assert files is not None
+    if files.other is not None:
         message = (
             "quoted fields span lines, so all rows of a side must end alike, in LF or in CRLF as "
             f"the first line does ({'CRLF' if end == CRLF else 'LF'}), got others; convert them"
         )
-        raise bad_input(row.file, message)
+        raise bad_input(files.other, message)
+    if files.blank is not None:
+        message = "quoted fields span lines, so a line of blanks would be a record; remove it"
+        raise bad_input(files.blank, message)
     return end
 
 

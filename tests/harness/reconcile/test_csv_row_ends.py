@@ -76,3 +76,16 @@ def test_without_quoted_line_breaks_rows_may_end_in_any_way(
     (tmp_path / "a.csv").write_bytes(b'id,v\r\n1,"a"\n2,b\r3,c\r\n')
 
     assert read(spark, tmp_path / "a.csv") == [("1", "a"), ("2", "b"), ("3", "c")]
+
+
+def test_a_line_of_blanks_is_no_record_or_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"id,v\n1,a\n \t\n2,b\n")
+    assert read(spark, path) == [("1", "a"), ("2", "b")]
+
+    path.write_bytes(b'id,v\n1,"a\n \nb"\n')
+    assert read(spark, path) == [("1", "a\n \nb")]
+
+    path.write_bytes(b'id,v\n1,"a\nb"\n \t\n2,b\n')
+    with pytest.raises(BadInput, match="a line of blanks would be a record"):
+        read(spark, path)
