@@ -8,13 +8,14 @@ attempt of the writer begins to run.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
 from streamquake.harness.verdict.evidence.loss_scope import WRITERS
 from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
+from streamquake.reports.record.fault_events import FaultSkipped
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import TaskChanged
@@ -33,7 +34,8 @@ class CauseInterval:
 
 def cause_intervals(history: History) -> tuple[CauseInterval, ...]:
     """The intervals of a run; the first begins at zero. A single interval explains nothing."""
-    windows = [window for window in fault_windows(history) if window.in_effect_s is not None]
+    skipped = {event.step for event in history.of(FaultSkipped)}
+    windows = [w for w in fault_windows(history) if w.acted or w.step not in skipped]
     checkpoints, attempts = _checkpoints(history), _attempts(history)
     moments = {0, *(at_ns for at_ns, _ in (*checkpoints, *attempts))}
     moments |= {round(window.called_s * 1e9) for window in windows}
@@ -84,9 +86,18 @@ def _fault_cause(windows: Sequence[FaultWindow], at_s: float) -> str:
     started = [window for window in windows if window.called_s <= at_s]
     if not started:
         return "before any fault"
-    under_way = [w for w in started if w.healed_s is None or at_s < w.healed_s]
-    word = "during" if under_way else "after"
-    return f"{word} " + ", ".join(f"{w.fault} on {w.target}" for w in under_way or started[-1:])
+    if under_way := [w for w in started if w.healed_s is None or at_s < w.healed_s]:
+        return f"during {_names(under_way)}"
+    last_s = max(window.healed_s or 0.0 for window in started)
+    return f"after {_names(w for w in started if w.healed_s == last_s)}"
+
+
+def _names(windows: Iterable[FaultWindow]) -> str:
+    """Faults with their targets. One without evidence of its effect may have had it."""
+    return ", ".join(
+        f"{window.fault} on {window.target}{'' if window.acted else ' (effect not verified)'}"
+        for window in windows
+    )
 
 
 def _checkpoints(history: History) -> Moments:

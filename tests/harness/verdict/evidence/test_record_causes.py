@@ -39,7 +39,6 @@ def test_faults_begin_and_end_intervals() -> None:
     recorded = injected(
         injected(injected(Story(), 0, "kill", 10, 14), 1, "pause", 12, 20), 2, "fill", 30
     )
-    recorded.at(5, Action.FAULT_CALLED, step=3, fault="skew", target="none")
     assert causes(recorded) == [
         (0, "before any fault"),
         (10, "during kill on node 0"),
@@ -47,6 +46,33 @@ def test_faults_begin_and_end_intervals() -> None:
         (14, "during pause on node 1"),
         (20, "after pause on node 1"),
         (30, "during fill on node 2"),
+    ]
+
+
+def test_after_overlapping_faults_the_one_that_was_healed_last_is_named() -> None:
+    recorded = injected(
+        injected(injected(Story(), 0, "kill", 10, 20), 1, "pause", 12, 15), 2, "a", 30
+    )
+    recorded.at(40, Action.FAULT_HEALED, step=2)
+    injected(recorded, 3, "b", 35, 40)
+    assert causes(recorded)[-4:] == [
+        (20, "after kill on node 0"),
+        (30, "during a on node 2"),
+        (35, "during a on node 2, b on node 3"),
+        (40, "after a on node 2, b on node 3"),
+    ]
+
+
+def test_a_fault_without_evidence_of_its_effect_is_named_and_a_skipped_one_is_not() -> None:
+    recorded = Story().at(5, Action.FAULT_CALLED, step=0, fault="skew", target="x")
+    recorded.at(7, Action.FAULT_NOT_IN_EFFECT, step=0, reason="no step")
+    recorded.at(8, Action.FAULT_HEALED, step=0)
+    recorded.at(9, Action.FAULT_CALLED, step=1, fault="kill", target="y")
+    recorded.at(9, Action.FAULT_SKIPPED, step=1, reason="its intent was not written")
+    assert causes(recorded) == [
+        (0, "before any fault"),
+        (5, "during skew on x (effect not verified)"),
+        (8, "after skew on x (effect not verified)"),
     ]
 
 
