@@ -23,6 +23,7 @@ from streamquake.harness.reconcile.result import (
 from streamquake.harness.verdict.anomaly_attribution import attribute_anomalies
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.late_records import late_dropped
+from streamquake.harness.verdict.evidence.record_damage import damage_of
 from streamquake.harness.verdict.expected_output import (
     count_sends,
     expectations,
@@ -147,12 +148,10 @@ def _verdict_of(
             counts["phantom"] = counts["malformed"]
             still_open = tuple(name for name in still_open if name != "phantom")
         findings = tuple(each for each in findings if class_of(each) not in still_open)
-    damage = [stored.miscount(case.spark)]
-    if counts["duplicated"] and (copies := stored.repeated_records(case.spark)):
-        damage.append(f"{copies:,} records have the position of another record and were not read")
-        if counts["duplicated"] <= copies:
-            counts["duplicated"] = None
-            findings = tuple(each for each in findings if class_of(each) != "duplicated")
+    damage = damage_of(stored, case.spark, duplicated=bool(counts["duplicated"]))
+    if damage.repeated and damage.repeated >= (counts["duplicated"] or 0):
+        counts["duplicated"] = None
+        findings = tuple(each for each in findings if class_of(each) != "duplicated")
     if output.kafka:
         counts["invisible"] = None if counts["lost"] is None else 0
     if findings and found.differences is not None:
@@ -165,7 +164,7 @@ def _verdict_of(
             unknown = {"cause": f"it is not known: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
     verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
-    return _uncertain(verdict, "; ".join(filter(None, damage)))
+    return _uncertain(verdict, damage.message)
 
 
 def _uncertain(verdict: OutputVerdict, damage: str) -> OutputVerdict:

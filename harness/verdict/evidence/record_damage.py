@@ -1,0 +1,33 @@
+"""Damage of the record of an output: its stored records are not those that were read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordDamage:
+    """The damage that was found; `message` is empty where there is none."""
+
+    message: str
+    repeated: int
+    """Stored records at the place of another one. They were not read, and count as duplicated."""
+
+
+def damage_of(
+    stored: StoredOutput, spark: Callable[[], SparkSession], *, duplicated: bool
+) -> RecordDamage:
+    """The damage of an output's record. Repeated places are searched, at the cost of a pass over
+    all records, only where records were found `duplicated`."""
+    repeated = stored.repeated_records(spark) if duplicated else 0
+    messages = [stored.miscount(spark)]
+    if repeated:
+        messages.append(
+            f"{repeated:,} records have the position of another record and were not read"
+        )
+    return RecordDamage(message="; ".join(filter(None, messages)), repeated=repeated)

@@ -1,0 +1,49 @@
+"""The damage of an output's record, and the search for repeated places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamquake.harness.verdict.evidence.record_damage import RecordDamage, damage_of
+from tests.harness.histories import no_spark
+
+
+class Stored:
+    """The record of an output with some damage."""
+
+    def __init__(self, miscount: str, repeated: int) -> None:
+        self._miscount, self._repeated = miscount, repeated
+        self.searched = False
+
+    def miscount(self, spark: Any) -> str:
+        return self._miscount
+
+    def repeated_records(self, spark: Any) -> int:
+        self.searched = True
+        return self._repeated
+
+
+COPIES = "1,200 records have the position of another record and were not read"
+
+
+@pytest.mark.parametrize(
+    ("miscount", "repeated", "message"),
+    [
+        ("", 0, ""),
+        ("8 records are missing", 0, "8 records are missing"),
+        ("", 1200, COPIES),
+        ("8 records are missing", 1200, f"8 records are missing; {COPIES}"),
+    ],
+)
+def test_all_damage_is_named(miscount: str, repeated: int, message: str) -> None:
+    stored: Any = Stored(miscount, repeated)
+    damage = damage_of(stored, no_spark, duplicated=True)
+    assert damage == RecordDamage(message=message, repeated=repeated)
+
+
+def test_repeated_places_are_searched_only_where_records_are_duplicated() -> None:
+    stored: Any = Stored("", 3)
+    assert damage_of(stored, no_spark, duplicated=False) == RecordDamage(message="", repeated=0)
+    assert not stored.searched
