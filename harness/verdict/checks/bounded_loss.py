@@ -21,11 +21,12 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.reading.promised_columns import parse_records
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import missing_or_repeated_records
-from streamquake.harness.reconcile.result import ReconciliationResult
+from streamquake.harness.reconcile.result import ReconciliationResult, unjudged_reasons
 from streamquake.harness.verdict.evidence.append_times import (
     AppendedRecords,
     AppendTimesUnknown,
@@ -33,6 +34,7 @@ from streamquake.harness.verdict.evidence.append_times import (
 )
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown, scopes_of
+from streamquake.harness.verdict.evidence.record_damage import damage_of
 from streamquake.harness.verdict.expected_output import (
     actual_of,
     column_names,
@@ -43,12 +45,14 @@ from streamquake.harness.verdict.expected_output import (
     reconciled_output,
     register_sent,
 )
-from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.outcome import CheckResult, Finding, class_of
 from streamquake.topologies.limits import ZeroOrMore
 
 IN_SCOPE, UNATTRIBUTED = "in scope", "unattributed"
 OUTSIDE = ("outside the failed subtask", "outside the window")
 NEVER_ALLOWED = ("phantom", "changed", "reordered")
+EXPLAINED_BY = {"gap": "lost", "regression": "duplicated"}
+"""A lost record is one missing number at most, and an extra copy one step back at most."""
 EXAMPLES = 3
 
 
@@ -68,12 +72,23 @@ class BoundedLoss(Check):
     """Held when every lost or duplicated record belongs to a subtask that restarted and was sent
     between the last checkpoint before the fault and the moment the subtask ran again.
 
+    A class that the output requests with `also` is violated too, except for gaps that the lost
+    records leave, and regressions that the extra copies are.
+
     A job with state over lost records writes other totals afterwards: in its promise, name as
     `compare` only columns that depend on the record alone.
     """
 
     name: ClassVar[str] = "bounded_loss"
-    classes: ClassVar[tuple[str, ...]] = ("too many", *OUTSIDE)
+    classes: ClassVar[tuple[str, ...]] = (
+        "too many",
+        *OUTSIDE,
+        *NEVER_ALLOWED,
+        "gap",
+        "regression",
+        "unmatched_retraction",
+        "wrong_partition",
+    )
 
     output: str | None = None
     """The output, a topic; the first topic of the job when left out."""
@@ -103,8 +118,6 @@ class BoundedLoss(Check):
         self, case: JudgedRun, output: AppendedRecords, scopes: tuple[LossScope, ...]
     ) -> CheckResult:
         promised = case.experiment.promise.outputs[output.name]
-        if damage := _damage(case, output.name):
-            return self.undecided(f"{output.name}: {damage}")
         register_sent(case)
         with expectations(case) as all_expected:
             if (expected := all_expected.get(output.name)) is None:
@@ -122,6 +135,9 @@ class BoundedLoss(Check):
         scopes: tuple[LossScope, ...],
         found: ReconciliationResult,
     ) -> CheckResult:
+        stored, duplicated = StoredOutput(path=case.data / output.name), found.counts["duplicated"]
+        if damage := damage_of(stored, case.spark, duplicated=bool(duplicated)).message:
+            return self.undecided(f"{output.name}: {damage}")
         if found.empty:
             return self.undecided(f"{output.name}: no record was expected and none was written")
         if not found.counts["lost"] and not found.counts["duplicated"]:
@@ -143,10 +159,10 @@ class BoundedLoss(Check):
     ) -> CheckResult:
         affected_records = (found.counts["lost"] or 0) + (found.counts["duplicated"] or 0)
         figures = _figures(scopes, found, parts)
-        forbidden = [name for name in NEVER_ALLOWED if found.counts[name]]
-        violations = [f"{found.counts[name]:,} {name}" for name in forbidden]
+        forbidden = _forbidden(found.counts)
+        violations = [f"{count:,} {name}" for name, count in forbidden.items()]
         violations += [f"{parts.of(place):,} {place}" for place in OUTSIDE if parts.of(place)]
-        forbidden_findings = (f for f in found.findings if f.what.startswith(tuple(forbidden)))
+        forbidden_findings = (f for f in found.findings if class_of(f) in forbidden)
         findings = (*parts.findings, *forbidden_findings)
         lost = f"{found.counts['lost']:,} lost and {found.counts['duplicated']:,} duplicated"
         if violations:
@@ -167,18 +183,21 @@ class BoundedLoss(Check):
                 (),
                 **figures,
             )
+        if missing := unjudged_reasons(found.counts):
+            return self.undecided(f"{output.name}: {'; '.join(missing)}", (), **figures)
         return self.held(
             f"{lost} in {output.name}, all of restarted subtasks and of that time", **figures
         )
 
 
-def _damage(case: JudgedRun, name: str) -> str:
-    """Why the stored records are not those that were read; empty where they are."""
-    stored = StoredOutput(path=case.data / name)
-    if miscount := stored.miscount(case.spark):
-        return miscount
-    copies = stored.repeated_records(case.spark)
-    return f"{copies:,} records have the position of another record" if copies else ""
+def _forbidden(counts: Mapping[str, int | None]) -> dict[str, int]:
+    """The anomalies that no lost and no duplicated record explains, by class."""
+    explained = {name: counts[reason] or 0 for name, reason in EXPLAINED_BY.items()}
+    return {
+        name: count
+        for name in (*NEVER_ALLOWED, *anomalies)
+        if (count := counts.get(name) or 0) > explained.get(name, 0)
+    }
 
 
 def _figures(
@@ -187,6 +206,7 @@ def _figures(
     subtask, window = OUTSIDE
     return {
         **{name: found.counts[name] for name in ("lost", "duplicated", *NEVER_ALLOWED)},
+        **{name: found.counts[name] for name in anomalies if name in found.counts},
         "in_scope": parts.of(IN_SCOPE),
         "outside_subtask": parts.of(subtask),
         "outside_window": parts.of(window),

@@ -20,6 +20,7 @@ from streamquake.harness.verdict.evidence.loss_scope import LossScopeUnknown, sc
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
+    INJECTED_S,
     PROMISE,
     SQL,
     OutputRecord,
@@ -165,6 +166,23 @@ def test_keys_that_cannot_be_attributed_leave_it_undecided(
     assert result.outcome == Outcome.UNDECIDED
     assert f"of {USUAL} records in totals cannot be attributed" in result.summary
     assert 0 < (result.counts["unattributed"] or 0) < USUAL
+
+
+def test_a_record_written_at_the_moment_of_the_fault_is_not_before_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    called_s = INJECTED_S - 0.1
+    once = index_of(1, called_s - 0.1)
+
+    def other_partition(out: OutputRecord) -> Iterable[OutputRecord]:
+        if dropped(out):
+            return []
+        moved = out._replace(partition=0, at_s=called_s)
+        return [moved] if out.record.index == once else [out]
+
+    result = judged(spark, tmp_path, changed(other_partition))
+
+    assert (result.outcome, result.counts["in_scope"]) == (Outcome.HELD, USUAL)
 
 
 def test_hashed_partitions_or_an_output_that_is_not_complete_are_undecided(

@@ -14,11 +14,13 @@ import pytest
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
 from streamquake.harness.verdict.checks import bounded_loss
 from streamquake.harness.verdict.checks.bounded_loss import AttributedRecords, BoundedLoss
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown
+from streamquake.harness.verdict.evidence.record_damage import RecordDamage
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from tests.harness.histories import Story, experiment, no_spark
@@ -85,6 +87,11 @@ class World:
         assert list(self.columns) == wanted.columns
         yield ReconciliationResult(counts=self.counts, findings=self.findings)
 
+    def damage_of(self, stored: StoredOutput, spark: Any, *, duplicated: bool) -> RecordDamage:
+        assert stored.path == self.folder / "totals"
+        self.calls.append({"duplicated": duplicated})
+        return RecordDamage(message=self.damage, repeated=0)
+
     def attributed(
         self, case: JudgedRun, output: AppendedRecords, wanted: Any, scopes: tuple[LossScope, ...]
     ) -> AttributedRecords:
@@ -114,7 +121,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     for name in ("append_times_of", "scopes_of"):
         monkeypatch.setattr(bounded_loss, name, getattr(created, name))
     monkeypatch.setattr(bounded_loss, "_attribute", created.attributed)
-    monkeypatch.setattr(bounded_loss, "_damage", lambda case, name: created.damage)
+    monkeypatch.setattr(bounded_loss, "damage_of", created.damage_of)
     monkeypatch.setattr(bounded_loss, "register_sent", lambda case: created.calls.append("sent"))
     monkeypatch.setattr(
         bounded_loss, "has_unsettled_sends", lambda case: created.unsettled and bool(case.history)
@@ -150,13 +157,13 @@ def test_loss_in_scope_is_held_with_all_figures(world: World) -> None:
         "window_s": 7.235,
         "affected_partitions": 2,
     }
-    assert world.calls == ["totals", ("Writer", 4, 0.5), "sent", "attributed"]
+    assert world.calls == ["totals", ("Writer", 4, 0.5), "sent", {"duplicated": True}, "attributed"]
 
 
 def test_without_loss_nothing_is_attributed(world: World) -> None:
     result = world.judged()
     assert (result.outcome, result.counts["in_scope"]) == (Outcome.HELD, 0)
-    assert world.calls == [None, (None, 4, 2.0), "sent"]
+    assert world.calls == [None, (None, 4, 2.0), "sent", {"duplicated": False}]
     world.output = TOTALS.model_copy(update={"identity": ("key", "window")})
     assert world.judged().outcome == Outcome.HELD
 
@@ -188,6 +195,41 @@ def test_every_other_class_is_never_allowed(world: World, name: str) -> None:
     assert result.summary == f"1,200 {name} in totals (0 lost and 0 duplicated)"
     assert [each.what for each in result.findings] == [f"{name}, of none", name]
     assert result.counts[name] == 1200
+
+
+REQUESTED = ("gap", "regression", "wrong_partition", "unmatched_retraction")
+
+
+@pytest.mark.parametrize("name", REQUESTED)
+def test_a_requested_class_is_violated(world: World, name: str) -> None:
+    world.counts = {**CLEAN, **dict.fromkeys(REQUESTED, 0), name: 3}
+    world.findings = (Finding(what=name, where="offset 3"),)
+    result = world.judged()
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == f"3 {name} in totals (0 lost and 0 duplicated)"
+    assert result.findings == world.findings
+    assert [result.counts[each] for each in REQUESTED].count(0) == len(REQUESTED) - 1
+
+
+def test_lost_records_leave_gaps_and_extra_copies_are_regressions(world: World) -> None:
+    lost(world, 6)
+    world.counts = {**world.counts, "gap": 6, "regression": 1}
+    assert world.judged().outcome == Outcome.HELD
+    world.counts = {**world.counts, "gap": 7, "regression": 2}
+    result = world.judged()
+    assert result.outcome == Outcome.VIOLATED
+    assert result.summary == "7 gap, 2 regression in totals (6 lost and 1 duplicated)"
+
+
+def test_a_requested_class_that_cannot_be_judged_is_undecided(world: World) -> None:
+    world.counts = {**CLEAN, "wrong_partition": None}
+    result = world.judged()
+    assert (result.outcome, result.counts["wrong_partition"]) == (Outcome.UNDECIDED, None)
+    assert result.summary == (
+        "totals: wrong_partition was requested and could not be judged: it needs a topic as the "
+        "actual side"
+    )
+    assert result.findings == ()
 
 
 def test_every_violation_is_named(world: World) -> None:
