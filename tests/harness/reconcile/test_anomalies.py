@@ -87,6 +87,21 @@ def test_the_home_of_a_key_is_on_the_expected_side_if_that_is_a_topic(
     ) == (1, 4)
 
 
+def test_of_several_partitions_with_equally_many_records_the_lowest_is_the_home(
+    spark: SparkSession,
+) -> None:
+    received = [
+        record._replace(partition=5 if record.seq in (1, 3) else 2)
+        for record in RECEIVED
+        if record.key == "a" and record.seq != 5
+    ]
+
+    result = reconcile_records(spark, received)
+
+    homes = [f.detail["home"] for f in result.findings if f.what == "wrong_partition"]
+    assert (result.counts["wrong_partition"], homes) == (2, [2, 2])
+
+
 def test_a_class_that_cannot_be_judged_has_no_count(spark: SparkSession) -> None:
     no_order = replace(SHAPE_WITH_ALL, sequence=None, key=(), position=None, partition=None)
 

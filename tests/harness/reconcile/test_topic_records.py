@@ -222,3 +222,32 @@ def test_uncommitted_records_are_those_that_are_not_committed(
     assert stored["value"].cast(pa.binary()).to_pylist() == [b"\xff"] * 4
     facts = into.facts()
     assert (facts["records"], facts["uncommitted"], facts["stamped"]) == (4, 2, "append")
+
+
+def test_a_read_from_a_later_start_is_complete_without_uncommitted_records(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The last stable offset of partition 0 is before its start: of an earlier transaction."""
+    reads: list[tuple[Mapping[int, int], bool, Mapping[int, int]]] = []
+
+    def read_topic(
+        brokers: str, topic: str, ends: Mapping[int, int], *, committed: bool, starts: Any
+    ) -> Any:
+        reads.append((ends, committed, starts))
+        return [record_table([("t", 1, 0, 0, b"k", b"v", committed, True)])]
+
+    monkeypatch.setattr(stored_topic, "topic_records", read_topic)
+    into = StoredOutput(path=tmp_path / "t")
+
+    stored_topic.read_topic(
+        NO_SPARK,
+        "b",
+        "t",
+        stable_ends={0: 2, 1: 1, 2: 0},
+        ends={0: 3, 1: 1, 2: 0},
+        starts={0: 3},
+        into=into,
+    )
+
+    assert reads == [({0: 3, 1: 1, 2: 0}, True, {0: 3})]
+    assert into.facts()["stable_ends"] == {"0": 3, "1": 1, "2": 0}

@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.loader import load_experiment
+from streamquake.harness.experiment.model import Job
+from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.verdict import rehearsal
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
 from streamquake.harness.verdict.rehearsal import FOLDER, rehearse
@@ -44,3 +46,33 @@ def test_a_rehearsal_leaves_no_file_and_no_view(spark: SparkSession) -> None:
     assert folder is not None
     assert not list(Path(folder).glob("rehearsal-*"))
     assert spark.table("sent").columns == ["mine"]
+
+
+def test_with_the_master_of_other_machines_nothing_is_rehearsed(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rehearsal, "runs_here", lambda session: session is not spark)
+    monkeypatch.setattr(rehearsal, "ExactlyOnce", lambda: pytest.fail("it was judged"))
+    rehearse(load_experiment(EXPERIMENT, sets=["workload.numbered.records=10"], seed=1), spark)
+
+
+def test_outputs_with_a_format_or_a_form_of_their_own_stay_out(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = "SELECT key, seq FROM sent"
+    outputs = {
+        "plain": Output(kafka="plain", expected=sent),
+        "unknown": Output(kafka="unknown"),
+        "mapped": Output(kafka="mapped", expected=sent, map={"key": "account"}),
+        "changelog": Output(kafka="changelog", expected=sent, retracts="op = '-D'"),
+        "typed": Output(kafka="typed", expected=sent, format="text"),
+    }
+    planned = load_experiment(EXPERIMENT, sets=["workload.numbered.records=10"], seed=1)
+    job = Job(sql="SELECT 1", promise=JobPromise(outputs=outputs))
+    written: list[str] = []
+    monkeypatch.setattr(rehearsal, "_store_topic", lambda rows, topic, into: written.append(topic))
+    monkeypatch.setattr(ExactlyOnce, "check", lambda self, case: None)
+
+    rehearse(planned.model_copy(update={"job": job}), spark)
+
+    assert written == ["plain"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
@@ -138,3 +139,28 @@ def test_an_incomplete_reading_has_no_append_times(
     with pytest.raises(AppendTimesUnknown) as rejection:
         append_times_of(a_case(tmp_path, "totals"))
     assert str(rejection.value) == why
+
+
+@pytest.mark.parametrize(("back_ms", "known"), [(0, True), (100, True), (101, False)])
+def test_stamps_that_go_back_far_show_a_moved_clock(
+    spark: SparkSession, back_ms: int, known: bool
+) -> None:
+    """Those of another partition are compared with nothing."""
+    stamps = [(0, 0, 5000), (0, 1, 5000 - back_ms), (1, 0, 1000)]
+    records = spark.createDataFrame(stamps, "partition int, offset bigint, timestamp_ms bigint")
+    found = AppendedRecords(
+        name="totals", topic="t", partitions=2, records=records, map={}, began_ms=0
+    )
+    if known:
+        evidence._reject_steps_back(found)
+    else:
+        with pytest.raises(AppendTimesUnknown, match="go back by 101 ms"):
+            evidence._reject_steps_back(found)
+
+
+def test_no_record_has_no_step_back(spark: SparkSession) -> None:
+    columns = "partition int, offset bigint, timestamp_ms bigint"
+    empty = spark.createDataFrame([], columns)
+    evidence._reject_steps_back(
+        AppendedRecords(name="totals", topic="t", partitions=2, records=empty, map={}, began_ms=0)
+    )
