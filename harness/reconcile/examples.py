@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row, Window
@@ -34,6 +35,7 @@ from streamquake.reports.record.outcome import Finding
 MAX_EXAMPLES = 8
 MAX_COPIES = 4
 """Copies of one record that an example shows."""
+_COPY = "_copy"
 TIMES = (DateType, TimestampType, TimestampNTZType, YearMonthIntervalType)
 MAX_TEXT = 500
 """Characters of a value that an example shows; a record may be as large as a broker accepts."""
@@ -158,22 +160,18 @@ def _choose_examples(anomalies: DataFrame, shape: Shape) -> list[tuple[str, Row]
 def _rows_of(
     side: DataFrame, hashes: Sequence[int], columns: Iterable[str], shape: Shape
 ) -> Mapping[tuple[Any, ...], list[Row]]:
-    """The rows of a side whose identities have these hashes, a few of each."""
+    """The first `MAX_COPIES` rows of each identity with one of these hashes, by their places."""
     matching = side.where(hash_of(shape.identity).isin(list(hashes)))
-    rows: dict[tuple[Any, ...], list[Row]] = {}
-    # A limit for all would leave no row of a record beside one with very many copies.
-    identity, place = (list(map(quote_name, n)) for n in (shape.identity, shape.displayed_place))
-    copies_in_order = Window.partitionBy(*identity).orderBy(*(place or identity))
-    numbered = matching.select(
-        *map(quote_name, dict.fromkeys(columns)),
-        F.row_number().over(copies_in_order).alias("_copy"),
+    by_place = map(quote_name, shape.displayed_place or shape.identity)
+    copies = Window.partitionBy(*map(quote_name, shape.identity)).orderBy(*by_place)
+    first = (
+        matching.select(*map(quote_name, dict.fromkeys(columns)))
+        .withColumn(_COPY, F.row_number().over(copies))
+        .where(F.col(_COPY) <= MAX_COPIES)
     )
-    limited = numbered.where(F.col("_copy") <= MAX_COPIES).drop("_copy")
-    for row in with_python_types(limited).collect():
+    rows: dict[tuple[Any, ...], list[Row]] = {}
+    for row in sorted(with_python_types(first).collect(), key=itemgetter(_COPY)):
         rows.setdefault(_identity(row, shape), []).append(row)
-    for copies in rows.values():
-        copies.sort(key=lambda row: [(row[n] is not None, row[n]) for n in shape.displayed_place])
-        del copies[MAX_COPIES:]
     return rows
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.examples import MAX_COPIES, MAX_TEXT, clip
+from streamquake.harness.reconcile.examples import MAX_TEXT, clip
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.shape import Shape
 
@@ -41,15 +41,18 @@ def test_years_beyond_the_limits_of_python_and_bytes_are_shown_as_text(spark: Sp
     )
 
 
-def test_very_many_copies_of_a_record_hide_no_other_example(spark: SparkSession) -> None:
-    sent = spark.sql("SELECT * FROM VALUES (1L, 'a'), (2L, 'b') AS t(id, v)")
-    received = spark.sql(
-        "SELECT 1L AS id, 'a' AS v FROM range(3000) UNION ALL SELECT 2L, 'c'"
-    ).coalesce(1)
+def test_an_identity_with_many_copies_hides_no_record_of_another_example(
+    spark: SparkSession,
+) -> None:
+    """Of each the first copies are shown, by their places."""
+    columns = "key string, amount int"
+    sent = spark.createDataFrame([("a", 1), ("b", 2)], columns)
+    copies = [("a", 1, offset) for offset in range(3000, 0, -1)]
+    received = spark.createDataFrame([*copies, ("b", 3, 0)], f"{columns}, offset int")
+    shape = Shape(identity=("key",), compare=("amount",), position="offset")
 
-    findings = reconcile(sent, received, Shape(identity=("id",), compare=("v",))).findings
+    many, one = reconcile(sent, received.coalesce(1), shape).findings
 
-    by_class = {finding.what: finding.detail for finding in findings}
-    assert by_class["changed"] == {"id": 2, "sent": [{"v": "b"}], "seen": [{"v": "c"}]}
-    assert by_class["duplicated"]["extra_copies"] == 2999
-    assert len(by_class["duplicated"]["seen"]) == MAX_COPIES
+    assert (many.what, many.where) == ("duplicated", "offset 1; offset 2; offset 3; offset 4")
+    assert (one.what, one.where) == ("changed", "offset 0")
+    assert one.detail["seen"] == [{"amount": 3}]
