@@ -163,7 +163,13 @@ def _differences(
     sides: ReconciliationInput, expected: DataFrame, suspects: DataFrame, stack: ExitStack
 ) -> Differences:
     found = stack.enter_context(persisted(all_anomalies(expected, suspects, sides.shape)))
-    return Differences(found=found, suspects=suspects, actual=sides.actual, shape=sides.shape)
+    return Differences(
+        found=found,
+        suspects=suspects,
+        expected=expected,
+        actual=sides.actual,
+        shape=sides.shape,
+    )
 
 
 def _no_differences(sides: ReconciliationInput, stack: ExitStack) -> Differences:

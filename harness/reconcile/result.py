@@ -63,6 +63,8 @@ class Differences:
     """All final records of the actual side."""
     suspects: DataFrame
     """Those of them that may be anomalous, except in their order."""
+    expected: DataFrame
+    """The expected records with which the suspects were compared."""
     shape: Shape
     out_of_order: DataFrame | None = None
     """The reordered records, with their places; None where there are none."""

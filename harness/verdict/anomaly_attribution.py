@@ -8,21 +8,24 @@ are attributed by the file's name, which holds the subtask that wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import INPUT_FOLDER
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.examples import with_python_types
-from streamquake.harness.reconcile.identity_join import same_values
+from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import Differences
 from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.verdict.anomalous_records import anomalous_records
 from streamquake.harness.verdict.evidence.append_times import AppendTimesUnknown, append_times_of
 from streamquake.harness.verdict.evidence.record_causes import (
     CauseInterval,
@@ -31,12 +34,11 @@ from streamquake.harness.verdict.evidence.record_causes import (
 )
 from streamquake.harness.verdict.evidence.sent_times import sent_ranges_of
 from streamquake.harness.verdict.expected_output import STAMP
-from streamquake.reports.record.outcome import Finding
+from streamquake.reports.record.outcome import Finding, class_of
 
 MAX_GROUPS = 12
 MAX_LANES = 4
 """The most partitions or files that a finding names."""
-REORDERED = "reordered"
 INDEX = "_index"
 """The index of a record's send; an output may have a column `index` of its own."""
 
@@ -55,8 +57,7 @@ def attribute_anomalies(
     """The causes of one output's anomalies, of which `findings` are examples."""
     parts = cause_intervals(case.history)
     causes = [part.cause for part in parts]
-    order = any(finding.what == REORDERED for finding in findings)
-    anomalies = _anomalies(wrong, order=order)
+    anomalies = anomalous_records(wrong, {class_of(finding) for finding in findings})
     with (
         persisted(anomalies) as unsent,
         persisted(
@@ -69,55 +70,6 @@ def attribute_anomalies(
             groups=tuple(_groups(rows, causes, wrong.shape)),
             findings=tuple(_with_causes(case, rows, causes, wrong.shape, findings)),
         )
-
-
-def _anomalies(wrong: Differences, *, order: bool) -> DataFrame:
-    """One row for each anomalous record: identity, `what`, `lane` and `STAMP`. `order` includes
-    records out of order."""
-    found, shape = wrong.found, wrong.shape
-    unknown = {name: F.lit(None).cast(kind) for name, kind in (("lane", "string"), (STAMP, "long"))}
-    rows = found.where("lost > 0").select(*shape.identity, F.lit("lost").alias("what"))
-    rows = rows.withColumns(unknown)
-    written = [_anomalous_records(wrong)]
-    if order and wrong.out_of_order is not None:
-        written.append(_out_of_order(wrong, wrong.out_of_order))
-    for present in written:
-        if STAMP not in present.columns:
-            present = present.withColumn(STAMP, unknown[STAMP])
-        present = present.withColumn("lane", F.col(shape.lane[0]).cast("string"))
-        rows = rows.unionByName(present.select(*rows.columns))
-    return rows
-
-
-def _anomalous_records(wrong: Differences) -> DataFrame:
-    """The records that were written and are wrong: duplicated (the last copies), invented, or
-    changed (the last copy)."""
-    shape = wrong.shape
-    wrong_identities = wrong.found.where("duplicated > 0 OR phantom > 0 OR changed > 0")
-    counts = [F.col(f"f.{name}") for name in ("duplicated", "phantom", "changed")]
-    rows = (
-        wrong.suspects.alias("a")
-        .join(wrong_identities.alias("f"), same_values(shape.identity, "a", "f"))
-        .select("a.*", *counts)
-    )
-    written = [STAMP] if STAMP in rows.columns else []
-    last_first = [F.desc(name) for name in (*written, *reversed(shape.place))]
-    copies = Window.partitionBy(*shape.identity).orderBy(*last_first)
-    rows = rows.withColumn("turn", F.row_number().over(copies))
-    classes = {
-        "duplicated": F.col("turn") <= F.col("duplicated"),
-        "phantom": F.col("phantom") > 0,
-        "changed": (F.col("changed") > 0) & (F.col("turn") == 1),
-    }
-    named = F.array(*(F.when(present, F.lit(name)) for name, present in classes.items()))
-    return rows.withColumn("what", F.explode(F.array_compact(named)))
-
-
-def _out_of_order(wrong: Differences, places: DataFrame) -> DataFrame:
-    """The records at the places of those that were written after a later record of their key."""
-    names = list(wrong.shape.place)
-    records = wrong.actual.join(places.select(*names), names, "semi")
-    return records.withColumn("what", F.lit(REORDERED))
 
 
 def _with_send_indexes(case: JudgedRun, rows: DataFrame, shape: Shape) -> DataFrame:
@@ -156,12 +108,16 @@ def _last_not_above(value: Column, starts: Sequence[int]) -> Column:
 
 
 def _groups(rows: DataFrame, causes: Sequence[str], shape: Shape) -> list[Finding]:
-    by_cause = rows.groupBy("what", "interval").agg(
-        F.count(F.lit(1)).alias("records"), F.sort_array(F.collect_set("lane")).alias("lanes")
+    """The largest groups of anomalies with one class and one cause, and how many more there are."""
+    by_cause = (
+        rows.groupBy("what", "interval")
+        .agg(F.count(F.lit(1)).alias("records"), F.sort_array(F.collect_set("lane")).alias("lanes"))
+        .where("interval IS NOT NULL OR size(lanes) > 0")
     )
-    most = by_cause.orderBy(F.desc("records"), "what", "interval").take(MAX_GROUPS)
+    largest_first = by_cause.orderBy(F.desc("records"), "what", "interval")
+    most = largest_first.take(MAX_GROUPS + 1)
     lane = shape.lane[0].removeprefix("_") + "s"
-    return [
+    shown = [
         Finding(
             what=row.what,
             where=_cause(row, causes),
@@ -170,8 +126,22 @@ def _groups(rows: DataFrame, causes: Sequence[str], shape: Shape) -> list[Findin
                 **({lane: _first_lanes(row.lanes)} if row.lanes else {}),
             },
         )
-        for row in most
-        if row.interval is not None or row.lanes
+        for row in most[:MAX_GROUPS]
+    ]
+    return shown if len(most) <= MAX_GROUPS else [*shown, *_other_groups(largest_first)]
+
+
+def _other_groups(largest_first: DataFrame) -> list[Finding]:
+    """How many groups, and records in them, are not shown, by class."""
+    others = largest_first.offset(MAX_GROUPS).groupBy("what")
+    sums = others.agg(F.sum("records").alias("records"), F.count(F.lit(1)).alias("groups"))
+    return [
+        Finding(
+            what=row.what,
+            where=f"in {row.groups:,} more group{'s' if row.groups > 1 else ''} by cause",
+            detail={"records": row.records},
+        )
+        for row in sums.orderBy("what").collect()
     ]
 
 
@@ -196,26 +166,17 @@ def _with_causes(
     """The examples, each with its cause and the place of its record in the input topic."""
 
     def key(what: str, values: Iterable[Any]) -> tuple[str, ...]:
-        return (what.partition(",")[0], *map(str, values))
-
-    def example_key(finding: Finding) -> tuple[str, ...]:
-        return key(finding.what, (finding.detail[shape.title(name)] for name in shape.identity))
+        return (what, *map(repr, values))
 
     rows = with_python_types(rows)
-    names = sorted({"\0".join(example_key(f)) for f in findings})
-    message = F.concat_ws(
-        "\0",
-        "what",
-        *(F.coalesce(F.col(name).cast("string"), F.lit("None")) for name in shape.identity),
-    )
-    row_of = {
-        key(row.what, (row[name] for name in shape.identity)): row
-        for row in rows.where(message.isin(names)).collect()
-    }
+    identities = [_identity_of(finding, shape) for finding in findings]
+    examples = map(_is_example, findings, identities)
+    shown = rows.where(reduce(or_, examples, F.lit(False))).collect()
+    row_of = {key(row.what, (row[name] for name in shape.identity)): row for row in shown}
     sources = _sources(case, [row[INDEX] for row in row_of.values() if row[INDEX] is not None])
     explained = []
-    for finding in findings:
-        row = row_of.get(example_key(finding))
+    for finding, identity in zip(findings, identities, strict=True):
+        row = row_of.get(key(class_of(finding), identity.values()))
         if row is None:
             explained.append(finding)
             continue
@@ -224,6 +185,20 @@ def _with_causes(
             detail["source"] = sources[row[INDEX]]
         explained.append(replace(finding, detail=detail))
     return explained
+
+
+def _identity_of(finding: Finding, shape: Shape) -> dict[str, Any]:
+    """Column -> value of the identity of an example."""
+    return {name: finding.detail[shape.title(name)] for name in shape.identity}
+
+
+def _is_example(finding: Finding, identity: Mapping[str, Any]) -> Column:
+    """Whether a row has the class and the identity of a finding. The values are compared in their
+    types: the text of a number or a truth value differs between Python and Spark."""
+    same = F.col("what") == class_of(finding)
+    for name, value in identity.items():
+        same &= F.col(quote_name(name)).eqNullSafe(F.lit(value))
+    return same
 
 
 def _sources(case: JudgedRun, indexes: Sequence[int]) -> dict[int, str]:
