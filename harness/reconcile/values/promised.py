@@ -32,6 +32,7 @@ from streamquake.harness.reconcile.json.json_text import base64_text
 from streamquake.harness.reconcile.values.nested import TIMES, nested_text, nested_text_of_json
 from streamquake.harness.reconcile.values.scalars import (
     canonical_number,
+    exact_numeral_of,
     numeral_of,
     parse_date,
     parse_timestamp,
@@ -81,10 +82,12 @@ def _of_text(text: Column, json_kind: Column, kind: DataType) -> tuple[Column, C
 
 
 def _of_number(cell: Column, kind: DataType) -> tuple[Column, Column]:
+    if isinstance(kind, IntegralType):
+        text = exact_numeral_of(cell)
+        value = text.try_cast(kind)
+        return value, text.rlike(WHOLE_NUMBER) & F.isnotnull(value)
     text = numeral_of(cell)
     value = text.try_cast(kind)
-    if isinstance(kind, IntegralType):
-        return value, text.rlike(WHOLE_NUMBER) & F.isnotnull(value)
     if isinstance(kind, DecimalType):
         written = value.cast("string")
     else:

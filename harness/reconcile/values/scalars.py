@@ -29,10 +29,17 @@ def parse_timestamp(text: Column) -> Column:
 
 def numeral_of(variant: Column) -> Column:
     """The numeral of a JSON number; null for any other value."""
-    kind, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
-    exact = (kind == "BIGINT") | F.startswith(kind, F.lit("DECIMAL"))
+    kind = F.schema_of_variant(variant)
     floating = F.when(kind == "DOUBLE", F.try_variant_get(variant, "$", "double"))
-    return F.when(exact, text).otherwise(numeral(floating))
+    return F.coalesce(exact_numeral_of(variant), numeral(floating))
+
+
+def exact_numeral_of(variant: Column) -> Column:
+    """The numeral of a JSON number of at most 38 digits; null for any other value. Records are
+    written so that Spark reads all other numbers as floating point, and no whole number of 64 bits
+    is among those (`json_exact.py`)."""
+    kind, text = F.schema_of_variant(variant), F.try_variant_get(variant, "$", "string")
+    return F.when((kind == "BIGINT") | F.startswith(kind, F.lit("DECIMAL")), text)
 
 
 def canonical_number(text: Column) -> Column:
