@@ -41,22 +41,13 @@ def digest_of(rows: DataFrame) -> Digest:
     """The digest of the rows of `both_sides`, in one pass. A failed send counts as never sent."""
     high = F.shiftright("values", HALF_BITS)
     low = F.col("values").bitwiseAND(F.lit((1 << HALF_BITS) - 1))
-    by_kind = rows.groupBy("bucket", "what").agg(
-        F.count(F.lit(1)).alias("count"),
-        F.sum(high).alias("high"),
-        F.sum(low).alias("low"),
-        F.bit_xor("values").alias("xor"),
-    )
     sign = F.when(_is(EXPECTED_KINDS), 1).when(_is(ACTUAL_KINDS), -1).otherwise(0)
-    by_bucket = by_kind.groupBy("bucket").agg(
-        F.sum(sign * F.col("count")).alias("count"),
-        F.sum(sign * F.col("high")).alias("high"),
-        F.sum(sign * F.col("low")).alias("low"),
-        F.bit_xor(F.when(sign != 0, F.col("xor"))).alias("xor"),
-        *(
-            F.sum(F.when(F.col("what") == kind.value, F.col("count"))).alias(kind.name)
-            for kind in RowKind
-        ),
+    by_bucket = rows.groupBy("bucket").agg(
+        F.sum(sign).alias("count"),
+        F.sum(sign * high).alias("high"),
+        F.sum(sign * low).alias("low"),
+        F.bit_xor(F.when(sign != 0, F.col("values"))).alias("xor"),
+        *(F.count_if(F.col("what") == kind.value).alias(kind.name) for kind in RowKind),
     )
     # An unreadable record has null columns, so a record of nulls would balance it: it always makes
     # its bucket dirty.
