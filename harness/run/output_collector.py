@@ -12,6 +12,7 @@ from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import INPUT_FOLDER
+from streamquake.harness.reconcile.parallel_jobs import in_parallel
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.format import Format
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -28,15 +29,19 @@ def collect_outputs(
 
     If the outcome of a send is unknown, the input topic is read too: it shows whether the record
     arrived. Raises KafkaUnreachable, HdfsShellError, BadInput for records of an unknown schema, or
-    pyspark's errors; outputs that were read before the error are kept.
+    pyspark's errors; the other outputs are read nevertheless.
     """
-    for name, output in experiment.promise.outputs.items():
-        into = StoredOutput(path=folder.data / name)
+    outputs = experiment.promise.outputs
+
+    def read(name: str) -> None:
+        output, into = outputs[name], StoredOutput(path=folder.data / name)
         declared_format = output.to_format(f"outputs.{name}.schema")
         if output.kafka is not None:
             _read_topic(cluster, experiment, spark, output.kafka, into, declared_format)
         else:
             _read_folder(cluster, experiment, spark, str(output.hdfs), into, declared_format)
+
+    in_parallel(read, outputs, lambda: spark)
     if experiment.job is not None and _has_unknown_sends(folder):
         (topic,) = experiment.workload.topics()
         into = StoredOutput(path=folder.data / INPUT_FOLDER)

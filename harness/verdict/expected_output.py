@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import reduce
 from operator import or_
+from threading import Lock
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -84,7 +85,8 @@ def has_status(expected: DataFrame, columns: Collection[str]) -> bool:
 
 class Expectations(Mapping[str, DataFrame]):
     """The expected records of each output that declares an expectation, computed at the first
-    access. An access raises BadInput, or pyspark's AnalysisException, for a wrong expectation."""
+    access, from any thread. An access raises BadInput, or pyspark's AnalysisException, for a wrong
+    expectation."""
 
     def __init__(self, case: JudgedRun, stack: ExitStack) -> None:
         promise = case.experiment.promise
@@ -95,15 +97,17 @@ class Expectations(Mapping[str, DataFrame]):
         }
         self._frames: dict[str, DataFrame] = {}
         self._case, self._stack = case, stack
+        self._lock = Lock()
 
     def __getitem__(self, name: str) -> DataFrame:
         query = self._queries[name]
-        if query not in self._frames:
-            frame = safe_query(self._case.spark(), query, f"expected of {name}")
-            if list(self._queries.values()).count(query) > 1:
-                self._stack.enter_context(persisted(frame))
-            self._frames[query] = frame
-        return self._frames[query]
+        with self._lock:
+            if query not in self._frames:
+                frame = safe_query(self._case.spark(), query, f"expected of {name}")
+                if list(self._queries.values()).count(query) > 1:
+                    self._stack.enter_context(persisted(frame))
+                self._frames[query] = frame
+            return self._frames[query]
 
     def __contains__(self, name: object) -> bool:
         return name in self._queries

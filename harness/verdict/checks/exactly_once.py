@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.experiment.outputs import Output
+from streamquake.harness.reconcile.parallel_jobs import in_parallel
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import (
     VIOLATIONS,
@@ -83,10 +84,10 @@ class ExactlyOnce(Check):
             )
         register_sent(case)
         with expectations(case) as expected:
-            verdicts = {
-                name: _judge_safely(case, name, output, expected)
-                for name, output in outputs.items()
-            }
+            judged = in_parallel(
+                lambda name: _judge_safely(case, name, outputs[name], expected), outputs, case.spark
+            )
+        verdicts = dict(zip(outputs, judged, strict=True))
         outcome = worst(verdict.outcome for verdict in verdicts.values())
         late = _late(case)
         message = [verdict.summary for verdict in verdicts.values() if verdict.outcome == outcome]
