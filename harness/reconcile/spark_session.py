@@ -18,8 +18,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,18 @@ from pyspark.sql import SparkSession
 from streamquake.cluster.images.build import spark_jars
 from streamquake.cluster.runtime.clock import Clock, SystemClock
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
+from streamquake.harness.reconcile.class_archive import (
+    options_to_use_archive,
+    options_to_write_archive,
+)
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 SHUFFLE_PARTITIONS = 8
 DRIVER_MEMORY_MB = 2048
 PYTHON_DAEMON = "streamquake.harness.reconcile.python_daemon"
 """The module of `python_daemon.py`."""
+LAST_ON_CLASS_PATH = "SPARK_DIST_CLASSPATH"
+"""The variable with what Spark's launcher puts at the end of the class path."""
 FREQUENT_CLASSES = (
     ("PythonSQLUtils",),
     ("PythonUtils",),
@@ -93,15 +99,17 @@ def spark_session(
     memory_mb: int = DRIVER_MEMORY_MB,
     small: bool = True,
     settings: Mapping[str, str] | None = None,
+    archive_to: Path | None = None,
 ) -> SparkSession:
     """Start a session. Raises JavaMissing where Java is missing or the virtual machine dies.
 
     With a master other than `local` it waits for an executor; raises SparkMasterError where none
     registers. `small` chooses the quick compiler and collector: half the time for a million
     records, but twice the time for ten million, so pass False for more data. `settings` are
-    settings of Spark that override those of this file.
+    settings of Spark that override those of this file. With `archive_to`, the virtual machine
+    writes its class archive into this file when it ends.
     """
-    _require_java()
+    java = find_java()
     folder = Path(tempfile.mkdtemp(prefix="streamquake-spark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
@@ -109,13 +117,15 @@ def spark_session(
     options += [f"-Djava.io.tmpdir={folder}", f"-Dderby.system.home={folder}"]
     options += ["-XX:-UsePerfData"]
     options += ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"] if small else ["-XX:+UseParallelGC"]
+    options += options_to_write_archive(archive_to) if archive_to else options_to_use_archive(java)
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list({**_settings(master, jars, memory_mb, folder), **(settings or {})}.items()))
     conf.set("spark.driver.extraJavaOptions", " ".join(options))
     if is_local(master):
         # Spark runs its Python code in this interpreter, which has the packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        return _start(conf, folder)
+        with _last_on_class_path(jars):
+            return _start(conf, folder)
     return _start_on_master(master, lambda: _start(conf, folder))
 
 
@@ -129,7 +139,8 @@ def is_local(master: str) -> bool:
     return master.startswith("local") and not master.startswith("local-cluster")
 
 
-def _require_java() -> None:
+def find_java() -> str:
+    """The path of the command that starts Java. Raises JavaMissing where there is none."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None:
@@ -138,16 +149,15 @@ def _require_java() -> None:
             f"Spark needs Java 17 or later, and no `java` was found in {place}; install one "
             "(Debian: apt-get install openjdk-17-jre-headless, macOS: brew install openjdk@17)"
         )
+    return java
 
 
 def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -> dict[str, str]:
-    paths = [str(jar) for jar in jars]
     if is_local(master):
-        shipped = {"spark.driver.extraClassPath": os.pathsep.join(paths)}
-        shipped["spark.driver.host"] = "127.0.0.1"
+        shipped = {"spark.driver.host": "127.0.0.1"}
         shipped["spark.python.daemon.module"] = PYTHON_DAEMON
     else:
-        shipped = {"spark.jars": ",".join(paths)}
+        shipped = {"spark.jars": ",".join(map(str, jars))}
     return {
         "spark.master": master,
         "spark.app.name": "streamquake",
@@ -177,6 +187,21 @@ def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
         **shipped,
     }
+
+
+@contextmanager
+def _last_on_class_path(jars: Sequence[Path]) -> Iterator[None]:
+    """Have Spark's launcher put these jars behind its own. Before them, the class archive
+    (`class_archive.py`) would not fit."""
+    before = os.environ.get(LAST_ON_CLASS_PATH)
+    os.environ[LAST_ON_CLASS_PATH] = os.pathsep.join([*filter(None, [before]), *map(str, jars)])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[LAST_ON_CLASS_PATH]
+        else:
+            os.environ[LAST_ON_CLASS_PATH] = before
 
 
 def _start_on_master(master: str, start: Callable[[], SparkSession]) -> SparkSession:

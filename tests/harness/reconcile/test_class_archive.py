@@ -1,0 +1,85 @@
+"""The class archive of Spark's virtual machine: one for each Java, used where it is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamquake.harness.reconcile.class_archive import (
+    PREFIX,
+    ensure_archive,
+    options_to_use_archive,
+    options_to_write_archive,
+)
+
+
+@pytest.fixture
+def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the archives."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "streamquake" / "sets"
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> Path:
+    command = tmp_path / "java"
+    command.write_text("17", encoding="utf-8")
+    return command
+
+
+def write(archive: Path) -> None:
+    archive.write_text("classes", encoding="utf-8")
+
+
+def test_an_archive_is_written_once_and_used_from_then_on(sets: Path, java: Path) -> None:
+    written: list[Path] = []
+
+    def write_and_count(archive: Path) -> None:
+        write(archive)
+        written.append(archive)
+
+    assert options_to_use_archive(str(java)) == []
+    ensure_archive(str(java), write_and_count)
+    ensure_archive(str(java), write_and_count)
+
+    assert len(written) == 1
+    (archive,) = sets.glob(f"{PREFIX}*/*.jsa")
+    assert f"-XX:SharedArchiveFile={archive}" in options_to_use_archive(str(java))
+    assert "-Xshare:auto" in options_to_use_archive(str(java)), "another Java must ignore it"
+
+
+@pytest.mark.usefixtures("sets")
+def test_another_java_does_not_use_the_archive(java: Path) -> None:
+    ensure_archive(str(java), write)
+    java.write_text("a later version", encoding="utf-8")
+
+    assert options_to_use_archive(str(java)) == []
+
+
+def test_an_archive_that_could_not_be_written_is_not_used(sets: Path, java: Path) -> None:
+    def fail(archive: Path) -> None:
+        write(archive)
+        raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space"):
+        ensure_archive(str(java), fail)
+
+    assert options_to_use_archive(str(java)) == []
+    assert not [*sets.glob(f"{PREFIX}*")]
+
+
+def test_archives_of_packages_that_are_gone_are_removed(sets: Path, java: Path) -> None:
+    gone, kept = sets / f"{PREFIX}gone", sets / f"{PREFIX}kept"
+    for folder, packages in ((gone, sets / "missing"), (kept, sets)):
+        folder.mkdir(parents=True)
+        (folder / "jars").write_text(str(packages), encoding="utf-8")
+
+    ensure_archive(str(java), write)
+
+    assert not gone.exists()
+    assert kept.is_dir()
+
+
+def test_the_options_to_write_name_the_file(tmp_path: Path) -> None:
+    assert f"-XX:ArchiveClassesAtExit={tmp_path}" in options_to_write_archive(tmp_path)
