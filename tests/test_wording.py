@@ -113,8 +113,12 @@ def hits_in(file: str, text: str) -> Iterator[Hit]:
 def _may_have_a_word(text: str) -> bool:
     """Whether a text has all words of a phrase of the table, as words or as parts of names. Most
     files have not, and need not be split into tokens."""
+    lower = text.lower()
+    phrases = [phrase for phrase in PHRASES if all(word in lower for word in phrase)]
+    if not phrases:
+        return False
     words = {word.lower() for word in {*NAME_PART.findall(text), *WORD.findall(text)}}
-    return any(phrase <= words for phrase in PHRASES)
+    return any(phrase <= words for phrase in phrases)
 
 
 def _kind(file: str) -> str:
