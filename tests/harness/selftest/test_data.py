@@ -15,7 +15,7 @@ from streamquake.harness.selftest.shapes import data_shapes
 UNITS = 240
 
 
-@pytest.fixture(params=sorted(data_shapes))
+@pytest.fixture(scope="module", params=sorted(data_shapes))
 def dataset(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[PlantingDataset]:
     shape = data_shapes[request.param]()
     with cached_dataset(

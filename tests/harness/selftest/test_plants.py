@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 from pyspark.sql import SparkSession
@@ -41,16 +41,21 @@ def dataset(spark: SparkSession) -> Iterator[PlantingDataset]:
         yield dataset
 
 
+@pytest.fixture(scope="module")
+def homes(dataset: PlantingDataset) -> Mapping[str | None, int]:
+    """Key -> the partition of its records."""
+    return {row.key: row.partition for row in dataset.frame.select("key", "partition").collect()}
+
+
 @pytest.mark.parametrize("name", sorted(plants))
 def test_the_counts_are_those_of_a_model_in_plain_python(
-    dataset: PlantingDataset, name: str
+    dataset: PlantingDataset, homes: Mapping[str | None, int], name: str
 ) -> None:
     plant = plants[name]()
     places = 0 if plant.clean else len(PLACES)
     sides = plant.sides(dataset, F.expr(f"unit div {plant.units_per_place}").isin(*PLACES))
     planted = planted_counts(dataset, plant, places)
     sent, output_rows, unmatched = _model_input(sides)
-    homes = {row.key: row.partition for row in dataset.frame.select("key", "partition").collect()}
     requested = {**further_counts(sent, output_rows, homes), UNMATCHED: unmatched}
 
     modelled = {**counts(sent, output_rows), **{name: requested[name] for name in plant.also}}
