@@ -202,7 +202,8 @@ def _save_logs(cluster: Cluster, lease: ClusterLease, earlier: EarlierRuns) -> N
         for node in cluster.nodes.values():
             if text := earlier.logs.get(node.name):
                 path = lease.folder.logs / node.spec.host / "log.txt"
-                path.write_text(path.read_text("utf-8").removeprefix(text), "utf-8")
+                # In bytes: a text would be read with other line ends than it has.
+                path.write_bytes(path.read_bytes().removeprefix(text.encode()))
     except Exception as error:  # noqa: BLE001 - a failed step of the tear-down stops no other step
         lease.warn(str(error))
 

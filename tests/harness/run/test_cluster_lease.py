@@ -59,6 +59,14 @@ def test_a_run_saves_only_what_was_logged_since_it_began(cluster: Cluster, tmp_p
     assert saved(cluster, tmp_path, earlier) == ["of the second run"]
 
 
+def test_line_ends_of_an_earlier_run_hide_nothing_of_it(cluster: Cluster, tmp_path: Path) -> None:
+    """Such as those of a progress bar."""
+    write(cluster, "10 %\r20 %\r")
+    earlier = cluster.log_of(cluster.node(NODE))
+    write(cluster, "of the second run")
+    assert saved(cluster, tmp_path, earlier) == ["of the second run"]
+
+
 def test_a_replaced_node_keeps_the_part_of_its_log_that_is_the_runs(
     cluster: Cluster, tmp_path: Path
 ) -> None:
