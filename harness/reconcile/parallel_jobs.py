@@ -6,11 +6,14 @@ other core has something to do meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
+
+from streamquake.harness.reconcile.spark_session import CANCEL_EVERY_S
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -29,6 +32,15 @@ def in_parallel(
             wait(futures)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            spark().sparkContext.cancelAllJobs()
+            with suppress(Exception):  # a session that has ended has no jobs
+                _cancel_jobs(futures, spark)
             raise
         return [future.result() for future in futures]
+
+
+def _cancel_jobs(futures: Sequence[Future[Result]], spark: Callable[[], SparkSession]) -> None:
+    """Cancel the jobs of the session until the work has ended: a query that is just being planned
+    begins its job later."""
+    while running := [future for future in futures if not future.done()]:
+        spark().sparkContext.cancelAllJobs()
+        wait(running, CANCEL_EVERY_S)

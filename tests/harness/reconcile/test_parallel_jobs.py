@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import wait
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from streamquake.harness.reconcile import parallel_jobs
 from streamquake.harness.reconcile.parallel_jobs import in_parallel
 
-LIMIT_S = 30
+LIMIT_S = 10
 
 
 class Session:
@@ -19,9 +21,12 @@ class Session:
     def __init__(self) -> None:
         self.sparkContext = self
         self.cancelled = threading.Event()
+        self.error: Exception | None = None
 
     def cancelAllJobs(self) -> None:
         self.cancelled.set()
+        if self.error is not None:
+            raise self.error
 
 
 def run(work: Any, items: Any, session: Any = None) -> Any:
@@ -68,11 +73,49 @@ def test_an_interruption_cancels_the_jobs_and_what_has_not_begun(
         running.wait()
         assert session.cancelled.wait(LIMIT_S)
 
-    def interrupted(futures: Any) -> None:
-        running.wait()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(parallel_jobs, "wait", interrupted)
+    interrupt_wait(monkeypatch, running.wait)
     with pytest.raises(KeyboardInterrupt):
         run(work, [1, 2, 3], session)
     assert sorted(began) == [1, 2]
+
+
+def test_an_interruption_cancels_jobs_that_begin_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query may just be planned when the jobs are cancelled."""
+    session = Session()
+
+    def work(item: int) -> None:
+        assert session.cancelled.wait(LIMIT_S)
+        session.cancelled.clear()
+        assert session.cancelled.wait(LIMIT_S), "its second job was not cancelled"
+        ended.append(item)
+
+    ended: list[int] = []
+    interrupt_wait(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        run(work, [1], session)
+    assert ended == [1]
+
+
+def test_an_interruption_stays_one_where_the_session_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = Session()
+    session.error = ConnectionRefusedError("no virtual machine")
+    interrupt_wait(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        run(lambda item: session.cancelled.wait(LIMIT_S), [1], session)
+
+
+def interrupt_wait(
+    monkeypatch: pytest.MonkeyPatch, before: Callable[[], object] = lambda: None
+) -> None:
+    """Interrupt the first wait, after a call of `before`."""
+    interruptions = iter([KeyboardInterrupt])
+
+    def interrupted(futures: Any, timeout: float | None = None) -> Any:
+        for interruption in interruptions:
+            before()
+            raise interruption
+        return wait(futures, timeout)
+
+    monkeypatch.setattr(parallel_jobs, "wait", interrupted)
