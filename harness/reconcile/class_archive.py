@@ -16,18 +16,28 @@ from pathlib import Path
 import pyspark
 
 from streamquake.cluster.images.fetch import cache_root, cached
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 PREFIX = "spark-classes-"
-_ARCHIVE, _JARS = "spark.jsa", "jars"
+_ARCHIVE, _SIZE, _JARS = "spark.jsa", "size", "jars"
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+
+
+class ArchiveNotWritten(StreamquakeError):
+    """The virtual machine ended without an archive, such as for lack of space."""
+
+    kind = ErrorKind.MACHINE_UNSUITABLE
 
 
 def options_to_use_archive(java: str) -> list[str]:
     """The options of the virtual machine that `java` starts; none where it has no archive."""
-    archive = cache_root() / "sets" / _key(java) / _ARCHIVE
-    if not archive.is_file():
+    try:
+        folder = cache_root() / "sets" / _key(java)
+    except RuntimeError:  # the user has no home
         return []
-    return ["-Xshare:auto", f"-XX:SharedArchiveFile={archive}", *_QUIET]
+    if not _is_whole(folder):
+        return []
+    return ["-Xshare:auto", f"-XX:SharedArchiveFile={folder / _ARCHIVE}", *_QUIET]
 
 
 def options_to_write_archive(archive: Path) -> list[str]:
@@ -37,7 +47,7 @@ def options_to_write_archive(archive: Path) -> list[str]:
 
 def ensure_archive(java: str, write: Callable[[Path], None]) -> None:
     """Let `write` write the archive into a file, unless it is there. Archives of packages that are
-    gone are removed."""
+    gone are removed. Raises ArchiveNotWritten, OSError and what `write` raises."""
 
     def fill(folder: Path) -> None:
         for other in (cache_root() / "sets").glob(f"{PREFIX}*"):
@@ -45,8 +55,24 @@ def ensure_archive(java: str, write: Callable[[Path], None]) -> None:
                 shutil.rmtree(other, ignore_errors=True)
         (folder / _JARS).write_text(str(_packages()), encoding="utf-8")
         write(folder / _ARCHIVE)
+        if not (folder / _ARCHIVE).is_file():
+            raise ArchiveNotWritten("Java wrote none")
+        size = (folder / _ARCHIVE).stat().st_size
+        (folder / _SIZE).write_text(str(size), encoding="utf-8")
 
+    folder = cache_root() / "sets" / _key(java)
+    if folder.is_dir() and not _is_whole(folder):
+        shutil.rmtree(folder)
     cached(_key(java), fill)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether the archive in a folder can be read and has its size: Java crashes with the beginning
+    of one."""
+    try:
+        return str((folder / _ARCHIVE).stat().st_size) == (folder / _SIZE).read_text("utf-8")
+    except (OSError, ValueError):
+        return False
 
 
 def _key(java: str) -> str:
@@ -65,5 +91,5 @@ def _packages() -> Path:
 def _packages_of(folder: Path) -> Path:
     try:
         return Path((folder / _JARS).read_text(encoding="utf-8"))
-    except OSError:
+    except (OSError, ValueError):
         return folder / "missing"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import importlib.metadata
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -120,7 +121,7 @@ def spark_session(
     options += options_to_write_archive(archive_to) if archive_to else options_to_use_archive(java)
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list({**_settings(master, jars, memory_mb, folder), **(settings or {})}.items()))
-    conf.set("spark.driver.extraJavaOptions", " ".join(options))
+    conf.set("spark.driver.extraJavaOptions", shlex.join(options))
     if is_local(master):
         # Spark runs its Python code in this interpreter, which has the packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

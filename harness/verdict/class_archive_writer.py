@@ -15,7 +15,8 @@ EXPERIMENT = "kill-taskmanager-mid-checkpoint"
 
 
 def write_class_archive(show_message: Callable[[str], None]) -> None:
-    """Write the archive unless it is there. Raises JavaMissing."""
+    """Write the archive unless it is there. Raises JavaMissing, ArchiveNotWritten, OSError, and
+    what the rehearsal raises."""
 
     def write(archive: Path) -> None:
         show_message("Spark: writing its class archive, with which it starts in half the time")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from streamquake.harness.reconcile import spark_session
 from streamquake.harness.reconcile.class_archive import (
     PREFIX,
+    ArchiveNotWritten,
     ensure_archive,
     options_to_use_archive,
     options_to_write_archive,
@@ -64,9 +68,40 @@ def test_an_archive_that_could_not_be_written_is_not_used(sets: Path, java: Path
 
     with pytest.raises(OSError, match="no space"):
         ensure_archive(str(java), fail)
+    with pytest.raises(ArchiveNotWritten):
+        ensure_archive(str(java), lambda archive: None)
 
     assert options_to_use_archive(str(java)) == []
     assert not [*sets.glob(f"{PREFIX}*")]
+
+
+def test_the_beginning_of_an_archive_is_not_used_and_is_replaced(sets: Path, java: Path) -> None:
+    """As after a loss of power, or an interrupted copy of the cache. Java would crash with it."""
+    ensure_archive(str(java), write)
+    (archive,) = sets.glob(f"{PREFIX}*/*.jsa")
+    archive.write_text("cla", encoding="utf-8")
+
+    assert options_to_use_archive(str(java)) == []
+    ensure_archive(str(java), write)
+    assert options_to_use_archive(str(java))
+
+
+@pytest.mark.parametrize("folder", ["/" + "x" * 1000, None])
+def test_a_cache_that_cannot_be_read_has_no_archive(
+    java: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None
+) -> None:
+    """None: the user has no home."""
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    if folder is None:
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", folder)
+
+    assert options_to_use_archive(str(java)) == []
 
 
 def test_archives_of_packages_that_are_gone_are_removed(sets: Path, java: Path) -> None:
@@ -83,3 +118,16 @@ def test_archives_of_packages_that_are_gone_are_removed(sets: Path, java: Path) 
 
 def test_the_options_to_write_name_the_file(tmp_path: Path) -> None:
     assert f"-XX:ArchiveClassesAtExit={tmp_path}" in options_to_write_archive(tmp_path)
+
+
+def test_the_path_of_an_archive_may_have_blanks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the home of a user may. Spark splits the options as a shell does."""
+    monkeypatch.setattr(spark_session, "_start", lambda conf, folder: conf)
+    archive = tmp_path / "it's a cache" / "spark.jsa"
+
+    conf: Any = spark_session.spark_session("local[1]", archive_to=archive)
+
+    options = shlex.split(conf.get("spark.driver.extraJavaOptions"))
+    assert f"-XX:ArchiveClassesAtExit={archive}" in options
