@@ -176,7 +176,12 @@ def _rows_of(
 
 
 def _identity(row: Row, shape: Shape) -> tuple[Any, ...]:
-    return tuple(row[name] for name in shape.identity)
+    return tuple(_equal_to_itself(row[name]) for name in shape.identity)
+
+
+def _equal_to_itself(value: Any) -> Any:
+    """The value; NaN, which in Python equals no NaN, as a text."""
+    return "NaN" if value != value else value
 
 
 def _detail(
@@ -187,7 +192,7 @@ def _detail(
     shape: Shape,
 ) -> dict[str, Any]:
     identity = _identity(row, shape)
-    detail = {shape.title(n): part for n, part in zip(shape.identity, identity, strict=True)}
+    detail = {shape.title(part): row[part] for part in shape.identity}
     if name == "duplicated":
         detail["extra_copies"] = row.duplicated
     detail["sent"] = [_values(copy, shape.compare, shape) for copy in sent.get(identity, ())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.examples import MAX_TEXT, clip
@@ -39,6 +40,20 @@ def test_years_beyond_the_limits_of_python_and_bytes_are_shown_as_text(spark: Sp
             "seen": [{"at": "0000-01-02 03:04:06.5", "days": days}],
         },
     )
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_an_identity_that_is_no_number_has_its_records(spark: SparkSession, kind: str) -> None:
+    """In Python NaN does not equal itself."""
+    sent = spark.sql(f"SELECT CAST('NaN' AS {kind}) AS key, 1 AS amount")
+    received = spark.sql(f"SELECT CAST('NaN' AS {kind}) AS key, 2 AS amount, 7 AS offset")
+    shape = Shape(identity=("key",), compare=("amount",), position="offset")
+
+    (finding,) = reconcile(sent, received, shape).findings
+
+    assert (finding.what, finding.where) == ("changed", "offset 7")
+    assert str(finding.detail["key"]) == "nan"
+    assert (finding.detail["sent"], finding.detail["seen"]) == ([{"amount": 1}], [{"amount": 2}])
 
 
 def test_an_identity_with_many_copies_hides_no_record_of_another_example(
