@@ -72,7 +72,7 @@ def source_of(uris: Sequence[str], option: str) -> Source:
     """The source of the URIs of a side. Raises BadInput for an unknown scheme or a mixture."""
     if "" in uris:
         raise bad_input(option, "expected a file, a folder or a URI, got an empty text")
-    by_scheme = {urlsplit(uri).scheme if "://" in uri else "file" for uri in uris}
+    by_scheme = {_scheme(uri) for uri in uris}
     if unknown := sorted(by_scheme - set(sources)):
         known = did_you_mean(unknown[0], sources)
         raise bad_input(option, f'no source reads "{unknown[0]}://"{known}')
@@ -81,3 +81,13 @@ def source_of(uris: Sequence[str], option: str) -> Source:
             option, f"one side must be read from one kind of source, got {sorted(by_scheme)}"
         )
     return sources[by_scheme.pop()](uris)
+
+
+def _scheme(uri: str) -> str:
+    """The scheme of a URI, `file` for a path. Raises BadInput for a text that is no URI."""
+    if "://" not in uri:
+        return "file"
+    try:
+        return urlsplit(uri).scheme
+    except ValueError as error:
+        raise bad_input(uri, f"it is no URI: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -39,7 +40,8 @@ def _path(uri: str) -> Path:
 
 def _bytes(uri: str) -> int:
     path = _path(uri)
-    roots = [path] if path.exists() else [Path(match) for match in glob.glob(str(path))]
+    # Not `Path.exists`, which raises an error for a name that is too long.
+    roots = [path] if os.path.exists(path) else [Path(match) for match in glob.glob(str(path))]
     if not roots:
         raise bad_input(uri, NOT_FOUND)
     files = (f for root in roots for f in ([root] if root.is_file() else root.rglob("*")))
