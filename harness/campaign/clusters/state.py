@@ -22,8 +22,8 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 WORKERS = 8
 READ_RULES = ["sh", "-c", "iptables-save -t filter && iptables-save -t nat"]
-LINKS = "links"
-"""The place of the proxies and toxics in a state, beside the nodes and the services."""
+LINKS = "the links"
+"""The place of the proxies and toxics in a state, beside the nodes and the services: no name."""
 MORE_MB = 10
 """How much more of a disk may be in use than after the deployment: logs of the services, and the
 topics that Kafka creates for itself."""
@@ -34,7 +34,7 @@ class ClusterState:
     """What a run could have changed."""
 
     contents: Mapping[str, Contents]
-    """Node, helper container, service or `links` -> what is there, by kind."""
+    """Node, helper container, service or `LINKS` -> what is there, by kind."""
     used_mb: Mapping[str, int]
     """Node -> megabytes in use on its disk, for nodes with a disk of their own."""
 

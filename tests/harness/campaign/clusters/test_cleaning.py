@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.disks import KEEPER_NODE
@@ -29,6 +30,7 @@ from streamquake.harness.campaign.clusters.state import (
     first_difference,
     read_state,
 )
+from streamquake.topologies.model import Name
 from tests.fakes import WIDE, fake_cluster
 from tests.injecting import FaultInjector
 
@@ -104,7 +106,7 @@ def test_a_node_in_another_state_is_started_anew(
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("slow_link", "links: toxics: "),
+        ("slow_link", "the links: toxics: "),
         ("cpu_limit", "hdfs/datanode-2: limits: cpus "),
         ("memory_limit", "hdfs/datanode-2: limits: memory "),
     ],
@@ -258,7 +260,7 @@ def test_a_proxy_that_is_missing_is_named(cluster: Cluster, service: Service) ->
     cluster.links.proxy.delete(path.name)
     found = first_difference(deployed, read_state(cluster))
     assert found is not None
-    assert found.startswith(f"links: proxies: {path.name} from ")
+    assert found.startswith(f"the links: proxies: {path.name} from ")
     assert found.endswith("is missing")
 
 
@@ -269,3 +271,9 @@ def test_a_node_without_a_namespace_has_no_rules(cluster: Cluster, service: Serv
     now = read_state(cluster)
     assert now.contents["kafka/broker-1"]["sandboxes"] == {"exited"}
     assert now.contents["kafka/broker-1"]["packet rules"] == frozenset()
+
+
+def test_no_service_can_take_the_place_of_the_links() -> None:
+    """A service may be called `links`; its contents would replace the state of the links."""
+    with pytest.raises(ValidationError):
+        TypeAdapter(Name).validate_python(state.LINKS)
