@@ -70,10 +70,11 @@ def parse_records(
         parsed_fields = _read_lines(raw, shape, place_columns)
         values = shape.columns(parsed_fields, promised_frame)
     no_value = F.isnull(RAW) if deletes else F.lit(False)
-    marked = parsed_fields.withColumn(MALFORMED, F.col(_CORRUPT) & ~no_value)
-    readable = [F.when(~F.col(MALFORMED), value).alias(name) for name, value in values.items()]
-    mark = [(no_value & ~F.col(MALFORMED)).alias(deletes)] if deletes else []
-    return marked.select(*readable, *place, *mark, MALFORMED, RAW)
+    # Not a column of that frame: a field of this name would be replaced.
+    malformed = F.col(_CORRUPT) & ~no_value
+    readable = [F.when(~malformed, value).alias(name) for name, value in values.items()]
+    mark = [(no_value & ~malformed).alias(deletes)] if deletes else []
+    return parsed_fields.select(*readable, *place, *mark, malformed.alias(MALFORMED), RAW)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,6 +107,22 @@ def test_every_class_is_found_whatever_the_columns_are_called(
         )
 
 
+def test_a_column_may_be_called_as_the_mark_of_a_malformed_record(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    testbed = Testbed(spark, tmp_path)
+    for name, value in (("right", "false"), ("wrong", "true")):
+        lines = [f'{{"key": "{r.key}", "seq": {r.seq}, "_malformed": {value}}}' for r in RECORDS]
+        testbed.topic(name, lines)
+    query = "SELECT key, seq, false AS _malformed FROM sent"
+    outputs = {name: Output(kafka=name, compare=("_malformed",)) for name in ("right", "wrong")}
+
+    result = testbed.judged(JobPromise(outputs=outputs, expected=query))
+
+    assert result.counts["right.changed"] == 0
+    assert result.counts["wrong.changed"] == len(RECORDS)
+
+
 def test_the_command_finds_the_same_in_such_columns(spark: SparkSession, tmp_path: Path) -> None:
     result = judged_run(spark, tmp_path / "run", ODD)
     spark.sql(f"SELECT {expectation(ODD)} FROM sent").write.parquet(str(tmp_path / "expected"))
