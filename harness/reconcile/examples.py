@@ -210,7 +210,8 @@ def _values(row: Row, columns: Iterable[str], shape: Shape) -> dict[str, Any]:
 def _plain_value(value: Any) -> Any:
     """A value of a run as people read it. A struct, list or map is stored as text with kinds."""
     if isinstance(value, str) and value.startswith((f"{NESTED_MARK}{{", f"{NESTED_MARK}[")):
-        with suppress(ValueError):  # a plain text that begins with the mark
+        # A plain text may begin with the mark too.
+        with suppress(ValueError, AttributeError, RecursionError):
             return display_value(value)
     return value
 

@@ -56,6 +56,18 @@ def test_an_identity_that_is_no_number_has_its_records(spark: SparkSession, kind
     assert (finding.detail["sent"], finding.detail["seen"]) == ([{"amount": 1}], [{"amount": 2}])
 
 
+def test_texts_that_begin_as_nested_values_do_are_shown_as_they_are(spark: SparkSession) -> None:
+    texts = ["o:" + "[" * 100_000, "o:[1, true]", 'o:{"a": {"b": 1.5}}', 'o:["t:soon"]', "o:{"]
+    columns = "key int, text string"
+    sent = spark.createDataFrame([(key, "x") for key in range(len(texts))], columns)
+    received = spark.createDataFrame(list(enumerate(texts)), columns)
+
+    result = reconcile(sent, received, Shape(identity=("key",), compare=("text",)))
+
+    seen = [finding.detail["seen"] for finding in result.findings]
+    assert seen == [[{"text": clip(text)}] for text in texts]
+
+
 def test_an_identity_with_many_copies_hides_no_record_of_another_example(
     spark: SparkSession,
 ) -> None:
