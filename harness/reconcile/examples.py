@@ -27,7 +27,7 @@ from streamquake.harness.reconcile.json.json_text import base64_text, json_text
 from streamquake.harness.reconcile.order import BEFORE
 from streamquake.harness.reconcile.result import VIOLATIONS
 from streamquake.harness.reconcile.row_hashes import hash_of
-from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.shape import DETAILS, Shape
 from streamquake.harness.reconcile.values.canonical import display_value
 from streamquake.harness.reconcile.values.nested import NESTED_MARK
 from streamquake.reports.record.outcome import Finding
@@ -89,7 +89,7 @@ def reordered_examples(
             where=_place_of_copy(row, received.get(_identity(row, shape), [row]), shape),
             detail={
                 "before": clip(_plain_value(row[BEFORE])),
-                **_values(row, shape.identity, shape),
+                **_identity_values(row, shape),
             },
         )
         for row in rows
@@ -129,8 +129,18 @@ def finding_at(what: str, row: Row, shape: Shape, reported: Iterable[str]) -> Fi
     return Finding(
         what=what,
         where=_place(row, shape),
-        detail=_values(row, (*shape.identity, *reported), shape),
+        detail={**_identity_values(row, shape), **_values(row, reported, shape)},
     )
+
+
+def presented(finding: Finding) -> Finding:
+    """A finding of a run with its identity as people read it. Until then it has the values of the
+    data, by which its record is found."""
+    shown = {
+        name: value if name in DETAILS else clip(_plain_value(value))
+        for name, value in finding.detail.items()
+    }
+    return replace(finding, detail=shown)
 
 
 def _place_of_copy(row: Row, copies: Iterable[Row], shape: Shape) -> str:
@@ -192,7 +202,7 @@ def _detail(
     shape: Shape,
 ) -> dict[str, Any]:
     identity = _identity(row, shape)
-    detail = {shape.title(part): row[part] for part in shape.identity}
+    detail = _identity_values(row, shape)
     if name == "duplicated":
         detail["extra_copies"] = row.duplicated
     detail["sent"] = [_values(copy, shape.compare, shape) for copy in sent.get(identity, ())]
@@ -201,6 +211,10 @@ def _detail(
     columns = (str(shape.raw),) if unreadable else shape.compare
     detail["seen"] = [_values(copy, columns, shape) for copy in received.get(identity, ())]
     return detail
+
+
+def _identity_values(row: Row, shape: Shape) -> dict[str, Any]:
+    return {shape.title(name): row[name] for name in shape.identity}
 
 
 def _values(row: Row, columns: Iterable[str], shape: Shape) -> dict[str, Any]:

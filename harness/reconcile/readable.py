@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from streamquake.harness.reconcile.column_layout import MISSING, Layout
+from streamquake.harness.reconcile.examples import clip
 from streamquake.harness.reconcile.shape import shown_name
 from streamquake.harness.reconcile.values.canonical import display_value
 from streamquake.reports.record.outcome import Finding
@@ -36,7 +37,7 @@ def _values(detail: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
         elif detail.get(name + MISSING):
             readable_values[shown_name(layout.titles[name])] = ABSENT
         else:
-            readable_values[_title(name, layout)] = _value(name, value, layout)
+            readable_values[_title(name, layout)] = clip(_value(name, value, layout))
     return readable_values
 
 

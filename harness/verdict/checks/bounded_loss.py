@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.caching import persisted
+from streamquake.harness.reconcile.examples import presented
 from streamquake.harness.reconcile.reading.promised_columns import parse_records
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import missing_or_repeated_records
@@ -162,7 +163,7 @@ class BoundedLoss(Check):
         forbidden = _forbidden(found.counts)
         violations = [f"{count:,} {name}" for name, count in forbidden.items()]
         violations += [f"{parts.of(place):,} {place}" for place in OUTSIDE if parts.of(place)]
-        forbidden_findings = (f for f in found.findings if class_of(f) in forbidden)
+        forbidden_findings = (presented(f) for f in found.findings if class_of(f) in forbidden)
         findings = (*parts.findings, *forbidden_findings)
         lost = f"{found.counts['lost']:,} lost and {found.counts['duplicated']:,} duplicated"
         if violations:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.experiment.outputs import Output
+from streamquake.harness.reconcile.examples import presented
 from streamquake.harness.reconcile.parallel_jobs import in_parallel
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import (
@@ -164,7 +165,8 @@ def _verdict_of(
         except Exception as error:  # noqa: BLE001 - the guard: an anomaly stays one without a cause
             unknown = {"cause": f"it is not known: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
-    verdict = _verdict(f"{name} ({'kafka' if output.kafka else 'hdfs'})", counts, findings)
+    where = f"{name} ({'kafka' if output.kafka else 'hdfs'})"
+    verdict = _verdict(where, counts, tuple(map(presented, findings)))
     return _uncertain(verdict, damage.message)
 
 

@@ -182,6 +182,31 @@ def test_examples_identified_by_fractions_and_truth_values_have_their_cause(
     assert {f.detail["cause"] for f in result.findings[1:]} == {"at an unknown moment"}
 
 
+def test_nested_and_long_identities_have_their_cause_and_are_shown_for_people(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = "named_struct('index', index) AS at, concat(repeat('x', 600), index) AS text"
+    query = f"SELECT {columns}, index AS turn, 'all' AS stream, status FROM sent"
+
+    def row(index: int) -> str:
+        text = f"{'x' * 600}{index}"
+        return json.dumps({"at": {"index": index}, "text": text, "turn": index, "stream": "all"})
+
+    rows = [row(index) for index in (2, 1, *range(3, len(RECORDS)))]  # 0 is lost
+    dataset = Testbed(spark, tmp_path).topic("copy", [*rows, rows[7]])
+    output = Output(kafka="copy", identity=("at", "text"), order="turn", order_by=("stream",))
+
+    result = dataset.judged(JobPromise(outputs={"copy": output}, expected=query))
+
+    shown = {f.what: f.detail for f in result.findings if "records" not in f.detail}
+    assert {what: (detail["at"], detail["cause"]) for what, detail in shown.items()} == {
+        "lost": ('{"index": 0}', "at an unknown moment"),
+        "duplicated": ('{"index": 8}', "at an unknown moment"),
+        "reordered": ('{"index": 1}', "at an unknown moment"),
+    }
+    assert {str(detail["text"])[500:] for detail in shown.values()} == {"… (601 characters)"}
+
+
 def test_thousands_of_checkpoints_are_not_too_many(spark: SparkSession, tmp_path: Path) -> None:
     run = loads(Story())
     for number in range(1, 4001):
