@@ -46,6 +46,8 @@ PYTHON_DAEMON = "streamquake.harness.reconcile.python_daemon"
 """The module of `python_daemon.py`."""
 LAST_ON_CLASS_PATH = "SPARK_DIST_CLASSPATH"
 """The variable with what Spark's launcher puts at the end of the class path."""
+ENV_LOADED = "SPARK_ENV_LOADED"
+"""With this variable the launcher leaves out a `spark-env.sh`, which may set the other one."""
 FREQUENT_CLASSES = (
     ("PythonSQLUtils",),
     ("PythonUtils",),
@@ -193,16 +195,18 @@ def _settings(master: str, jars: Sequence[Path], memory_mb: int, folder: Path) -
 @contextmanager
 def _last_on_class_path(jars: Sequence[Path]) -> Iterator[None]:
     """Have Spark's launcher put these jars behind its own. Before them, the class archive
-    (`class_archive.py`) would not fit."""
-    before = os.environ.get(LAST_ON_CLASS_PATH)
-    os.environ[LAST_ON_CLASS_PATH] = os.pathsep.join([*filter(None, [before]), *map(str, jars)])
+    (`class_archive.py`) would not fit. Jars of this machine come last: they may be older."""
+    before = {name: os.environ.get(name) for name in (LAST_ON_CLASS_PATH, ENV_LOADED)}
+    others = filter(None, [before[LAST_ON_CLASS_PATH]])
+    os.environ[LAST_ON_CLASS_PATH] = os.pathsep.join([*map(str, jars), *others])
+    os.environ[ENV_LOADED] = "1"
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[LAST_ON_CLASS_PATH]
-        else:
-            os.environ[LAST_ON_CLASS_PATH] = before
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 def _start_on_master(master: str, start: Callable[[], SparkSession]) -> SparkSession:

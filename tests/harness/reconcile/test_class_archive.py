@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +133,28 @@ def test_the_path_of_an_archive_may_have_blanks(
 
     options = shlex.split(conf.get("spark.driver.extraJavaOptions"))
     assert f"-XX:ArchiveClassesAtExit={archive}" in options
+
+
+@pytest.mark.parametrize("before", [None, "/opt/hadoop/*"])
+def test_jars_are_behind_those_of_spark_and_before_all_others(
+    monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    """Those of a Hadoop on this machine may be older. Its `spark-env.sh` would replace the list."""
+    environments = []
+    monkeypatch.setattr(
+        spark_session, "_start", lambda conf, folder: environments.append(dict(os.environ))
+    )
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # as a session does for all later ones
+    monkeypatch.delenv("SPARK_ENV_LOADED", raising=False)
+    monkeypatch.delenv("SPARK_DIST_CLASSPATH", raising=False)
+    if before is not None:
+        monkeypatch.setenv("SPARK_DIST_CLASSPATH", before)
+    unchanged = dict(os.environ)
+
+    spark_session.spark_session("local[1]", [Path("/one.jar"), Path("/two.jar")])
+
+    (environment,) = environments
+    parts = ["/one.jar", "/two.jar", *([before] if before else [])]
+    assert environment["SPARK_DIST_CLASSPATH"] == os.pathsep.join(parts)
+    assert environment["SPARK_ENV_LOADED"]
+    assert dict(os.environ) == unchanged
