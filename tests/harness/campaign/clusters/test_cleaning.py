@@ -264,6 +264,37 @@ def test_a_proxy_that_is_missing_is_named(cluster: Cluster, service: Service) ->
     assert found.endswith("is missing")
 
 
+def test_a_proxy_that_is_turned_off_is_named(
+    cluster: Cluster, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed, proxy = read_state(cluster), cluster.links.proxy
+    assert proxy is not None
+    off = {name: {**known, "enabled": False} for name, known in proxy.proxies().items()}
+    monkeypatch.setattr(proxy, "proxies", lambda: off)
+    assert "enabled: False was not there" in str(first_difference(deployed, read_state(cluster)))
+
+
+@pytest.mark.parametrize("paused", ["process", "sandbox"])
+def test_a_node_that_is_paused_has_its_network_until_its_sandbox_ends(
+    cluster: Cluster, paused: str
+) -> None:
+    node = cluster.node("kafka/broker-1")
+    cluster.runtime.pause(node.container if paused == "process" else node.sandbox)
+    assert not has_lost_network(cluster, node, cluster.state(node))
+    cluster.runtime.kill(node.sandbox)
+    cluster.runtime.start_again(node.sandbox)
+    assert has_lost_network(cluster, node, cluster.state(node))
+
+
+def test_a_process_that_has_ended_lost_no_network_with_its_sandbox(cluster: Cluster) -> None:
+    """It gets the network of the sandbox when it is started."""
+    node = cluster.node("kafka/broker-1")
+    cluster.runtime.kill(node.container)
+    cluster.runtime.kill(node.sandbox)
+    cluster.runtime.start_again(node.sandbox)
+    assert not has_lost_network(cluster, node, cluster.state(node))
+
+
 def test_a_node_without_a_namespace_has_no_rules(cluster: Cluster, service: Service) -> None:
     runtime = cluster.runtime
     assert isinstance(runtime, FakeRuntime)

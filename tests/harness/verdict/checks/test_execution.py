@@ -227,6 +227,8 @@ def test_a_node_that_was_started_since_its_fault_ended_by_itself_after_the_heal(
     ("fault", "died_s", "outcome"),
     [
         ("power_off", 6, Outcome.HELD),
+        ("power_off", 5, Outcome.HELD),
+        ("power_off", 10, Outcome.HELD),
         ("power_off", 4.9, Outcome.UNDECIDED),
         ("power_off", 10.1, Outcome.UNDECIDED),
         ("kill", 6, Outcome.UNDECIDED),
