@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import isfinite
 from operator import itemgetter
 from typing import Any
 
@@ -231,7 +232,10 @@ def _plain_value(value: Any) -> Any:
 
 
 def clip(value: Any) -> Any:
-    """A value as it is shown: a long text becomes its beginning and its length."""
+    """A value as it is shown: a long text becomes its beginning and its length, and a number that
+    JSON lacks, such as NaN, a text."""
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"
     return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isfinite
 from typing import Any
 
 from pyspark.sql import Row
@@ -48,8 +47,6 @@ def _title(name: str, layout: Layout) -> str:
 def _value(name: str, value: Any, layout: Layout) -> Any:
     if name in layout.canonical_columns:
         return display_value(value)
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)  # JSON has no such number
     return _value_of_rank(value) if isinstance(value, Row) and name in RANKS else value
 
 

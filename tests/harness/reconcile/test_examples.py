@@ -42,6 +42,13 @@ def test_years_beyond_the_limits_of_python_and_bytes_are_shown_as_text(spark: Sp
     )
 
 
+def test_numbers_that_json_lacks_are_shown_as_text() -> None:
+    """Of a run they would be in its results, which other programs could not read."""
+    shown = [clip(value) for value in (float("nan"), float("-inf"), 1.5)]
+
+    assert shown == ["nan", "-inf", 1.5]
+
+
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_an_identity_that_is_no_number_has_its_records(spark: SparkSession, kind: str) -> None:
     """In Python NaN does not equal itself."""
