@@ -144,10 +144,20 @@ def _row_end(spark: SparkSession, paths: Sequence[str]) -> str:
         quotes.alias("quotes"),
         _has_line_break(outside_from=0).alias("breaks"),
         _has_line_break(outside_from=1).alias("breaks_within"),
+        F.col("value").rlike(r"[\r\n]").alias("breaks_anywhere"),
+        _has_quote_in_field(outside_from=0).alias("stray"),
+        _has_quote_in_field(outside_from=1).alias("stray_within"),
         F.col("value").rlike(BLANKS + r"\z").alias("blank"),
     ).withColumn("within", F.coalesce(F.sum("quotes").over(before), F.lit(0)) % 2 == 1)
-    breaks = F.when(F.col("within"), F.col("breaks_within")).otherwise(F.col("breaks"))
-    blank = F.col("blank") & ~F.col("within")
+    stray = F.when(F.col("within"), F.col("stray_within")).otherwise(F.col("stray"))
+    # After a quote that opens no field, the number of quotes does not show what is within some.
+    ends = ends.withColumn("unclear", F.max(stray).over(in_file))
+    breaks = (
+        F.when(F.col("unclear"), F.col("breaks_anywhere"))
+        .when(F.col("within"), F.col("breaks_within"))
+        .otherwise(F.col("breaks"))
+    )
+    blank = F.col("blank") & (F.col("unclear") | ~F.col("within"))
     files = ends.agg(
         F.min(F.when(breaks, F.col("_file"))).alias("other"),
         F.min(F.when(blank, F.col("_file"))).alias("blank"),
@@ -171,6 +181,17 @@ def _has_line_break(*, outside_from: int) -> Column:
     parts = F.split("value", '"')
     outside = F.filter(parts, lambda part, at: (at % 2 == outside_from) & part.rlike(r"[\r\n]"))
     return F.when(F.col("value").rlike(r"[\r\n]"), F.size(outside) > 0).otherwise(F.lit(False))
+
+
+def _has_quote_in_field(*, outside_from: int) -> Column:
+    """Whether a line has a quote within a field that no quote opened, as in `5" pipe`."""
+    parts = F.split("value", '"')
+
+    def is_before_it(part: Column, at: Column) -> Column:
+        opens = part.rlike(r"(?:\A|,)\z") | (at == F.size(parts) - 1)
+        return (at % 2 == outside_from) & ~opens
+
+    return F.size(F.filter(parts, is_before_it)) > 0
 
 
 def _has_trimmed_blanks(*, within: bool) -> Column:

@@ -50,6 +50,11 @@ def test_line_breaks_within_quotes_are_preserved(
         'id,v\n1,"a\nb"\r\n2,c\r\n3,d\n',
         'id,v\n1,"a\nb"\n2,c\r',
         'id,v\r1,"a\nb"\r2,c\r',
+        # A quote within a field does not open one, so what follows is not within quotes.
+        'id,v\n1,5" pipe\n2,b\r\n',
+        'id,v\r\n1,5" pipe\r\n2,b\n3,c\r\n',
+        'id,v\n1, "x\n2,b\r\n',
+        'id,v\n1,"a\nb"\n2,5" pipe\n3,b\r\n',
     ],
 )
 def test_rows_that_end_in_two_ways_are_rejected(
@@ -87,5 +92,15 @@ def test_a_line_of_blanks_is_no_record_or_is_rejected(spark: SparkSession, tmp_p
     assert read(spark, path) == [("1", "a\n \nb")]
 
     path.write_bytes(b'id,v\n1,"a\nb"\n \t\n2,b\n')
+    with pytest.raises(BadInput, match="a line of blanks would be a record"):
+        read(spark, path)
+
+
+def test_a_quote_within_a_field_is_a_character_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'id,v\n1,5" pipe\n2,"a\nb"\n3,"c,"\n')
+    assert read(spark, path) == [("1", '5" pipe'), ("2", "a\nb"), ("3", "c,")]
+
+    path.write_bytes(b'id,v\n1,5" pipe\n \n2,b\n')
     with pytest.raises(BadInput, match="a line of blanks would be a record"):
         read(spark, path)
