@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.anomaly import anomalies as anomaly_classes
-from streamquake.harness.reconcile.caching import persisted
+from streamquake.harness.reconcile.caching import materialized, persisted
 from streamquake.harness.reconcile.digest import Digest, digest_of
 from streamquake.harness.reconcile.examples import examples_of, reordered_examples
 from streamquake.harness.reconcile.final_state import final_records
@@ -162,7 +162,7 @@ def _judge_dirty_buckets(
 def _differences(
     sides: ReconciliationInput, expected: DataFrame, suspects: DataFrame, stack: ExitStack
 ) -> Differences:
-    found = stack.enter_context(persisted(all_anomalies(expected, suspects, sides.shape)))
+    found = stack.enter_context(materialized(all_anomalies(expected, suspects, sides.shape)))
     return Differences(
         found=found,
         suspects=suspects,
@@ -220,12 +220,12 @@ def _clean_counts(digest: Digest) -> Mapping[str, int | None]:
 def _dirty_records(
     sides: ReconciliationInput, digest: Digest, stack: ExitStack
 ) -> tuple[DataFrame, DataFrame]:
-    """The expected and the actual records of the dirty buckets, persisted where they are few. Where
-    many buckets are dirty, all records count as dirty: they are read again each time."""
+    """The expected and the actual records of the dirty buckets, kept where they are few. Where many
+    buckets are dirty, all records count as dirty: they are read again each time."""
     if len(digest.dirty) > DIRTY_SHARE * sides.buckets:
         return sides.expected, sides.actual
     expected, actual = (
-        stack.enter_context(persisted(side.where(_in_dirty(side, digest, sides))))
+        stack.enter_context(materialized(side.where(_in_dirty(side, digest, sides))))
         for side in (sides.expected, sides.actual)
     )
     return expected, actual
@@ -246,7 +246,7 @@ def _judge_order(
         if suspected.isEmpty():
             return ordered
         first_copies = first_copies_of_keys(records, suspected, shape)
-        out_of_order = stack.enter_context(persisted(records_out_of_order(first_copies, shape)))
+        out_of_order = stack.enter_context(materialized(records_out_of_order(first_copies, shape)))
         if not (count := out_of_order.count()):
             return ordered
     differences = result.differences or _no_differences(sides, stack)

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.outputs import INPUT_FOLDER
-from streamquake.harness.reconcile.caching import persisted
+from streamquake.harness.reconcile.caching import materialized
 from streamquake.harness.reconcile.examples import with_python_types
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -59,8 +59,8 @@ def attribute_anomalies(
     causes = [part.cause for part in parts]
     anomalies = anomalous_records(wrong, {class_of(finding) for finding in findings})
     with (
-        persisted(anomalies) as unsent,
-        persisted(
+        materialized(anomalies) as unsent,
+        materialized(
             _with_send_indexes(case, unsent, wrong.shape).withColumn(
                 "interval", _interval(case, name, parts)
             )
