@@ -20,7 +20,6 @@ from streamquake.harness.workloads.numbered.records import Record
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from tests.harness.reconcile.data_sets import comparison_of
 from tests.harness.verdict.checks.test_exactly_once import RECORDS, Testbed, changed
-from tests.tiers import others_nightly
 
 PLAIN = ("id", "turn", "cents", *(f"v{at}" for at in range(17)))
 """The columns of the plain twin: the identity, and compared ones."""
@@ -86,7 +85,7 @@ def without_raw_text(finding: Finding) -> Finding:
     return Finding(what=finding.what, where=finding.where, detail={**finding.detail, "seen": seen})
 
 
-@pytest.mark.parametrize("first", others_nightly([0, 6, 12], [0]))
+@pytest.mark.parametrize("first", [0, 6, 12])
 def test_every_class_is_found_whatever_the_columns_are_called(
     spark: SparkSession, tmp_path: Path, first: int
 ) -> None:
