@@ -15,10 +15,11 @@ from streamquake.cluster.cluster import (
     start_cluster,
 )
 from streamquake.cluster.job import CurrentJob
+from streamquake.cluster.node import Node
 from streamquake.cluster.run_context import RunContext
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
-from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.fake_runtime import FakeContainer, FakeRuntime
 from streamquake.cluster.runtime.runtime import (
     ContainerError,
     ContainerSpec,
@@ -286,12 +287,16 @@ def test_a_failed_removal_is_reported_and_the_others_continue(
     assert [found.id for found in runtime.find({})] == [stuck]
 
 
+def _start_with_link_rules(cluster: Cluster, runtime: FakeRuntime) -> tuple[Node, FakeContainer]:
+    """Start the cluster; returns a node with a link, and its sandbox, which has the rules."""
+    _start(cluster)
+    return cluster.node("echo/client-1"), runtime.by_name(NAME + "client-1-sandbox")
+
+
 def test_link_rules_outlive_a_process_and_are_added_again_to_a_new_sandbox(
     cluster: Cluster, runtime: FakeRuntime
 ) -> None:
-    _start(cluster)
-    client = cluster.node("echo/client-1")
-    sandbox = runtime.by_name(NAME + "client-1-sandbox")
+    client, sandbox = _start_with_link_rules(cluster, runtime)
     before = list(sandbox.rules)
     runtime.kill(client.container)
     cluster.start_again(client)
@@ -311,9 +316,7 @@ def test_link_rules_outlive_a_process_and_are_added_again_to_a_new_sandbox(
 def test_link_rules_are_added_to_a_sandbox_that_another_process_started_anew(
     cluster: Cluster, runtime: FakeRuntime
 ) -> None:
-    _start(cluster)
-    client = cluster.node("echo/client-1")
-    sandbox = runtime.by_name(NAME + "client-1-sandbox")
+    client, sandbox = _start_with_link_rules(cluster, runtime)
     before = list(sandbox.rules)
     for container in (client.container, client.sandbox):
         runtime.kill(container)
