@@ -43,9 +43,8 @@ from streamquake.topologies.model import NodeSpec, Topology
 
 FIRST_HOST = 10
 """Lower addresses are reserved for the gateway and for helper containers."""
-
-
-NOTHING: Mapping[str, frozenset[str]] = {}
+NO_EARLIER_RUNS: Mapping[str, frozenset[str]] = {}
+"""What the services of a new cluster remember."""
 
 
 class NodeDied(StreamquakeError):
@@ -80,7 +79,7 @@ class Cluster:
 
     @contextmanager
     def used_by(
-        self, run_id: str, remembered: Mapping[str, frozenset[str]] = NOTHING
+        self, run_id: str, remembered: Mapping[str, frozenset[str]] = NO_EARLIER_RUNS
     ) -> Iterator[None]:
         """The cluster has the context of this run until the end of the block; `remembered` is what
         the services remember of earlier runs."""

@@ -57,9 +57,8 @@ exec sleep infinity
 """A container's /dev is a copy from its start, so newer loop devices are added to it; and another
 process may take a device between check and mount. Without `lost+found` the disk is empty, and the
 engine gives it the owner that the node's image needs."""
-
-
 USED = "df -m --output=used . | tail -n 1"
+"""Prints the megabytes in use on the disk of the working folder."""
 
 
 class Disks:
