@@ -66,6 +66,10 @@ class FaultWindow:
                 return moment
         return None
 
+    def was_under_way(self, at_s: float) -> bool:
+        """Whether it was called by a moment of the run's clock and not yet healed."""
+        return self.called_s <= at_s and (self.healed_s is None or at_s < self.healed_s)
+
 
 def fault_windows(history: History) -> tuple[FaultWindow, ...]:
     """Every injection in the order of the calls.

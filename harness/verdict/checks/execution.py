@@ -115,10 +115,7 @@ def _lost_sandboxes(history: History) -> Iterator[SandboxDied]:
         event
         for event in history.of(SandboxDied)
         if not any(
-            event.node in window.nodes
-            and window.called_s <= event.at_s
-            and (window.healed_s is None or event.at_s <= window.healed_s)
-            for window in ending
+            event.node in window.nodes and window.was_under_way(event.at_s) for window in ending
         )
     )
 
@@ -126,14 +123,14 @@ def _lost_sandboxes(history: History) -> Iterator[SandboxDied]:
 def _by_a_fault(end: ContainerDied, started_s: float, windows: Sequence[FaultWindow]) -> bool:
     """Whether a fault acted on the node at that moment, or was healed shortly before. A node that
     was started since the fault, and ends after the heal, ends by itself."""
+
+    def shortly_after(window: FaultWindow) -> bool:
+        if window.healed_s is None or started_s >= window.called_s:
+            return False
+        return window.healed_s <= end.at_s <= window.healed_s + RECORDED_LATER_S
+
     return any(
-        end.node in window.nodes
-        and window.called_s <= end.at_s
-        and (
-            window.healed_s is None
-            or end.at_s <= window.healed_s
-            or (started_s < window.called_s and end.at_s <= window.healed_s + RECORDED_LATER_S)
-        )
+        end.node in window.nodes and (window.was_under_way(end.at_s) or shortly_after(window))
         for window in windows
     )
 

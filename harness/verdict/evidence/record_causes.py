@@ -86,7 +86,7 @@ def _fault_cause(windows: Sequence[FaultWindow], at_s: float) -> str:
     started = [window for window in windows if window.called_s <= at_s]
     if not started:
         return "before any fault"
-    if under_way := [w for w in started if w.healed_s is None or at_s < w.healed_s]:
+    if under_way := [window for window in started if window.was_under_way(at_s)]:
         return f"during {_names(under_way)}"
     last_s = max(window.healed_s or 0.0 for window in started)
     return f"after {_names(w for w in started if w.healed_s == last_s)}"

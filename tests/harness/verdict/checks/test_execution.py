@@ -228,9 +228,9 @@ def test_a_node_that_was_started_since_its_fault_ended_by_itself_after_the_heal(
     [
         ("power_off", 6, Outcome.HELD),
         ("power_off", 5, Outcome.HELD),
-        ("power_off", 10, Outcome.HELD),
+        ("power_off", 9.9, Outcome.HELD),
         ("power_off", 4.9, Outcome.UNDECIDED),
-        ("power_off", 10.1, Outcome.UNDECIDED),
+        ("power_off", 10, Outcome.UNDECIDED),
         ("kill", 6, Outcome.UNDECIDED),
         ("of another version", 6, Outcome.UNDECIDED),
     ],
