@@ -46,6 +46,8 @@ TYPES: Mapping[str, DataType] = {
     "variant": VariantType(),
 }
 """The kinds of a field."""
+QUICK = "__quick"
+"""The column of the fields that were read."""
 _CORRUPT = "_corrupt"
 
 
@@ -76,8 +78,8 @@ def _by_arrow(
     lines: DataFrame, value: str, form: LineForm, kinds: Mapping[str, str], rewrite: bool
 ) -> QuickRecords:
     reader: Any = arrow_udf(plain_reader(form.variants, kinds, rewrite), schema_of(kinds, rewrite))  # type: ignore[call-overload]
-    frame = lines.withColumn("__quick", evaluated_once(reader)(F.col(value).cast("binary")))
-    quick = F.col("__quick")
+    frame = lines.withColumn(QUICK, evaluated_once(reader)(F.col(value).cast("binary")))
+    quick = F.col(QUICK)
     plain = quick.getField(IS_PLAIN)
     fields = {
         name: _typed(F.when(plain, quick.getField(str(number))), kind)
@@ -104,9 +106,9 @@ def _by_spark(
     required = {name: kind for name, kind in kinds.items() if kind != "variant"}
     fits = form.plain(F.col(value), required)
     marked = lines.withColumns(
-        {"__fits": fits, "__quick": F.from_json(F.when(fits, F.col(value)), schema, options)}
+        {"__fits": fits, QUICK: F.from_json(F.when(fits, F.col(value)), schema, options)}
     )
-    field = F.col("__quick").getField
+    field = F.col(QUICK).getField
     # A whole number of 19 digits may be too large.
     conditions = [F.isnull(field(_CORRUPT)), *(F.isnotnull(field(name)) for name in required)]
     frame = marked.withColumn(

@@ -23,7 +23,12 @@ from streamquake.harness.reconcile.json.json_record import (
     not_blank,
     sample_lines,
 )
-from streamquake.harness.reconcile.json.quick_record import TYPES, QuickRecords, quick_records
+from streamquake.harness.reconcile.json.quick_record import (
+    QUICK,
+    TYPES,
+    QuickRecords,
+    quick_records,
+)
 from streamquake.harness.reconcile.reading.custom_shape import CustomShape, Tree, custom_shape
 from streamquake.harness.reconcile.values.declared import (
     FOLDERS,
@@ -33,6 +38,7 @@ from streamquake.harness.reconcile.values.declared import (
 )
 from streamquake.harness.reconcile.values.operand import part
 from streamquake.harness.reconcile.values.promised import promised_value
+from streamquake.topologies.problems import bad_input
 
 KAFKA_LANE, KAFKA_POSITION = ("_partition",), "_offset"
 FILE_LANE, FILE_POSITION = ("_file",), "_position"
@@ -63,6 +69,7 @@ def parse_records(
         f"_{name}": F.col(name) for name in raw.columns if name not in ("value", RECORD)
     }
     shape = custom_shape(promised_frame, columns, column_expressions, place_columns, fields)
+    _reject_own_names(shape, place_columns)
     if RECORD in raw.columns:
         parsed_fields = _read_declared(raw, shape, place_columns)
         values = shape.columns(parsed_fields, promised_frame, _PROMISED)
@@ -75,6 +82,15 @@ def parse_records(
     readable = [F.when(~malformed, value).alias(name) for name, value in values.items()]
     mark = [(no_value & ~malformed).alias(deletes)] if deletes else []
     return parsed_fields.select(*readable, *place, *mark, malformed.alias(MALFORMED), RAW)
+
+
+def _reject_own_names(shape: CustomShape, place_columns: Mapping[str, Column]) -> None:
+    """Raise BadInput for a field with the name of a column that is beside the fields."""
+    own = {RAW, _CORRUPT, _EXACT, _PROMISED, QUICK, *place_columns}
+    if clashing := sorted(own.intersection(shape.tree)):
+        names = ", ".join(f"`{name}`" for name in clashing)
+        message = f"the job's fields {names} have names of internal columns; rename them in the job"
+        raise bad_input("expected", message)
 
 
 @dataclass(frozen=True, kw_only=True)

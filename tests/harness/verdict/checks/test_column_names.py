@@ -122,6 +122,25 @@ def test_a_column_may_be_called_as_the_mark_of_a_malformed_record(
     assert result.counts["wrong.changed"] == len(RECORDS)
 
 
+@pytest.mark.parametrize("name", ["_value", "_offset", "_corrupt"])
+def test_a_column_with_the_name_of_an_internal_one_is_not_judged(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    """It is beside the job's fields while they are read. A computed one is no field."""
+    testbed = Testbed(spark, tmp_path)
+    lines = [f'{{"key": "{r.key}", "seq": {r.seq}, "{name}": 1}}' for r in RECORDS]
+    testbed.topic("copy", lines)
+    query = f"SELECT key, seq, CAST(1 AS BIGINT) AS {name} FROM sent"
+    output = Output(kafka="copy", compare=(name,))
+    computed = output.model_copy(update={"map": {name: "CAST(seq - seq + 1 AS BIGINT)"}})
+
+    rejected = testbed.judged(JobPromise(outputs={"copy": output}, expected=query))
+    result = testbed.judged(JobPromise(outputs={"copy": computed}, expected=query))
+    assert rejected.outcome == Outcome.UNDECIDED
+    assert f"the job's fields `{name}` have names of internal columns" in rejected.summary
+    assert result.outcome == Outcome.HELD, result.summary
+
+
 def test_the_command_finds_the_same_in_such_columns(spark: SparkSession, tmp_path: Path) -> None:
     result = judged_run(spark, tmp_path / "run", ODD)
     spark.sql(f"SELECT {expectation(ODD)} FROM sent").write.parquet(str(tmp_path / "expected"))
