@@ -129,9 +129,10 @@ class RunsJobs(Protocol):
         ...
 
     def drain_pending(
-        self, cluster: LiveCluster, service: str, job: str, since_ms: int
+        self, cluster: LiveCluster, service: str, job: str, since_ms: int, *, writes_files: bool
     ) -> str | None:
-        """Why output up to `since_ms` (epoch) is not committed yet, or None when it is."""
+        """Why output up to `since_ms` (epoch) is not committed yet, or None when it is. The engine
+        may be asked to commit at once; a job that `writes_files` gets the time to close them."""
         ...
 
     def follow(

@@ -193,6 +193,11 @@ class JobPromise(Model):
         return bool(self.outputs) and all(o.kafka is None for o in self.outputs.values())
 
     @property
+    def writes_files(self) -> bool:
+        """Whether an output is a folder."""
+        return any(output.kafka is None for output in self.outputs.values())
+
+    @property
     def explodes(self) -> bool:
         """Whether the expected rows have one row per entry of a record's `copies`."""
         queries = (self.expected, *(output.expected for output in self.outputs.values()))

@@ -36,6 +36,7 @@ class PreparedJob:
     spec: JobSpec
     values: Mapping[str, str]
     """The values of its placeholders."""
+    writes_files: bool
 
     def submit(self, cluster: Cluster) -> RunningJob:
         """Submit it; from then on it is the cluster's job. Raises JobRejected."""
@@ -43,7 +44,12 @@ class PreparedJob:
         cluster.run.job = CurrentJob(
             service=self.service, id=job, spec=self.spec, values=self.values
         )
-        return RunningJob(service=self.service, runner=self.runner, cluster=cluster)
+        return RunningJob(
+            service=self.service,
+            runner=self.runner,
+            cluster=cluster,
+            writes_files=self.writes_files,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +59,7 @@ class RunningJob:
     service: str
     runner: RunsJobs
     cluster: Cluster
+    writes_files: bool
 
     @property
     def id(self) -> str:
@@ -67,7 +74,9 @@ class RunningJob:
     def drain_pending(self) -> Callable[[], str | None]:
         """A function to poll: why the records sent until now are not committed yet, or None."""
         since_ms = self.cluster.clock.epoch_ms()
-        return lambda: self.runner.drain_pending(self.cluster, self.service, self.id, since_ms)
+        return lambda: self.runner.drain_pending(
+            self.cluster, self.service, self.id, since_ms, writes_files=self.writes_files
+        )
 
     def positions(self, topic: str) -> Mapping[int, int]:
         """Partition -> the offset that the job has read to; empty where the engine does not
@@ -112,7 +121,13 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
         parallelism=job.parallelism,
         config=job.config,
     )
-    return PreparedJob(service=service, runner=runner, spec=spec, values=values)
+    return PreparedJob(
+        service=service,
+        runner=runner,
+        spec=spec,
+        values=values,
+        writes_files=job.promise.writes_files,
+    )
 
 
 def _reject_existing(cluster: Cluster, service: str, names: Set[str]) -> None:

@@ -166,7 +166,9 @@ class Bench:
     def await_committed(self) -> None:
         since_ms = self.cluster.clock.epoch_ms()
         self.wait(
-            lambda: FlinkEngine().drain_pending(self.cluster, "flink", self.job, since_ms),
+            lambda: FlinkEngine().drain_pending(
+                self.cluster, "flink", self.job, since_ms, writes_files=True
+            ),
             "output committed",
         )
 

@@ -124,7 +124,8 @@ class Bench:
     def await_committed(self) -> None:
         since_ms = self.cluster.clock.epoch_ms()
         self.wait(
-            lambda: ENGINE.drain_pending(self.cluster, "spark", "", since_ms), "output committed"
+            lambda: ENGINE.drain_pending(self.cluster, "spark", "", since_ms, writes_files=True),
+            "output committed",
         )
         read = ENGINE.committed(self.cluster, "spark", self.values["input"])
         assert sum(read.values()) == self.sent

@@ -158,9 +158,9 @@ class FlinkEngine:
         return flink_job.pending(cluster, service, job)
 
     def drain_pending(
-        self, cluster: LiveCluster, service: str, job: str, since_ms: int
+        self, cluster: LiveCluster, service: str, job: str, since_ms: int, *, writes_files: bool
     ) -> str | None:
-        return flink_job.drain_pending(cluster, service, job, since_ms)
+        return flink_job.drain_pending(cluster, service, job, since_ms, writes_files=writes_files)
 
     def follow(
         self,

@@ -3,7 +3,7 @@ its cancellation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streamquake.cluster.engines.flink.plan import channels, edges, may_hold_records
@@ -17,10 +17,13 @@ from streamquake.cluster.engines.flink.rest import (
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import wait_until
 
-SETTLE_MS = 4_000
+FILE_SETTLE_MS = 4_000
 """How long after the last record a file may stay open: the jobs' file sinks close a file after 2 s
 without a record, and check that once a second. A checkpoint commits only files that were closed
 before it began."""
+SETTLE_MS = 2_000
+"""The same for a job without files: its watermarks advance every 200 ms, and the first checkpoint's
+transactions are committed before the second one begins."""
 CANCEL_S = 60.0
 IDLE_MS_PER_S = 950.0
 """A task with at least this idle time had no records in the last seconds. The gauges follow with a
@@ -40,35 +43,48 @@ def pending(cluster: LiveCluster, service: str, job: str) -> str | None:
     return f"the job is {detail['state']}" + (f": {cause}" if cause else "")
 
 
-def drain_pending(cluster: LiveCluster, service: str, job: str, since_ms: int) -> str | None:
+def drain_pending(
+    cluster: LiveCluster, service: str, job: str, since_ms: int, *, writes_files: bool
+) -> str | None:
     """Why output up to a moment (epoch ms) is not committed yet, or None when it is.
 
     Two checkpoints that began after it must have completed without in-flight data, the later one
     after every file had time to close: an unaligned checkpoint that persisted in-flight data may
-    hold records that no sink has received. A job without checkpoints commits nothing; every task of
-    it must be idle.
+    hold records that no sink has received. Each is triggered when it is due, since the job's own
+    interval may be long. A job without checkpoints commits nothing; every task of it must be idle.
     """
+    settle_ms = FILE_SETTLE_MS if writes_files else SETTLE_MS
     try:
         with jobmanager(cluster, service) as rest:
             if not checkpoints_enabled(rest, job):
                 return _idle_pending(rest, job, cluster.clock.epoch_ms() - since_ms)
-            history = rest.get(f"/jobs/{job}/checkpoints")["history"]
-            width = _channels(rest, job) if any(c.get("persisted_data") for c in history) else 0
+            found = rest.get(f"/jobs/{job}/checkpoints")["history"]
+            later = [each for each in found if each["trigger_timestamp"] > since_ms]
+            width = _channels(rest, job) if any(c.get("persisted_data") for c in later) else 0
+            completed = sorted(
+                each["trigger_timestamp"] - since_ms
+                for each in later
+                if each["status"] == "COMPLETED"
+                and not may_hold_records(each.get("persisted_data") or 0, width)
+            )
+            if len(completed) >= 2 and completed[-1] >= settle_ms:
+                return None
+            elapsed_ms = cluster.clock.epoch_ms() - since_ms
+            if (not completed or elapsed_ms >= settle_ms) and _may_trigger(found, later):
+                rest.post(f"/jobs/{job}/checkpoints", {"checkpointType": "CONFIGURED"})
     except (FlinkUnreachable, FlinkError) as error:
         return str(error)
-    started = sorted(
-        checkpoint["trigger_timestamp"] - since_ms
-        for checkpoint in history
-        if checkpoint["status"] == "COMPLETED"
-        and checkpoint["trigger_timestamp"] > since_ms
-        and not may_hold_records(checkpoint.get("persisted_data") or 0, width)
-    )
-    if len(started) >= 2 and started[-1] >= SETTLE_MS:
-        return None
     return (
-        f"{len(started)} checkpoints begun since then have completed without in-flight data; "
+        f"{len(completed)} checkpoints begun since then have completed without in-flight data; "
         "awaiting a later one"
     )
+
+
+def _may_trigger(history: Iterable[Mapping[str, Any]], later: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a checkpoint may be triggered: none of the history is under way, and no later one has
+    failed, because each failure counts towards those that the job tolerates."""
+    under_way = any(each["status"] == "IN_PROGRESS" for each in history)
+    return not under_way and all(each["status"] == "COMPLETED" for each in later)
 
 
 def _channels(rest: FlinkRest, job: str) -> int:
@@ -134,7 +150,7 @@ def tasks_pending(detail: Mapping[str, Any]) -> str | None:
 
 
 def _idle_pending(rest: FlinkRest, job: str, elapsed_ms: int) -> str | None:
-    if elapsed_ms < 2 * SETTLE_MS:
+    if elapsed_ms < 2 * FILE_SETTLE_MS:
         return "the job has no checkpoints; its idleness is not settled yet"
     for vertex in rest.get(f"/jobs/{job}")["vertices"]:
         path = f"/jobs/{job}/vertices/{vertex['id']}/subtasks/metrics"

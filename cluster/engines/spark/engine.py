@@ -142,7 +142,7 @@ class SparkEngine:
         return spark_job.pending(cluster, service)
 
     def drain_pending(
-        self, cluster: LiveCluster, service: str, job: str, since_ms: int
+        self, cluster: LiveCluster, service: str, job: str, since_ms: int, *, writes_files: bool
     ) -> str | None:
         return spark_job.drain_pending(cluster, service, since_ms)
 

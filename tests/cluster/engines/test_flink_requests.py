@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ class RecordedRest:
     """A fake of FlinkRest; tests change `answers`, and None makes it unreachable."""
 
     def __init__(self) -> None:
+        self.posted: list[tuple[str, Mapping[str, Any]]] = []
         vertices = [vertex["id"] for vertex in answer("job")["vertices"]]
         self.answers: dict[str, Any] | None = {
             f"/jobs/{JOB}": answer("job"),
@@ -46,6 +47,9 @@ class RecordedRest:
         if path not in self.answers:
             raise FlinkError(404, f"{path} not found")
         return self.answers[path]
+
+    def post(self, path: str, document: Mapping[str, Any]) -> Any:
+        self.posted.append((path, document))
 
     def __enter__(self) -> RecordedRest:
         return self
@@ -207,9 +211,12 @@ def test_a_drain_needs_two_later_checkpoints_the_last_after_files_were_closed(
     assert early < late
 
     def drained(since_ms: int) -> bool:
-        return flink_job.drain_pending(fake_cluster(), "flink", JOB, since_ms) is None
+        return (
+            flink_job.drain_pending(fake_cluster(), "flink", JOB, since_ms, writes_files=True)
+            is None
+        )
 
-    assert drained(late - flink_job.SETTLE_MS)
+    assert drained(late - flink_job.FILE_SETTLE_MS)
     assert not drained(early - 1), "the files may not have been closed"
     assert not drained(early + 1), "one checkpoint is not enough"
     recorded.answers = None
@@ -225,8 +232,53 @@ def test_a_checkpoint_with_records_in_flight_does_not_complete_the_drain(
     history[0]["status"] = "COMPLETED"
     late_ms = history[0]["trigger_timestamp"]
     history[0]["persisted_data"] = history[1]["persisted_data"] = persisted
-    since_ms = late_ms - flink_job.SETTLE_MS
-    pending = flink_job.drain_pending(fake_cluster(), "flink", JOB, since_ms)
+    since_ms = late_ms - flink_job.FILE_SETTLE_MS
+    pending = flink_job.drain_pending(fake_cluster(), "flink", JOB, since_ms, writes_files=True)
+    assert (pending is None) == drained
+
+
+@pytest.mark.parametrize(
+    ("begun", "elapsed_ms", "triggered"),
+    [
+        ([], 0, True),
+        ([(-500, "IN_PROGRESS")], 100, False),
+        ([(100, "IN_PROGRESS")], 200, False),
+        ([(100, "COMPLETED")], 1_999, False),
+        ([(100, "COMPLETED")], 2_000, True),
+        ([(-500, "FAILED"), (100, "COMPLETED")], 2_000, True),
+        ([(100, "FAILED")], 2_000, False),
+        ([(100, "COMPLETED"), (1_800, "COMPLETED")], 2_000, True),
+    ],
+)
+def test_a_drain_triggers_each_checkpoint_when_it_is_due(
+    recorded: RecordedRest, begun: list[tuple[int, str]], elapsed_ms: int, triggered: bool
+) -> None:
+    """Not beside another one, and not after a failure, which counts towards those tolerated."""
+    assert recorded.answers is not None
+    cluster = fake_cluster()
+    since_ms = cluster.clock.epoch_ms() - elapsed_ms
+    recorded.answers[f"/jobs/{JOB}/checkpoints"]["history"] = [
+        {"trigger_timestamp": since_ms + at_ms, "status": status} for at_ms, status in begun
+    ]
+
+    pending = flink_job.drain_pending(cluster, "flink", JOB, since_ms, writes_files=False)
+
+    assert pending is not None
+    request = (f"/jobs/{JOB}/checkpoints", {"checkpointType": "CONFIGURED"})
+    assert recorded.posted == [request] * triggered
+
+
+@pytest.mark.parametrize(("writes_files", "drained"), [(True, False), (False, True)])
+def test_a_job_without_files_is_drained_sooner(
+    recorded: RecordedRest, writes_files: bool, drained: bool
+) -> None:
+    assert recorded.answers is not None
+    recorded.answers[f"/jobs/{JOB}/checkpoints"]["history"] = [
+        {"trigger_timestamp": at_ms, "status": "COMPLETED"} for at_ms in (1_100, 3_500)
+    ]
+    pending = flink_job.drain_pending(
+        fake_cluster(), "flink", JOB, 1_000, writes_files=writes_files
+    )
     assert (pending is None) == drained
 
 

@@ -26,8 +26,10 @@ class Runner:
         self.queried.append(job)
         return None
 
-    def drain_pending(self, cluster: Cluster, service: str, job: str, since_ms: int) -> str | None:
-        self.queried.append(job)
+    def drain_pending(
+        self, cluster: Cluster, service: str, job: str, since_ms: int, *, writes_files: bool
+    ) -> str | None:
+        self.queried.append(f"{job}, which writes files" if writes_files else job)
         return None
 
     def follow(
@@ -58,6 +60,7 @@ def submit_to(runner: Runner, cluster: Cluster) -> RunningJob:
         runner=runner,  # type: ignore[arg-type]
         spec=spec,
         values={"run": "r"},
+        writes_files=True,
     )
     return prepared.submit(cluster)
 
@@ -86,4 +89,4 @@ def test_queries_go_to_the_current_job_after_a_replacement() -> None:
     replace_job(cluster)
     job.pending()
     drained()
-    assert runner.queried == ["first", "second", "second"]
+    assert runner.queried == ["first", "second", "second, which writes files"]
