@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -67,20 +68,37 @@ class EarlierRuns:
 NO_EARLIER_RUNS = EarlierRuns()
 
 
-@dataclass(frozen=True, kw_only=True)
 class DedicatedClusters:
-    """One cluster for each run, removed at the end of the run; with `keep` it stays up, like a
-    cluster of `streamquake up`."""
+    """One cluster for each run, until `remove`; with `keep` it stays up, like a cluster of
+    `streamquake up`."""
 
-    keep: bool = False
+    def __init__(self, *, keep: bool = False) -> None:
+        self.warnings: list[str] = []
+        """What could not be removed."""
+        self._keep = keep
+        self._stack = ExitStack()
 
     @contextmanager
     def cluster_for(self, lease: ClusterLease) -> Iterator[Cluster]:
-        with (
-            deploy_cluster(lease, keep=self.keep, warn=lease.warn) as cluster,
-            assign_to_run(cluster, lease),
-        ):
+        cluster = self._stack.enter_context(
+            deploy_cluster(lease, keep=self._keep, warn=self.warnings.append)
+        )
+        with assign_to_run(cluster, lease):
             yield cluster
+
+    def remove(self) -> None:
+        """Remove the clusters. A failure is a warning."""
+        try:
+            self._stack.close()
+        except Exception as error:  # noqa: BLE001 - a failed tear-down never hides a verdict
+            self.warnings.append(f"tear-down: {error}")
+
+    @contextmanager
+    def removed_meanwhile(self) -> Iterator[None]:
+        """Remove the clusters while the block runs, which does not need them."""
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="removal") as pool:
+            pool.submit(self.remove)
+            yield
 
 
 @contextmanager

@@ -76,13 +76,14 @@ def run(
     """Run one experiment and judge it. A failure of the system under test is a result, never an
     exception.
 
-    The cluster is from `cluster_leases`; without them the run starts its own cluster, and `keep`
-    leaves it running. `shared_spark` is a session that outlives the run; without it the run starts
-    its own one on `master`.
+    The cluster is from `cluster_leases`; without them the run starts its own one, which is removed
+    while the run is judged, and `keep` leaves it running. `shared_spark` is a session that outlives
+    the run; without it the run starts its own one on `master`.
     """
     run_id = new_run_id()
     folder = RunFolder.create(out, run_id)
     spark = shared_spark or SparkInBackground(master)
+    own_clusters = DedicatedClusters(keep=keep)
     ended: Ended = "failed_to_run"
     reason = cause = ""
     with interruptible(view.show_message) as requested:
@@ -94,7 +95,7 @@ def run(
             clock,
             view,
             spark,
-            cluster_leases or DedicatedClusters(keep=keep),
+            cluster_leases or own_clusters,
         )
         try:
             in_progress.write_plan(argv)
@@ -112,17 +113,18 @@ def run(
             in_progress.loop.close()
         view.phase("judge", "")
         try:
-            results = judge(
-                experiment,
-                folder,
-                run_id=run_id,
-                ended=ended,
-                cause=cause,
-                reason=reason,
-                spark=spark.get,
-                warnings=tuple(in_progress.warnings),
-                show_message=view.show_message,
-            )
+            with own_clusters.removed_meanwhile():
+                results = judge(
+                    experiment,
+                    folder,
+                    run_id=run_id,
+                    ended=ended,
+                    cause=cause,
+                    reason=reason,
+                    spark=spark.get,
+                    warnings=tuple(in_progress.warnings),
+                    show_message=view.show_message,
+                )
         except (Interrupted, Exception) as error:
             if not (requested.signal or isinstance(error, Interrupted)):
                 raise
@@ -136,7 +138,8 @@ def run(
             spark.stop()
         else:
             spark.reset()
-        return save(results, folder)
+        warnings = (*results.warnings, *own_clusters.warnings)
+        return save(replace(results, warnings=warnings), folder)
 
 
 def save(results: Results, folder: RunFolder) -> Results:

@@ -150,7 +150,9 @@ def matrix_testbed(out: Path, runtime: DockerRuntime) -> Iterator[MatrixTestbed]
     )
     with ExitStack() as stack:
         stack.enter_context(_writing_history(loop))
-        cluster = stack.enter_context(DedicatedClusters().cluster_for(lease))
+        clusters = DedicatedClusters()
+        stack.callback(clusters.remove)
+        cluster = stack.enter_context(clusters.cluster_for(lease))
         prepared = prepare_job(experiment, cluster, cluster.run_id)
         assert prepared is not None
         job = prepared.submit(cluster)

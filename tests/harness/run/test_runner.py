@@ -738,17 +738,45 @@ def test_leftovers_of_a_dead_run_are_removed_first(stage: Stage) -> None:
     assert [found.name for found in stage.runtime.find_networks({})] == []
 
 
+def test_the_cluster_is_removed_while_the_run_is_judged(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be removed is a warning of the run, after those of the judge."""
+    removed = threading.Event()
+
+    def judge_after_removal(*args: Any, **more: Any) -> Results:
+        assert removed.wait(60), "the cluster is not removed before the verdict"
+        return judge(*args, **{**more, "warnings": ("of the judge",)})
+
+    def fail_to_remove(network: str) -> None:
+        removed.set()
+        raise ContainerError("the network is in use")
+
+    monkeypatch.setattr(runner, "judge", judge_after_removal)
+    monkeypatch.setattr(stage.runtime, "remove_network", fail_to_remove)
+    results = stage.run()
+    assert results.outcome == Outcome.HELD
+    first, second = results.warnings
+    assert first == "of the judge"
+    assert "the network is in use" in second
+    assert not stage.runtime.find({labels.RUN: ""})
+
+
 def test_a_run_uses_the_cluster_of_its_provider(stage: Stage) -> None:
     leases: list[ClusterLease] = []
+    clusters = DedicatedClusters()
 
     class CapturingLeases:
         """A provider of clusters that keeps each lease."""
 
         def cluster_for(self, lease: ClusterLease) -> contextlib.AbstractContextManager[Cluster]:
             leases.append(lease)
-            return DedicatedClusters().cluster_for(lease)
+            return clusters.cluster_for(lease)
 
     results = stage.run(options={"cluster_leases": CapturingLeases()})
+    assert stage.runtime.find({}), "the provider's cluster is removed by the run"
+    clusters.remove()
+    assert not stage.runtime.find({})
     (lease,) = leases
     assert (lease.run_id, lease.experiment.name) == (results.run_id, "on-fakes")
     assert (lease.runtime, lease.clock) == (stage.runtime, stage.clock)
