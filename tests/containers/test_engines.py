@@ -287,6 +287,7 @@ def by_identity(rows: Sequence[Row]) -> dict[tuple[str, int], tuple[int, int]]:
     return found
 
 
+@pytest.mark.nightly
 def test_totals_survive_the_loss_of_a_taskmanager_in_topic_and_files(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def run_experiment(
     return done.returncode, json.loads(results.read_text(encoding="utf-8")), message
 
 
+@pytest.mark.nightly
 def test_the_output_of_an_external_job_is_reconciled(brokers: str, tmp_path: Path) -> None:
     with copier(brokers):
         status, results, message = run_experiment(brokers, tmp_path)
@@ -277,6 +278,7 @@ def die_in_a_transaction(brokers: str, topic: str, name: str) -> None:
         producer.kill()
 
 
+@pytest.mark.nightly
 def test_avro_in_a_topic_is_read_by_the_schema_that_each_header_names(
     brokers: str, tmp_path: Path
 ) -> None:
@@ -323,6 +325,7 @@ def test_avro_in_a_topic_is_read_by_the_schema_that_each_header_names(
     }
 
 
+@pytest.mark.nightly
 def test_several_topics_are_reconciled_as_one_side(brokers: str, tmp_path: Path) -> None:
     """Every key moves from one topic to the other halfway, which is not reordering. One record is
     in both topics, one in none, and one is before its predecessor in one topic."""

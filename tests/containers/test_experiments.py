@@ -73,6 +73,7 @@ def test_a_killed_taskmanager_causes_no_loss_and_no_duplicates(
     assert (tmp_path / "latest" / "junit.xml").exists()
 
 
+@pytest.mark.nightly
 def test_the_canary_is_violated_with_the_expected_class(tmp_path: Path) -> None:
     status, results, message = run("canary", tmp_path)
     assert (status, results["outcome"]) == (1, "violated"), message
@@ -92,6 +93,7 @@ def test_a_retraction_of_an_unwritten_row_is_found(tmp_path: Path) -> None:
     assert found["actual"] == found["expected"] + found["duplicated"]
 
 
+@pytest.mark.nightly
 def test_a_killed_broker_keeps_acknowledged_records(tmp_path: Path) -> None:
     status, results, message = run("kafka-kill-broker", tmp_path)
     assert (status, results["outcome"]) == (0, "held"), message

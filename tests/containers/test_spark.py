@@ -214,6 +214,7 @@ def test_totals_survive_the_loss_of_the_driver_and_of_an_executor(
     assert any(name.startswith("0/") for name in listed["shared"])
 
 
+@pytest.mark.nightly
 def test_the_output_files_are_those_in_the_log_of_the_sink(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -256,6 +257,7 @@ def test_windows_close_at_the_watermark(cluster: Cluster) -> None:
     assert found == expected
 
 
+@pytest.mark.nightly
 def test_reconciling_on_the_cluster_has_the_results_of_the_embedded_session(
     cluster: Cluster, tmp_path: Path
 ) -> None:
