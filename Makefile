@@ -9,6 +9,8 @@ PARALLEL ?= --numprocesses 4 --dist worksteal
 PARALLEL_SPARK ?= --numprocesses 2 --dist worksteal
 SHARD ?=
 SPLIT = $(if $(SHARD),--splits $(lastword $(subst /, ,$(SHARD))) --group $(firstword $(subst /, ,$(SHARD))) --durations-path tests/durations.json)
+# `tests/harness/test_snapshots.py` finds unused snapshots in less time.
+TIER = $(BIN)/pytest --snapshot-disable-unused --durations=20
 # Without kept byte code each process of a test run would compile the project again.
 export PYTHONDONTWRITEBYTECODE =
 
@@ -40,13 +42,13 @@ test-spark: ## the tests that start Spark, without a container engine
 	@$(MAKE) --no-print-directory tier-spark
 
 tier-fast:
-	$(BIN)/pytest $(PARALLEL) -m "not spark and not container and not nightly" --durations=20
+	$(TIER) $(PARALLEL) -m "not spark and not container and not nightly"
 
 tier-spark:
-	$(BIN)/pytest $(PARALLEL_SPARK) -m "spark and not container and not nightly" --durations=20
+	$(TIER) $(PARALLEL_SPARK) -m "spark and not container and not nightly"
 
 tier-container:
-	$(BIN)/pytest -m "container and not nightly" --durations=20
+	$(TIER) -m "container and not nightly"
 
 check: ## format, lint, types
 	@SKIP_IMAGES=1 bash scripts/setup.sh
@@ -79,7 +81,7 @@ mutants: ## mutation testing without an engine; MUTANTS="streamquake.harness.ver
 	@$(BIN)/python -m tests.mutation $(MUTANTS)
 
 nightly: setup ## the long tests; SHARD=2/6 runs the second of six parts of about the same duration
-	$(BIN)/pytest -m nightly $(SPLIT) --durations=20
+	$(TIER) -m nightly $(SPLIT)
 
 clean: ## remove containers, networks, images and the environment; keeps runs/ and fetched artefacts
 	@bash scripts/clean.sh
