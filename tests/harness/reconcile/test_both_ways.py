@@ -83,6 +83,7 @@ def all_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "MAX_EXAMPLES", 2 * ALL)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", [pytest.param(None, marks=pytest.mark.nightly), "1"])
 def test_both_ways_find_exactly_the_different_values(
     spark: SparkSession, tmp_path: Path, first: str | None
@@ -96,6 +97,7 @@ def test_both_ways_find_exactly_the_different_values(
     assert run == DIFFERING
 
 
+@pytest.mark.nightly
 def test_both_ways_accept_promised_values_in_parquet(spark: SparkSession, tmp_path: Path) -> None:
     promised = write_promised(spark, tmp_path / "promised.parquet")
     whole = spark.read.parquet(str(promised)).withColumn(
@@ -283,6 +285,7 @@ def write_columns(
     return folder / "promised", part.read_bytes()
 
 
+@pytest.mark.nightly
 def test_both_ways_agree_on_typed_columns(spark: SparkSession, tmp_path: Path) -> None:
     columns = [column for column in COLUMNS if column.comparable]
     names = [f"v{at}" for at in range(len(columns))]
@@ -297,6 +300,7 @@ def test_both_ways_agree_on_typed_columns(spark: SparkSession, tmp_path: Path) -
     assert run == differing
 
 
+@pytest.mark.nightly
 def test_a_run_rejects_values_of_types_that_the_command_cannot_compare(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -312,6 +316,7 @@ def test_a_run_rejects_values_of_types_that_the_command_cannot_compare(
     assert differences_in_run(spark, tmp_path, promised, names) == set(range(len(columns)))
 
 
+@pytest.mark.nightly
 def test_a_promised_text_is_not_equal_to_a_timestamp_in_a_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -361,6 +366,7 @@ def test_both_ways_read_files_of_another_writer(spark: SparkSession, tmp_path: P
     assert run == set()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("actual", "differs"),
     [
@@ -410,6 +416,7 @@ def test_both_ways_agree_on_floating_point_in_json(spark: SparkSession, tmp_path
     assert command == run == {3}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("actual", ['{"n":null,"v":null}', '{"v":null}', "{}", '{"x":1}'])
 def test_both_ways_accept_a_record_of_nulls(
     spark: SparkSession, tmp_path: Path, actual: str
@@ -439,6 +446,7 @@ def test_both_ways_distinguish_a_malformed_line_from_a_record_of_nulls(
     ]
 
 
+@pytest.mark.nightly
 def test_both_ways_show_a_column_with_a_dot_in_its_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:

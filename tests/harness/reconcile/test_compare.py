@@ -79,6 +79,7 @@ def test_every_class_is_found_in_every_format(
     assert f"a.{kind}" in by_class["duplicated"].where
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("kind", "other"), [("json", "csv"), ("csv", "parquet"), ("parquet", "json")]
 )
@@ -119,6 +120,7 @@ def test_a_null_order_cannot_be_judged(spark: SparkSession, tmp_path: Path) -> N
     assert "--order is null for 1 records" in result.notes[0]
 
 
+@pytest.mark.nightly
 def test_records_of_the_same_moment_are_not_reordered(spark: SparkSession, tmp_path: Path) -> None:
     path = write_rows(tmp_path / "e.json", [{"id": "a", "seq": seq, "at": 1} for seq in (3, 1, 2)])
 
@@ -138,6 +140,7 @@ def test_large_whole_numbers_stay_exact_beside_floating_point(
     assert comparison_of(spark, path, path, sequence="seq", order="at").counts["reordered"] == 1
 
 
+@pytest.mark.nightly
 def test_text_sorts_by_its_number_or_time(spark: SparkSession, tmp_path: Path) -> None:
     """Numbers, timestamps and other texts; two texts are the same number and two the same
     timestamp."""
@@ -193,6 +196,7 @@ NUMBERS = (
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_numbers_of_json_are_ordered_exactly(
     spark: SparkSession, tmp_path: Path, quote: str
@@ -290,6 +294,7 @@ def test_an_empty_side_has_lost_everything(spark: SparkSession, tmp_path: Path) 
     assert result.counts["lost"] == len(ROWS)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("values", "classes"),
     [
@@ -321,6 +326,7 @@ def test_the_value_of_an_unknown_send_does_not_replace_that_of_an_acknowledged_o
     assert nonzero_counts(result) == {"reordered": None, **classes}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("fields", [450, pytest.param(2000, marks=pytest.mark.nightly)])
 def test_records_with_hundreds_of_fields_are_read(
     spark: SparkSession, tmp_path: Path, fields: int
@@ -348,6 +354,7 @@ def test_a_hundred_fields_are_compared(spark: SparkSession, tmp_path: Path) -> N
     assert nonzero_counts(result) == {"reordered": None}
 
 
+@pytest.mark.nightly
 def test_half_of_a_surrogate_pair_in_a_name_is_malformed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -362,6 +369,7 @@ def test_half_of_a_surrogate_pair_in_a_name_is_malformed(
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("folder", ["value=7", "Value=7", "a.b=1"])
 def test_a_partition_folder_may_have_the_name_of_a_column(
     spark: SparkSession, tmp_path: Path, folder: str
@@ -371,6 +379,7 @@ def test_a_partition_folder_may_have_the_name_of_a_column(
     assert nonzero_counts(comparison_of(spark, path, path, compare="v")) == {"reordered": None}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["_e.json", ".e.json", "e.json._COPYING_"])
 def test_a_hidden_file_is_rejected_by_name_and_ignored_in_a_folder(
     spark: SparkSession, tmp_path: Path, name: str

@@ -138,6 +138,7 @@ DRAWN_CASES = given(
 WITHOUT_HEALTH_CHECKS = settings(suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.nightly
 @settings(WITHOUT_HEALTH_CHECKS, max_examples=2)
 @DRAWN_CASES
 def test_a_comparison_agrees_with_the_model(

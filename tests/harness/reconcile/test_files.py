@@ -280,6 +280,7 @@ def test_blanks_after_a_closing_quote_are_rejected(
         comparison_of(spark, tmp_path / "e.csv", tmp_path / "e.csv", "id, v")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "rows", ['1,"a "" , b"\n', '1,"a "\n', '1, "\n', '1,"a""b" "c"\n', '1," ""a"" "\n', "1, \n"]
 )
@@ -340,6 +341,7 @@ def test_unreadable_parquet_is_reported(spark: SparkSession, tmp_path: Path) -> 
 FOLDERS = "k0=1/c0=2/s=3/rank=4/order=5/status=6/lost=7/ok=8/hash=9/class=10/a.b=11/what=12"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["json", "text"])
 def test_partition_folders_may_be_called_as_any_column(
     spark: SparkSession, tmp_path: Path, kind: str

@@ -247,6 +247,7 @@ def differing_records(
     return differing_in
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CASES)
 def test_exactly_the_different_values_differ(
     differing_records: Callable[[Formats], dict[str, set[int]]], name: str
@@ -256,6 +257,7 @@ def test_exactly_the_different_values_differ(
     assert differing_records((case.expected.format, case.actual.format))[name] == case.differ
 
 
+@pytest.mark.nightly
 def test_computed_values_of_several_kinds_are_compared_with_csv(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ def write_file(path: Path, value: str, **field_properties: Any) -> Path:
     return path
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("field_properties", "expected_text", "actual_text"),
     [
@@ -101,6 +102,7 @@ def test_no_class_that_a_footer_names_is_imported(
     assert "named_by_a_footer" not in sys.modules
 
 
+@pytest.mark.nightly
 def test_a_field_with_the_name_of_sparks_metadata_is_data(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_value_that_is_no_message_is_malformed_and_a_tombstone_has_no_fields(
     assert records == {value.hex().upper() for value in broken}
 
 
+@pytest.mark.nightly
 def test_a_value_that_differs_is_changed(topic: Topic) -> None:
     """Numbers of 64 bits are not rounded; a missing text is not an empty text."""
     close, empty = {**ROWS[0], "u": 2**64 - 2}, {**ROWS[3], "text": ""}

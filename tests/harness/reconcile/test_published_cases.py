@@ -57,6 +57,7 @@ CASES = (
 NEVER_VIOLATIONS = {"unknown_arrived", "unknown_absent"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_the_verdict_equals_the_published_one(
     spark: SparkSession, tmp_path: Path, case: PublishedCase

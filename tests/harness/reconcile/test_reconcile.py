@@ -97,6 +97,7 @@ def test_the_second_copy_of_a_record_that_was_sent_twice_is_not_reordered(
     assert result.counts["actual"] == len(received) + 1
 
 
+@pytest.mark.nightly
 def test_reordered_records_are_counted_beside_records_that_were_sent_twice(
     spark: SparkSession,
 ) -> None:

@@ -85,6 +85,7 @@ def expected(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "e.json", [{"key": "a", "total": 3}, {"key": "b", "total": 5}])
 
 
+@pytest.mark.nightly
 def test_a_changelog_is_judged_by_its_final_state(
     spark: SparkSession, tmp_path: Path, expected: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_replayed_changes_are_unmatched_retractions_and_duplicates(
     assert result.reasons[-1] == "1 unmatched_retraction"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
 def test_a_field_can_mark_retractions(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     rows = [{"key": "a", "back": False}, {"key": "b", "back": False}, {"key": "b", "back": True}]

@@ -53,6 +53,7 @@ def test_a_verifiable_producer_is_reconciled(
     assert broken.detail["record"] == b"\xff1.2".hex().upper()
 
 
+@pytest.mark.nightly
 def test_a_number_within_the_text_is_its_sequence(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_number_within_the_text_is_its_sequence(
     assert nonzero_counts(result) == {"reordered": 1}
 
 
+@pytest.mark.nightly
 def test_values_that_are_no_json_are_reported_with_advice(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
 ) -> None:

@@ -182,6 +182,7 @@ def test_examples_identified_by_fractions_and_truth_values_have_their_cause(
     assert {f.detail["cause"] for f in result.findings[1:]} == {"at an unknown moment"}
 
 
+@pytest.mark.nightly
 def test_nested_and_long_identities_have_their_cause_and_are_shown_for_people(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -207,6 +208,7 @@ def test_nested_and_long_identities_have_their_cause_and_are_shown_for_people(
     assert {str(detail["text"])[500:] for detail in shown.values()} == {"… (601 characters)"}
 
 
+@pytest.mark.nightly
 def test_thousands_of_checkpoints_are_not_too_many(spark: SparkSession, tmp_path: Path) -> None:
     run = loads(Story())
     for number in range(1, 4001):
@@ -225,6 +227,7 @@ def test_thousands_of_checkpoints_are_not_too_many(spark: SparkSession, tmp_path
     ]
 
 
+@pytest.mark.nightly
 def test_records_out_of_order_are_attributed_by_their_write_time(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -285,6 +288,7 @@ def test_an_interval_of_time_is_an_interval_of_indexes() -> None:
     assert first_sent_indexes([], parts) == (0,) * 7
 
 
+@pytest.mark.nightly
 def test_an_example_has_the_input_position_of_its_record(
     spark: SparkSession, tmp_path: Path
 ) -> None:

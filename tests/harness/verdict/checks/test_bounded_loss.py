@@ -104,6 +104,7 @@ PLANTS: dict[str, tuple[Callable[[], list[OutputRecord]], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("message", PLANTS)
 def test_every_other_anomaly_is_violated(spark: SparkSession, tmp_path: Path, message: str) -> None:
     plant, params = PLANTS[message]
@@ -151,6 +152,7 @@ def test_loss_without_any_restart_is_outside_and_no_loss_then_proves_nothing(
     assert "no subtask restarted" in whole.summary
 
 
+@pytest.mark.nightly
 def test_keys_that_cannot_be_attributed_leave_it_undecided(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -85,6 +85,7 @@ def without_raw_text(finding: Finding) -> Finding:
     return Finding(what=finding.what, where=finding.where, detail={**finding.detail, "seen": seen})
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", [0, 6, 12])
 def test_every_class_is_found_whatever_the_columns_are_called(
     spark: SparkSession, tmp_path: Path, first: int
@@ -141,6 +142,7 @@ def test_a_column_with_the_name_of_an_internal_one_is_not_judged(
     assert result.outcome == Outcome.HELD, result.summary
 
 
+@pytest.mark.nightly
 def test_the_command_finds_the_same_in_such_columns(spark: SparkSession, tmp_path: Path) -> None:
     result = judged_run(spark, tmp_path / "run", ODD)
     spark.sql(f"SELECT {expectation(ODD)} FROM sent").write.parquet(str(tmp_path / "expected"))

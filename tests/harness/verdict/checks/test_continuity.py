@@ -99,6 +99,7 @@ def test_a_key_that_stopped_or_never_appeared_paused_to_the_end(
     assert gaps["totals: k-00002"]["partition"] is None
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("by", ["keys", "partitions"])
 def test_a_key_that_stops_shortly_before_the_end_pauses_until_its_last_send(
     spark: SparkSession, tmp_path: Path, by: Literal["keys", "partitions"]

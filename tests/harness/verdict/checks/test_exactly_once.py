@@ -134,6 +134,7 @@ def test_a_clean_copy_is_held(testbed: Testbed) -> None:
     assert result.summary == "400 records once each, unchanged, in copy (kafka)"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("planted", ["changed", "malformed", "reordered"])
 def test_on_another_master_records_are_read_the_same(
     testbed: Testbed, planted: str, monkeypatch: pytest.MonkeyPatch
@@ -519,6 +520,7 @@ def test_a_tombstone_deletes_the_record_of_its_key(testbed: Testbed) -> None:
     assert upserted(testbed, *EVERY.items(), (GONE, None), left_out=True).outcome == Outcome.HELD
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("text", "left_out", "summary"),
     [
@@ -568,6 +570,7 @@ def test_upserts_that_cannot_be_judged_are_rejected(also: dict[str, Any], text: 
         Output.model_validate(given)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("drained", "outcome", "changed"),
     [(True, Outcome.VIOLATED, 1), (False, Outcome.UNDECIDED, None)],
@@ -690,6 +693,7 @@ def test_a_reading_with_missing_records_is_undecided(
     assert f"{text} were read, and {present}" in result.summary
 
 
+@pytest.mark.nightly
 def test_a_copied_part_of_the_record_is_no_duplicate(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS)))
     (written,) = StoredOutput(path=testbed.data / "copy").part("committed").glob("*.parquet")
@@ -705,6 +709,7 @@ def test_a_copied_part_of_the_record_is_no_duplicate(testbed: Testbed) -> None:
     assert (duplicated.outcome, duplicated.counts["duplicated"]) == (Outcome.VIOLATED, 1)
 
 
+@pytest.mark.nightly
 def test_a_copied_part_of_a_reading_of_files_is_no_duplicate(
     testbed: Testbed, tmp_path: Path
 ) -> None:

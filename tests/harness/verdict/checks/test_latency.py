@@ -97,6 +97,7 @@ def test_a_longer_interval_is_violated(spark: SparkSession, tmp_path: Path) -> N
     assert 1040 <= (result.counts["p50_ms"] or 0) <= 1060
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("limit_s", "outcome"),
     [(9.0, Outcome.VIOLATED), (10.2, Outcome.UNDECIDED), (21.0, Outcome.HELD)],

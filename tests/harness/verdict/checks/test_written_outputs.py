@@ -100,6 +100,7 @@ def test_a_topic_in_protobuf_is_held(topic: Topic) -> None:
     assert outcome == Outcome.HELD, summary
 
 
+@pytest.mark.nightly
 def test_anomalies_in_protobuf_are_found(topic: Topic) -> None:
     """One record is missing, one has another amount, one is no message, one was aborted."""
     other = RECORDS[1]._replace(amount=RECORDS[1].amount + 1)
@@ -141,6 +142,7 @@ def test_deleted_records_in_protobuf_do_not_count(
     assert judged[0] == outcome, judged
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kept", [{}, {"amount": "CAST(_offset AS BIGINT) * 0"}])
 def test_a_delete_without_a_key_is_malformed(topic: Topic, kept: dict[str, str]) -> None:
     output = {"upsert": True, "order": None, "identity": ("key",)}
@@ -220,6 +222,7 @@ def test_fields_of_one_kind_of_null_can_be_kept(spark: SparkSession, tmp_path: P
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 @pytest.mark.parametrize(("hour", "outcome"), [(7, Outcome.HELD), (8, Outcome.VIOLATED)])
 def test_columns_in_folder_names_are_read(
