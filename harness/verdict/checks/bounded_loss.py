@@ -71,10 +71,11 @@ class AttributedRecords:
 @checks.register
 class BoundedLoss(Check):
     """Held when every lost or duplicated record belongs to a subtask that restarted and was sent
-    between the last checkpoint before the fault and the moment the subtask ran again.
+    between the last checkpoint before the restart and the moment the subtask ran again. Each
+    restart of each subtask has a window of its own.
 
-    A class that the output requests with `also` is violated too, except for gaps that the lost
-    records leave, and regressions that the extra copies are.
+    A class that the output requests with `also` is violated too, as is an unmatched retraction,
+    except for gaps that the lost records leave, and regressions that the extra copies are.
 
     A job with state over lost records writes other totals afterwards: in its promise, name as
     `compare` only columns that depend on the record alone.

@@ -1,12 +1,17 @@
-"""The scope of a failover's possible loss: the partitions of the failed subtasks, and the records
-sent between the last checkpoint and the moment these subtasks ran again."""
+"""The scope of a failover's possible loss: for each restart of a subtask, its partition and the
+records sent between the checkpoint that it began from and the moment it ran again."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streamquake.harness.verdict.evidence.sent_times import recorded_between, sent_ranges_of
-from streamquake.harness.verdict.evidence.task_restarts import Subtask, restarts_of_subtasks
+from streamquake.harness.verdict.evidence.task_restarts import (
+    Subtask,
+    SubtaskHistory,
+    restarts_of_subtasks,
+)
 from streamquake.reports.record.checkpoint_events import (
     CheckpointCompleted,
     CheckpointEvent,
@@ -30,7 +35,8 @@ class LossScopeUnknown(StreamquakeError, LookupError):
 
 @dataclass(frozen=True, kw_only=True)
 class LossScope:
-    """The scope of one fault's possible loss. Without partitions no writing subtask had failed."""
+    """The scope of the possible loss by one restart of one subtask. Without partitions the fault
+    restarted no writing subtask."""
 
     partitions: frozenset[int]
     injected_ns: int
@@ -45,27 +51,47 @@ class LossScope:
         return (self.end_ns - self.start_ns) / 1e9
 
 
+@dataclass(frozen=True, kw_only=True)
+class Restart:
+    """A subtask began anew, from the last checkpoint that had completed by then, and ran again."""
+
+    subtask: int
+    began_ns: int
+    ran_ns: int
+
+
 def scopes_of(
     history: History, vertex: str | None, partitions: int, slack_s: float
 ) -> tuple[LossScope, ...]:
-    """The scope of each fault that took effect. Raises LossScopeUnknown.
+    """The scopes of each fault that took effect. Raises LossScopeUnknown.
 
-    A fault that restarted only subtasks that do not write has no scope: `vertex` may name a vertex
-    whose subtasks share the writers' numbers.
+    A fault that restarted only subtasks that do not write has an empty scope: `vertex` may name a
+    vertex whose subtasks share the writers' numbers.
     """
     injected = history.of(FaultInEffect)
     if not injected:
         raise LossScopeUnknown("no fault took effect, so nothing may be lost")
     writer = _writer(history, vertex)
     moments = [event.start_ns for event in injected]
-    scopes = []
+    slack_ns = round(slack_s * 1e9)
+    scopes: list[LossScope] = []
     for injected_ns, next_ns in zip(moments, [*moments[1:], None], strict=True):
-        restarted = _ran_again_ns(history, injected_ns, next_ns)
-        failed = {
-            number: ran for (vertex_id, number), ran in restarted.items() if vertex_id == writer
-        }
-        scopes.append(_scope(history, injected_ns, failed, partitions, slack_s))
-    if not any(scope.partitions for scope in scopes) and _ran_again_ns(history, moments[0]):
+        restarts = _restarts(_restarted(history, injected_ns, next_ns), writer)
+        scopes += [
+            _scope(
+                history,
+                injected_ns,
+                frozenset({restart.subtask % partitions}),
+                _checkpoint_ns(history, restart.began_ns) - slack_ns,
+                restart.ran_ns + slack_ns,
+            )
+            for restart in restarts
+        ]
+        if not restarts:
+            start_ns = _checkpoint_ns(history, injected_ns) - slack_ns
+            end_ns = injected_ns + slack_ns
+            scopes.append(_scope(history, injected_ns, frozenset(), start_ns, end_ns))
+    if not any(scope.partitions for scope in scopes) and _restarted(history, moments[0]):
         raise LossScopeUnknown(
             "no subtask that writes the output restarted, only others; `vertex` may name one whose "
             "subtasks share their numbers"
@@ -74,61 +100,56 @@ def scopes_of(
 
 
 def _scope(
-    history: History,
-    injected_ns: int,
-    failed: dict[int, int | None],
-    partitions: int,
-    slack_s: float,
+    history: History, injected_ns: int, partitions: frozenset[int], start_ns: int, end_ns: int
 ) -> LossScope:
-    slack_ns = round(slack_s * 1e9)
-    start_ns = _checkpoint_ns(history, injected_ns) - slack_ns
-    if never_ran := sorted(number for number, ran in failed.items() if ran is None):
-        raise LossScopeUnknown(f"subtask {never_ran[0]} that writes the output never ran again")
-    end_ns = (
-        max((ran for ran in failed.values() if ran is not None), default=injected_ns) + slack_ns
-    )
-    notes = recorded_between(sent_ranges_of(history), start_ns, end_ns)
+    sent = recorded_between(sent_ranges_of(history), start_ns, end_ns)
     return LossScope(
-        partitions=frozenset(number % partitions for number in failed),
+        partitions=partitions,
         injected_ns=injected_ns,
         start_ns=start_ns,
         end_ns=end_ns,
-        first=notes[0].first if notes else 0,
-        last=notes[-1].last if notes else -1,
+        first=sent[0].first if sent else 0,
+        last=sent[-1].last if sent else -1,
     )
 
 
-def _ran_again_ns(
+def _restarted(
     history: History, after_ns: int, until_ns: int | None = None
-) -> dict[Subtask, int | None]:
-    """The subtasks that restarted between two moments -> when their last attempt ran, None where it
-    never did."""
+) -> dict[Subtask, SubtaskHistory]:
+    """The subtasks that began anew between two moments."""
     seen = History(event for event in history if until_ns is None or event.at_ns <= until_ns)
-    ran: dict[Subtask, int | None] = {}
-    for (vertex, subtask), task in restarts_of_subtasks(seen, after_ns).items():
-        if not task.restarts:
+    found = restarts_of_subtasks(seen, after_ns)
+    return {place: task for place, task in found.items() if task.restarts}
+
+
+def _restarts(restarted: Mapping[Subtask, SubtaskHistory], writer: str) -> list[Restart]:
+    """Every restart of the writer's subtasks. One that failed before it ran is part of the next.
+    Raises LossScopeUnknown for a subtask that never ran again."""
+    found = []
+    for (vertex, number), task in sorted(restarted.items()):
+        if vertex != writer:
             continue
-        last = (vertex, subtask, task.last.attempt)
-        moments = (
-            event.at_ns
-            for event in seen.of(TaskChanged)
-            if event.at_ns > after_ns
-            and event.state in RAN
-            and (*event.place, event.attempt) == last
-        )
-        ran[vertex, subtask] = next(moments, None)
-    return ran
+        began_ns = None
+        for attempt in task.attempts:
+            began_ns = attempt[0].at_ns if began_ns is None else began_ns
+            ran = next((event.at_ns for event in attempt if event.state in RAN), None)
+            if ran is not None:
+                found.append(Restart(subtask=number, began_ns=began_ns, ran_ns=ran))
+                began_ns = None
+        if began_ns is not None:
+            raise LossScopeUnknown(f"subtask {number} that writes the output never ran again")
+    return found
 
 
-def _checkpoint_ns(history: History, injected_ns: int) -> int:
-    """The trigger of the last checkpoint that completed before the fault. Another job, or the same
+def _checkpoint_ns(history: History, by_ns: int) -> int:
+    """The trigger of the last checkpoint that had completed by a moment. Another job, or the same
     one later, may have a checkpoint of the same number. Raises LossScopeUnknown."""
-    before = History(event for event in history if event.at_ns <= injected_ns)
+    before = History(event for event in history if event.at_ns <= by_ns)
     triggered = {_checkpoint_key(event): event.at_ns for event in before.of(CheckpointTriggered)}
     done = [_checkpoint_key(event) for event in before.of(CheckpointCompleted)]
     completed_ns = [triggered[each] for each in done if each in triggered]
     if not completed_ns:
-        raise LossScopeUnknown("no checkpoint was complete before the fault, so all may be lost")
+        raise LossScopeUnknown("no checkpoint was complete before, so all may be lost")
     return completed_ns[-1]
 
 

@@ -34,19 +34,23 @@ LATE_NS = 2 * 10**9
 class SubtaskHistory:
     """One subtask around a moment.
 
-    `restarts` counts its later attempts. `sign` is other evidence of a restart: `node changed`,
-    `duration fell`, or `ended` where it was not started again. `watched` is whether its running
-    time was sampled; `unclear` is whether the samples do not show if it survived.
+    `attempts` are its later attempts, each with its events. `sign` is other evidence of a restart:
+    `node changed`, `duration fell`, or `ended` where it was not started again. `watched` is whether
+    its running time was sampled; `unclear` is whether the samples do not show if it survived.
     """
 
     before: TaskChanged
     last: TaskChanged
-    restarts: int
+    attempts: tuple[tuple[TaskChanged, ...], ...] = ()
     sign: str | None = None
     watched: bool = False
     unclear: bool = False
     before_ms: float | None = None
     after_ms: float | None = None
+
+    @property
+    def restarts(self) -> int:
+        return len(self.attempts)
 
     @property
     def restarted(self) -> bool:
@@ -115,7 +119,8 @@ def _subtask_history(events: Sequence[TaskChanged], after_ns: int) -> SubtaskHis
     if not before:
         return None
     later = events[len(before) :]
-    task = SubtaskHistory(before=before[-1], last=events[-1], restarts=_restarts(before[-1], later))
+    attempts = _new_attempts(before[-1], later)
+    task = SubtaskHistory(before=before[-1], last=events[-1], attempts=attempts)
     # The node is empty before the task is deployed, and null where it is not known.
     nodes = {event.node for event in (before[-1], *later)} - {"", None}
     if task.restarts or (len(nodes) < 2 and events[-1].state not in OVER):
@@ -123,17 +128,21 @@ def _subtask_history(events: Sequence[TaskChanged], after_ns: int) -> SubtaskHis
     return replace(task, sign="node changed" if len(nodes) > 1 else "ended")
 
 
-def _restarts(before: TaskChanged, later: Iterable[TaskChanged]) -> int:
-    count = 0
+def _new_attempts(
+    before: TaskChanged, later: Iterable[TaskChanged]
+) -> tuple[tuple[TaskChanged, ...], ...]:
+    found: list[tuple[TaskChanged, ...]] = []
     attempt, start_ms = before.attempt, _start_ms(before)
     for event in later:
         now_ms = _start_ms(event)
         deployed_again = now_ms > 0 and start_ms > 0 and now_ms != start_ms
         if event.attempt != attempt or deployed_again:
-            count += 1
+            found.append(())
             start_ms = now_ms
+        if found:
+            found[-1] = (*found[-1], event)
         attempt, start_ms = event.attempt, now_ms if now_ms > 0 else start_ms
-    return count
+    return tuple(found)
 
 
 def _start_ms(event: TaskChanged) -> int:

@@ -232,6 +232,18 @@ def test_each_fault_has_its_own_scope() -> None:
     assert (second.partitions, second.first, second.last) == (frozenset({2}), 1350, 1699)
 
 
+def test_a_restart_of_another_subtask_does_not_excuse_a_later_loss(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    recorded = task(story(), 18.5, "b", 3, 1, "DEPLOYING")
+    recorded = task(recorded, 19, "b", 3, 1, "RUNNING")
+
+    result = judged(spark, tmp_path, with_loss(index_of(1, 16)), recorded)
+
+    assert result.outcome == Outcome.VIOLATED
+    assert result.counts["outside_window"] == 1
+
+
 @pytest.mark.parametrize("edit", ["removed", "repeated"])
 def test_a_damaged_record_is_undecided(spark: SparkSession, tmp_path: Path, edit: str) -> None:
     case = judged_case(spark, tmp_path, with_loss())

@@ -1,5 +1,5 @@
-"""The scope of a fault's possible loss: from the last checkpoint before it until its subtasks ran
-again."""
+"""The scope of the possible loss by each restart of a subtask: from the last checkpoint before it
+until the subtask ran again."""
 
 from __future__ import annotations
 
@@ -88,8 +88,9 @@ def test_the_scope_lasts_from_the_checkpoint_to_running_again_plus_the_slack() -
 
 def test_subtasks_write_into_the_partitions_in_turn() -> None:
     recorded = again(again(injected(begun()), 3, 11.5), 1, 14)
-    (scope,) = scopes_of(recorded.history(), None, 2, 0)
-    assert (scope.partitions, scope.end_ns) == (frozenset({1}), 14 * 10**9)
+    first, third = scopes_of(recorded.history(), None, 2, 0)
+    assert first.partitions == third.partitions == {1}
+    assert (first.end_ns, third.end_ns) == (14 * 10**9, 11.5 * 10**9)
 
 
 def test_without_an_observed_restart_only_the_injection_counts() -> None:
@@ -111,7 +112,8 @@ def test_each_fault_has_its_own_scope_until_the_next_one() -> None:
     first, second = scopes(recorded)
     assert (first.partitions, first.end_ns / 1e9) == (frozenset({1}), 13)
     assert second.partitions == frozenset({2})
-    assert (second.start_ns / 1e9, second.end_ns / 1e9) == (14, 23)
+    # The third checkpoint completed after the call, before the subtask began anew.
+    assert (second.start_ns / 1e9, second.end_ns / 1e9) == (18.9, 23)
 
 
 def test_without_a_recorded_call_the_verified_effect_counts() -> None:
@@ -119,9 +121,20 @@ def test_without_a_recorded_call_the_verified_effect_counts() -> None:
     assert scope.injected_ns == 10.5e9
 
 
-def test_only_the_last_attempt_shows_when_a_subtask_ran_again() -> None:
-    recorded = again(again(injected(begun())), ran_s=16, attempt=2)
-    assert scopes(recorded)[0].end_ns == 17 * 10**9
+def test_a_later_restart_of_a_subtask_has_its_own_scope() -> None:
+    recorded = again(injected(begun())).checkpoint(2, 14, 14.2)
+    recorded = again(again(recorded, ran_s=16, attempt=2), 3, 19)
+    found = [(set(s.partitions), s.start_ns, s.end_ns) for s in scopes(recorded, slack_s=0)]
+    assert found == [({1}, 8e9, 12e9), ({1}, 14e9, 16e9), ({3}, 14e9, 19e9)]
+
+
+def test_an_attempt_that_never_ran_is_part_of_the_next_restart() -> None:
+    recorded = task(injected(begun()), 11, "b", 1, 1, "DEPLOYING").checkpoint(2, 14, 14.2)
+    (scope,) = scopes(again(recorded, ran_s=16, attempt=2), slack_s=0)
+    assert (scope.start_ns / 1e9, scope.end_ns / 1e9) == (8, 16)
+
+
+def test_a_subtask_ran_when_it_finished() -> None:
     finished = task(injected(begun()), 11.5, "b", 1, 1, "DEPLOYING")
     assert scopes(task(finished, 12.5, "b", 1, 1, "FINISHED"))[0].end_ns == 13.5e9
 
@@ -186,9 +199,9 @@ def test_a_vertex_without_a_name_goes_by_its_id() -> None:
             "whose subtasks share their numbers",
         ),
         (
-            again(injected(begun(), 8.1)),
+            again(injected(begun(), 7), ran_s=8.1),
             None,
-            "no checkpoint was complete before the fault, so all may be lost",
+            "no checkpoint was complete before, so all may be lost",
         ),
     ],
 )
