@@ -65,17 +65,23 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 @pytest.fixture(scope="session")
-def chaos_session(pytestconfig: pytest.Config) -> Iterator[ChaosSession]:
+def chaos_session(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ChaosSession]:
     """What the chaos tests of a session share: one Spark session, and one cluster while their
     topologies are equal. After each run the cluster is proven to be as new, or replaced."""
     from streamquake.harness.pytest import support
     from streamquake.harness.pytest.session import ChaosSession
 
+    # The temporary folders of all workers of pytest-xdist have the same parent.
+    is_worker = hasattr(pytestconfig, "workerinput")
+    shared = tmp_path_factory.getbasetemp().parent / "chaos-clusters" if is_worker else None
     session = ChaosSession(
         runtime_name=pytestconfig.getoption("--chaos-runtime"),
         out=Path(pytestconfig.getoption("--chaos-out")),
         keep=pytestconfig.getoption("--chaos-keep"),
         own_clusters=pytestconfig.getoption("--chaos-own-clusters"),
+        shared=shared,
         show_message=support.show_message,
     )
     yield session

@@ -120,11 +120,18 @@ class FakeToxiproxy:
         return ExecResult(exit_code=0, output=f"cubic bytes_acked:7 bytes_received:{self._bytes}")
 
 
-def fake_cluster(topology: Topology = TOPOLOGY, clock: Clock | None = None) -> Cluster:
-    """A cluster whose containers run on the fake runtime, and a fake clock unless one is given."""
+def fake_cluster(
+    topology: Topology = TOPOLOGY,
+    clock: Clock | None = None,
+    *,
+    runtime: FakeRuntime | None = None,
+    run_id: str = "test",
+) -> Cluster:
+    """A cluster whose containers run on the fake runtime, with a fake clock and a runtime of its
+    own unless they are given."""
     clock = clock or FakeClock()
-    runtime = FakeRuntime(clock)
-    cluster = Cluster(run_id="test", topology=topology, runtime=runtime, clock=clock)
+    runtime = runtime or FakeRuntime(clock)
+    cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=clock)
     runtime.create_network(cluster.network, {})
     for number, spec in enumerate(topology.nodes(), start=10):
         ip = f"10.0.0.{number}"

@@ -73,7 +73,11 @@ class ClusterPool:
         """The topology of the next run; None when this one is the last."""
         self.deployments = 0
         self._show_message = show_message
-        self._idle: IdleCluster | None = None
+        self.idle: IdleCluster | None = None
+        """The cluster that is kept for the next run."""
+        self.deployed_run: str | None = None
+        """The run that deployed the cluster which this pool must remove; None where there is
+        none."""
         self._stack = ExitStack()
 
     def __enter__(self) -> ClusterPool:
@@ -102,10 +106,17 @@ class ClusterPool:
         else:
             self._clean_up(idle, lease)
 
+    def adopt(self, idle: IdleCluster | None) -> None:
+        """Keep a cluster that another pool may have used, or deployed, since; in place of the own
+        one, which is removed where it is another one."""
+        if idle is None or idle.cluster.run_id != self.deployed_run:
+            self.remove()
+        self.idle = idle
+
     def _reused(self, lease: ClusterLease) -> IdleCluster | None:
         """The idle cluster, if it has the run's topology; another one is removed. Its proof is
         recorded in the history of the run."""
-        idle = self._idle
+        idle = self.idle
         if idle is None:
             return None
         if idle.cluster.topology != lease.experiment.topology:
@@ -130,12 +141,13 @@ class ClusterPool:
         cluster = self._stack.enter_context(
             deploy_cluster(lease, keep=False, warn=self.warnings.append)
         )
+        self.deployed_run = cluster.run_id
         # Where no run follows on this cluster, its state is not needed.
         follows = self.next_topology == lease.experiment.topology
-        self._idle = IdleCluster(
+        self.idle = IdleCluster(
             cluster=cluster, deployed=_state_or_none(cluster) if follows else None
         )
-        return self._idle
+        return self.idle
 
     def _clean_up(self, idle: IdleCluster, lease: ClusterLease) -> None:
         """Clean the cluster up for the next run, or remove it."""
@@ -148,11 +160,12 @@ class ClusterPool:
             self._show_message(f"the next run gets a new cluster: {_first_line(error)}")
             self.remove()
             return
-        self._idle = replace(idle, runs=(*idle.runs, lease.run_id), clean_up=done)
+        self.idle = replace(idle, runs=(*idle.runs, lease.run_id), clean_up=done)
 
     def remove(self) -> None:
-        """Remove the idle cluster, completely even when interrupted."""
-        idle, self._idle = self._idle, None
+        """Remove the cluster, completely even when interrupted."""
+        idle, self.idle = self.idle, None
+        deployed, self.deployed_run = self.deployed_run, None
         stack, self._stack = self._stack, ExitStack()
         try:
             stack.close()
@@ -160,6 +173,8 @@ class ClusterPool:
             if idle is not None:
                 self.warnings += remove_cluster(idle.cluster.runtime, idle.cluster.run_id)
             raise
+        if idle is not None and idle.cluster.run_id != deployed:  # another pool deployed it
+            self.warnings += remove_cluster(idle.cluster.runtime, idle.cluster.run_id)
 
 
 def _state_or_none(cluster: Cluster) -> ClusterState | None:
