@@ -20,7 +20,7 @@ import pytest
 @pytest.mark.parametrize("number", range(2))
 @pytest.mark.chaos(
     topology="kafka-only",
-    workload={"numbered": {"records": 2000, "rate_per_s": 500}},
+    workload={"numbered": {"records": 10000, "rate_per_s": 500}},
     schedule=[{"pause": {}, "target": "kafka/broker-1", "at_s": 1, "for_s": 1}],
 )
 def test_it(chaos_run, number):
