@@ -54,8 +54,8 @@ class Transactions(Check):
     """How many transactions may be open beyond their time-out after the drain, or hide later
     records."""
     invisible_at_most_s: Seconds | None = None
-    """How long a partition's last stable offset may stay unchanged while its end grows. Without it,
-    not judged."""
+    """How long a partition's last stable offset may stay unchanged with records beyond it, which
+    readers cannot read. Without it, not judged."""
     timeout_at_least_s: Seconds | None = None
     """The shortest allowed time-out of the job's transactions: one shorter than an outage loses
     records that a checkpoint relies on. Without it, not judged."""
@@ -125,7 +125,7 @@ class Transactions(Check):
                         "from_s": round(stall.start_s, 1),
                         "to_s": round(stall.end_s, 1),
                         "stable_end": stall.stable_end,
-                        "offsets_grown": stall.grown,
+                        "offsets_hidden": stall.hidden,
                         "allowed_s": limit_s,
                     },
                 )

@@ -1,4 +1,4 @@
-"""Stalls: times in which a partition's last stable offset did not move although its end grew."""
+"""Stalls: times in which a partition's last stable offset did not move, with records beyond it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from streamquake.reports.record.metrics import HOLE_S, Samples
 
 @dataclass(frozen=True, kw_only=True)
 class Stall:
-    """A time in which a partition's stable end did not move although its end grew.
+    """A time in which a partition's stable end did not move, and readers could not read the records
+    beyond it.
 
-    It lasts from the first sample that shows growth to the last one with the same stable end. That
-    is a lower bound: it may be one sampling interval longer at either end. Next to a hole of the
-    samples it may extend to the hole's other side.
+    It lasts from the first sample with records beyond the stable end to the last one with the same
+    stable end. That is a lower bound: it may be one sampling interval longer at either end. Next to
+    a hole of the samples it may extend to the hole's other side.
     """
 
     where: str
     start_s: float
     end_s: float
     stable_end: int
-    grown: int
+    hidden: int
+    """How many offsets were beyond the stable end at the last sample."""
     at_most_s: float
     """Its upper bound: it may fill the holes next to it."""
 
@@ -70,15 +72,12 @@ def _stalls(where: str, stable: Samples, end: Samples, until_s: float | None) ->
     last_s = float(stable.at_s[-1])
     at_s = [*stable.at_s.tolist(), last_s if until_s is None else max(until_s, last_s)]
     for first, after in zip([0, *moves], [*moves, len(stable.value)], strict=True):
-        growing = np.flatnonzero(ends[first:after] > ends[first])
-        start = first + growing[0] if len(growing) else after - 1
+        hidden = np.flatnonzero(ends[first:after] > stable.value[first])
+        start = first + hidden[0] if len(hidden) else after - 1
         begun_s, ended_s = at_s[start], at_s[after - 1]
-        if len(growing) and _behind_hole(at_s, start):
+        # Records hidden at a sample may have been hidden since the sample before it.
+        if len(hidden) and _behind_hole(at_s, start):
             begun_s = at_s[start - 1]
-        # Records already hidden at the first sample may have been hidden since the sample before
-        # it.
-        if ends[first] > stable.value[first] and _behind_hole(at_s, first):
-            begun_s = at_s[first - 1]
         if _behind_hole(at_s, after):
             ended_s = at_s[after]
         yield Stall(
@@ -86,7 +85,7 @@ def _stalls(where: str, stable: Samples, end: Samples, until_s: float | None) ->
             start_s=at_s[start],
             end_s=at_s[after - 1],
             stable_end=int(stable.value[first]),
-            grown=int(ends[after - 1] - ends[first]),
+            hidden=int(ends[after - 1] - stable.value[first]),
             at_most_s=ended_s - begun_s,
         )
 

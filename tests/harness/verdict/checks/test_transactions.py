@@ -157,6 +157,20 @@ def test_a_stable_end_that_did_not_move_while_the_end_grew_is_violated(tmp_path:
     assert stalled.judged(tmp_path).outcome == Outcome.HELD, "not judged without a limit"
 
 
+def test_records_hidden_from_the_first_sample_stall_also_if_the_end_does_not_grow(
+    tmp_path: Path,
+) -> None:
+    """A job that failed right after a commit has written records of the next transaction."""
+    ends = ((100, 100),) * 5 + ((200, 250),) * 20 + ((600, 600),) * 11
+    stalled = replace(GOOD, ends=ends)
+    result = stalled.judged(tmp_path, invisible_at_most_s=18.9)
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    (stall,) = result.findings
+    assert stall.detail["to_s"] - stall.detail["from_s"] == 19
+    assert stall.detail["offsets_hidden"] == 50
+    assert stalled.judged(tmp_path, invisible_at_most_s=19).outcome == Outcome.HELD
+
+
 def test_the_longest_of_several_stalls_is_reported_first(tmp_path: Path) -> None:
     shorter, longer = (
         tuple((100 if 5 <= at < until else s, e) for at, (s, e) in enumerate(GOOD.ends))
@@ -181,7 +195,7 @@ def test_the_first_and_the_last_records_may_be_invisible_too(
     result = replace(GOOD, ends=ends, series=series).judged(tmp_path, invisible_at_most_s=10)
     (stall,) = (each for each in result.findings if each.what == "invisible for too long")
     assert stall.detail["to_s"] - stall.detail["from_s"] == 34
-    assert (stall.detail["stable_end"], stall.detail["offsets_grown"]) == (0, 80)
+    assert (stall.detail["stable_end"], stall.detail["offsets_hidden"]) == (0, 80)
 
 
 def test_stable_ends_alone_show_no_stall(tmp_path: Path) -> None:
