@@ -28,6 +28,7 @@ from streamquake.reports.record.fault_events import (
     FaultSkipped,
     FaultStillInEffect,
     HealCalled,
+    ObservedFaultEvent,
 )
 from streamquake.reports.record.fault_windows import (
     FaultWindow,
@@ -169,8 +170,8 @@ def _contradictions(
     step: Step, attempt: StepAttempt, topology: Topology
 ) -> Iterator[tuple[str, str]]:
     """Contradictions to a recorded effect: another fault or other targets than planned, other
-    targets than those of the call, or targets without evidence. Records of older versions may lack
-    the fault and the targets."""
+    targets than those of the call, or targets without evidence at the first or the last
+    verification. Records of older versions may lack the fault and the targets."""
     in_effect, called = attempt[FaultInEffect], attempt.get(FaultCalled)
     fault, targets, evidence = (
         in_effect.value.get("fault", step.fault),
@@ -189,10 +190,19 @@ def _contradictions(
         yield "another target", f"it was called on {chosen}, and its effect was seen on {seen}"
     if unplanned := outside_target(parse_target(step.target), targets, topology):
         yield "another target", f"{step.target} was planned, and {', '.join(unplanned)} is recorded"
-    if unseen := [target for target in targets if not (evidence or {}).get(target)]:
+    if unseen := _unseen_targets(targets, in_effect):
         yield "without evidence", f"no effect was seen on {', '.join(unseen)}"
+    if unseen := _unseen_targets(targets, attempt.get(FaultStillInEffect)):
+        yield "not verified again", f"its last verification saw no effect on {', '.join(unseen)}"
     if not targets:
         yield "without evidence", "it was injected on no target"
+
+
+def _unseen_targets(targets: Sequence[str], verification: ObservedFaultEvent | None) -> list[str]:
+    """The targets of which a recorded verification has no evidence."""
+    if verification is None:
+        return []
+    return [target for target in targets if not (verification.evidence or {}).get(target)]
 
 
 def _other_injection(step: Step, attempt: StepAttempt) -> str:

@@ -360,6 +360,31 @@ def test_an_effect_must_be_as_planned_with_evidence_on_every_target(
     assert text in result.summary
 
 
+@pytest.mark.parametrize(
+    ("verifications", "outcome"),
+    [
+        (({"flink/taskmanager-1": {"pid": 0}},), Outcome.HELD),
+        (({},), Outcome.UNDECIDED),
+        (({"kafka/broker-1": {"pid": 0}},), Outcome.UNDECIDED),
+        (({"flink/taskmanager-1": {}},), Outcome.UNDECIDED),
+        (({}, {"flink/taskmanager-1": {"pid": 0}}), Outcome.HELD),
+    ],
+)
+def test_the_last_verification_has_evidence_on_every_target(
+    tmp_path: Path, verifications: tuple[dict[str, Any], ...], outcome: Outcome
+) -> None:
+    story = acting(Story())
+    for at_s, evidence in enumerate(verifications, 3):
+        seen = {"seen_ns": at_s * 10**9, "evidence": evidence}
+        story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=0, **seen)
+
+    result = Effect().check(case(story, tmp_path))
+
+    assert result.outcome == outcome, result.summary
+    unseen = "not verified again: its last verification saw no effect on flink/taskmanager-1"
+    assert (unseen in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
 @pytest.mark.parametrize("called", [{"target": ""}, {"params": None}, {"params": {"signal": 15}}])
 def test_a_call_with_an_empty_field_is_not_as_planned(
     tmp_path: Path, called: dict[str, Any]
