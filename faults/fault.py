@@ -146,6 +146,8 @@ class Fault(Model, Generic[TargetT]):
     drawn: ClassVar[bool] = True
     """Whether a drawn schedule may contain it. False for a fault that loses data by design."""
 
+    ends_process: ClassVar[bool] = False
+    """Whether it ends the main process of a node, or makes the kernel end it."""
     ends_sandbox: ClassVar[bool] = False
     """Whether it ends the sandbox of a node, and with it the node's network."""
     leaves_agent: ClassVar[bool] = False

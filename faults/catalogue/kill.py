@@ -28,6 +28,7 @@ class Kill(NodeFault):
 
     name: ClassVar[str] = "kill"
     touches: ClassVar[str] = "process"
+    ends_process: ClassVar[bool] = True
 
     signal: Literal["KILL", "TERM", "INT", "HUP", "QUIT", "ABRT", "SEGV"] = "KILL"
     """The signal. In a container, the main process ignores every signal except KILL that it does

@@ -49,6 +49,7 @@ class LoseUnflushedLog(NodeFault):
 
     name: ClassVar[str] = "lose_unflushed_log"
     touches: ClassVar[str] = "process"
+    ends_process: ClassVar[bool] = True
     engines: ClassVar[tuple[str, ...]] = ("kafka",)
     drawn: ClassVar[bool] = False
     usual: ClassVar[str] = "kafka/broker-3"

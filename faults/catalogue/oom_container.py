@@ -44,6 +44,7 @@ class OomContainer(NodeFault):
 
     name: ClassVar[str] = "oom_container"
     touches: ClassVar[str] = "process"
+    ends_process: ClassVar[bool] = True
     usual: ClassVar[str] = "hdfs/datanode-2"
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:

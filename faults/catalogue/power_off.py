@@ -51,6 +51,7 @@ class PowerOff(NodeFault):
 
     name: ClassVar[str] = "power_off"
     touches: ClassVar[str] = "process"
+    ends_process: ClassVar[bool] = True
     ends_sandbox: ClassVar[bool] = True
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:

@@ -27,6 +27,7 @@ class RollingRestart(NodeFault):
 
     name: ClassVar[str] = "rolling_restart"
     touches: ClassVar[str] = "process"
+    ends_process: ClassVar[bool] = True
     lasts: ClassVar[bool] = False
     one_by_one: ClassVar[bool] = True
     usual: ClassVar[str] = "all of hdfs/datanode"

@@ -51,6 +51,7 @@ class RollingUpgrade(NodeFault):
 
     name: ClassVar[str] = "rolling_upgrade"
     touches: ClassVar[str] = "process"
+    ends_process: ClassVar[bool] = True
     lasts: ClassVar[bool] = False
     one_by_one: ClassVar[bool] = True
     usual: ClassVar[str] = "all of hdfs/datanode"

@@ -26,6 +26,7 @@ class Stop(NodeFault):
 
     name: ClassVar[str] = "stop"
     touches: ClassVar[str] = "process"
+    ends_process: ClassVar[bool] = True
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"grace_s": 10}
 

@@ -88,14 +88,18 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
 def _ended_nodes(history: History) -> Iterator[ContainerDied]:
     """The ends of nodes that no fault caused and that were not started again. Exit code 0 is a
     regular end; an unknown exit code may be a failure."""
-    windows = fault_windows(history)
+    ending = [
+        window
+        for window in fault_windows(history)
+        if window.fault in faults and faults[window.fault].ends_process
+    ]
     ended: dict[str, ContainerDied] = {}
     started_s: dict[str, float] = {}
     for event in history.of(ContainerDied, ContainerStarted):
         ended.pop(event.node, None)
         if not isinstance(event, ContainerDied):
             started_s[event.node] = event.at_s
-        elif not _by_a_fault(event, started_s.get(event.node, 0.0), windows):
+        elif not _by_a_fault(event, started_s.get(event.node, 0.0), ending):
             ended[event.node] = event
     given_up = {event.node for event in history.of(NodeGivenUp)}
     yield from (
@@ -120,9 +124,10 @@ def _lost_sandboxes(history: History) -> Iterator[SandboxDied]:
     )
 
 
-def _by_a_fault(end: ContainerDied, started_s: float, windows: Sequence[FaultWindow]) -> bool:
-    """Whether a fault acted on the node at that moment, or was healed shortly before. A node that
-    was started since the fault, and ends after the heal, ends by itself."""
+def _by_a_fault(end: ContainerDied, started_s: float, ending: Sequence[FaultWindow]) -> bool:
+    """Whether one of the faults that end processes acted on the node at that moment, or was healed
+    shortly before. A node that was started since the fault, and ends after the heal, ends by
+    itself."""
 
     def shortly_after(window: FaultWindow) -> bool:
         if window.healed_s is None or started_s >= window.called_s:
@@ -131,7 +136,7 @@ def _by_a_fault(end: ContainerDied, started_s: float, windows: Sequence[FaultWin
 
     return any(
         end.node in window.nodes and (window.was_under_way(end.at_s) or shortly_after(window))
-        for window in windows
+        for window in ending
     )
 
 

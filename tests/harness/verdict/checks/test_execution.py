@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.checks.execution import Execution
 from streamquake.harness.verdict.evidence.waits import NOT_MET
@@ -190,6 +191,39 @@ def test_a_node_that_a_fault_ended_is_no_problem(tmp_path: Path) -> None:
     story.at(6, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=137)
 
     assert judged(story, tmp_path)[0] == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [
+        ("oom_heap", Outcome.HELD),
+        ("memory_limit", Outcome.HELD),
+        ("pause", Outcome.UNDECIDED),
+        ("sigstop", Outcome.UNDECIDED),
+        ("cpu_limit", Outcome.UNDECIDED),
+        ("of another version", Outcome.UNDECIDED),
+    ],
+)
+@pytest.mark.parametrize("died_s", [6, 11])
+def test_only_a_fault_that_ends_processes_explains_the_end_of_a_node(
+    tmp_path: Path, fault: str, died_s: float, outcome: Outcome
+) -> None:
+    """Any other node would have been started again, also where it ends because of the fault."""
+    about = {"step": 0, "fault": fault, "target": "x", "nodes": ["flink/taskmanager-1"]}
+    story = whole().at(5, Action.FAULT_CALLED, **about)
+    story.at(10, Action.FAULT_HEALED, **about, seen_ns=int(10e9))
+    story.at(died_s, Action.CONTAINER_DIED, node="flink/taskmanager-1", exit_code=1)
+
+    assert judged(story, tmp_path)[0] == outcome
+    story.at(died_s + 0.5, Action.CONTAINER_STARTED, node="flink/taskmanager-1")
+    assert judged(story, tmp_path / "started again")[0] == Outcome.HELD
+
+
+def test_of_the_faults_of_a_process_two_let_it_live() -> None:
+    of_process = {name for name, fault in faults.items() if fault.touches == "process"}
+    ending = {name for name, fault in faults.items() if fault.ends_process}
+    assert of_process - ending == {"pause", "sigstop"}
+    assert ending - of_process == {"memory_limit"}
 
 
 @pytest.mark.parametrize(
