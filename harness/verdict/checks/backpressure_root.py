@@ -40,11 +40,12 @@ from streamquake.harness.verdict.evidence.slowdown_cause import (
     injected_cause,
 )
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
-from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect, HealCalled
+from streamquake.reports.record.fault_events import FaultInEffect
+from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, overlapping
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobSubmitted
 from streamquake.reports.record.metrics import by_series, read_metrics
-from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from streamquake.reports.record.run_events import PhaseBegan, WorkloadDone
 
 LEAST_SAMPLES = 5
@@ -64,6 +65,8 @@ class JudgedWindow:
     injected_at_s: float
     end_s: float
     attempt: StepAttempt | None = None
+    overlapped: tuple[FaultWindow, ...] = ()
+    """The other faults that acted in the meantime, or whose removal was not verified before."""
 
     @property
     def start_s(self) -> float:
@@ -73,7 +76,11 @@ class JudgedWindow:
 
 @checks.register
 class BackpressureRoot(Check):
-    """Held when the root of the back-pressure, by the samples, is what the fault slowed down."""
+    """Held when the root of the back-pressure, by the samples, is what the fault slowed down.
+
+    Another fault that overlaps may be what the job waits for: then another root, or back-pressure
+    where none is expected, is undecided.
+    """
 
     name: ClassVar[str] = "backpressure_root"
     classes: ClassVar[tuple[str, ...]] = ("back-pressured", "another root")
@@ -98,9 +105,16 @@ class BackpressureRoot(Check):
         if isinstance(window, str):
             return self.undecided(window)
         if batches:
-            return self._of_batches(
-                case, batches_around(batches, window.injected_at_s, window.end_s), window
-            )
+            around = batches_around(batches, window.injected_at_s, window.end_s)
+            result = self._of_batches(case, around, window)
+        else:
+            result = self._of_vertices(case, graph, window)
+        if result.outcome == Outcome.VIOLATED and window.overlapped:
+            others = ", ".join(f"{other.fault} on {other.target}" for other in window.overlapped)
+            return self.undecided(f"{result.summary}; {others} overlapped", (), **result.counts)
+        return result
+
+    def _of_vertices(self, case: JudgedRun, graph: JobGraph, window: JudgedWindow) -> CheckResult:
         series = by_series(read_metrics(case.metrics))
         loads = {
             vertex: load
@@ -259,8 +273,15 @@ def _window(history: History, fault: str | None) -> JudgedWindow | str:
     attempt = last_attempt(history, first.step)
     if (effect := attempt.get(FaultInEffect)) is None:
         return f"the last attempt of {first.fault} was not in effect"
-    ended = attempt.get(HealCalled) or attempt.get(FaultHealed) or history[-1]
-    return JudgedWindow(injected_at_s=effect.seen_ns / 1e9, end_s=ended.at_s, attempt=attempt)
+    acted = acted_windows(history)
+    window = next(each for each in reversed(acted) if each.step == first.step)
+    until_s = window.acted_until_s
+    return JudgedWindow(
+        injected_at_s=effect.seen_ns / 1e9,
+        end_s=history[-1].at_s if until_s is None else until_s,
+        attempt=attempt,
+        overlapped=overlapping(window, acted),
+    )
 
 
 def _undisturbed_window(history: History, injected_at_s: float | None) -> JudgedWindow | str:

@@ -81,6 +81,12 @@ class Run:
     steady: bool = True
     again: bool = False
     """Whether the fault was called again, without a verified effect."""
+    ended_early_s: float | None = None
+    """When the fault was observed to have ended by itself."""
+    other: tuple[str, float, float] | None = None
+    """Another fault: its name, its effect and its heal."""
+    slow_until_s: float = HEALED_S
+    """Until when the vertices do as in `did`."""
     loaded: bool = True
     """Whether the load ended, two seconds before the run."""
 
@@ -110,8 +116,17 @@ class Run:
             )
             if self.again:
                 story.at(START_S + 2, Action.FAULT_CALLED, **about, params=dict(self.params))
+            if self.ended_early_s is not None:
+                early = {"seen_ns": int(self.ended_early_s * 1e9), "reason": "the agent is gone"}
+                story.at(self.ended_early_s, Action.FAULT_ENDED_EARLY, **about, **early)
             story.at(HEALED_S, Action.HEAL_CALLED, **about)
             story.at(HEALED_S + 1, Action.FAULT_HEALED, **about)
+        if self.other is not None:
+            name, start_s, end_s = self.other
+            about = {"step": 1, "fault": name, "target": "one of flink/taskmanager"}
+            story.at(start_s, Action.FAULT_CALLED, **about)
+            story.at(start_s, Action.FAULT_IN_EFFECT, **about, seen_ns=int(start_s * 1e9))
+            story.at(end_s, Action.FAULT_HEALED, **about, seen_ns=int(end_s * 1e9))
         if self.loaded:
             story.at(38, Action.WORKLOAD_DONE)
         return story.at(40, Action.PHASE, phase="collect")
@@ -119,7 +134,7 @@ class Run:
     def record(self, path: Path) -> None:
         metrics = Metrics(path)
         for at_s in (each for each in range(self.samples_until_s) if each not in self.missed):
-            slow = self.fault is None or START_S + 1 <= at_s <= HEALED_S
+            slow = self.fault is None or START_S + 1 <= at_s <= self.slow_until_s
             for name, did in self.did.items():
                 seen = did if slow else IDLE
                 busy_ms = None if seen.busy is None else seen.busy * 1000
@@ -266,6 +281,34 @@ def test_skewed_keys_slow_the_vertex_behind_the_hash_exchange(tmp_path: Path) ->
     assert run.judged(tmp_path).outcome == Outcome.HELD
     assert GOOD.judged(tmp_path, fault="slow_operator").outcome == Outcome.HELD
     assert replace(GOOD, fault="skew").judged(tmp_path).outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("early_s", [15, 20])
+def test_a_fault_that_ended_early_is_judged_until_then(early_s: float, tmp_path: Path) -> None:
+    """What the job waits for afterwards is not the effect of the fault."""
+    of_another_cause = replace(GOOD.but(totals=WORKS), slow_until_s=35)
+    assert of_another_cause.judged(tmp_path).outcome == Outcome.VIOLATED
+    result = replace(of_another_cause, ended_early_s=early_s).judged(tmp_path)
+    assert result.outcome == Outcome.UNDECIDED, result.summary
+    assert f"from 18.0 s to {early_s}.0 s" in result.summary
+
+
+@pytest.mark.parametrize("parameters", [{}, {"expect": "none"}, {"expect": "totals"}])
+@pytest.mark.parametrize(
+    ("start_s", "end_s", "overlaps"),
+    [(11, 14, True), (24, 30, True), (4, 8, False), (26, 30, False)],
+)
+def test_another_fault_in_that_time_may_be_the_root(
+    start_s: float, end_s: float, overlaps: bool, parameters: dict[str, str], tmp_path: Path
+) -> None:
+    two = replace(GOOD.but(totals=WORKS), other=("kill", start_s, end_s))
+    result = two.judged(tmp_path, **parameters)
+    assert result.outcome == (Outcome.UNDECIDED if overlaps else Outcome.VIOLATED), result.summary
+    assert ("; kill on one of flink/taskmanager overlapped" in result.summary) == overlaps
+
+
+def test_the_expected_root_is_held_beside_another_fault(tmp_path: Path) -> None:
+    assert replace(GOOD, other=("kill", 11, 14)).judged(tmp_path).outcome == Outcome.HELD
 
 
 def test_no_back_pressure_may_be_expected(tmp_path: Path) -> None:

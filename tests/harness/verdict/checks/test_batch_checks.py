@@ -9,6 +9,7 @@ import pytest
 
 from streamquake.harness.verdict.checks.backpressure_root import BackpressureRoot
 from streamquake.harness.verdict.checks.checkpoints import Checkpoints
+from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.verdict.batch_story import BatchStory, PartDurations
 
@@ -134,6 +135,22 @@ def test_the_slow_part_of_the_batches_is_found(
     other = root(pressed(PartDurations(driver=6000), link), tmp_path)
     assert other.outcome == Outcome.VIOLATED
     assert (other.findings[0].what, other.findings[0].where) == ("another root", "driver")
+
+
+def test_batches_after_an_early_end_of_the_fault_do_not_count(tmp_path: Path) -> None:
+    def then(took: PartDurations, *, early: bool) -> BatchStory:
+        story = BatchStory().batches(100, 50, 60, 50, 60).injected("slow_link", "link sink")
+        story.batches(70, 200, 500, 900, took=SLOW_SINK)
+        if early:
+            seen = {"seen_ns": story.now_ms * 10**6, "reason": "the proxy is gone"}
+            story.at(story.now_ms / 1000, Action.FAULT_ENDED_EARLY, step=0, **seen)
+        return story.batches(1000, 2000, 4000, 9000, 20000, took=took).healed().batches(100)
+
+    slow_driver = PartDurations(driver=9000)
+    assert root(then(slow_driver, early=False), tmp_path).outcome == Outcome.VIOLATED
+    result = root(then(slow_driver, early=True), tmp_path)
+    assert result.outcome == Outcome.HELD, result.summary
+    assert "the root is the part operators and sink" in result.summary
 
 
 def test_no_back_pressure_may_be_expected_of_batches(tmp_path: Path) -> None:
