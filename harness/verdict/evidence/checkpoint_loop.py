@@ -8,10 +8,11 @@ progress. A query whose drivers all end over the same batch is such a loop too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobFailing, JobRestarting, JobRestored
@@ -28,7 +29,8 @@ class RestartLoop:
 
     job: Any
     checkpoint: int | None
-    """The checkpoint that it was set back to each time; None for its beginning."""
+    """The checkpoint that it was set back to each time; None for its beginning, or where that was
+    not observed."""
     failed_s: tuple[float, ...]
     cause: str
     over_batch: bool
@@ -37,10 +39,13 @@ class RestartLoop:
 
 def restart_loops_of(history: History) -> tuple[RestartLoop, ...]:
     """The loops of a run: at least `RESTARTS` restarts because of failed checkpoints set the job
-    back to the same checkpoint."""
-    restarts: dict[tuple[Any, int | None], list[tuple[float, JobFailing]]] = defaultdict(list)
+    back to the same checkpoint. Where its restores were not observed, no checkpoint may have
+    completed between the failures."""
+    checkpoints = checkpoints_of(history)
+    restarts: dict[tuple[Any, int | None, int], list[tuple[float, JobFailing]]] = defaultdict(list)
     for failed, at_s, restored in _restarts(history):
-        restarts[failed.job, restored].append((at_s, failed))
+        done = 0 if restored is not None else _completed_by(checkpoints, failed.job, at_s)
+        restarts[failed.job, restored, done].append((at_s, failed))
     return tuple(
         RestartLoop(
             job=job,
@@ -49,8 +54,17 @@ def restart_loops_of(history: History) -> tuple[RestartLoop, ...]:
             cause=times[0][1].cause or "",
             over_batch=bool(times[0][1].own),
         )
-        for (job, back_to), times in restarts.items()
+        for (job, back_to, _), times in restarts.items()
         if len(times) >= RESTARTS
+    )
+
+
+def _completed_by(checkpoints: Iterable[Checkpoint], job: Any, at_s: float) -> int:
+    """How many checkpoints of a job, which it can be set back to, had completed at a moment."""
+    return sum(
+        each.completed and (each.acknowledged_s or each.ended_s or 0.0) <= at_s
+        for each in checkpoints
+        if each.job == job and not each.savepoint
     )
 
 

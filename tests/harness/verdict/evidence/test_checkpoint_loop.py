@@ -17,7 +17,7 @@ from streamquake.harness.verdict.evidence.checkpoint_loop import (
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
-from tests.harness.verdict.checkpoint_story import CheckpointStory
+from tests.harness.verdict.checkpoint_story import JOB, CheckpointStory, stamp
 
 
 def falls(reported: Story, at_s: float, job: str, back_to: int | None, **more: Any) -> Story:
@@ -42,6 +42,39 @@ def test_restarts_of_one_job_from_one_checkpoint_are_a_loop() -> None:
     )
     assert loops["c"].checkpoint is None
     assert tolerable_restarts(recorded.history()) == 9
+
+
+@pytest.mark.parametrize(
+    ("completed", "loops"),
+    [
+        ({}, 1),
+        ({"job": "b"}, 1),
+        ({"job": "a"}, 0),
+        ({"job": "a", "type": "SAVEPOINT"}, 1),  # no failure sets the job back to one
+    ],
+)
+def test_a_job_that_completes_checkpoints_between_its_failures_is_in_no_loop(
+    completed: dict[str, str], loops: int
+) -> None:
+    """Where its restores were not observed; with them, the restored checkpoint decides."""
+    recorded, restored = Story(), Story()
+    for change in range(3):
+        for story in (recorded, restored) if completed else ():
+            story.at(8 + 10 * change, Action.CHECKPOINT_COMPLETED, checkpoint=change, **completed)
+        falls(recorded, 10 + 10 * change, "a", None)
+        falls(restored, 10 + 10 * change, "a", 4)
+    assert len(restart_loops_of(recorded.history())) == loops
+    assert len(restart_loops_of(restored.history())) == 1
+
+
+def test_a_checkpoint_that_completed_before_the_first_failure_is_no_progress_after_it() -> None:
+    """The engine's stamps tell, although it was observed after the failure."""
+    recorded = CheckpointStory().submitted()
+    for change in range(3):
+        recorded.failing(10 + 10 * change, cause=f"{EXCEEDED}.")
+    done = {"trigger_ms": stamp(9.5), "duration_ms": 300}
+    recorded.at(10.3, Action.CHECKPOINT_COMPLETED, job=JOB, checkpoint=1, **done)
+    assert len(restart_loops_of(recorded.history())) == 1
 
 
 @pytest.mark.parametrize(
