@@ -360,10 +360,10 @@ def _has_ended(checkpoint: Checkpoint) -> bool:
 def _is_within(taken: PressedCheckpoint, windows: Iterable[FaultWindow]) -> bool:
     """Whether it was taken while a fault acted. One in progress at the heal does not count; of one
     without a recorded end only the trigger counts."""
-    checkpoint = taken.checkpoint
-    ended_s = checkpoint.triggered_s if taken.unended else checkpoint.ended_s
+    began_s = taken.checkpoint.began_s
+    ended_s = began_s if taken.unended else taken.checkpoint.ended_s
     return ended_s is not None and any(
-        (window.in_effect_s or 0.0) <= checkpoint.triggered_s
+        (window.in_effect_s or 0.0) <= began_s
         and (window.acted_until_s is None or ended_s <= window.acted_until_s)
         for window in windows
     )

@@ -86,6 +86,10 @@ class Checkpoint:
     job: Any
     number: int
     triggered_s: float
+    """When its trigger was observed; without that, its end minus its duration."""
+    began_s: float
+    """When it was triggered, by the engine's own stamp; `triggered_s` without one, or where a fault
+    moved the clocks."""
     ended_s: float | None = None
     acknowledged_s: float | None = None
     """When the last subtask acknowledged it, by the engine's own stamps; None without stamps, where
@@ -241,20 +245,22 @@ def _checkpoint(
 ) -> Checkpoint:
     first = started or ended
     assert first is not None, "a checkpoint is known by its trigger or its end"
+    began_s = _began_s(first, clock)
     latest = ended or first
     completed = ended if isinstance(ended, CheckpointCompleted) else None
     failed = ended if isinstance(ended, CheckpointFailed) else None
     duration_ms = ended.duration_ms if ended else None
     if duration_ms is not None and duration_ms < 0:
         duration_ms = None  # a negative duration means that it was not measured
-    back_s = 0.0 if started else (duration_ms or 0) / 1000
+    triggered_s = first.at_s - (0.0 if started else (duration_ms or 0) / 1000)
     parts = _parts(ended, graph)
     done = max(len(parts or ()), (acknowledged.acknowledged or 0) if acknowledged else 0)
     expected = acknowledged.subtasks if acknowledged else None
     return Checkpoint(
         job=latest.job,
         number=latest.checkpoint,
-        triggered_s=first.at_s - back_s,
+        triggered_s=triggered_s,
+        began_s=triggered_s if began_s is None else began_s,
         ended_s=ended.at_s if ended else None,
         acknowledged_s=_acknowledged_s(ended, clock),
         completed=completed is not None,
@@ -278,13 +284,18 @@ def _checkpoint(
     )
 
 
+def _began_s(first: CheckpointTriggered | CheckpointEnd, clock: EngineClock | None) -> float | None:
+    """The moment of the trigger by the stamp in one of its events."""
+    if clock is None or not first.trigger_ms:
+        return None
+    return clock.stamped_ns(first, first.trigger_ms) / 1e9
+
+
 def _acknowledged_s(ended: CheckpointEnd | None, clock: EngineClock | None) -> float | None:
     """The moment of the last acknowledgement: a checkpoint's own duration ends with it."""
-    if ended is None or clock is None:
+    if ended is None or ended.duration_ms is None or (began_s := _began_s(ended, clock)) is None:
         return None
-    if ended.duration_ms is None or not ended.trigger_ms:
-        return None
-    return clock.stamped_ns(ended, ended.trigger_ms) / 1e9 + ended.duration_ms / 1000
+    return began_s + ended.duration_ms / 1000
 
 
 def _batch(completed: CheckpointCompleted | None, restored: Sequence[int]) -> Batch | None:

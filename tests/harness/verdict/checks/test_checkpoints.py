@@ -12,7 +12,14 @@ from streamquake.harness.verdict.checks.checkpoints import Checkpoints
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.cluster.engines.recorded import JOB, answer
-from tests.harness.verdict.checkpoint_story import PLACES, CheckpointStory, part, press, unaligned
+from tests.harness.verdict.checkpoint_story import (
+    PLACES,
+    CheckpointStory,
+    part,
+    press,
+    stamp,
+    unaligned,
+)
 
 COMPLETED = Action.CHECKPOINT_COMPLETED
 LOST = "FailoverRegion is restarting."
@@ -292,6 +299,26 @@ def test_the_subtask_with_the_latest_last_barrier_gives_the_wait_for_barriers(
 def test_a_fault_that_was_never_healed_lasts_to_the_end(pressed: Path) -> None:
     result = check(disturbed(heal_s=None), pressed, fault="delay_checkpoint")
     assert (result.outcome, result.counts["completed"]) == (Outcome.HELD, 4)
+
+
+@pytest.mark.parametrize(
+    ("triggered_s", "skewed", "judged"), [(9.2, False, 0), (10, False, 1), (9.2, True, 1)]
+)
+def test_the_stamp_of_its_trigger_tells_whether_a_checkpoint_began_during_the_fault(
+    tmp_path: Path, triggered_s: float, skewed: bool, judged: int
+) -> None:
+    """Its trigger is observed after the effect. A moved clock has no meaning, so then the
+    observation counts."""
+    story = CheckpointStory().submitted().running(2).injected("slow_operator", 10, 60)
+    about = {"job": "job", "checkpoint": 1, "trigger_ms": stamp(triggered_s)}
+    story.at(10.2, Action.CHECKPOINT_TRIGGERED, **about, type="CHECKPOINT")
+    ended = {"duration_ms": 300, "persisted_bytes": 0, "subtasks": unaligned()}
+    story.at(10.6, Action.CHECKPOINT_COMPLETED, **about, **ended, type="UNALIGNED_CHECKPOINT")
+    story.completed(2, 70)  # its trigger is observed at once, after the heal
+    if skewed:
+        story.at(1, Action.FAULT_CALLED, step=1, fault="clock_skew")
+    params = {"under_pressure": False, "min_checkpoints": 1}
+    assert check(story, tmp_path, fault="slow_operator", **params).counts["completed"] == judged
 
 
 def test_without_the_effect_of_the_named_fault_there_is_no_verdict(pressed: Path) -> None:
