@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.broker_clock import broker_clock_moved
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.stalls import (
     Stall,
@@ -63,7 +64,7 @@ class Transactions(Check):
     def check(self, case: JudgedRun) -> CheckResult:
         if not writes_transactions(case.experiment):
             return self.undecided("the job has no exactly-once sink into Kafka")
-        samples = samples_of(case.history)
+        samples = samples_of(case.history, clock_moved=broker_clock_moved(case))
         series = by_series(read_metrics(case.metrics))
         held_back = series.get("held_back", {})
         if not samples and not held_back:

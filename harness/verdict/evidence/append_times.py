@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.harness.verdict.evidence.broker_clock import broker_clock_moved
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 STEP_BACK_MS = 100
@@ -54,6 +55,10 @@ def append_times_of(case: JudgedRun, output: str | None = None) -> AppendedRecor
     name = output or next(iter(topics), None)
     if name is None or name not in topics:
         raise AppendTimesUnknown(f"{name or 'the job'} is no output that is a topic")
+    if broker_clock_moved(case):
+        raise AppendTimesUnknown(
+            f"{name}: a fault moved a broker's clock, so its stamps mean nothing"
+        )
     stored = StoredOutput(path=case.data / name)
     if not stored.complete:
         raise AppendTimesUnknown(f"{name}: it was not read")

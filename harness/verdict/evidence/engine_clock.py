@@ -21,8 +21,12 @@ CLOCK_FAULT = "clock_skew"
 
 def clock_moved(history: History) -> bool:
     """Whether a fault moved the clock of some node."""
-    called = history.of(FaultCalled)
-    return any(event.fault == CLOCK_FAULT for event in called)
+    return bool(clock_faults(history))
+
+
+def clock_faults(history: History) -> list[FaultCalled]:
+    """The calls of faults that move the clock of some node."""
+    return [event for event in history.of(FaultCalled) if event.fault == CLOCK_FAULT]
 
 
 class EngineClock:

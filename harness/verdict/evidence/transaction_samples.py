@@ -35,6 +35,8 @@ class TransactionalId:
     """The report as it is recorded."""
     asked_ms: float | None
     """When the coordinators were queried, epoch ms."""
+    clock_moved: bool = False
+    """Whether a fault moved the clock of a broker, maybe that of its coordinator."""
 
     @property
     def id(self) -> str:
@@ -58,9 +60,12 @@ class TransactionalId:
 
     @property
     def age_ms(self) -> float | None:
-        """How long its transaction had lasted when its coordinator was queried."""
+        """How long its transaction had lasted when its coordinator was queried: by the
+        coordinator's clock, which a fault may not have moved."""
         started_ms = _whole(self.report.get("started_ms"))
-        return None if started_ms is None or self.asked_ms is None else self.asked_ms - started_ms
+        if started_ms is None or self.asked_ms is None or self.clock_moved:
+            return None
+        return self.asked_ms - started_ms
 
     @property
     def is_hanging(self) -> bool:
@@ -80,6 +85,8 @@ class TransactionalId:
         if self.state in OVER:
             return ""
         state = "open" if self.is_open else self.state
+        if self.clock_moved:
+            return f"{self.id} is {state} after the drain, and a fault moved a broker's clock"
         if self.age_ms is None:
             return f"{self.id} is {state} after the drain, and since when is not recorded"
         if self.age_ms < -ANSWER_MS:
@@ -106,14 +113,17 @@ class TransactionSample:
         return tuple(each for each in self.ids if each.is_hanging)
 
 
-def samples_of(history: History) -> list[TransactionSample]:
-    """Every query that at least one coordinator answered."""
+def samples_of(history: History, *, clock_moved: bool = False) -> list[TransactionSample]:
+    """Every query that at least one coordinator answered. `clock_moved` tells whether a fault moved
+    a broker's clock: then no age of a transaction is known."""
     found = []
     for event in history.of(TransactionsSeen):
         if event.transactions is not None:
             ids = tuple(
                 TransactionalId(
-                    report=each if isinstance(each, Mapping) else {}, asked_ms=event.asked_ms
+                    report=each if isinstance(each, Mapping) else {},
+                    asked_ms=event.asked_ms,
+                    clock_moved=clock_moved,
                 )
                 for each in event.transactions
             )
@@ -150,12 +160,14 @@ def timed_out(samples: Sequence[TransactionSample]) -> int | None:
     """How many transactions open in the first sample were aborted in the last one, after their
     time-out.
 
-    None with fewer than two samples. It misses transactions that began and ended in between, and
-    ids that a new producer took over.
+    None with fewer than two samples, or where the age of one of those transactions is not known. It
+    misses transactions that began and ended in between, and ids that a new producer took over.
     """
     if len(samples) < 2:
         return None
     first, last = samples[0], samples[-1]
+    if any(each.clock_moved for each in first.open):
+        return None
     states = {each.id: each.state for each in last.ids}
     return sum(
         states.get(each.id) in ABORTED for each in first.open if _is_past_timeout(each, last)

@@ -53,10 +53,15 @@ class Run:
     """Why one of several brokers was unreachable."""
     sampled: bool = True
     drains: bool = True
+    moved_clock: str | None = None
+    """The node whose clock a fault moved."""
     job: Any = field(default_factory=lambda: {"promise": TOPIC})
 
     def story(self) -> Story:
         story = Story()
+        if self.moved_clock is not None:
+            moved = {"fault": "clock_skew", "nodes": [self.moved_clock]}
+            story.at(1, Action.FAULT_CALLED, step=0, **moved)
         self._inspect(story, 15, "recovery", self.recovered)
         self._inspect(story, 20, "recovery", self.between)
         if self.drains:
@@ -125,6 +130,29 @@ def test_a_transaction_open_beyond_its_time_out_hangs(tmp_path: Path) -> None:
     assert finding.detail["open_for_s"] == 31.2
     assert result.counts["hanging"] == 1
     assert left.judged(tmp_path, hanging=1).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("node", "outcome"),
+    [
+        ("kafka/broker-1", Outcome.UNDECIDED),
+        ("of another version", Outcome.UNDECIDED),
+        ("flink/taskmanager-1", Outcome.VIOLATED),
+    ],
+)
+def test_an_open_transaction_has_no_age_by_a_clock_that_a_fault_moved(
+    tmp_path: Path, node: str, outcome: Outcome
+) -> None:
+    """Its coordinator stamped its begin an hour ago, perhaps seconds before the query."""
+    ended = replace(GOOD, moved_clock=node)
+    assert ended.judged(tmp_path).outcome == Outcome.HELD
+    left = replace(ended, recovered=(ongoing(5),), drained=(transaction(), ongoing(since_s=-3600)))
+    result = left.judged(tmp_path)
+    assert result.outcome == outcome, result.summary
+    unknown = outcome == Outcome.UNDECIDED
+    why = "run-totals-1-1 is open after the drain, and a fault moved a broker's clock"
+    assert (why in result.summary) == unknown
+    assert (result.counts["timeouts_aborted"] is None) == unknown
 
 
 def test_a_transaction_open_within_its_time_out_is_only_counted(tmp_path: Path) -> None:

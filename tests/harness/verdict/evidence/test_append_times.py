@@ -18,6 +18,7 @@ from streamquake.harness.verdict.evidence.append_times import (
     AppendTimesUnknown,
     append_times_of,
 )
+from streamquake.reports.record.event import Action
 from tests.harness.histories import Story, case
 
 BEGAN_MS = 1_767_225_600_000
@@ -138,6 +139,30 @@ def test_an_incomplete_reading_has_no_append_times(
     reading.facts_reported |= facts
     with pytest.raises(AppendTimesUnknown) as rejection:
         append_times_of(a_case(tmp_path, "totals"))
+    assert str(rejection.value) == why
+
+
+@pytest.mark.parametrize(
+    ("fault", "nodes", "known"),
+    [
+        ("clock_skew", ["flink/taskmanager-1", "kafka/broker-1"], False),
+        ("clock_skew", None, False),  # an older record
+        ("clock_skew", ["flink/taskmanager-1"], True),
+        ("pause", ["kafka/broker-1"], True),
+    ],
+)
+def test_a_fault_that_moved_the_clock_of_a_broker_leaves_no_append_times(
+    reading: Reading, tmp_path: Path, fault: str, nodes: list[str] | None, known: bool
+) -> None:
+    """Forward, and not back before the load ended: the stamps themselves do not show it."""
+    story = Story().at(1, Action.FAULT_CALLED, step=0, fault=fault, nodes=nodes)
+    skewed = replace(a_case(tmp_path, "totals"), history=story.history())
+    if known:
+        assert append_times_of(skewed).name == "totals"
+        return
+    with pytest.raises(AppendTimesUnknown) as rejection:
+        append_times_of(skewed)
+    why = "totals: a fault moved a broker's clock, so its stamps mean nothing"
     assert str(rejection.value) == why
 
 
