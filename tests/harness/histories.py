@@ -26,7 +26,7 @@ class Story:
         self._events.append(
             Event(
                 index=len(self._events),
-                at_ns=int(at_s * 1e9),
+                at_ns=round(at_s * 1e9),
                 process="test",
                 kind=Kind.INFO,
                 action=action,
