@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
@@ -12,7 +12,8 @@ from streamquake.harness.verdict.evidence.recovery import (
     recoveries_of,
     recoveries_until_next_effect,
 )
-from streamquake.harness.verdict.evidence.waits import Wait, failed_waits
+from streamquake.harness.verdict.evidence.waits import FailedWait, Wait, failed_waits
+from streamquake.reports.record.fault_windows import FaultWindow, acted_windows
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from streamquake.topologies.limits import Limit
 
@@ -20,12 +21,15 @@ from streamquake.topologies.limits import Limit
 @checks.register
 class Recovery(Check):
     """Held when after each fault output flows and a checkpoint completes, within the limit from its
-    effect. If the next fault takes effect within the limit, the next recovery is judged instead. If
-    faults overlapped, or the system was back before the heal, the same is required within the limit
-    from the last heal. If the last of several faults caused no failure, and nothing was sent after
-    its heal, it is enough that the run drained. Undecided where an output that grew until a fault
-    never grew again, and where a failed job had not recovered in time when the next fault took
-    effect, if that fault was called within the limit."""
+    effect, which a fault without a failure may outlast. If the next fault takes effect within the
+    limit, the next recovery is judged instead. If faults overlapped, or the system was back before
+    the heal, the same is required within the limit from the last heal. If the last of several
+    faults caused no failure, and nothing was sent after its heal, it is enough that the run
+    drained.
+
+    Undecided where an output that grew until a fault never grew again; where a failed job had not
+    recovered in time when the next fault took effect, if that fault was called within the limit, or
+    caused no failure itself; and where the system did not recover, but a heal was not verified."""
 
     name: ClassVar[str] = "recovery"
     classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
@@ -38,36 +42,61 @@ class Recovery(Check):
     def check(self, case: JudgedRun) -> CheckResult:
         for failed in failed_waits(case.history):
             if failed.wait == Wait.RECOVERY:
-                detail = {"reason": failed.reason}
-                finding = Finding(what="not recovered", where=f"{failed.at_s:.1f} s", detail=detail)
-                return self.violated(f"the system did not recover: {failed.reason}", (finding,))
-        found, from_heal = (
-            self._recoveries(find, case) for find in (recoveries_of, recoveries_from_heal)
-        )
+                return self._not_recovered(failed, acted_windows(case.history))
+        recorded = _recorded(recoveries_of, case)
+        found = self._judged(recorded)
         # If the system was back before the heal, its continued output proves nothing new: only a
         # violation after the heal counts.
         from_heal = [
-            each for each in from_heal if not each.was_back or self._is_violation(each, case)
+            each
+            for each in self._judged(_recorded(recoveries_from_heal, case))
+            if not each.was_back or self._is_violation(each, case)
         ]
         if not found:
             return self.undecided("no fault took effect, so there was nothing to recover from")
-        checkpointed = case.experiment.checkpointed
-        result = self._judge(found, from_heal, checkpointed)
+        result = self._judge(found, from_heal, case.experiment.checkpointed)
         if result.outcome != Outcome.HELD:
             return result
-        until_next_effect = self._recoveries(recoveries_until_next_effect, case)
-        late = next((each for each in until_next_effect if self._is_late(each, checkpointed)), None)
-        if late is None:
+        if (late := self._late_beyond_next(recorded, case)) is None:
             return result
-        message = (
-            f"{_prefix(late, found)}the job failed and had not recovered {late.watched_s:.1f} s "
-            f"after it, when the next fault took effect; {self.within_s:g} s allowed"
-        )
-        return self.undecided(message, (), **result.counts)
+        return self.undecided(f"{late}; {self.within_s:g} s allowed", (), **result.counts)
 
-    def _recoveries(self, find: Callable[..., Sequence[Phases]], case: JudgedRun) -> list[Phases]:
-        """The recorded recoveries of the faults that it judges."""
-        recorded = find(case.history, case.metrics, only_files=case.experiment.only_files)
+    def _not_recovered(self, failed: FailedWait, windows: Sequence[FaultWindow]) -> CheckResult:
+        """The system did not recover after these faults: undecided where that may have another
+        cause."""
+        message = f"the system did not recover: {failed.reason}"
+        if not windows:
+            return self.undecided(f"{message}; no fault took effect")
+        for window in windows:
+            if window.healed_s is None:
+                return self.undecided(f"{message}; the heal of {window.fault} was not verified")
+        if self.fault not in (None, last := windows[-1].fault):
+            return self.undecided(f"{message}; the last fault was {last}")
+        detail = {"reason": failed.reason}
+        finding = Finding(what="not recovered", where=f"{failed.at_s:.1f} s", detail=detail)
+        return self.violated(message, (finding,))
+
+    def _late_beyond_next(self, recorded: Sequence[Phases], case: JudgedRun) -> str | None:
+        """The recovery from a failure that was late although its fault's own interval, and that of
+        the next fault, show no late one; None without any."""
+        found, checkpointed = self._judged(recorded), case.experiment.checkpointed
+        for each in self._judged(_recorded(recoveries_until_next_effect, case)):
+            if self._is_late(each, checkpointed):
+                return (
+                    f"{_prefix(each, found)}the job failed and had not recovered "
+                    f"{each.watched_s:.1f} s after it, when the next fault took effect"
+                )
+        for failed, back in _continued_failures(recorded, checkpointed):
+            took_s = back.effect_at_s - failed.effect_at_s + _duration_s(back, checkpointed)
+            if self.fault in (None, failed.fault) and took_s > self.within_s:
+                return (
+                    f"{_prefix(failed, found)}the job failed and had not recovered when the next "
+                    f"fault was called, which caused no failure; {took_s:.1f} s in all"
+                )
+        return None
+
+    def _judged(self, recorded: Sequence[Phases]) -> list[Phases]:
+        """The recoveries of the faults that it judges."""
         return [each for each in recorded if self.fault in (None, each.fault)]
 
     def _judge(
@@ -111,9 +140,29 @@ class Recovery(Check):
             return f"{prefix}{_missing(each, checkpointed)}{overlaps}"
         if _only_drained(each) and took_s <= self.within_s:
             return f"{prefix}nothing was sent after its heal, and the run drained{overlaps}"
-        if (missing := _missing(each, checkpointed)) is not None:
+        restarted_late = each.restarted_s is not None and each.restarted_s > self.within_s
+        if (missing := _missing(each, checkpointed)) is not None and not restarted_late:
             return f"{prefix}{missing}, {took_s:.1f} s after it, {allowed}{overlaps}"
         return f"{prefix}{_phases(each)}; {took_s:.1f} s in all, {allowed}{overlaps}"
+
+
+def _recorded(find: Callable[..., Sequence[Phases]], case: JudgedRun) -> Sequence[Phases]:
+    return find(case.history, case.metrics, only_files=case.experiment.only_files)
+
+
+def _continued_failures(
+    recorded: Sequence[Phases], checkpointed: bool
+) -> Iterator[tuple[Phases, Phases]]:
+    """Each recovery from a failure that was not complete when the next fault was called, with that
+    of a later fault that shows it: no fault between them caused a failure."""
+    failed: Phases | None = None
+    for each in recorded:
+        missing = _missing(each, checkpointed)
+        if each.detected_s is not None:
+            failed = each if missing else None
+        elif failed is not None and not missing:
+            yield failed, each
+            failed = None
 
 
 def _only_drained(each: Phases) -> bool:
@@ -127,7 +176,7 @@ def _duration_s(each: Phases, checkpointed: bool) -> float:
     if each.detected_s is not None and each.restarted_s is None:
         return each.watched_s
     if each.first_output_s is None:
-        return max(each.loaded_s, 0.0)
+        return max(each.loaded_s, each.restarted_s or 0.0)
     if checkpointed and each.first_checkpoint_s is None:
         return each.watched_s
     return max(each.first_output_s, each.first_checkpoint_s or 0.0)

@@ -9,8 +9,9 @@ engine reports after the fault's call (an engine may notice before the harness v
 Restart: every task of that job, or of its replacement, runs again. Restore: the last time that
 state was assigned for this restart. Lag is normal when it stays at or below its 95th percentile
 from before the fault (of micro-batches: see `lag`). First checkpoint: the first completed one, no
-savepoint, that was triggered after the restart (or, without a failure, after the heal). A job that
-failed and does not run again has not resumed, whatever was healed. Files are not polled for growth:
+savepoint, that was triggered after the restart. Without a failure, the first output and checkpoint
+after the effect count, even if the fault still acts. A job that failed and does not run again has
+not resumed, whatever was healed. Files are not polled for growth:
 if a job writes only files, its first output is the commit of its first checkpoint.
 
 A failure long after the heal of all faults and the return to normal is not attributed to the fault;
@@ -72,7 +73,7 @@ SETTLED_S = 30.0
 attributed to the fault: its effects may appear late, for example after a time-out."""
 
 RECORDED_LATER_S = 1.0
-"""How much later than its send a record may be recorded."""
+"""How much later than its send a record may be recorded, and than its commit an output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +101,7 @@ class RecoveryPhases:
     from_heal: bool = False
     """Whether it counts from the fault's heal instead of its effect."""
     was_back: bool = False
-    """With `from_heal`: whether the system had recovered before the heal."""
+    """With `from_heal`: whether the system had recovered before the heal, or never failed."""
     drained: bool = False
     """Whether nothing was sent after the heal and the run drained: without a failure this is
     enough."""
@@ -153,7 +154,7 @@ def recoveries_from_heal(
 ) -> tuple[RecoveryPhases, ...]:
     """The recovery from the last heal of each group of overlapping faults, where the recoveries
     from effects do not cover it: it was the heal of another fault than the last in effect, or the
-    system was back from a failure before it.
+    system was back before it.
 
     A heal after which nothing was sent requires only that the run drained.
     """
@@ -180,8 +181,8 @@ def recoveries_from_heal(
 
 
 def _was_back_before(recovery: RecoveryPhases, healed_s: float) -> bool:
-    """Whether output or a checkpoint followed a failure before the last heal."""
-    if recovery.detected_s is None or recovery.first_output_s is None:
+    """Whether output or a checkpoint of the recovery was seen before the last heal."""
+    if recovery.first_output_s is None:
         return False
     first_sign_s = min(recovery.first_output_s, recovery.first_checkpoint_s or inf)
     return recovery.effect_at_s + first_sign_s < healed_s
@@ -275,7 +276,7 @@ def _recovery_events(
     resumed_ns = running.at_ns if running else None
     restored_ns = restores[-1].at_ns if restores else None
     if not failures:
-        resumed_ns, restored_ns = _resumed_after_heal(history, window, earlier)
+        resumed_ns, restored_ns = _resumed_without_failure(history, window, earlier)
     commits = list(_checkpoints_since(history, restored_ns, resumed_ns))
     output: OutputSeen | CheckpointCompleted | None
     if only_files:
@@ -288,20 +289,24 @@ def _recovery_events(
     )
 
 
-def _resumed_after_heal(
+def _resumed_without_failure(
     history: History, window: FaultWindow, earlier: JobEvent | None
 ) -> tuple[int | None, int | None]:
     """(when the system resumed from a fault without a failure, when state was restored for it). It
-    resumes with the heal, but not before the job recovered from an `earlier` failure; the restore
-    is of that failure, None without one."""
+    resumes with the effect, but not before the job recovered from an `earlier` failure; the restore
+    is of that failure, None without one. An output that grew in the first second may have been
+    committed before the effect, so it only counts if the fault was healed by then."""
     if window.healed_s is None:
         return None, None
     healed_ns = _ns(window.healed_s)
-    running = None if earlier is None else _running_after(history, earlier)
-    if earlier is None or running is None:
+    effect_s = window.called_s if window.in_effect_s is None else window.in_effect_s
+    acting_ns = min(healed_ns, _ns(effect_s + RECORDED_LATER_S))
+    if earlier is None:
+        return acting_ns, None
+    if (running := _running_after(history, earlier)) is None:
         return healed_ns, None
     restored = [e.at_ns for e in history.of(JobRestored) if e.at_ns >= earlier.at_ns]
-    return max(healed_ns, running.at_ns), max(healed_ns, restored[-1]) if restored else None
+    return max(acting_ns, running.at_ns), max(acting_ns, restored[-1]) if restored else None
 
 
 def _unrecovered_failure(history: History, window: FaultWindow) -> JobEvent | None:
@@ -320,9 +325,11 @@ def _unattributed_failure(
     healed_s: float | None,
     only_files: bool,
 ) -> JobEvent | None:
-    """The first failure that is not attributed to the fault."""
+    """The first failure that is not attributed to the fault. What the system did while the fault
+    acted does not show that it was back."""
     if healed_s is None:
         return None
+    window = replace(window, in_effect_s=window.healed_s)
     settled_ns = round(SETTLED_S * 1e9)
     last_ns = _ns(healed_s)
     for failure in _failures_since(history, _ns(window.called_s)):
