@@ -588,7 +588,8 @@ def test_a_restart_that_the_run_gave_up_on_did_not_come_back(tmp_path: Path) -> 
 def test_a_job_that_was_cancelled_while_it_restarted_has_not_failed(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9).restored(1, 10)
     story.at(11, Action.JOB_ENDED, job="job", state="CANCELED", cause="", ended_ms=stamp(11))
-    assert check(story, tmp_path).outcome == Outcome.HELD
+    result = check(story, tmp_path)
+    assert (result.outcome, result.counts["failed"]) == (Outcome.UNDECIDED, 0)
 
 
 def test_a_restart_after_a_failure_does_not_restore_a_savepoint(tmp_path: Path) -> None:
@@ -640,13 +641,16 @@ def test_a_slow_restore_is_named_although_its_completion_was_not_observed(
 def test_the_slowest_restart_is_one_of_known_duration(tmp_path: Path) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5)
     story.failing(9).restored(1, 9.2).running(9.5).completed(2, 12).failing(20).restored(2, 21)
-    assert check(story, tmp_path).summary.startswith("2 restarts, the slowest: checkpoint 1 ")
+    slow = "too slow (restart at 9.0 s); 2 restarts, the slowest: checkpoint 1 "
+    assert check(story, tmp_path, within_s=0.4).summary.startswith(slow)
 
 
-def test_a_restart_that_never_ran_completely_cannot_be_in_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("within_s", [None, 60])
+def test_a_restart_that_never_ran_completely_is_undecided(
+    tmp_path: Path, within_s: float | None
+) -> None:
     story = CheckpointStory().submitted().running(2).completed(1, 5).failing(9).restored(1, 10)
-    assert check(story, tmp_path).outcome == Outcome.HELD
-    late = check(story, tmp_path, within_s=60)
+    late = check(story, tmp_path, within_s=within_s)
     assert late.outcome == Outcome.UNDECIDED
     assert "not every task was seen to run again" in late.summary
 
