@@ -246,7 +246,14 @@ def task_went_on(record: RecordedRunCopy) -> None:
     record.keep_samples(lambda sample: not sample["where"].endswith(f"/{subtask}"))
 
 
-@_change({"recovery": "undecided", "failover_scope": "undecided", "throughput": "undecided"})
+@_change(
+    {
+        "failover_scope": "undecided",
+        "recovery": "undecided",
+        "restore": "undecided",
+        "throughput": "undecided",
+    }
+)
 def never_ran_again(record: RecordedRunCopy) -> None:
     """The job is not reported as running after the fault."""
     record.remove_events(Action.JOB_RUNNING, after=Action.FAULT_IN_EFFECT)

@@ -29,7 +29,7 @@ ONE_OF_EACH_CHECK = (
     "hanging_transaction",  # transactions
     "effect_unseen",  # effect
     "task_went_on",  # failover_scope
-    "never_ran_again",  # recovery, failover_scope, throughput
+    "never_ran_again",  # recovery, failover_scope, restore, throughput
     "node_stayed_down",  # execution
 )
 
