@@ -8,6 +8,7 @@ from typing import ClassVar
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.load_plan import load_problems
+from streamquake.harness.verdict.evidence.lost_sandboxes import lost_sandboxes
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
@@ -19,7 +20,6 @@ from streamquake.reports.record.run_events import (
     NodeGivenUp,
     PhaseBegan,
     RunDrained,
-    SandboxDied,
     WorkloadDone,
 )
 
@@ -64,7 +64,7 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
         code_text = "an exit code that is not known" if code is None else f"exit code {code}"
         reason = f"{event.node} ended by itself with {code_text}"
         yield _finding("node not started again", reason, event.at_s)
-    for lost in _lost_sandboxes(history):
+    for lost in lost_sandboxes(history):
         reason = f"the sandbox of {lost.node} ended, which no fault did"
         yield _finding("node without network", reason, lost.at_s)
     for problem in load_problems(case.experiment.workload, history):
@@ -104,23 +104,6 @@ def _ended_nodes(history: History) -> Iterator[ContainerDied]:
     given_up = {event.node for event in history.of(NodeGivenUp)}
     yield from (
         event for node, event in ended.items() if event.exit_code != 0 and node not in given_up
-    )
-
-
-def _lost_sandboxes(history: History) -> Iterator[SandboxDied]:
-    """The ends of sandboxes that no fault caused. A node that got its network back had lost it, so
-    a later start changes nothing."""
-    ending = [
-        window
-        for window in fault_windows(history)
-        if window.fault in faults and faults[window.fault].ends_sandbox
-    ]
-    yield from (
-        event
-        for event in history.of(SandboxDied)
-        if not any(
-            event.node in window.nodes and window.was_under_way(event.at_s) for window in ending
-        )
     )
 
 

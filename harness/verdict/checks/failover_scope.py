@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any, ClassVar, Literal
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
@@ -28,12 +29,14 @@ from streamquake.harness.verdict.evidence.failovers import (
     is_over_by_tasks,
     unnoticed_fault,
 )
+from streamquake.harness.verdict.evidence.lost_sandboxes import lost_sandboxes
 from streamquake.harness.verdict.evidence.task_restarts import (
     RUNNING,
     Subtask,
     SubtaskHistory,
     survivors_unsampled,
 )
+from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import (
@@ -46,6 +49,7 @@ from streamquake.reports.record.job_events import (
 )
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
+from streamquake.reports.record.run_events import RunDrained
 
 TASK_EVENTS = (TaskChanged, JobRunning, JobRestarting, JobFailing)
 """Events that prove that the job's tasks were observed."""
@@ -55,7 +59,9 @@ TASK_EVENTS = (TaskChanged, JobRunning, JobRestarting, JobFailing)
 class FailoverScope(Check):
     """Held when exactly the predicted subtasks restarted, no more and no fewer.
 
-    Each of several faults is judged separately, if its failover was over before the next one.
+    Each of several faults is judged separately, if its failover was over before the next one. A
+    failure long after the failover and the heal does not count. Undecided where the sandbox of
+    a node ended that no fault ended, and where the run was interrupted before anything failed.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -79,24 +85,29 @@ class FailoverScope(Check):
         if injected and case.history.first(TaskAttempt) is not None:
             batches = tuple(failovers(case.history, is_over_by_batches))
             busy = [each for each in batches if self.expect == "job" or _repeats(each).kind]
-            return self._combine(batches, busy, self._judge_by_attempts)
+            return self._combine(case.history, batches, busy, self._judge_by_attempts)
         graphs = case.history.of(JobSubmitted)
         if not injected or not graphs or any(graph.regions is None for graph in graphs):
             return self.undecided("no fault took effect, or the job's graph was not seen")
         running = by_series(read_metrics(case.metrics)).get(RUNNING, {})
         found = tuple(failovers(case.history, partial(is_over_by_tasks, running=running)))
         conclusive = [each for each in found if not self._inconclusive(each, running)]
-        return self._combine(found, conclusive, partial(self._judge_by_restarts, running=running))
+        judge = partial(self._judge_by_restarts, running=running)
+        return self._combine(case.history, found, conclusive, judge)
 
     def _combine(
         self,
+        whole: History,
         found: Sequence[Failover],
         conclusive: Sequence[Failover],
         judge: Callable[[Failover], CheckResult],
     ) -> CheckResult:
         """The combined result of the conclusive failovers, or of all if there are none: the first
         violated one, else the first undecided one; held only where all are held."""
-        results = [(failover, judge(failover)) for failover in conclusive or found]
+        results = [
+            (failover, _with_doubts(judge(failover), failover, whole))
+            for failover in conclusive or found
+        ]
         if len(found) == 1:
             return results[0][1]
         recorded = [
@@ -251,13 +262,15 @@ class FailoverScope(Check):
         predicted = graph.reach(self.expect, affected)
         # An earlier fault that still acts may end tasks on its nodes at any time.
         allowed = graph.reach(self.expect, affected | failover.endangered_subtasks())
+        early = failover.restarted_early(partial(graph.reach, self.expect))
+        more = (restarted - allowed) | early
         causes = [
             str(event.cause)
             for event in history.of(JobFailing)
             if event.at_ns >= effect_ns and event.task is None
         ]
         wrong = (
-            *_findings(restarted - allowed, found, "restarted, not predicted"),
+            *_findings(more, found, "restarted, not predicted"),
             *_findings(predicted - restarted, found, "predicted, not restarted"),
             *(Finding(what="global failure", detail={"cause": cause}) for cause in causes),
         )
@@ -267,19 +280,21 @@ class FailoverScope(Check):
             f"{len(restarted)} of {len(found)} subtasks restarted, {len(predicted)} predicted "
             f"({self.expect}); recognised as {kind if restarted else 'no failover'}"
         )
+        if early:
+            message += f"; {len(early)} restarted before the fault that had to end them"
         if causes and self.expect != "job":
             message += f"; {len(causes)} global failures, the first: {causes[0]}"
         missing = predicted - restarted - (graph.all_subtasks - set(found))
-        if why := _ambiguity(failover, restarted - allowed, missing):
+        if why := _ambiguity(failover, more, missing):
             return self.undecided(f"{message}; {why}", wrong, **counts)
         started = restarted or history.first(*FAILURES, after_ns=effect_ns) is not None
-        if restarted <= allowed and started and not all_tasks_ran_again(history, effect_ns):
+        if not more and started and not all_tasks_ran_again(history, effect_ns):
             message += (
                 "; not every task was seen to run again, so more subtasks may have had to restart"
             )
             return self.undecided(message, wrong, **counts)
         # Subtasks that were not observed before the fault may have restarted.
-        if restarted <= allowed and not missing:
+        if not more and not missing:
             return self.held(message, **counts)
         if not restarted and (why := _not_detected(history, effect_ns)) is not None:
             message += f"; {why}"
@@ -293,6 +308,39 @@ def _ambiguity(failover: Failover, more: Set[Subtask], missing: Set[Subtask]) ->
         return reordered if failover.restart_ordered else None
     unsure = ", ".join(fault_name(fault) for fault in failover.ambiguous_faults(more))
     return f"it is not known which of these restarts {unsure} caused" if unsure else None
+
+
+def _with_doubts(result: CheckResult, failover: Failover, whole: History) -> CheckResult:
+    """The result of a failover; undecided where not only its faults may explain it."""
+    doubt = _lost_sandbox(result, failover, whole) or _interruption(result, failover, whole)
+    if doubt is None or result.outcome == Outcome.UNDECIDED:
+        return result
+    return replace(result, outcome=Outcome.UNDECIDED, summary=f"{result.summary}; {doubt}")
+
+
+def _lost_sandbox(result: CheckResult, failover: Failover, whole: History) -> str | None:
+    """A message if a sandbox ended during the failover that no fault ended, which may explain the
+    restarts: they are not as predicted, or a task ran on its node; else None."""
+    until_ns = inf if failover.end_ns is None else failover.end_ns
+    nodes = {event.node for event in whole.of(TaskChanged)}
+    nodes |= {event.node for event in whole.of(TaskAttempt)}
+    for lost in lost_sandboxes(whole):
+        matters = result.outcome == Outcome.VIOLATED or lost.node in nodes
+        if failover.start_ns <= lost.at_ns < until_ns and matters:
+            return f"the sandbox of {lost.node} ended, which no fault did"
+    return None
+
+
+def _interruption(result: CheckResult, failover: Failover, whole: History) -> str | None:
+    """A message if the run was interrupted before anything failed, with the time since the fault;
+    else None."""
+    if failover.end_ns is not None or failed_waits(whole) or whole.first(RunDrained) is not None:
+        return None
+    failed = whole.first(*FAILURES, after_ns=failover.start_ns) is not None
+    if failed or result.counts.get("restarted") != 0:
+        return None
+    left_s = (max(event.at_ns for event in whole) - failover.start_ns) / 1e9
+    return f"the record ends {left_s:.1f} s after the fault"
 
 
 def _repeats(failover: Failover) -> RepeatedTasks:

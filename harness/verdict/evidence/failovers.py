@@ -1,14 +1,16 @@
 """The faults of a run, each with the part of the history that shows its failover.
 
 Each fault is judged separately, from its call until the next one's. If its failover was not over by
-then, the restarts of the two cannot be distinguished: both are judged together.
+then, the restarts of the two cannot be distinguished: both are judged together. A failure long
+after the heal and the failover is not attributed to the fault: it and later events belong to no
+failover.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamquake.harness.verdict.evidence.affected_subtasks import (
     affected_subtasks_of,
@@ -19,6 +21,7 @@ from streamquake.harness.verdict.evidence.affected_subtasks import (
     tasks_within_reach,
 )
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
+from streamquake.harness.verdict.evidence.recovery import SETTLED_S
 from streamquake.harness.verdict.evidence.restores import is_failure
 from streamquake.harness.verdict.evidence.task_restarts import (
     OVER,
@@ -40,6 +43,7 @@ from streamquake.reports.record.fault_events import (
 )
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import (
+    ExecutorLost,
     JobEnded,
     JobEvent,
     JobFailing,
@@ -52,6 +56,8 @@ from streamquake.reports.record.metrics import Samples
 
 FAILURES = (JobFailing, JobRestarting)
 """The events with which an engine reports a failure."""
+SEEN_BEFORE_S = 2.0
+"""How long before its failure the end of a task may be observed."""
 
 
 def failures_of(history: History) -> list[JobEvent]:
@@ -69,10 +75,11 @@ class Failover:
     earlier: tuple[FaultInEffect, ...]
     """The faults called before these."""
     history: History
-    """The history until the next fault was called, or to the end; without the events of tasks that
-    no longer existed when the failover began: those of a replaced job, or from before a rescale."""
+    """The history until its end; without the events of tasks that no longer existed when the
+    failover began: those of a replaced job, or from before a rescale."""
     end_ns: int | None
-    """When the next fault was called; None where there is none."""
+    """When the next fault was called, or a failure followed that is not attributed to its faults;
+    None where there is neither."""
     rescaled: bool
     """Whether the job was rescaled, so that its numbers of subtasks may differ from its graph."""
 
@@ -155,6 +162,20 @@ class Failover:
             and not places & self._ended_by(fault.start_ns)
         )
 
+    def restarted_early(self, reach: Callable[[Set[Subtask]], Set[Subtask]]) -> set[Subtask]:
+        """The subtasks that restarted before the call of a fault, out of the `reach` of the faults
+        before it."""
+        early: set[Subtask] = set()
+        for number, following in enumerate(self.faults[1:], 1):
+            affected = _affected_by(self.faults[:number], self.history)
+            reached = reach(affected | self.endangered_subtasks())
+            early |= self._ended_by(following.start_ns) - reached
+        return early
+
+    def until(self, end_ns: int) -> Failover:
+        """The same faults, judged until a moment."""
+        return replace(self, history=_until(self.history, end_ns), end_ns=end_ns)
+
     def _ended_by(self, at_ns: int) -> set[Subtask]:
         """The subtasks that ended, or had another attempt, by a moment."""
         found = restarts_of_subtasks(_until(self.history, at_ns), self.start_ns)
@@ -184,9 +205,29 @@ def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Fa
             end_ns=end_ns,
             rescaled=rescaled,
         )
+        found = _until_unrelated_failure(found, over)
         if end_ns is None or over(found):
             yield found
             first = number
+
+
+def _until_unrelated_failure(failover: Failover, over: Callable[[Failover], bool]) -> Failover:
+    """The failover until the first failure that is not attributed to its faults: all had been
+    healed, and it was over, long before."""
+    history, settled_ns = failover.history, round(SETTLED_S * 1e9)
+    reported = [event.at_ns for event in (*failures_of(history), *history.of(ExecutorLost))]
+    failures_ns = sorted(at_ns for at_ns in reported if at_ns > failover.last_called_ns)
+    last_ns = failover.last_called_ns
+    for failure_ns in failures_ns:
+        quiet_ns, last_ns = failure_ns - last_ns, failure_ns
+        if quiet_ns < settled_ns:
+            continue
+        since = failover.until(failure_ns - settled_ns)
+        faults = (*failover.active_faults, *failover.faults)
+        healed = all(_over_by(fault, since.history, failure_ns) for fault in faults)
+        if healed and over(since):
+            return failover.until(failure_ns - round(SEEN_BEFORE_S * 1e9))
+    return failover
 
 
 def _without_obsolete_tasks(

@@ -61,6 +61,7 @@ class Failover:
         self.failures: list[tuple[float, dict[str, Any]]] = []
         self.others: list[tuple[float, Action, dict[str, Any]]] = []
         self.whole_s: float | None = AGAIN_S + 1
+        self.drained = True
         self.running: dict[Subtask, list[tuple[float, float]]] = {
             place: self._samples(place in restarted) for place in ALL
         }
@@ -99,6 +100,8 @@ class Failover:
             recorded.at(at_s, action, **value)
         if self.whole_s is not None:
             recorded.at(self.whole_s, Action.JOB_RUNNING)
+        if self.drained:
+            recorded.at(END_S, Action.DRAINED)
         created: JudgedRun = case(recorded, folder)
         self._write(created.metrics)
         return FailoverScope(expect=expect).check(created)  # type: ignore[arg-type]
@@ -341,6 +344,29 @@ def test_a_kill_without_a_restart_is_a_violation_with_its_reason(tmp_path: Path)
     assert result.outcome == Outcome.VIOLATED
     assert finding_places(result) == {("predicted, not restarted", "Count -> Sink (0)")}
     assert "never detected: the fault was healed after 3.0 s" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (Action.FAULT_HEALED, "undecided"),
+        (Action.OUTPUTS_NOT_QUIET, "violated"),
+        (Action.DRAINED, "violated"),
+    ],
+)
+def test_an_interrupted_run_leaves_no_time_to_detect_a_failure(
+    tmp_path: Path, last: Action, expected: str
+) -> None:
+    failover = Failover([])
+    failover.drained, failover.whole_s = False, None
+    about = {"step": 0, "reason": "outputs quiet"}
+    failover.others.append((21.5, last, about))
+
+    result = failover.judged(tmp_path, "region")
+
+    assert str(result.outcome) == expected
+    undecided = "the record ends 1.5 s after the fault" in result.summary
+    assert undecided == (expected == "undecided"), result.summary
 
 
 @pytest.mark.parametrize(

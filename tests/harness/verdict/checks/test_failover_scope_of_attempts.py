@@ -65,6 +65,21 @@ def test_only_the_lost_attempt_is_repeated(tmp_path: Path) -> None:
     assert result.counts["blast_radius"] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("lost_s", "outcome"), [(60, Outcome.HELD), (40, Outcome.VIOLATED), (40.5, Outcome.VIOLATED)]
+)
+def test_an_executor_lost_long_after_the_failover_is_not_attributed_to_the_fault(
+    lost_s: float, outcome: Outcome, tmp_path: Path
+) -> None:
+    recorded = repeated()
+    recorded.at(12, Action.FAULT_HEALED, step=0).checkpoint(4, 14, 15)
+    other = {"node": "spark/worker-2"}
+    recorded.ends(lost_s - 1, 20, 0, **other, **LOST).ends(lost_s + 1, 20, 0, attempt=1)
+    recorded.at(lost_s, Action.EXECUTOR_LOST, executor="9", **other)
+
+    assert recorded.judged("task", tmp_path).outcome == outcome
+
+
 def test_a_task_repeated_for_lost_shuffle_output_is_wider_than_a_task(tmp_path: Path) -> None:
     recorded = repeated().attempt(3, 1, stage=9, stage_attempt=1)
     assert recorded.judged("region", tmp_path).outcome == Outcome.HELD

@@ -117,7 +117,7 @@ class Failovers(Story):
     ) -> CheckResult:
         """The running times are sampled until a moment. A sample recorded some seconds late delays
         the next one."""
-        self._events.sort(key=lambda event: event.at_ns)
+        self.at(END_S, Action.DRAINED)._events.sort(key=lambda event: event.at_ns)
         created = case(self, folder, faults=2)
         metrics = Metrics(created.metrics)
         for (vertex, subtask), started in self._begun_s.items():
@@ -177,6 +177,82 @@ def test_the_widest_of_several_held_failovers_gives_the_figures(tmp_path: Path) 
 
     assert (result.outcome, result.counts["restarted"]) == (Outcome.HELD, 2)
     assert "throw_in_task (faults[1]): 1 of 4" in result.summary
+
+
+def crashed_again(at_s: float, healed_s: float = 14) -> Failovers:
+    """A kill whose region restarts; much later, the other region fails by itself. The end of a task
+    is observed before its failure."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST)
+    recorded.healed(healed_s, 0).restarted(at_s, OTHER).failed(at_s + 1)
+    return recorded.run(at_s + 3, ())
+
+
+@pytest.mark.parametrize(
+    ("recorded", "outcome"),
+    [
+        (crashed_again(44), Outcome.HELD),
+        (crashed_again(42), Outcome.VIOLATED),  # soon after the heal
+        (crashed_again(44, healed_s=30), Outcome.VIOLATED),
+        (crashed_again(30).failed(62).run(64, ()), Outcome.VIOLATED),
+        (crashed_again(44).injected(56, 1, "tm-1").failed(57).restarted(58, OTHER), Outcome.HELD),
+    ],
+)
+def test_a_failure_long_after_the_failover_is_not_attributed_to_its_fault(
+    recorded: Failovers, outcome: Outcome, tmp_path: Path
+) -> None:
+    result = recorded.judged(tmp_path)
+
+    assert result.outcome == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("node", "ended_s", "fault", "expect", "outcome"),
+    [
+        ("tm-0", 15, "kill", "region", "undecided"),
+        ("tm-0", 9, "kill", "region", "violated"),
+        ("tm-0", 15, "power_off", "region", "violated"),
+        ("tm-0", 15, "kill", "job", "undecided"),
+        ("hdfs", 15, "kill", "region", "undecided"),
+        ("hdfs", 15, "kill", "job", "held"),
+    ],
+)
+def test_a_sandbox_that_no_fault_ended_makes_a_failover_undecided(
+    node: str, ended_s: float, fault: str, expect: str, outcome: str, tmp_path: Path
+) -> None:
+    """Where no task ran on its node, it explains only restarts that were not predicted."""
+    recorded = Failovers().injected(10, 0, "tm-0", fault).failed(11).restarted(13, FIRST)
+    recorded.at(ended_s, Action.SANDBOX_DIED, node=node, exit_code=137)
+
+    result = recorded.failed(16).restarted(18, OTHER).healed(19, 0).judged(tmp_path, expect)
+
+    assert str(result.outcome) == outcome, result.summary
+    lost = f"the sandbox of {node} ended, which no fault did"
+    assert (lost in result.summary) == (outcome == "undecided")
+
+
+@pytest.mark.parametrize(
+    ("early", "expect", "fault", "outcome"),
+    [
+        ((), "region", "kill", "held"),
+        (OTHER, "region", "kill", "violated"),
+        (OTHER, "task", "kill", "violated"),
+        (OTHER, "job", "kill", "held"),
+        (OTHER, "region", "slow_link", "undecided"),
+    ],
+)
+def test_a_later_fault_does_not_explain_restarts_from_before_its_call(
+    early: Collection[Subtask], expect: str, fault: str, outcome: str, tmp_path: Path
+) -> None:
+    """A fault that need not end tasks may have ended any."""
+    recorded = Failovers().injected(10, 0, "tm-0", fault).failed(11).restarted(11.5, early)
+    recorded.failed(11.7).injected(12, 1, "tm-1").failed(13).restarted(16, ALL)
+
+    result = recorded.healed(17, 0).healed(18, 1).judged(tmp_path, expect)
+
+    assert str(result.outcome) == outcome, result.summary
+    if outcome == "violated":
+        assert {finding.where for finding in result.findings} == {"a (1)", "b (1)"}
+        assert "2 restarted before the fault that had to end them" in result.summary
 
 
 def overlapping(restarted: Collection[Subtask]) -> Failovers:
