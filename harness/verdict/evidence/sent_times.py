@@ -12,6 +12,9 @@ from typing import NamedTuple
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import RecordsSent
 
+LEAST_SILENCE_NS = 10**9
+"""The load records its sends a few times a second: a shorter pause is no silence."""
+
 
 class SentRange(NamedTuple):
     """Records `first` to `last`, both included, were acknowledged between two moments of the run's
@@ -34,6 +37,16 @@ def sent_ranges_of(history: History) -> list[SentRange]:
     return [
         SentRange(first, last, min(since_ns, at_ns), at_ns)
         for since_ns, (first, last, at_ns) in zip(before, ranges, strict=True)
+    ]
+
+
+def silences_of(ranges: list[SentRange], usual_until_ns: int) -> list[SentRange]:
+    """The ranges before whose end the load sent nothing for a second or more, and for more than
+    twice as long as ever until a moment, as it does while a broker does not answer."""
+    usual_ns = max((r.at_ns - r.since_ns for r in ranges if r.at_ns <= usual_until_ns), default=0)
+    least_ns = max(LEAST_SILENCE_NS, 2 * usual_ns + 1)
+    return [
+        sent_range for sent_range in ranges if sent_range.at_ns - sent_range.since_ns >= least_ns
     ]
 
 
