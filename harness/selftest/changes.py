@@ -224,7 +224,7 @@ def fault_ended_early(record: RecordedRunCopy) -> None:
     )
 
 
-@_change({"effect": "undecided"})
+@_change({"effect": "undecided", "throughput": "undecided"})
 def fault_not_healed(record: RecordedRunCopy) -> None:
     """The heal of a fault failed."""
     record.add_after(Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, reason="no process started")

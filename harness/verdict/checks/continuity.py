@@ -70,8 +70,10 @@ class Continuity(Check):
 
     Pauses count from the first fault's effect until five seconds after the last heal or restart,
     but not after the load; a key that stopped by then pauses until its last send. Only keys count
-    that the load sent throughout: a key that was not sent cannot pause. Undecided where pauses
-    without a fault are as long as the limit, where the job failed and was not seen running again,
+    that the load sent throughout: a key that was not sent cannot pause. With `fault`, a pause after
+    an earlier fault counts from the call on. A failure long after the heal of all faults and the
+    recovery ends the interval. Undecided where pauses without a fault are as long as the limit,
+    where the heal of a fault was not seen, where the job failed and was not seen running again,
     and, for partitions, where some never had a record and some sent keys never had one either.
     """
 
@@ -98,7 +100,7 @@ class Continuity(Check):
             output = append_times_of(case, self.output)
         except (ObservationWindowUnknown, AppendTimesUnknown) as reason:
             return self.undecided(str(reason))
-        usual = usual_gaps(output.records, "key", output.ms(watched.start_ns))
+        usual = usual_gaps(output.records, "key", output.ms(watched.first_ns))
         if usual is None:
             return self.undecided(f"{output.name}: no key has two records before the fault")
         figures: dict[str, Any] = {
@@ -112,10 +114,12 @@ class Continuity(Check):
                 f"{self.within_s:g} s proves nothing; send more often or allow more",
                 **figures,
             )
+        called_ms = output.ms(watched.start_ns)
         span = TimeSpan(
-            start_ms=output.ms(watched.start_ns) - round(usual.longest_ms),
+            start_ms=called_ms - round(usual.longest_ms),
             end_ms=output.ms(watched.end_ns),
             cut_ms=None if watched.cut_ns is None else output.ms(watched.cut_ns),
+            since_ms=called_ms if watched.had_earlier_faults else None,
         )
         keys, lanes = self._pauses(case, output, span)
         figures = {**keys.counts, **figures, **lanes.counts}
@@ -140,7 +144,7 @@ class Continuity(Check):
         later_sends = [sent_range for sent_range in recorded if end_ns < sent_range.at_ns <= cut_ns]
         sends = last_sends(case.spark(), later_sends, output.began_ms)
         pauses = with_unended_pauses(longest_pauses(output.records, "key", span), sends, span)
-        span_ms = F.lit(span.end_ms - span.start_ms).cast("bigint")
+        span_ms = F.lit(span.end_ms - span.begin_ms).cast("bigint")
         keys = sent_keys.join(pauses, F.col("key") == F.col("of"), "left").select(
             F.col("key").alias("of"),
             F.coalesce("gap_ms", span_ms).alias("gap_ms"),

@@ -1,15 +1,20 @@
 """The interval of a run in which the pauses of its output count. It begins with the first fault's
 call. It ends five seconds after the last heal or restart, or five seconds after the longest allowed
 pause, whichever is later, but not after the end of the load. Where the job failed and did not run
-again, it ends with the load. Each fault must be observed for at least the longest allowed pause."""
+again, it ends with the load. A failure long after the heal of all faults and the recovery ends it:
+it is not attributed to a fault. Each fault must be observed for at least the longest allowed
+pause."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
 
 from streamquake.harness.verdict.evidence.failovers import failures_of
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
+from streamquake.harness.verdict.evidence.recovery import SETTLED_S
 from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, fault_windows
 from streamquake.reports.record.history import History
@@ -20,6 +25,8 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 MARGIN_NS = 5 * 10**9
 """How long pauses still count after the heal and the recovery: a late return is part of the
 fault."""
+
+ANOTHER_FAULT, FAILED_BY_ITSELF = "another fault was called", "the job failed by itself"
 
 
 class ObservationWindowUnknown(StreamquakeError, LookupError):
@@ -34,27 +41,34 @@ class ObservationWindow:
 
     start_ns: int
     end_ns: int
+    first_ns: int
+    """When the first fault of the run was called, judged or not: the output is usual until then."""
     cut_ns: int | None
-    """When another fault was called: later pauses belong to it; None without one."""
-    failed_ns: int | None
-    """When the job failed last, if it was not seen running again; None otherwise."""
+    """When the cause of later pauses began: another fault, or a failure that is not attributed to a
+    fault; None without one."""
+    cut_by: str = ANOTHER_FAULT
+    """Which of the two it was."""
+    not_recovered: str = ""
+    """That the job failed and was not seen running again; empty where it was."""
     last_unobserved: str = ""
-    """The last fault of the judged name if it is not in the interval, since another fault was
-    called before it."""
+    """The last fault of the judged name if it is not in the interval, since the cut is before
+    it."""
+
+    @property
+    def had_earlier_faults(self) -> bool:
+        """Whether faults that are not judged were called before the interval: a pause that began
+        before it may be theirs."""
+        return self.first_ns < self.start_ns
 
     @property
     def reason_not_held(self) -> str | None:
         """Why the check cannot be held, whatever the output shows; None where it can."""
-        if self.failed_ns is None and self.last_unobserved and self.cut_ns is not None:
+        if not self.not_recovered and self.last_unobserved and self.cut_ns is not None:
             return (
-                f"another fault was called at {self.cut_ns / 1e9:.1f} s, before "
+                f"{self.cut_by} at {self.cut_ns / 1e9:.1f} s, before "
                 f"{self.last_unobserved}, and pauses from then on may be its own"
             )
-        if self.failed_ns is None:
-            return None
-        until = "" if self.cut_ns is None else " before another fault was called"
-        failed_s = self.failed_ns / 1e9
-        return f"the job failed at {failed_s:.1f} s and was not seen running again{until}"
+        return self.not_recovered or None
 
 
 def injected_ns(history: History) -> int | None:
@@ -70,27 +84,29 @@ def observation_window_of(
     With `fault` it begins with the first injection of that name and ends when a fault of another
     name is called; later faults of that name are ignored, and the check cannot be held. Raises
     ObservationWindowUnknown where a pause of that length could not have been observed after each
-    fault.
+    fault, where the heal of one was not seen, and where the job was down before the interval and
+    remained so.
     """
     judged = [each for each in acted_windows(history) if fault in (None, each.fault)]
     if not judged:
         missing = "no fault took effect" if fault is None else f"{fault} was not in effect"
         raise ObservationWindowUnknown(f"{missing}, so nothing failed over")
-    start_ns = min(_ns(window.called_s) for window in judged)
-    cut_ns = _other_fault_ns(history, judged, after_all=fault is None)
-    windows = [each for each in judged if cut_ns is None or _ns(each.called_s) < cut_ns]
-    over_ns = max(_over_ns(history, window) for window in windows)
     sent: Sequence[Event] = history.of(WorkloadDone) or history.of(RecordsSent)
     if not sent:
         raise ObservationWindowUnknown("nothing was sent")
+    start_ns = min(_ns(window.called_s) for window in judged)
+    other_ns = _other_fault_ns(history, judged, after_all=fault is None)
+    not_recovered = _not_recovered(history, start_ns, sent[-1].at_ns, other_ns)
+    cut_ns, cut_by = _first_cut(other_ns, _unattributed_failure_ns(history, start_ns))
+    windows = [each for each in judged if cut_ns is None or _ns(each.called_s) < cut_ns]
     last_ns = max(_ns(window.called_s) for window in windows)
     until_ns = min(sent[-1].at_ns, history[-1].at_ns if cut_ns is None else cut_ns)
-    failed_ns = _unrecovered_failure_ns(history, start_ns, until_ns, cut_ns)
-    if failed_ns is not None:
+    over_ns = max(_over_ns(history, window, cut_ns) for window in windows)
+    if not_recovered and cut_by != FAILED_BY_ITSELF:
         over_ns = until_ns
     end_ns = min(max(over_ns, last_ns + round(within_s * 1e9)) + MARGIN_NS, until_ns)
     if (observed_s := (end_ns - last_ns) / 1e9) < within_s:
-        ended = "the load ended" if until_ns == sent[-1].at_ns else "another fault was called"
+        ended = "the load ended" if until_ns == sent[-1].at_ns else cut_by
         raise ObservationWindowUnknown(
             f"{ended} {max(observed_s, 0):.1f} s after {_fault_name(windows)} was injected, "
             f"and a pause of {within_s:g} s could not have been seen; send longer, or inject it "
@@ -99,40 +115,77 @@ def observation_window_of(
     return ObservationWindow(
         start_ns=start_ns,
         end_ns=end_ns,
+        first_ns=injected_ns(history) or start_ns,
         cut_ns=cut_ns,
-        failed_ns=failed_ns,
+        cut_by=cut_by,
+        not_recovered=not_recovered,
         last_unobserved="" if len(windows) == len(judged) else _fault_name(judged),
     )
 
 
-def _over_ns(history: History, window: FaultWindow) -> int:
+def _first_cut(other_ns: int | None, unattributed_ns: int | None) -> tuple[int | None, str]:
+    """When later pauses no longer belong to the judged faults, and why."""
+    if unattributed_ns is not None and (other_ns is None or unattributed_ns < other_ns):
+        return unattributed_ns, FAILED_BY_ITSELF
+    return other_ns, ANOTHER_FAULT
+
+
+def _over_ns(history: History, window: FaultWindow, cut_ns: int | None) -> int:
     """When the fault was over: healed, and the job running after its effect, whichever was
-    later."""
-    seen_ns = _ns(window.in_effect_s or window.called_s)
-    over = [event.at_ns for event in history.of(JobRunning) if event.at_ns >= seen_ns]
-    if window.healed_s is not None:
-        over.append(_ns(window.healed_s))
-    if not over:
+    later. Raises ObservationWindowUnknown where the heal was not seen: it may act until the end."""
+    ended_ns = _ended_ns(window)
+    if ended_ns is None:
         raise ObservationWindowUnknown(
-            f"neither the heal of {window.fault or 'the fault'} (faults[{window.step}]) nor the "
-            "job running again was seen"
+            f"the heal of {window.fault or 'the fault'} (faults[{window.step}]) was not seen"
         )
-    return max(over)
+    seen_ns = _ns(window.in_effect_s or window.called_s)
+    until_ns = inf if cut_ns is None else cut_ns
+    running = (event.at_ns for event in history.of(JobRunning))
+    return max([ended_ns, *(at_ns for at_ns in running if seen_ns <= at_ns <= until_ns)])
 
 
-def _unrecovered_failure_ns(
-    history: History, start_ns: int, until_ns: int, cut_ns: int | None
-) -> int | None:
-    """When the job failed last in the interval, if it was not seen running again before the next
-    fault; None otherwise."""
+def _ended_ns(window: FaultWindow) -> int | None:
+    """When the fault was healed, or ended early if its heal was not seen; None where it may still
+    act."""
+    ended_s = window.ended_early_s if window.healed_s is None else window.healed_s
+    return None if ended_s is None else _ns(ended_s)
+
+
+def _not_recovered(history: History, start_ns: int, sent_ns: int, other_ns: int | None) -> str:
+    """That the job failed, before the end of the load and the next fault, and was not seen running
+    again before the next fault; empty where it was. Raises ObservationWindowUnknown if it failed
+    before the interval."""
+    until_ns = sent_ns if other_ns is None else min(sent_ns, other_ns)
     recorded = failures_of(in_engine_order(history))
-    failures = (event.at_ns for event in recorded if start_ns <= event.at_ns <= until_ns)
-    failed_ns = max(failures, default=None)
+    failed_ns = max((e.at_ns for e in recorded if e.at_ns <= until_ns), default=None)
     if failed_ns is None:
-        return None
+        return ""
     again = history.first(JobRunning, after_ns=failed_ns)
-    recovered = again is not None and (cut_ns is None or again.at_ns <= cut_ns)
-    return None if recovered else failed_ns
+    if again is not None and (other_ns is None or again.at_ns <= other_ns):
+        return ""
+    until = "" if other_ns is None else f" before {ANOTHER_FAULT}"
+    message = f"the job failed at {failed_ns / 1e9:.1f} s and was not seen running again{until}"
+    if failed_ns < start_ns:
+        raise ObservationWindowUnknown(f"{message}, so it was down before the fault was called")
+    return message
+
+
+def _unattributed_failure_ns(history: History, start_ns: int) -> int | None:
+    """When the job failed after `start_ns`, long after the heal of every fault called until then
+    and after the recovery from every earlier failure; None where it did not."""
+    ordered = in_engine_order(history)
+    running = [event.at_ns for event in ordered.of(JobRunning)]
+    ended = [(_ns(each.called_s), _ended_ns(each)) for each in acted_windows(history)]
+    failures = sorted(event.at_ns for event in failures_of(ordered))
+    for earlier_ns, failed_ns in pairwise([0, *failures]):
+        back_ns = [at_ns for at_ns in running if earlier_ns <= at_ns < failed_ns]
+        ended_ns = [end_ns for called_ns, end_ns in ended if called_ns <= failed_ns]
+        if failed_ns <= start_ns or (earlier_ns and not back_ns):
+            continue
+        last_ns = max(inf if at_ns is None else at_ns for at_ns in (*ended_ns, *back_ns))
+        if failed_ns - last_ns >= SETTLED_S * 1e9:
+            return failed_ns
+    return None
 
 
 def _other_fault_ns(history: History, windows: list[FaultWindow], *, after_all: bool) -> int | None:

@@ -2,7 +2,7 @@
 
 A pause is the time between one record and the next of the same group, whatever its cause. A pause
 that overlaps a span of time counts in full length: from the last record before the span to the
-first one after it.
+first one after it. Where other faults were called before or after, it counts only between them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,13 @@ class TimeSpan(NamedTuple):
     end_ms: int
     cut_ms: int | None = None
     """When another fault was called: a pause never counts beyond it."""
+    since_ms: int | None = None
+    """Where a pause may have begun by an earlier fault: pauses count only from this moment on."""
+
+    @property
+    def begin_ms(self) -> int:
+        """From when a group without records pauses."""
+        return self.start_ms if self.since_ms is None else self.since_ms
 
 
 class UsualGaps(NamedTuple):
@@ -51,17 +58,18 @@ def usual_gaps(records: DataFrame, by: str, until_ms: int) -> UsualGaps | None:
 
 def longest_pauses(records: DataFrame, by: str, span: TimeSpan) -> DataFrame:
     """One row per group: `of` (its value), gap_ms, since_ms, partition (of the last record before
-    the pause), last_ms (of its last record).
+    the pause), last_ms (of its last record, not before `since_ms` of the span).
 
     A group whose last record is before the end pauses until the end; one whose first record is
     after the start pauses from the start.
     """
-    start, end = F.lit(span.start_ms).cast("bigint"), F.lit(span.end_ms).cast("bigint")
-    cut = F.lit(span.cut_ms).cast("bigint")
+    start, end = F.lit(span.begin_ms).cast("bigint"), F.lit(span.end_ms).cast("bigint")
+    cut, earliest = F.lit(span.cut_ms).cast("bigint"), F.lit(span.since_ms).cast("bigint")
     stamp = F.col("timestamp_ms")
-    # F.least ignores nulls: without a cut, `cut` is null.
+    # F.least and F.greatest ignore nulls: without a cut, `cut` is null.
     until = F.least(F.coalesce("next_ms", F.greatest(stamp, end)), cut)
-    gap = F.struct((until - stamp).alias("gap_ms"), stamp.alias("since_ms"), "partition")
+    since = F.greatest(stamp, earliest)
+    gap = F.struct((until - since).alias("gap_ms"), since.alias("since_ms"), "partition")
     longest = (
         _with_next(records, by)
         .groupBy(F.col(by).alias("of"))
@@ -70,7 +78,7 @@ def longest_pauses(records: DataFrame, by: str, span: TimeSpan) -> DataFrame:
             F.min(F.struct((F.least(stamp, cut) - start).alias("gap_ms"), "partition")).alias(
                 "head"
             ),
-            F.max(stamp).alias("last_ms"),
+            F.max(since).alias("last_ms"),
         )
     )
     late = F.col("head.gap_ms") > F.coalesce("it.gap_ms", F.lit(0))

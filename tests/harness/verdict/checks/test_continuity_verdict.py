@@ -106,6 +106,17 @@ def test_pauses_end_when_another_fault_is_called(world: World) -> None:
     assert world.calls[-1] == ("totals", 19_920, 29_000, 30_000)
 
 
+def test_after_an_earlier_fault_pauses_count_from_the_call(world: World) -> None:
+    about = {"step": 1, "fault": "pause"}
+    world.others += [
+        (40.0, Action.FAULT_CALLED, about),
+        (40.5, Action.FAULT_IN_EFFECT, {**about, "evidence": {}}),
+        (42.0, Action.FAULT_HEALED, about),
+    ]
+    assert world.judged(fault="pause").outcome == Outcome.HELD
+    assert world.calls[-2:] == [("records", "key", 20_000), ("totals", 39_920, 47_000, 40_000)]
+
+
 def test_a_job_that_was_not_seen_running_again_holds_nothing(world: World) -> None:
     world.others.append((25.0, Action.JOB_FAILING, {}))
     result = world.judged()

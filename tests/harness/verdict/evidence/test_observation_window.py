@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streamquake.harness.verdict.evidence.observation_window import (
+    FAILED_BY_ITSELF,
     ObservationWindowUnknown,
     injected_ns,
     observation_window_of,
@@ -56,8 +57,8 @@ def test_the_window_begins_with_the_call_and_ends_five_seconds_after_recovery() 
     assert seconds(ended(later)) == (9.5, 21)
     before = injected(Story().at(9.8, Action.JOB_RUNNING), 10, healed_s=14)
     assert seconds(ended(before)) == (9.5, 19)
-    alone = injected(Story(), 10).at(10, Action.JOB_RUNNING)
-    assert seconds(ended(alone)) == (9.5, 16.5), "not before the allowed pause could end"
+    soon = injected(Story(), 10, healed_s=10)
+    assert seconds(ended(soon)) == (9.5, 16.5), "not before the allowed pause could end"
 
 
 def test_the_window_lasts_at_least_as_long_as_the_limit() -> None:
@@ -138,10 +139,11 @@ def test_without_sends_there_is_no_window() -> None:
 )
 def test_a_fault_that_was_never_over_is_named(fault: str, named: str) -> None:
     recorded = injected(Story(), 5, healed_s=6)
-    injected(recorded, 10, step=1, fault=fault)
-    assert rejection(ended(recorded)) == (
-        f"neither the heal of {named} nor the job running again was seen"
-    )
+    injected(recorded, 10, step=1, fault=fault).at(12, Action.JOB_RUNNING)
+    assert rejection(ended(recorded)) == f"the heal of {named} was not seen"
+    early = injected(Story(), 5, healed_s=6)
+    injected(early, 10, step=1, fault=fault).at(14, Action.FAULT_ENDED_EARLY, step=1, fault=fault)
+    assert seconds(ended(early)) == (4.5, 19)
 
 
 @pytest.mark.parametrize("sent_s", [11.4, 9.0])
@@ -195,12 +197,74 @@ def test_a_requested_end_of_a_job_is_no_failure() -> None:
     assert observation_window_of(recorded.history(), 2.0).reason_not_held is None
 
 
-@pytest.mark.parametrize("failed_s", [9.0, 40.5])
-def test_a_failure_before_the_injection_or_after_the_load_is_ignored(failed_s: float) -> None:
-    recorded = injected(Story().at(min(failed_s, 9), Action.JOB_FAILING), 10, healed_s=14)
-    ended(recorded, sent_s=40).at(max(failed_s, 40.5), Action.JOB_FAILING)
+def test_a_failure_after_the_load_is_ignored() -> None:
+    recorded = ended(injected(Story(), 10, healed_s=14), sent_s=40).at(40.5, Action.JOB_FAILING)
     assert seconds(recorded) == (9.5, 19)
     assert observation_window_of(recorded.history(), 2.0).reason_not_held is None
+
+
+def test_a_job_that_was_down_before_the_injection_shows_nothing() -> None:
+    recorded = injected(Story().at(9, Action.JOB_FAILING), 10, healed_s=14)
+    back = injected(Story().at(9, Action.JOB_FAILING), 10, healed_s=14).at(16, Action.JOB_RUNNING)
+    assert seconds(ended(back, sent_s=40)) == (9.5, 21)
+    assert rejection(ended(recorded, sent_s=40)) == (
+        "the job failed at 9.0 s and was not seen running again, so it was down before the fault "
+        "was called"
+    )
+
+
+def failed_again(
+    at_s: float, *, back_s: float | None = 120, another_s: float | None = None
+) -> Story:
+    """Killed at 10 s, healed at 14 s, running again at 20 s, and failed again at `at_s`; perhaps
+    killed again at `another_s`."""
+    recorded = injected(Story(), 10, healed_s=14).at(11, Action.JOB_FAILING)
+    recorded.at(20, Action.JOB_RUNNING)
+    if another_s is not None:
+        injected(recorded, another_s, step=1, healed_s=another_s + 20)
+    recorded.at(at_s, Action.JOB_FAILING)
+    if back_s is not None:
+        recorded.at(back_s, Action.JOB_RUNNING)
+    return ended(recorded, 160, 170)
+
+
+def test_a_failure_long_after_the_recovery_ends_the_window() -> None:
+    assert seconds(failed_again(49.9)) == (9.5, 125), "it may be a late effect of the fault"
+    watched = observation_window_of(failed_again(50).history(), 2.0)
+    assert (watched.end_ns, watched.cut_ns, watched.cut_by) == (25e9, 50e9, FAILED_BY_ITSELF)
+    assert watched.reason_not_held is None
+    watched = observation_window_of(failed_again(50, back_s=None).history(), 2.0)
+    assert watched.end_ns == 25e9
+    assert watched.reason_not_held == "the job failed at 50.0 s and was not seen running again"
+    assert rejection(failed_again(50), within_s=41) == (
+        "the job failed by itself 40.5 s after the fault was injected, and a pause of 41 s could "
+        "not have been seen; send longer, or inject it later"
+    )
+
+
+def test_a_failure_before_the_recovery_or_under_another_fault_is_of_the_faults() -> None:
+    down = injected(Story(), 10, healed_s=14).at(11, Action.JOB_FAILING)
+    down.at(50, Action.JOB_RESTARTING).at(60, Action.JOB_RUNNING)
+    assert seconds(ended(down, 160, 170)) == (9.5, 65)
+    assert seconds(failed_again(55, another_s=50)) == (9.5, 125)
+
+
+def test_a_fault_after_a_failure_of_its_own_is_not_observed() -> None:
+    recorded = failed_again(50, back_s=55, another_s=100)
+    watched = observation_window_of(recorded.history(), 2.0)
+    assert (watched.end_ns, watched.reason_not_held) == (
+        25e9,
+        "the job failed by itself at 50.0 s, before kill (faults[1]), and pauses from then on may "
+        "be its own",
+    )
+
+
+def test_a_named_fault_knows_the_first_fault() -> None:
+    recorded = injected(injected(Story(), 10, healed_s=12), 50, step=1, fault="pause", healed_s=52)
+    ended(recorded)
+    for fault, earlier in ((None, False), ("kill", False), ("pause", True)):
+        watched = observation_window_of(recorded.history(), 2.0, fault)
+        assert (watched.first_ns, watched.had_earlier_faults) == (9.5e9, earlier)
 
 
 @pytest.mark.parametrize(("again_s", "back"), [(15.9, True), (16.1, False)])

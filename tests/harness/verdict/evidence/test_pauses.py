@@ -75,6 +75,28 @@ def test_a_pause_counts_until_another_fault_at_the_longest(spark: SparkSession) 
     }
 
 
+def test_after_an_earlier_fault_a_pause_counts_from_the_call(spark: SparkSession) -> None:
+    found = pauses(
+        spark,
+        ("over", 0, 0, 300),
+        ("over", 0, 1, 1_550),
+        ("over", 0, 2, 1_800),
+        ("gone", 1, 0, 300),
+        ("back", 2, 0, 300),
+        ("back", 2, 1, 1_150),
+        ("back", 2, 2, 2_100),
+        ("late", 3, 0, 1_900),
+        span=TimeSpan(1_000, 2_000, since_ms=1_200),
+    )
+    assert {name: (row.gap_ms, row.since_ms) for name, row in found.items()} == {
+        "over": (350, 1_200),
+        "gone": (800, 1_200),
+        "back": (900, 1_200),
+        "late": (700, 1_200),
+    }
+    assert found["gone"].last_ms == 1_200
+
+
 def test_a_partition_pauses_between_records_of_any_key(spark: SparkSession) -> None:
     found = pauses(
         spark, ("a", 0, 0, 1_000), ("b", 0, 1, 1_300), ("a", 0, 2, 1_950), by="partition"
