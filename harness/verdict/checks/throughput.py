@@ -25,14 +25,17 @@ from streamquake.harness.verdict.evidence.observation_window import (
 )
 from streamquake.harness.verdict.evidence.output_rate import (
     OutputRate,
+    Silence,
     Stamps,
     UsualRateUnknown,
     output_rate_of,
 )
+from streamquake.harness.verdict.evidence.sent_times import sent_ranges_of, silences_of
 from streamquake.harness.verdict.evidence.stopped_partitions import (
     StoppedPartition,
     stopped_partitions,
 )
+from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit, Share
 
@@ -52,9 +55,13 @@ class Throughput(Check):
 
     It counts from the first fault's call until five seconds after the last heal or restart, but not
     after the load; `peak_share` counts until the last record. A partition that stopped for good,
-    although its keys were still sent, is a violation too. Undecided where the longest outage is not
-    clearly longer than one before any fault, where one was not over when the load ended or another
-    fault was called, and where the job failed and was not seen running again.
+    although its keys were still sent, is a violation too. With `fault`, time before its call counts
+    only without an earlier fault. Undecided where the longest outage is not clearly longer than one
+    before any fault, where the load itself sent nothing meanwhile, where one was not over when the
+    load ended or another fault was called, where a partition stopped and the run was not drained,
+    where the heal of a fault was not seen, and where the job failed and was not seen running again.
+    A failure long after the heal of all faults and the recovery ends the interval, as another fault
+    does.
     """
 
     name: ClassVar[str] = "throughput"
@@ -75,75 +82,119 @@ class Throughput(Check):
             watched = observation_window_of(case.history, LEAST_S, self.fault)
             output = append_times_of(case, self.output)
             lanes = _stamps(output)
-            injected_ms, end_ms = output.ms(watched.start_ns), output.ms(watched.end_ns)
-            cut_ms = None if watched.cut_ns is None else output.ms(watched.cut_ns)
-            rate = output_rate_of(lanes[0], injected_ms, end_ms, cut_ms)
-        except (ObservationWindowUnknown, AppendTimesUnknown, UsualRateUnknown) as reason:
-            return self.undecided(str(reason))
-        stopped = stopped_partitions(case, output, lanes, injected_ms, self._limit_ms, cut_ms)
-        figures: dict[str, Any] = {
-            "outage_s": round(rate.outage_ms / 1000, 3),
-            "usual_per_s": round(rate.usual_per_s, 1),
-            "least_share": None if rate.least_share is None else round(rate.least_share, 4),
-            "peak_share": None if rate.peak_share is None else round(rate.peak_share, 2),
-            "available_share": round(rate.available_share, 4),
-            "usual_gap_s": round(rate.usual_gap_ms / 1000, 3),
-            "partitions_stopped": len(stopped),
-        }
-        return self._judge(output, rate, stopped, watched, figures)
+            rate = _rate(case.history, output, watched, lanes[0])
+        except (ObservationWindowUnknown, AppendTimesUnknown, UsualRateUnknown) as unknown:
+            return self.undecided(str(unknown))
+        silent = stopped_partitions(
+            case,
+            output,
+            lanes,
+            output.ms(watched.start_ns),
+            self.outage_within_s * 1000,
+            _cut_ms(output, watched),
+            output.ms(watched.first_ns),
+        )
+        stopped = [lane for lane in silent if not lane.unclear]
+        unclear = [lane for lane in silent if lane.unclear]
+        figures = _figures(rate, None if unclear else len(stopped))
+        message = (
+            f"{output.name} stopped for {rate.outage_ms / 1000:.1f} s at most, "
+            f"{self.outage_within_s:g} s allowed; {_worst_second(rate)}"
+        )
+        if stopped:
+            message += f"; {len(stopped)} of its partitions never resumed"
+        if self._is_poor(rate):
+            message += f", {self.least_share:.0%} needed"
+        if findings := self._findings(output, rate, stopped, figures):
+            return self.violated(message, findings, **figures)
+        if reason := self._uncertainty(rate, watched):
+            return self.undecided(f"{message}{reason}", **figures)
+        if unclear:
+            return self.undecided(f"{message}; {_unclear_text(output, unclear[0])}", **figures)
+        return self.held(message, **figures)
 
-    @property
-    def _limit_ms(self) -> float:
-        return self.outage_within_s * 1000
+    def _is_too_long(self, outage_ms: int) -> bool:
+        return outage_ms > self.outage_within_s * 1000
 
     def _is_poor(self, rate: OutputRate) -> bool:
         if self.least_share is None or rate.least_share is None:
             return False
         return rate.least_share < self.least_share
 
-    def _judge(
+    def _findings(
         self,
         output: AppendedRecords,
         rate: OutputRate,
         stopped: Sequence[StoppedPartition],
-        watched: ObservationWindow,
         figures: dict[str, Any],
-    ) -> CheckResult:
-        message = (
-            f"{output.name} stopped for {rate.outage_ms / 1000:.1f} s at most, "
-            f"{self.outage_within_s:g} s allowed; {_worst_second(rate)}"
-        )
+    ) -> tuple[Finding, ...]:
         findings = [_stopped_finding(output, partition) for partition in stopped]
-        if stopped:
-            message += f"; {len(stopped)} of its partitions never resumed"
-        unusual = rate.outage_ms > UNUSUAL * rate.usual_gap_ms
-        if rate.outage_ms > self._limit_ms and unusual:
-            since_s = (rate.outage_from_ms - output.began_ms) / 1000
-            detail = {"gap_ms": rate.outage_ms, "since_s": since_s}
+        gap_ms = rate.loaded_outage_ms
+        if self._is_too_long(gap_ms) and gap_ms > UNUSUAL * rate.usual_gap_ms:
+            since_s = (rate.loaded_outage_from_ms - output.began_ms) / 1000
+            detail = {"gap_ms": gap_ms, "since_s": since_s}
             findings.append(Finding(what="an outage", where=output.name, detail=detail))
-        if self._is_poor(rate):
-            message += f", {self.least_share:.0%} needed"
+        if self._is_poor(rate) and not rate.unsent_ms:
             findings.append(Finding(what="a poor second", where=output.name, detail=figures))
-        if findings:
-            return self.violated(message, tuple(findings), **figures)
-        if rate.outage_ms > self._limit_ms:
-            return self.undecided(
-                f"{message}; already before the fault it stopped for "
-                f"{rate.usual_gap_ms / 1000:.1f} s, so that the limit proves nothing",
-                **figures,
+        return tuple(findings)
+
+    def _uncertainty(self, rate: OutputRate, watched: ObservationWindow) -> str:
+        """Why it is not held although nothing was found, to follow the message; empty where it
+        is."""
+        if rate.unsent_ms and (self._is_too_long(rate.outage_ms) or self._is_poor(rate)):
+            return f"; the load itself sent nothing for {rate.unsent_ms / 1000:.1f} s"
+        if self._is_too_long(rate.outage_ms):
+            return (
+                f"; already before the fault it stopped for {rate.usual_gap_ms / 1000:.1f} s, so "
+                "that the limit proves nothing"
             )
         if self.least_share is not None and rate.least_share is None:
-            return self.undecided(
-                f"{message}, so that there is no share of the usual rate", **figures
-            )
+            return ", so that there is no share of the usual rate"
         # A usual gap may be in progress when another fault is called or the interval ends.
         started = rate.open_ms > max(UNUSUAL * rate.usual_gap_ms, LEAST_LIMIT_S * 1000)
         if started or (rate.outage_open and watched.cut_ns is None):
-            ended = "the load ended" if watched.cut_ns is None else "another fault was called"
-            return self.undecided(f"{message}; it had not resumed when {ended}", **figures)
-        if watched.reason_not_held is not None:
-            return self.undecided(f"{message}; {watched.reason_not_held}", **figures)
-        return self.held(message, **figures)
+            ended = "the load ended" if watched.cut_ns is None else watched.cut_by
+            return f"; it had not resumed when {ended}"
+        return f"; {watched.reason_not_held}" if watched.reason_not_held else ""
+
+
+def _cut_ms(output: AppendedRecords, watched: ObservationWindow) -> int | None:
+    return None if watched.cut_ns is None else output.ms(watched.cut_ns)
+
+
+def _rate(
+    history: History, output: AppendedRecords, watched: ObservationWindow, stamps: Stamps
+) -> OutputRate:
+    """Raises UsualRateUnknown."""
+    silences: list[Silence] = [
+        (output.ms(silence.since_ns), output.ms(silence.at_ns))
+        for silence in silences_of(sent_ranges_of(history), watched.first_ns)
+    ]
+    return output_rate_of(
+        stamps,
+        output.ms(watched.start_ns),
+        output.ms(watched.end_ns),
+        _cut_ms(output, watched),
+        first_ms=output.ms(watched.first_ns),
+        silences=silences,
+    )
+
+
+def _figures(rate: OutputRate, stopped: int | None) -> dict[str, Any]:
+    return {
+        "outage_s": round(rate.outage_ms / 1000, 3),
+        "usual_per_s": round(rate.usual_per_s, 1),
+        "least_share": None if rate.least_share is None else round(rate.least_share, 4),
+        "peak_share": None if rate.peak_share is None else round(rate.peak_share, 2),
+        "available_share": round(rate.available_share, 4),
+        "usual_gap_s": round(rate.usual_gap_ms / 1000, 3),
+        "partitions_stopped": stopped,
+    }
+
+
+def _unclear_text(output: AppendedRecords, lane: StoppedPartition) -> str:
+    since_s = _since_s(output, lane)
+    return f"partition {lane.partition} has no record since {since_s:.1f} s, and {lane.unclear}"
 
 
 def _worst_second(rate: OutputRate) -> str:
@@ -153,10 +204,14 @@ def _worst_second(rate: OutputRate) -> str:
     return f"its worst second had {rate.least_share:.0%} of the usual {usual}"
 
 
+def _since_s(output: AppendedRecords, partition: StoppedPartition) -> float:
+    return (partition.last_ms - output.began_ms) / 1000
+
+
 def _stopped_finding(output: AppendedRecords, partition: StoppedPartition) -> Finding:
     detail = {
         "silent_ms": partition.silent_ms,
-        "since_s": (partition.last_ms - output.began_ms) / 1000,
+        "since_s": _since_s(output, partition),
         "usual_gap_ms": partition.usual_gap_ms,
         "keys": partition.keys,
     }

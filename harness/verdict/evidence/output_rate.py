@@ -7,6 +7,7 @@ outage begins with the last record that was committed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,9 @@ LEAST_BEFORE = 5
 
 Stamps = npt.NDArray[np.int64]
 
+Silence = tuple[int, int]
+"""The load sent nothing from the one moment to the other, in epoch milliseconds."""
+
 
 class UsualRateUnknown(StreamquakeError, LookupError):
     """The throughput before the fault is not known; the message has the reason."""
@@ -32,15 +36,19 @@ class OutputRate:
     """The output around a fault."""
 
     usual_per_s: float
-    """Records per second, median over the whole seconds before the fault; 0 where most of them are
+    """Records per second, median over the whole seconds before any fault; 0 where most of them are
     empty, as with batches that take several seconds."""
     usual_gap_ms: int
-    """The longest time between two records before the fault."""
+    """The longest time between two records before any fault."""
     outage_ms: int
     """The longest time between two records that overlaps the interval, cut off at the call of
-    another fault."""
-    outage_from_ms: int
-    """The stamp of the last record before it."""
+    another fault; after an earlier fault it counts from `injected_ms` on."""
+    loaded_outage_ms: int
+    """The longest one without the time in which the load sent nothing."""
+    loaded_outage_from_ms: int
+    """When that one began: the stamp of the last record before it, or the call of the fault."""
+    unsent_ms: int
+    """For how long the load sent nothing, in silences that overlap the interval or the outage."""
     outage_open: bool
     """Whether no record ended it, or none before another fault: its true length is unknown, and at
     least `outage_ms`."""
@@ -55,24 +63,43 @@ class OutputRate:
 
 
 def output_rate_of(
-    stamps: Stamps, injected_ms: int, end_ms: int, cut_ms: int | None = None
+    stamps: Stamps,
+    injected_ms: int,
+    end_ms: int,
+    cut_ms: int | None = None,
+    *,
+    first_ms: int | None = None,
+    silences: Sequence[Silence] = (),
 ) -> OutputRate:
-    """The throughput around the interval from `injected_ms` to `end_ms` (epoch milliseconds);
-    another fault was called at `cut_ms`. `stamps` are the append times of all records, in any
-    order. Raises UsualRateUnknown."""
+    """The throughput around the interval from `injected_ms` to `end_ms` (epoch milliseconds).
+
+    `stamps` are the append times of all records, in any order. Outages from `cut_ms` on have
+    another cause. The first fault of the run was called at `first_ms`, or at `injected_ms` without
+    it. In the `silences` the load sent nothing. Raises UsualRateUnknown.
+    """
     stamps = np.sort(stamps)
-    before, since = stamps[stamps < injected_ms], stamps[stamps >= injected_ms]
-    usual = _usual_rate(before, injected_ms)
+    usual_until_ms = injected_ms if first_ms is None else first_ms
+    before, since = stamps[stamps < usual_until_ms], stamps[stamps >= injected_ms]
+    usual = _usual_rate(before, usual_until_ms)
     seconds = max(1, (end_ms - injected_ms) // BIN_MS)
     bins = np.bincount((since - injected_ms) // BIN_MS, minlength=seconds)
-    gap_ms, from_ms, is_open, open_ms = _outage(stamps, injected_ms, end_ms, cut_ms)
+    starts = stamps if usual_until_ms == injected_ms else np.maximum(stamps, injected_ms)
+    ends = _gap_ends(stamps, end_ms, cut_ms)
+    gaps = np.where((stamps < end_ms) & (ends > injected_ms), ends - starts, 0)
+    longest = int(gaps.argmax())
+    loaded = _without(silences, starts, gaps)
+    until_ms = max(end_ms, int(ends[longest]))
+    is_open = ends == cut_ms if cut_ms is not None else np.zeros(len(stamps), np.bool_)
+    is_open[-1] = True
     return OutputRate(
         usual_per_s=usual,
         usual_gap_ms=int(np.diff(before).max()),
-        outage_ms=gap_ms,
-        outage_from_ms=from_ms,
-        outage_open=is_open,
-        open_ms=open_ms,
+        outage_ms=int(gaps[longest]),
+        loaded_outage_ms=int(loaded.max()),
+        loaded_outage_from_ms=int(starts[loaded.argmax()]),
+        unsent_ms=sum(b - a for a, b in silences if a < until_ms and b > injected_ms),
+        outage_open=bool(is_open[longest]),
+        open_ms=int(gaps[is_open].max()),
         least_share=float(bins[:seconds].min() / usual) if usual else None,
         peak_share=float(bins.max() / usual) if usual else None,
         available_share=float(np.count_nonzero(bins[:seconds]) / seconds),
@@ -92,19 +119,17 @@ def _usual_rate(before: Stamps, injected_ms: int) -> float:
     return float(np.median(np.bincount(seconds_before, minlength=seconds)[:seconds]))
 
 
-def _outage(
-    stamps: Stamps, injected_ms: int, end_ms: int, cut_ms: int | None
-) -> tuple[int, int, bool, int]:
-    """(the longest gap that overlaps the interval, its start, whether its end is unknown, the
-    longest gap of unknown end). A gap that lasts beyond the interval counts until the next record,
-    or until the interval's end without one, but never beyond the call of another fault."""
-    next_stamps = np.append(stamps[1:], max(int(stamps[-1]), end_ms))
-    if cut_ms is not None:
-        next_stamps = np.minimum(next_stamps, cut_ms)
-    overlapping = (stamps < end_ms) & (next_stamps > injected_ms)
-    gaps = np.where(overlapping, next_stamps - stamps, 0)
-    longest = int(gaps.argmax())
-    is_open = next_stamps == cut_ms if cut_ms is not None else np.zeros(len(stamps), np.bool_)
-    is_open[-1] = True
-    open_ms = int(gaps[is_open].max())
-    return int(gaps[longest]), int(stamps[longest]), bool(is_open[longest]), open_ms
+def _gap_ends(stamps: Stamps, end_ms: int, cut_ms: int | None) -> Stamps:
+    """When the gap after each stamp ends: with the next record, also beyond the interval, or at the
+    interval's end without one, but never beyond the cut."""
+    ends = np.append(stamps[1:], max(int(stamps[-1]), end_ms))
+    return ends if cut_ms is None else np.minimum(ends, cut_ms)
+
+
+def _without(silences: Sequence[Silence], starts: Stamps, gaps: Stamps) -> Stamps:
+    """The lengths of the gaps without the silences of the load."""
+    ends, loaded = starts + gaps, gaps
+    for since_ms, until_ms in silences:
+        both = np.minimum(ends, until_ms) - np.maximum(starts, since_ms)
+        loaded = loaded - np.maximum(both, 0)
+    return loaded

@@ -30,6 +30,8 @@ count."""
 UNUSUAL = 3
 """A silence must be longer than this multiple of the longest gap before the fault."""
 
+SILENT_BEFORE = "it was silent before the fault was called, after an earlier one"
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoppedPartition:
@@ -42,6 +44,8 @@ class StoppedPartition:
     """From the last record to the end of the load, or until another fault was called."""
     usual_gap_ms: int
     """Its longest time between two records before the fault."""
+    unclear: str = ""
+    """Why it is not known whether it stopped by the judged fault; empty where it is."""
     keys: int = 0
     """How many of its keys were sent afterwards and are in no partition."""
 
@@ -53,35 +57,47 @@ def stopped_partitions(
     injected_ms: int,
     limit_ms: float,
     cut_ms: int | None = None,
+    first_ms: int | None = None,
 ) -> tuple[StoppedPartition, ...]:
     """The partitions that stopped after `injected_ms` for longer than the limit, and before another
-    fault was called at `cut_ms`; `lanes` are the stamps of all records and their partitions. A run
-    that was not drained has none: missing records may not be committed yet."""
+    fault was called at `cut_ms`; `lanes` are the stamps of all records and their partitions. The
+    first fault of the run was called at `first_ms`, or at `injected_ms` without it. In a run that
+    was not drained, and where they were silent before, it is unclear whether they did."""
     sent_ranges = sent_ranges_of(case.history)
-    if not sent_ranges or not_drained(case.history) is not None:
+    if not sent_ranges:
         return ()
     load_end_ms = output.ms(sent_ranges[-1].at_ns)
     until_ms = load_end_ms if cut_ms is None else min(load_end_ms, cut_ms)
-    silent = _silent_partitions(*lanes, injected_ms, until_ms, limit_ms)
+    silent = _silent_partitions(*lanes, injected_ms, until_ms, limit_ms, first_ms)
     counted = (_with_missing_keys(case, output, sent_ranges, lane, limit_ms) for lane in silent)
-    return tuple(lane for lane in counted if lane.keys)
+    reason = not_drained(case.history)
+    unclear = "" if reason is None else f"its records may not be committed yet: {reason}"
+    return tuple(replace(lane, unclear=lane.unclear or unclear) for lane in counted if lane.keys)
 
 
 def _silent_partitions(
-    stamps: Stamps, partitions: Stamps, injected_ms: int, until_ms: int, limit_ms: float
+    stamps: Stamps,
+    partitions: Stamps,
+    injected_ms: int,
+    until_ms: int,
+    limit_ms: float,
+    first_ms: int | None = None,
 ) -> Iterator[StoppedPartition]:
+    usual_until_ms = injected_ms if first_ms is None else first_ms
     for partition in np.unique(partitions):
         own = np.sort(stamps[partitions == partition])
-        gaps = np.diff(own[own < injected_ms])
+        gaps = np.diff(own[own < usual_until_ms])
         if len(gaps) < LEAST_GAPS:
             continue
         silent_ms, usual_ms = until_ms - int(own[-1]), int(gaps.max())
+        before_ms = injected_ms - int(own[-1]) if usual_until_ms < injected_ms else 0
         if silent_ms > max(limit_ms, UNUSUAL * usual_ms):
             yield StoppedPartition(
                 partition=int(partition),
                 last_ms=int(own[-1]),
                 silent_ms=silent_ms,
                 usual_gap_ms=usual_ms,
+                unclear=SILENT_BEFORE if before_ms > UNUSUAL * usual_ms else "",
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,13 @@ class WrittenStamps:
 
 
 def stamps_of_run(
-    every_s: float = 0.1, *, silent: Iterable[tuple[float, float]] = ()
+    every_s: float = 0.1,
+    *,
+    silent: Iterable[tuple[float, float]] = (),
+    until_s: float = ENDED_S,
 ) -> WrittenStamps:
     """Continuous records, alternating between two partitions, except for some silences."""
-    moments = [change * every_s for change in range(int(ENDED_S / every_s))]
+    moments = [change * every_s for change in range(int(until_s / every_s))]
     written = [at for at in moments if not any(start < at < end for start, end in silent)]
     return WrittenStamps(tuple(written), tuple(change % 2 for change in range(len(written))))
 
@@ -53,19 +56,38 @@ def stamps_of_run(
 class Run:
     folder: Path
     stamps: WrittenStamps = field(default_factory=stamps_of_run)
+    sent_until_s: float = ENDED_S
+    unsent_s: tuple[float, float] = (0.0, 0.0)
+    """The load sent nothing between these moments."""
+    injected_s: float = INJECTED_S
+    """When the judged fault was called."""
+    first_s: float = INJECTED_S
+    """When the first fault was called."""
     silent: tuple[StoppedPartition, ...] = ()
     others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
 
     def story(self) -> Story:
-        recorded = Story().sent(1, 10)
+        recorded = Story()
+        for second in range(1, round(self.sent_until_s) + 1):
+            if not self.unsent_s[0] < second < self.unsent_s[1]:
+                recorded.sent(second, 10)
         about = {"step": 0, "fault": "kill"}
         recorded.at(INJECTED_S, Action.FAULT_CALLED, **about)
         recorded.at(INJECTED_S + 0.5, Action.FAULT_IN_EFFECT, **about, evidence={})
         recorded.at(HEALED_S, Action.FAULT_HEALED, **about)
         for at_s, action, value in self.others:
             recorded.at(at_s, action, **value)
-        return recorded.sent(ENDED_S, 100)
+        return recorded.at(self.sent_until_s, Action.WORKLOAD_DONE)
+
+    def acts(self, step: int, fault: str, called_s: float, healed_s: float | None) -> None:
+        """Another fault, and a load until 100 s."""
+        about = {"step": step, "fault": fault}
+        self.sent_until_s = 100.0
+        self.others.append((called_s, Action.FAULT_CALLED, about))
+        self.others.append((called_s + 0.5, Action.FAULT_IN_EFFECT, {**about, "evidence": {}}))
+        if healed_s is not None:
+            self.others.append((healed_s, Action.FAULT_HEALED, about))
 
     def output(self, case: JudgedRun, name: str | None) -> AppendedRecords:
         self.calls.append(name)
@@ -82,8 +104,10 @@ class Run:
         injected_ms: int,
         limit_ms: float,
         cut_ms: int | None,
+        first_ms: int,
     ) -> tuple[StoppedPartition, ...]:
-        assert (output.name, injected_ms - BEGAN_MS) == ("totals", INJECTED_S * 1000)
+        assert (output.name, injected_ms - BEGAN_MS) == ("totals", self.injected_s * 1000)
+        assert first_ms - BEGAN_MS == self.first_s * 1000
         assert [len(lane) for lane in lanes] == [len(self.stamps.at_s)] * 2
         self.calls.append(limit_ms if cut_ms is None else (limit_ms, cut_ms - BEGAN_MS))
         return self.silent
@@ -230,6 +254,104 @@ def test_an_outage_of_another_fault_does_not_count_for_the_named_one(run: Run) -
 
     run.stamps = stamps_of_run(silent=[(23.05, 29.0)])
     assert run.judged(fault="kill").outcome == Outcome.VIOLATED
+
+
+def test_only_time_before_any_fault_is_usual(run: Run) -> None:
+    """The output stopped after the kill, and again after the pause that is judged."""
+    run.acts(1, "pause", 60.0, 62.0)
+    run.injected_s = 60.0
+    run.stamps = stamps_of_run(silent=[(20.05, 29.95), (60.05, 69.95)], until_s=100)
+    result = run.judged(fault="pause", outage_within_s=3)
+    assert (result.outcome, result.counts["usual_gap_s"]) == (Outcome.VIOLATED, 0.1)
+
+    run.others.append((64.0, Action.FAULT_CALLED, {"step": 2, "fault": "kill"}))
+    result = run.judged(fault="pause", outage_within_s=5)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("; it had not resumed when another fault was called")
+
+
+def test_an_outage_that_an_earlier_fault_began_counts_from_the_call(run: Run) -> None:
+    run.acts(1, "slow_link", 29.0, 31.0)
+    run.injected_s = 29.0
+    run.stamps = stamps_of_run(silent=[(20.05, 30.05)], until_s=100)
+    result = run.judged(fault="slow_link")
+    assert (result.outcome, result.counts["outage_s"]) == (Outcome.HELD, 1.1)
+    run.stamps = stamps_of_run(silent=[(20.05, 31.05)], until_s=100)
+    result = run.judged(fault="slow_link")
+    assert (result.outcome, result.counts["outage_s"]) == (Outcome.VIOLATED, 2.1)
+    assert result.findings[0].detail == {"gap_ms": 2100, "since_s": 29.0}
+
+
+def test_a_fault_that_may_still_act_is_undecided(run: Run) -> None:
+    run.acts(1, "isolate", 23.0, None)
+    run.others.append((23.5, Action.JOB_RUNNING, {}))
+    run.stamps = stamps_of_run(silent=[(50, 60)], until_s=100)
+    result = run.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "the heal of isolate (faults[1]) was not seen"
+
+
+def test_a_job_that_was_down_before_the_named_fault_holds_nothing(run: Run) -> None:
+    run.others.append((21.0, Action.JOB_FAILING, {}))
+    run.acts(1, "pause", 40.0, 42.0)
+    run.injected_s = 40.0
+    run.stamps = stamps_of_run(until_s=100)
+    result = run.judged(fault="pause")
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the job failed at 21.0 s and was not seen running again" in result.summary
+    run.others.append((24.0, Action.JOB_RUNNING, {}))
+    assert run.judged(fault="pause").outcome == Outcome.HELD
+
+
+def test_a_failure_long_after_the_recovery_is_not_of_the_fault(run: Run) -> None:
+    run.sent_until_s = 100.0
+    for at_s, action in (
+        (21.0, Action.JOB_FAILING),
+        (23.0, Action.JOB_RUNNING),
+        (70.0, Action.JOB_FAILING),
+        (80.0, Action.JOB_RUNNING),
+    ):
+        run.others.append((at_s, action, {}))
+    run.stamps = stamps_of_run(silent=[(21.05, 22.95), (69.05, 79.95)], until_s=100)
+    result = run.judged()
+    assert (result.outcome, result.counts["outage_s"]) == (Outcome.HELD, 2.0)
+    del run.others[-1]
+    result = run.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("; the job failed at 70.0 s and was not seen running again")
+
+
+def test_an_outage_while_the_load_sent_nothing_is_undecided(run: Run) -> None:
+    run.sent_until_s, run.unsent_s = 60.0, (23.0, 35.0)
+    run.stamps = stamps_of_run(silent=[(22.95, 35.25)], until_s=60)
+    result = run.judged(least_share=0.5)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.endswith("50% needed; the load itself sent nothing for 12.0 s")
+    assert run.judged().outcome == Outcome.UNDECIDED
+
+    run.stamps = stamps_of_run(silent=[(22.95, 37.25)], until_s=60)
+    result = run.judged(least_share=0.5)
+    assert (result.outcome, result.counts["outage_s"]) == (Outcome.VIOLATED, 14.4)
+    (finding,) = result.findings
+    assert finding.detail == {"gap_ms": 2400, "since_s": 22.9}, "it lasted longer than the silence"
+
+
+def test_partitions_that_may_have_stopped_are_undecided(run: Run) -> None:
+    stopped = StoppedPartition(
+        partition=1, last_ms=BEGAN_MS + 21_500, silent_ms=8500, usual_gap_ms=200, keys=3
+    )
+    unclear = replace(stopped, unclear="its records may not be committed yet: no drain")
+    run.silent = (unclear,)
+    result = run.judged()
+    assert (result.outcome, result.counts["partitions_stopped"]) == (Outcome.UNDECIDED, None)
+    assert result.summary.endswith(
+        "; partition 1 has no record since 21.5 s, and its records may not be committed yet: "
+        "no drain"
+    )
+    run.silent = (unclear, replace(stopped, partition=0))
+    result = run.judged()
+    assert (result.outcome, result.counts["partitions_stopped"]) == (Outcome.VIOLATED, None)
+    assert [finding.where for finding in result.findings] == ["totals: 0"]
 
 
 def test_a_job_that_was_not_seen_running_again_holds_nothing(run: Run) -> None:

@@ -17,7 +17,7 @@ def stamps(*spans: tuple[int, int, int]) -> np.ndarray[tuple[int], np.dtype[np.i
 
 def test_an_outage_lasts_from_the_last_committed_record_to_the_next() -> None:
     flow = output_rate_of(stamps((0, 9_990, 10), (13_000, 20_000, 10)), 10_000, 20_000)
-    assert (flow.outage_ms, flow.outage_from_ms, flow.outage_open) == (3_020, 9_980, False)
+    assert (flow.outage_ms, flow.loaded_outage_from_ms, flow.outage_open) == (3_020, 9_980, False)
     assert (flow.usual_per_s, flow.usual_gap_ms) == (100.0, 10)
     assert (flow.least_share, flow.peak_share, flow.available_share) == (0.0, 1.0, 0.7)
 
@@ -31,7 +31,7 @@ def test_the_order_of_the_stamps_does_not_matter() -> None:
 
 def test_an_outage_that_is_not_over_lasts_to_the_end() -> None:
     flow = output_rate_of(stamps((0, 15_000, 10)), 10_000, 20_000)
-    assert (flow.outage_ms, flow.outage_from_ms, flow.outage_open) == (5_010, 14_990, True)
+    assert (flow.outage_ms, flow.loaded_outage_from_ms, flow.outage_open) == (5_010, 14_990, True)
     assert flow.available_share == 0.5
 
 
@@ -88,7 +88,7 @@ def test_another_fault_ends_an_outage_that_is_not_its_own() -> None:
     """Called one second after the interval, and before the output resumed."""
     there = stamps((0, 15_000, 10), (26_000, 30_000, 10))
     flow = output_rate_of(there, 10_000, 20_000, 21_000)
-    assert (flow.outage_ms, flow.outage_from_ms, flow.outage_open) == (6_010, 14_990, True)
+    assert (flow.outage_ms, flow.loaded_outage_from_ms, flow.outage_open) == (6_010, 14_990, True)
 
     beside = stamps((0, 20_000, 10), (26_000, 30_000, 10))
     flow = output_rate_of(beside, 10_000, 19_995, 20_000)
@@ -106,3 +106,26 @@ def test_a_gap_of_unknown_end_is_reported_beside_a_longer_one() -> None:
     more = stamps((0, 10_000, 10), (14_000, 18_000, 10), (25_000, 30_000, 10))
     assert output_rate_of(more, 10_000, 20_000).open_ms == 0
     assert output_rate_of(more, 10_000, 20_000, 19_000).open_ms == 1_010
+
+
+def test_usual_is_what_was_before_the_first_fault() -> None:
+    """The kill at 10 s stopped the output for 8 s; the fault that is judged was called at 30 s."""
+    there = stamps((0, 10_000, 10), (18_000, 30_000, 20), (32_000, 60_000, 20))
+    flow = output_rate_of(there, 30_000, 40_000, first_ms=10_000)
+    assert (flow.usual_per_s, flow.usual_gap_ms, flow.outage_ms) == (100.0, 10, 2_000)
+
+
+def test_after_an_earlier_fault_an_outage_counts_from_the_call() -> None:
+    there = stamps((0, 15_000, 10), (31_000, 60_000, 10))
+    flow = output_rate_of(there, 30_000, 40_000, first_ms=14_000)
+    assert (flow.outage_ms, flow.loaded_outage_from_ms) == (1_000, 30_000)
+    assert output_rate_of(there, 30_000, 40_000).outage_ms == 16_010
+
+
+def test_an_outage_without_the_silences_of_the_load() -> None:
+    there = stamps((0, 10_000, 10), (20_000, 22_000, 10), (25_000, 40_000, 10))
+    flow = output_rate_of(there, 10_000, 30_000, silences=[(0, 500), (10_500, 19_000)])
+    assert (flow.outage_ms, flow.unsent_ms) == (10_010, 8_500)
+    assert (flow.loaded_outage_ms, flow.loaded_outage_from_ms) == (3_010, 21_990)
+    apart = output_rate_of(there, 10_000, 30_000, silences=[(31_000, 35_000)])
+    assert (apart.loaded_outage_ms, apart.unsent_ms) == (10_010, 0)

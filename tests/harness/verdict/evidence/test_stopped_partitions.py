@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.verdict.evidence.append_times import append_times_of
 from streamquake.harness.verdict.evidence.stopped_partitions import (
+    SILENT_BEFORE,
     StoppedPartition,
     _silent_partitions,
     stopped_partitions,
@@ -96,11 +97,10 @@ def with_sends(*notes: tuple[float, int, int]) -> Story:
     return recorded.at(25.0, Action.DRAINED)
 
 
-def keys_of(
+def stopped(
     spark: SparkSession, folder: Path, reported: Story, cut_s: float | None = None
-) -> list[int]:
-    """Each stopped partition -> how many of its keys were still sent and are in no partition;
-    another fault was called at `cut_s`."""
+) -> tuple[StoppedPartition, ...]:
+    """The stopped partitions; another fault was called at `cut_s`."""
     case = judged_case(spark, folder, changed(without_later_records), reported)
     output = append_times_of(case)
     rows = output.records.select("timestamp_ms", "partition").collect()
@@ -111,7 +111,14 @@ def keys_of(
         case, output, (stamps, partitions), BEGAN_MS + 10_000, LIMIT_MS, cut_ms
     )
     assert all(lane.partition == 1 for lane in found)
-    return [lane.keys for lane in found]
+    return found
+
+
+def keys_of(
+    spark: SparkSession, folder: Path, reported: Story, cut_s: float | None = None
+) -> list[int]:
+    """Each stopped partition -> how many of its keys were still sent and are in no partition."""
+    return [lane.keys for lane in stopped(spark, folder, reported, cut_s)]
 
 
 SENT_IN_TURN = {4: 1200, 6: 1201, 7: 1202, 2: 1203, 0: 1204, 3: 1205, 5: 1206, 1: 1207}
@@ -171,15 +178,28 @@ def test_only_records_sent_in_time_count(
     assert keys_of(spark, tmp_path, recorded) == keys
 
 
-def test_nothing_is_reported_without_sends_or_before_the_drain(
+def test_before_the_drain_it_is_unclear_whether_a_partition_stopped(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     notes = ((13.0, 100, 101), (14.0, ONE, ONE), DONE)
-    assert keys_of(spark, tmp_path / "told", with_sends(*notes)) == [1]
+    (lane,) = stopped(spark, tmp_path / "told", with_sends(*notes))
+    assert (lane.keys, lane.unclear) == (1, "")
     pending = with_sends(*notes)
     pending._events = pending._events[:-1]
-    assert keys_of(spark, tmp_path / "pending", pending) == []
-    assert keys_of(spark, tmp_path / "silent", Story().at(25.0, Action.DRAINED)) == []
+    (lane,) = stopped(spark, tmp_path / "pending", pending)
+    assert (lane.keys, lane.unclear) == (
+        1,
+        "its records may not be committed yet: the run ended before it was drained",
+    )
+    assert stopped(spark, tmp_path / "silent", Story().at(25.0, Action.DRAINED)) == ()
+
+
+def test_after_an_earlier_fault_a_partition_may_have_been_silent_before() -> None:
+    first_ms, quick = 900, every_100_ms(8)
+    for injected_ms, unclear in ((1_100, ""), (1_101, SILENT_BEFORE)):
+        columns = np.array([(stamp, 0) for stamp in quick], dtype=np.int64).T
+        (lane,) = _silent_partitions(columns[0], columns[1], injected_ms, 9_000, 500, first_ms)
+        assert (lane.unclear, lane.usual_gap_ms) == (unclear, 100)
 
 
 @pytest.mark.parametrize(
