@@ -134,7 +134,7 @@ class Throughput(Check):
             since_s = (rate.loaded_outage_from_ms - output.began_ms) / 1000
             detail = {"gap_ms": gap_ms, "since_s": since_s}
             findings.append(Finding(what="an outage", where=output.name, detail=detail))
-        if self._is_poor(rate) and not rate.unsent_ms:
+        if self._is_poor(rate) and not rate.unsent_ms and not _was_out(rate):
             findings.append(Finding(what="a poor second", where=output.name, detail=figures))
         return tuple(findings)
 
@@ -143,6 +143,8 @@ class Throughput(Check):
         is."""
         if rate.unsent_ms and (self._is_too_long(rate.outage_ms) or self._is_poor(rate)):
             return f"; the load itself sent nothing for {rate.unsent_ms / 1000:.1f} s"
+        if self._is_poor(rate) and _was_out(rate):
+            return "; it had stopped before the fault was called"
         if self._is_too_long(rate.outage_ms):
             return (
                 f"; already before the fault it stopped for {rate.usual_gap_ms / 1000:.1f} s, so "
@@ -156,6 +158,11 @@ class Throughput(Check):
             ended = "the load ended" if watched.cut_ns is None else watched.cut_by
             return f"; it had not resumed when {ended}"
         return f"; {watched.reason_not_held}" if watched.reason_not_held else ""
+
+
+def _was_out(rate: OutputRate) -> bool:
+    """Whether an outage by an earlier fault lasted when the judged one was called."""
+    return rate.silent_before_ms > UNUSUAL * rate.usual_gap_ms
 
 
 def _cut_ms(output: AppendedRecords, watched: ObservationWindow) -> int | None:

@@ -49,6 +49,8 @@ class OutputRate:
     """When that one began: the stamp of the last record before it, or the call of the fault."""
     unsent_ms: int
     """For how long the load sent nothing, in silences that overlap the interval or the outage."""
+    silent_before_ms: int
+    """After an earlier fault: for how long it was silent already when the judged one was called."""
     outage_open: bool
     """Whether no record ended it, or none before another fault: its true length is unknown, and at
     least `outage_ms`."""
@@ -98,6 +100,7 @@ def output_rate_of(
         loaded_outage_ms=int(loaded.max()),
         loaded_outage_from_ms=int(starts[loaded.argmax()]),
         unsent_ms=sum(b - a for a, b in silences if a < until_ms and b > injected_ms),
+        silent_before_ms=int((starts - stamps)[stamps < injected_ms].min()),
         outage_open=bool(is_open[longest]),
         open_ms=int(gaps[is_open].max()),
         least_share=float(bins[:seconds].min() / usual) if usual else None,

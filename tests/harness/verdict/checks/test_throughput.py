@@ -173,6 +173,17 @@ def test_a_partition_with_its_keys_in_others_has_not_stopped(
     assert "partition 2 has no record since 11.0 s, and its records may not be" in result.summary
 
 
+def test_an_output_that_stopped_after_the_interval_is_not_held_before_the_drain(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The interval ends at 17.5 s, the output at 18 s, the load at 20 s."""
+    recorded = injected(loads(Story())).at(12.5, Action.FAULT_HEALED, step=0)
+    arrived = [out for out in written_records() if out.at_s < 18]
+    result = judged(spark, tmp_path, arrived, recorded, outage_within_s=0.5)
+    assert (result.outcome, result.counts["partitions_stopped"]) == (Outcome.UNDECIDED, None)
+    assert "partition 0 has no record since 18.0 s" in result.summary
+
+
 def test_the_interval_covers_every_fault(spark: SparkSession, tmp_path: Path) -> None:
     """The output stops only after the second fault, and only briefly after the first."""
     recorded = injected_twice()

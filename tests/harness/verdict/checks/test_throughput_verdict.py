@@ -276,6 +276,9 @@ def test_an_outage_that_an_earlier_fault_began_counts_from_the_call(run: Run) ->
     run.stamps = stamps_of_run(silent=[(20.05, 30.05)], until_s=100)
     result = run.judged(fault="slow_link")
     assert (result.outcome, result.counts["outage_s"]) == (Outcome.HELD, 1.1)
+    poor = run.judged(fault="slow_link", least_share=0.5)
+    assert poor.outcome == Outcome.UNDECIDED
+    assert poor.summary.endswith("50% needed; it had stopped before the fault was called")
     run.stamps = stamps_of_run(silent=[(20.05, 31.05)], until_s=100)
     result = run.judged(fault="slow_link")
     assert (result.outcome, result.counts["outage_s"]) == (Outcome.VIOLATED, 2.1)

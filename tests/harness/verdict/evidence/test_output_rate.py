@@ -119,7 +119,9 @@ def test_after_an_earlier_fault_an_outage_counts_from_the_call() -> None:
     there = stamps((0, 15_000, 10), (31_000, 60_000, 10))
     flow = output_rate_of(there, 30_000, 40_000, first_ms=14_000)
     assert (flow.outage_ms, flow.loaded_outage_from_ms) == (1_000, 30_000)
-    assert output_rate_of(there, 30_000, 40_000).outage_ms == 16_010
+    assert flow.silent_before_ms == 15_010
+    alone = output_rate_of(there, 30_000, 40_000)
+    assert (alone.outage_ms, alone.silent_before_ms) == (16_010, 0)
 
 
 def test_an_outage_without_the_silences_of_the_load() -> None:
