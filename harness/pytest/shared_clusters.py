@@ -81,7 +81,7 @@ class SharedClusters:
             self._remove(name, wait=True)
 
     def _remove(self, name: str, *, wait: bool) -> None:
-        """Remove a cluster that this worker deployed; without `wait` only if no other one uses it."""
+        """Remove a cluster that this worker deployed; without `wait` only if no other uses it."""
         pool = self._pools[name]
         if pool.deployed_run is None:
             return
