@@ -42,7 +42,7 @@ EXPERIMENTS: dict[str, dict[str, str]] = {
         "expect": "{exactly_once: duplicated}",
     },
 }
-ANOMALIES = ("lost", "duplicated", "phantom", "changed", "reordered", "malformed")
+ANOMALIES = ("lost", "duplicated", "phantom", "changed", "malformed")
 
 
 def test_runs_on_one_cluster_read_no_records_of_each_other(tmp_path: Path) -> None:
