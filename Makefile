@@ -4,10 +4,9 @@ MILLIONS ?= 1,10,50
 MUTANTS ?=
 JOBS ?= 2
 # A third of the time of the fast tests is waiting, so four processes keep two cores busy. Container
-# tests mostly wait, too: two files of them run at a time, each with its own clusters.
+# tests run alone: two files of them at a time took as long, since the clusters were too slow.
 PARALLEL ?= --numprocesses 4 --dist worksteal
 PARALLEL_SPARK ?= --numprocesses 2 --dist worksteal
-PARALLEL_CONTAINER ?= --numprocesses 2 --dist loadfile
 SHARD ?=
 SPLIT = $(if $(SHARD),--splits $(lastword $(subst /, ,$(SHARD))) --group $(firstword $(subst /, ,$(SHARD))) --durations-path tests/durations.json)
 # `tests/harness/test_snapshots.py` finds unused snapshots in less time.
@@ -49,7 +48,7 @@ tier-spark:
 	$(TIER) $(PARALLEL_SPARK) -m "spark and not container and not nightly"
 
 tier-container:
-	$(TIER) $(PARALLEL_CONTAINER) -m "container and not nightly"
+	$(TIER) -m "container and not nightly"
 
 check: ## format, lint, types
 	@SKIP_IMAGES=1 bash scripts/setup.sh
