@@ -27,15 +27,14 @@ faults:
 checks: [exactly_once]
 expect: {expect}
 """
-KILL = "kill: {}, target: flink/taskmanager-1, "
+PLACE = "target: the node running subtask 0 of totals, "
+"""A node with a part of the job: it has fewer tasks than the cluster has slots."""
+KILL = f"kill: {{}}, {PLACE}"
 CANARY = KILL + "when: {event: checkpoint completed, nth: 2, delay_s: 1.5}"
 """As in the shipped experiment of this name: records are written again."""
 EXPERIMENTS: dict[str, dict[str, str]] = {
     "first": {"fault": KILL + "at_s: 1"},
-    "second": {
-        "fault": "throw_in_task: {subtask: 0}, "
-        "target: the node running subtask 0 of totals, at_s: 1"
-    },
+    "second": {"fault": f"throw_in_task: {{subtask: 0}}, {PLACE}at_s: 1"},
     "third": {
         "fault": CANARY,
         "sink": ", sink: at-least-once",
