@@ -6,7 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from streamquake.harness.verdict.evidence.sent_times import recorded_between, sent_ranges_of
+from streamquake.harness.verdict.evidence.sent_times import (
+    SentRange,
+    recorded_between,
+    sent_ranges_of,
+)
 from streamquake.harness.verdict.evidence.task_restarts import (
     Subtask,
     SubtaskHistory,
@@ -74,12 +78,13 @@ def scopes_of(
     writer = _writer(history, vertex)
     moments = [event.start_ns for event in injected]
     slack_ns = round(slack_s * 1e9)
+    sent = sent_ranges_of(history)
     scopes: list[LossScope] = []
     for injected_ns, next_ns in zip(moments, [*moments[1:], None], strict=True):
         restarts = _restarts(_restarted(history, injected_ns, next_ns), writer)
         scopes += [
             _scope(
-                history,
+                sent,
                 injected_ns,
                 frozenset({restart.subtask % partitions}),
                 _checkpoint_ns(history, restart.began_ns) - slack_ns,
@@ -90,7 +95,7 @@ def scopes_of(
         if not restarts:
             start_ns = _checkpoint_ns(history, injected_ns) - slack_ns
             end_ns = injected_ns + slack_ns
-            scopes.append(_scope(history, injected_ns, frozenset(), start_ns, end_ns))
+            scopes.append(_scope(sent, injected_ns, frozenset(), start_ns, end_ns))
     if not any(scope.partitions for scope in scopes) and _restarted(history, moments[0]):
         raise LossScopeUnknown(
             "no subtask that writes the output restarted, only others; `vertex` may name one whose "
@@ -100,16 +105,20 @@ def scopes_of(
 
 
 def _scope(
-    history: History, injected_ns: int, partitions: frozenset[int], start_ns: int, end_ns: int
+    sent: list[SentRange],
+    injected_ns: int,
+    partitions: frozenset[int],
+    start_ns: int,
+    end_ns: int,
 ) -> LossScope:
-    sent = recorded_between(sent_ranges_of(history), start_ns, end_ns)
+    within = recorded_between(sent, start_ns, end_ns)
     return LossScope(
         partitions=partitions,
         injected_ns=injected_ns,
         start_ns=start_ns,
         end_ns=end_ns,
-        first=sent[0].first if sent else 0,
-        last=sent[-1].last if sent else -1,
+        first=within[0].first if within else 0,
+        last=within[-1].last if within else -1,
     )
 
 
