@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster, remove_cluster
-from streamquake.cluster.engines.engine import Contents
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
@@ -24,15 +23,7 @@ from streamquake.reports.record.history import History
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.model import Topology
 from tests.fakes import TOPOLOGY, WIDE, fake_cluster
-
-
-class EmptyService:
-    """A service without contents."""
-
-    def contents(self, cluster: Cluster, service: str) -> Contents:
-        return {}
-
-    def clean(self, cluster: Cluster, service: str, kept: Contents) -> None: ...
+from tests.harness.campaign.clusters.test_pool import EmptyService
 
 
 class Workers:
