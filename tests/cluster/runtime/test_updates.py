@@ -19,7 +19,7 @@ class Engine:
     """An engine that rejects a change this often, with this reason, before it accepts it."""
 
     rejections: int
-    reason: str = f"Cannot update container kafka-1: {updates.JUST_ENDED}: unknown"
+    reason: str
     accepted: list[Any] = field(default_factory=list)
 
     def update_container(self, container: str, **settings: Any) -> None:
@@ -32,15 +32,24 @@ class Engine:
         updates.update(cast(docker.APIClient, self), "kafka-1", FakeClock(), **settings)
 
 
-def test_a_change_is_repeated_after_the_process_has_just_ended() -> None:
-    engine = Engine(rejections=3)
+STOPPED = "Cannot update container kafka-1: cannot update a stopped container: unknown"
+DELETED = "Cannot update container kafka-1: cannot update a deleted process: unknown"
+ENDED_MEANWHILE = (
+    "Cannot update container kafka-1: runc did not terminate successfully: exit status 1: "
+    "container not running\n: unknown"
+)
+
+
+@pytest.mark.parametrize("reason", [STOPPED, DELETED, ENDED_MEANWHILE])
+def test_a_change_is_repeated_after_the_process_has_just_ended(reason: str) -> None:
+    engine = Engine(rejections=3, reason=reason)
     engine.update(cpu_quota=50_000, cpu_period=100_000)
     assert engine.accepted == [("kafka-1", {"cpu_quota": 50_000, "cpu_period": 100_000})]
 
 
 def test_a_change_that_is_always_rejected_is_an_error_with_the_reason() -> None:
     with pytest.raises(ContainerError, match=r"kafka-1: restart_policy set: .*stopped container"):
-        Engine(rejections=1_000_000).update(restart_policy={"Name": "no"})
+        Engine(rejections=1_000_000, reason=STOPPED).update(restart_policy={"Name": "no"})
 
 
 def test_another_rejection_is_raised_at_once() -> None:
