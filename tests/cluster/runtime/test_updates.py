@@ -34,13 +34,14 @@ class Engine:
 
 STOPPED = "Cannot update container kafka-1: cannot update a stopped container: unknown"
 DELETED = "Cannot update container kafka-1: cannot update a deleted process: unknown"
+UNKNOWN = "Cannot update container kafka-1: task a4a422e9 not found: not found"
 ENDED_MEANWHILE = (
     "Cannot update container kafka-1: runc did not terminate successfully: exit status 1: "
     "container not running\n: unknown"
 )
 
 
-@pytest.mark.parametrize("reason", [STOPPED, DELETED, ENDED_MEANWHILE])
+@pytest.mark.parametrize("reason", [STOPPED, DELETED, UNKNOWN, ENDED_MEANWHILE])
 def test_a_change_is_repeated_after_the_process_has_just_ended(reason: str) -> None:
     engine = Engine(rejections=3, reason=reason)
     engine.update(cpu_quota=50_000, cpu_period=100_000)
