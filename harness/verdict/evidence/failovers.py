@@ -21,7 +21,6 @@ from streamquake.harness.verdict.evidence.affected_subtasks import (
     tasks_within_reach,
 )
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
-from streamquake.harness.verdict.evidence.recovery import SETTLED_S
 from streamquake.harness.verdict.evidence.restores import is_failure
 from streamquake.harness.verdict.evidence.task_restarts import (
     OVER,
@@ -29,6 +28,7 @@ from streamquake.harness.verdict.evidence.task_restarts import (
     SubtaskHistory,
     restarts_of_subtasks,
 )
+from streamquake.harness.verdict.evidence.unattributed_failure import first_unattributed
 from streamquake.reports.record.checkpoint_events import (
     CheckpointCompleted,
     CheckpointEvent,
@@ -214,20 +214,19 @@ def failovers(history: History, over: Callable[[Failover], bool]) -> Iterator[Fa
 def _until_unrelated_failure(failover: Failover, over: Callable[[Failover], bool]) -> Failover:
     """The failover until the first failure that is not attributed to its faults: all had been
     healed, and it was over, long before."""
-    history, settled_ns = failover.history, round(SETTLED_S * 1e9)
+    history = failover.history
     reported = [event.at_ns for event in (*failures_of(history), *history.of(ExecutorLost))]
     failures_ns = sorted(at_ns for at_ns in reported if at_ns > failover.last_called_ns)
-    last_ns = failover.last_called_ns
-    for failure_ns in failures_ns:
-        quiet_ns, last_ns = failure_ns - last_ns, failure_ns
-        if quiet_ns < settled_ns:
-            continue
-        since = failover.until(failure_ns - settled_ns)
-        faults = (*failover.active_faults, *failover.faults)
-        healed = all(_over_by(fault, since.history, failure_ns) for fault in faults)
-        if healed and over(since):
-            return failover.until(failure_ns - round(SEEN_BEFORE_S * 1e9))
-    return failover
+    faults = (*failover.active_faults, *failover.faults)
+
+    def was_back(at_ns: int, _: int) -> bool:
+        since = failover.until(at_ns)
+        return all(_over_by(fault, since.history, at_ns) for fault in faults) and over(since)
+
+    failure_ns = first_unattributed(failures_ns, was_back, failover.last_called_ns)
+    if failure_ns is None:
+        return failover
+    return failover.until(failure_ns - round(SEEN_BEFORE_S * 1e9))
 
 
 def _without_obsolete_tasks(

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf
 
 from streamquake.harness.verdict.evidence.failovers import failures_of
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
-from streamquake.harness.verdict.evidence.recovery import SETTLED_S
+from streamquake.harness.verdict.evidence.unattributed_failure import first_unattributed
 from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, fault_windows
 from streamquake.reports.record.history import History
@@ -174,18 +173,23 @@ def _unattributed_failure_ns(history: History, start_ns: int) -> int | None:
     """When the job failed after `start_ns`, long after the heal of every fault called until then
     and after the recovery from every earlier failure; None where it did not."""
     ordered = in_engine_order(history)
-    running = [event.at_ns for event in ordered.of(JobRunning)]
-    ended = [(_ns(each.called_s), _ended_ns(each)) for each in acted_windows(history)]
-    failures = sorted(event.at_ns for event in failures_of(ordered))
-    for earlier_ns, failed_ns in pairwise([0, *failures]):
-        back_ns = [at_ns for at_ns in running if earlier_ns <= at_ns < failed_ns]
-        ended_ns = [end_ns for called_ns, end_ns in ended if called_ns <= failed_ns]
-        if failed_ns <= start_ns or (earlier_ns and not back_ns):
-            continue
-        last_ns = max(inf if at_ns is None else at_ns for at_ns in (*ended_ns, *back_ns))
-        if failed_ns - last_ns >= SETTLED_S * 1e9:
-            return failed_ns
-    return None
+    failures_ns = sorted(event.at_ns for event in failures_of(ordered))
+    running_ns = [event.at_ns for event in ordered.of(JobRunning)]
+    ended_ns = [(_ns(each.called_s), _ended_ns(each)) for each in acted_windows(history)]
+
+    def was_back(at_ns: int, failure_ns: int) -> bool:
+        ends_ns = [end_ns for called_ns, end_ns in ended_ns if called_ns <= failure_ns]
+        earlier_ns = max((each for each in failures_ns if each < failure_ns), default=None)
+        back_ns = [each for each in running_ns if (earlier_ns or 0) <= each < failure_ns]
+        if earlier_ns is not None and not back_ns:
+            return False
+        return all(each is not None and each <= at_ns for each in (*ends_ns, *back_ns))
+
+    return first_unattributed(
+        [each for each in failures_ns if each > start_ns],
+        was_back,
+        max((each for each in failures_ns if each <= start_ns), default=0),
+    )
 
 
 def _other_fault_ns(history: History, windows: list[FaultWindow], *, after_all: bool) -> int | None:

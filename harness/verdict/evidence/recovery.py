@@ -30,6 +30,7 @@ from streamquake.harness.verdict.evidence.lag import lag_normal_s
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.harness.verdict.evidence.restores import is_failure
 from streamquake.harness.verdict.evidence.silent_outputs import has_grown, silent_outputs
+from streamquake.harness.verdict.evidence.unattributed_failure import first_unattributed
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
 from streamquake.reports.record.event import MICRO_BATCH, Event
 from streamquake.reports.record.fault_windows import (
@@ -68,10 +69,6 @@ _NO_PHASES = (
 _FAILURES = (JobFailing, JobRestarting, ExecutorLost, JobEnded)
 """The events with which an engine reports a failure, including one that only ends the tasks of an
 executor. Only failed ends count."""
-SETTLED_S = 30.0
-"""How long all faults must have been healed, and the system back, before a failure is not
-attributed to the fault: its effects may appear late, for example after a time-out."""
-
 RECORDED_LATER_S = 1.0
 """How much later than its send a record may be recorded, and than its commit an output."""
 
@@ -329,18 +326,17 @@ def _unattributed_failure(
     acted does not show that it was back."""
     if healed_s is None:
         return None
-    window = replace(window, in_effect_s=window.healed_s)
-    settled_ns = round(SETTLED_S * 1e9)
-    last_ns = _ns(healed_s)
-    for failure in _failures_since(history, _ns(window.called_s)):
-        quiet_ns, last_ns = failure.at_ns - last_ns, max(last_ns, failure.at_ns)
-        if quiet_ns >= settled_ns:
-            back_ns = _recovery_events(
-                _history_before(history, failure), window, earlier, only_files
-            ).back_ns
-            if back_ns is not None and failure.at_ns - back_ns >= settled_ns:
-                return failure
-    return None
+    from_heal = replace(window, in_effect_s=window.healed_s)
+    failures = _failures_since(history, _ns(window.called_s))
+    first = {event.at_ns: event for event in reversed(failures)}
+
+    def was_back(at_ns: int, failure_ns: int) -> bool:
+        before = _history_before(history, first[failure_ns])
+        back_ns = _recovery_events(before, from_heal, earlier, only_files).back_ns
+        return back_ns is not None and back_ns <= at_ns
+
+    found_ns = first_unattributed(sorted(first), was_back, _ns(healed_s))
+    return None if found_ns is None else first[found_ns]
 
 
 def _history_before(history: History, end: Event | None) -> History:
