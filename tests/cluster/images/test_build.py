@@ -156,29 +156,31 @@ def test_only_the_wanted_folders_of_an_archive_are_unpacked(tmp_path: Path) -> N
     assert found == ["bin/c.jar", "lib/a.jar"]
 
 
-class TestClients:
-    """Maven and Go on a machine where they are not installed."""
+@pytest.fixture
+def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder of PATH: Maven and Go are not installed."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
 
-    @pytest.fixture(autouse=True)
-    def bare_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("PATH", str(tmp_path))
 
-    def test_a_missing_client_runs_in_its_image(self, tmp_path: Path) -> None:
-        store = FakeStore(registry=True)
-        Clients(lambda line: None, store).run("fetching", ["mvn", "-v"], tmp_path)
-        (call,) = store.calls
-        assert call.image.startswith("maven:")
-        assert call.folder == tmp_path
+def test_a_missing_client_runs_in_its_image(bare_machine: Path) -> None:
+    store = FakeStore(registry=True)
+    Clients(lambda line: None, store).run("fetching", ["mvn", "-v"], bare_machine)
+    (call,) = store.calls
+    assert call.image.startswith("maven:")
+    assert call.folder == bare_machine
 
-    def test_without_a_registry_the_error_has_an_install_hint(self, tmp_path: Path) -> None:
-        with pytest.raises(StepFailed) as failed:
-            Clients(lambda line: None, FakeStore(registry=False)).run("f", ["mvn"], tmp_path)
-        assert "mvn is not installed: install Maven" in failed.value.log
 
-    def test_a_go_that_is_too_old_is_not_used(self, tmp_path: Path) -> None:
-        go = tmp_path / "go"
-        go.write_text("#!/bin/sh\necho go version go1.19.8 linux/amd64\n")
-        go.chmod(0o755)
-        store = FakeStore(registry=True)
-        Clients(lambda line: None, store).run("building", ["go", "build"], tmp_path)
-        assert store.calls[0].image.startswith("golang:")
+def test_without_a_registry_the_error_has_an_install_hint(bare_machine: Path) -> None:
+    with pytest.raises(StepFailed) as failed:
+        Clients(lambda line: None, FakeStore(registry=False)).run("f", ["mvn"], bare_machine)
+    assert "mvn is not installed: install Maven" in failed.value.log
+
+
+def test_a_go_that_is_too_old_is_not_used(bare_machine: Path) -> None:
+    go = bare_machine / "go"
+    go.write_text("#!/bin/sh\necho go version go1.19.8 linux/amd64\n")
+    go.chmod(0o755)
+    store = FakeStore(registry=True)
+    Clients(lambda line: None, store).run("building", ["go", "build"], bare_machine)
+    assert store.calls[0].image.startswith("golang:")
