@@ -151,7 +151,7 @@ def test_a_mapping_file_names_schemas_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("format: avro\nschema: none.avsc", r":2: schema: .*cannot be read: No such"),
+        ("format: avro\nschema: none.avsc", r":2: schema: .*none\.avsc cannot be read: No such"),
         ("format: avro\nschema: {x: a}\nheader: confluent", r":2: schema\.x: expected a schema ID"),
         ("format: avro\nschema: {3: a}", ":2: schema: schema IDs need a header; name"),
         ("format: avro\nheader: confluent", ":2: header: it needs a `schema`"),
