@@ -223,7 +223,7 @@ def _until_unrelated_failure(failover: Failover, over: Callable[[Failover], bool
         since = failover.until(at_ns)
         return all(_over_by(fault, since.history, at_ns) for fault in faults) and over(since)
 
-    failure_ns = first_unattributed(failures_ns, was_back, failover.last_called_ns)
+    failure_ns = first_unattributed(failures_ns, was_back)
     if failure_ns is None:
         return failover
     return failover.until(failure_ns - round(SEEN_BEFORE_S * 1e9))

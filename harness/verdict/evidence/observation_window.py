@@ -179,17 +179,13 @@ def _unattributed_failure_ns(history: History, start_ns: int) -> int | None:
 
     def was_back(at_ns: int, failure_ns: int) -> bool:
         ends_ns = [end_ns for called_ns, end_ns in ended_ns if called_ns <= failure_ns]
-        earlier_ns = max((each for each in failures_ns if each < failure_ns), default=None)
-        back_ns = [each for each in running_ns if (earlier_ns or 0) <= each < failure_ns]
-        if earlier_ns is not None and not back_ns:
-            return False
-        return all(each is not None and each <= at_ns for each in (*ends_ns, *back_ns))
+        earlier_ns = [each for each in failures_ns if each < failure_ns]
+        last_ns = max(earlier_ns, default=0)
+        back_ns = [each for each in running_ns if last_ns <= each < failure_ns]
+        over = all(each is not None and each <= at_ns for each in (*ends_ns, *back_ns))
+        return over and (not earlier_ns or bool(back_ns))
 
-    return first_unattributed(
-        [each for each in failures_ns if each > start_ns],
-        was_back,
-        max((each for each in failures_ns if each <= start_ns), default=0),
-    )
+    return first_unattributed([each for each in failures_ns if each > start_ns], was_back)
 
 
 def _other_fault_ns(history: History, windows: list[FaultWindow], *, after_all: bool) -> int | None:

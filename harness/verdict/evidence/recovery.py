@@ -331,11 +331,13 @@ def _unattributed_failure(
     first = {event.at_ns: event for event in reversed(failures)}
 
     def was_back(at_ns: int, failure_ns: int) -> bool:
+        if at_ns < _ns(healed_s):
+            return False
         before = _history_before(history, first[failure_ns])
         back_ns = _recovery_events(before, from_heal, earlier, only_files).back_ns
         return back_ns is not None and back_ns <= at_ns
 
-    found_ns = first_unattributed(sorted(first), was_back, _ns(healed_s))
+    found_ns = first_unattributed(sorted(first), was_back)
     return None if found_ns is None else first[found_ns]
 
 
