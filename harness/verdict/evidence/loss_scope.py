@@ -3,9 +3,11 @@ records sent between the checkpoint that it began from and the moment it ran aga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 
+from streamquake.harness.verdict.evidence.engine_clock import EngineClock
 from streamquake.harness.verdict.evidence.sent_times import (
     SentRange,
     recorded_between,
@@ -76,24 +78,26 @@ def scopes_of(
     if not injected:
         raise LossScopeUnknown("no fault took effect, so nothing may be lost")
     writer = _writer(history, vertex)
-    moments = [event.start_ns for event in injected]
+    clock = EngineClock(history)
+    moments = sorted(event.start_ns for event in injected)
     slack_ns = round(slack_s * 1e9)
     sent = sent_ranges_of(history)
     scopes: list[LossScope] = []
-    for injected_ns, next_ns in zip(moments, [*moments[1:], None], strict=True):
-        restarts = _restarts(_restarted(history, injected_ns, next_ns), writer)
+    for injected_ns, next_ns in zip(moments, [*moments[1:], inf], strict=True):
+        # A restart belongs to the fault after which it began, also if it ends after the next one.
+        restarts = _restarts(_restarted(history, injected_ns), writer, clock, next_ns)
         scopes += [
             _scope(
                 sent,
                 injected_ns,
                 frozenset({restart.subtask % partitions}),
-                _checkpoint_ns(history, restart.began_ns) - slack_ns,
+                _checkpoint_ns(history, clock, restart.began_ns) - slack_ns,
                 restart.ran_ns + slack_ns,
             )
             for restart in restarts
         ]
         if not restarts:
-            start_ns = _checkpoint_ns(history, injected_ns) - slack_ns
+            start_ns = _checkpoint_ns(history, clock, injected_ns) - slack_ns
             end_ns = injected_ns + slack_ns
             scopes.append(_scope(sent, injected_ns, frozenset(), start_ns, end_ns))
     if not any(scope.partitions for scope in scopes) and _restarted(history, moments[0]):
@@ -122,25 +126,30 @@ def _scope(
     )
 
 
-def _restarted(
-    history: History, after_ns: int, until_ns: int | None = None
-) -> dict[Subtask, SubtaskHistory]:
-    """The subtasks that began anew between two moments."""
-    seen = History(event for event in history if until_ns is None or event.at_ns <= until_ns)
-    found = restarts_of_subtasks(seen, after_ns)
+def _restarted(history: History, after_ns: int) -> dict[Subtask, SubtaskHistory]:
+    """The subtasks that began anew after a moment."""
+    found = restarts_of_subtasks(history, after_ns)
     return {place: task for place, task in found.items() if task.restarts}
 
 
-def _restarts(restarted: Mapping[Subtask, SubtaskHistory], writer: str) -> list[Restart]:
-    """Every restart of the writer's subtasks. One that failed before it ran is part of the next.
-    Raises LossScopeUnknown for a subtask that never ran again."""
+def _restarts(
+    restarted: Mapping[Subtask, SubtaskHistory],
+    writer: str,
+    clock: EngineClock,
+    until_ns: float,
+) -> list[Restart]:
+    """Every restart of the writer's subtasks that began by `until_ns`. One that failed before it
+    ran is part of the next. Raises LossScopeUnknown for a subtask that never ran again."""
     found = []
     for (vertex, number), task in sorted(restarted.items()):
         if vertex != writer:
             continue
         began_ns = None
         for attempt in task.attempts:
-            began_ns = attempt[0].at_ns if began_ns is None else began_ns
+            began_ns = _began_ns(attempt, clock) if began_ns is None else began_ns
+            if began_ns > until_ns:
+                began_ns = None
+                break
             ran = next((event.at_ns for event in attempt if event.state in RAN), None)
             if ran is not None:
                 found.append(Restart(subtask=number, began_ns=began_ns, ran_ns=ran))
@@ -150,16 +159,31 @@ def _restarts(restarted: Mapping[Subtask, SubtaskHistory], writer: str) -> list[
     return found
 
 
-def _checkpoint_ns(history: History, by_ns: int) -> int:
-    """The trigger of the last checkpoint that had completed by a moment. Another job, or the same
-    one later, may have a checkpoint of the same number. Raises LossScopeUnknown."""
-    before = History(event for event in history if event.at_ns <= by_ns)
-    triggered = {_checkpoint_key(event): event.at_ns for event in before.of(CheckpointTriggered)}
-    done = [_checkpoint_key(event) for event in before.of(CheckpointCompleted)]
-    completed_ns = [triggered[each] for each in done if each in triggered]
-    if not completed_ns:
+def _began_ns(attempt: Iterable[TaskChanged], clock: EngineClock) -> int:
+    """When an attempt was deployed, by the engine's stamp or its first observation, whichever is
+    earlier."""
+    return min(clock.stamped_ns(event, event.start_ms) for event in attempt)
+
+
+def _checkpoint_ns(history: History, clock: EngineClock, by_ns: int) -> int:
+    """The trigger of the newest checkpoint that had completed by a moment, by the engine's stamps.
+    A job is not set back to a savepoint by itself. Another job, or the same one later, may have a
+    checkpoint of the same number. Raises LossScopeUnknown."""
+    triggered_ns = {
+        _checkpoint_key(event): at_ns
+        for event in history.of(CheckpointTriggered)
+        if (at_ns := clock.moment_ns(event)) <= by_ns
+    }
+    completed = (
+        _checkpoint_key(event)
+        for event in history.of(CheckpointCompleted)
+        if clock.stamped_ns(event, event.last_ack_ms) <= by_ns
+        and "SAVEPOINT" not in (event.type or "")
+    )
+    found_ns = [triggered_ns[each] for each in completed if each in triggered_ns]
+    if not found_ns:
         raise LossScopeUnknown("no checkpoint was complete before, so all may be lost")
-    return completed_ns[-1]
+    return max(found_ns)
 
 
 def _checkpoint_key(event: CheckpointEvent) -> tuple[str | None, int]:

@@ -217,3 +217,66 @@ def test_a_checkpoint_of_the_same_number_after_the_fault_is_another(job: str) ->
     again(injected(recorded)).at(40, Action.CHECKPOINT_TRIGGERED, checkpoint=1, job=job)
     (scope,) = scopes(recorded)
     assert scope.start_ns == 7 * 10**9
+
+
+@pytest.mark.parametrize("kind", ["SAVEPOINT", "SYNC_SAVEPOINT"])
+def test_a_job_is_not_set_back_to_a_savepoint(kind: str) -> None:
+    recorded = begun().at(9.0, Action.CHECKPOINT_TRIGGERED, checkpoint=2)
+    recorded.at(9.5, Action.CHECKPOINT_COMPLETED, checkpoint=2, type=kind)
+    (scope,) = scopes(again(injected(recorded)))
+    assert scope.start_ns == 7e9
+
+
+def test_the_newest_checkpoint_counts_also_if_an_older_one_completed_after_it() -> None:
+    recorded = Story().at(8.5, Action.CHECKPOINT_TRIGGERED, checkpoint=2)
+    recorded.at(9.0, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
+    recorded.at(9.2, Action.CHECKPOINT_COMPLETED, checkpoint=3)
+    recorded.at(9.4, Action.CHECKPOINT_COMPLETED, checkpoint=2)
+    recorded._events += begun()._events
+    (scope,) = scopes(again(injected(recorded)))
+    assert scope.start_ns == 8e9
+
+
+def test_the_stamps_of_the_engine_count_before_the_observation() -> None:
+    """The checkpoint and the new attempt are observed late: it was complete at 9.2 s, and the
+    attempt was deployed at 11 s."""
+    recorded = begun()
+    epoch_ms = 1_767_225_600_000
+    recorded.at(0.6, Action.CHECKPOINT_TRIGGERED, checkpoint=7, trigger_ms=epoch_ms + 600)
+    recorded.at(9.9, Action.CHECKPOINT_TRIGGERED, checkpoint=2, trigger_ms=epoch_ms + 9_000)
+    injected(recorded).at(
+        11.3, Action.CHECKPOINT_COMPLETED, checkpoint=2, last_ack_ms=epoch_ms + 9_200
+    )
+    recorded.at(11.4, Action.CHECKPOINT_TRIGGERED, checkpoint=3, trigger_ms=epoch_ms + 11_050)
+    recorded.at(11.45, Action.CHECKPOINT_COMPLETED, checkpoint=3, last_ack_ms=epoch_ms + 11_150)
+    for at_s, state in ((11.5, "DEPLOYING"), (12.0, "RUNNING")):
+        recorded.at(
+            at_s,
+            Action.TASK_CHANGED,
+            vertex="b",
+            vertex_name=NAMES["b"],
+            subtask=1,
+            attempt=1,
+            state=state,
+            node="tm-1",
+            start_ms=epoch_ms + 11_100,
+        )
+    (scope,) = scopes(recorded, slack_s=0)
+    assert (scope.start_ns / 1e9, scope.end_ns / 1e9) == (9, 12)
+
+
+def test_a_restart_that_ends_after_the_next_fault_belongs_to_the_first() -> None:
+    recorded = task(injected(begun()), 11, "b", 1, 1, "DEPLOYING")
+    recorded = task(injected(recorded, 11.5), 13, "b", 1, 1)
+    restarted, none = scopes(recorded, slack_s=0)
+    assert (restarted.partitions, restarted.injected_ns) == ({1}, 10e9)
+    assert (restarted.start_ns / 1e9, restarted.end_ns / 1e9) == (8, 13)
+    assert none.partitions == frozenset()
+
+
+def test_faults_count_in_the_order_of_their_calls() -> None:
+    recorded = begun()
+    for at_s, called_s in ((11.0, 10.5), (11.2, 10.0)):
+        stamps = {"called_ns": int(called_s * 1e9), "seen_ns": int(at_s * 1e9)}
+        recorded.at(at_s, Action.FAULT_IN_EFFECT, step=0, **stamps)
+    assert [scope.injected_ns / 1e9 for scope in scopes(again(recorded))] == [10.0, 10.5]
