@@ -41,7 +41,12 @@ from streamquake.harness.verdict.evidence.slowdown_cause import (
 )
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
 from streamquake.reports.record.fault_events import FaultInEffect
-from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, overlapping
+from streamquake.reports.record.fault_windows import (
+    FaultWindow,
+    acted_windows,
+    fault_windows,
+    overlapping,
+)
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobSubmitted
 from streamquake.reports.record.metrics import by_series, read_metrics
@@ -269,31 +274,38 @@ def _window(history: History, fault: str | None) -> JudgedWindow | str:
     if first is None and fault is not None:
         return f"{fault} was not in effect"
     if first is None:
-        return _undisturbed_window(history, injected[0].at_s if injected else None)
+        return _undisturbed_window(history)
     attempt = last_attempt(history, first.step)
     if (effect := attempt.get(FaultInEffect)) is None:
         return f"the last attempt of {first.fault} was not in effect"
     acted = acted_windows(history)
     window = next(each for each in reversed(acted) if each.step == first.step)
     until_s = window.acted_until_s
+    load_ended_s = _load_ended_s(history)
     return JudgedWindow(
         injected_at_s=effect.seen_ns / 1e9,
-        end_s=history[-1].at_s if until_s is None else until_s,
+        end_s=load_ended_s if until_s is None else min(until_s, load_ended_s),
         attempt=attempt,
         overlapped=overlapping(window, acted),
     )
 
 
-def _undisturbed_window(history: History, injected_at_s: float | None) -> JudgedWindow | str:
-    """The interval from steady state to the end of the load, or to the first fault."""
+def _undisturbed_window(history: History) -> JudgedWindow | str:
+    """The interval from steady state to the end of the load, or to the call of the first fault,
+    which may act before its effect is verified."""
     phases = {event.phase: event.at_s for event in history.of(PhaseBegan)}
     if "disturb" not in phases:
         return "the run did not reach its steady state"
-    ended = history.first(WorkloadDone) or history[-1]
+    called_s = (window.called_s for window in fault_windows(history))
     return JudgedWindow(
-        injected_at_s=phases["disturb"],
-        end_s=min(injected_at_s or ended.at_s, ended.at_s),
+        injected_at_s=phases["disturb"], end_s=min([_load_ended_s(history), *called_s])
     )
+
+
+def _load_ended_s(history: History) -> float:
+    """When the load ended, so that nothing can be back-pressured later; the end of the record where
+    that was not seen."""
+    return (history.first(WorkloadDone) or history[-1]).at_s
 
 
 def _unfinished_batch(history: History, until_s: float) -> str:

@@ -87,8 +87,12 @@ class Run:
     """Another fault: its name, its effect and its heal."""
     slow_until_s: float = HEALED_S
     """Until when the vertices do as in `did`."""
-    loaded: bool = True
-    """Whether the load ended, two seconds before the run."""
+    ended_s: float | None = 38
+    """When the load ended; None where that was not recorded."""
+    called_s: float = START_S - 1
+    healed_s: float = HEALED_S
+    verified: bool = True
+    """Whether the effect of the fault was verified."""
 
     def but(self, **did: VertexShares) -> Run:
         names = {"source": SOURCE, "totals": TOTALS, "sink": SINK, "files": FILES, "end": END}
@@ -110,25 +114,25 @@ class Run:
         if self.fault is not None:
             about = {"step": 0, "fault": self.fault, "target": self.target}
             evidence = {"flink/taskmanager-1": {"hits": 3, "at": list(self.at)}}
-            story.at(START_S - 1, Action.FAULT_CALLED, **about, params=dict(self.params))
-            story.at(
-                START_S, Action.FAULT_IN_EFFECT, **about, seen_ns=START_S * 10**9, evidence=evidence
-            )
+            story.at(self.called_s, Action.FAULT_CALLED, **about, params=dict(self.params))
+            if self.verified:
+                seen = {"seen_ns": START_S * 10**9, "evidence": evidence}
+                story.at(START_S, Action.FAULT_IN_EFFECT, **about, **seen)
             if self.again:
                 story.at(START_S + 2, Action.FAULT_CALLED, **about, params=dict(self.params))
             if self.ended_early_s is not None:
                 early = {"seen_ns": int(self.ended_early_s * 1e9), "reason": "the agent is gone"}
                 story.at(self.ended_early_s, Action.FAULT_ENDED_EARLY, **about, **early)
-            story.at(HEALED_S, Action.HEAL_CALLED, **about)
-            story.at(HEALED_S + 1, Action.FAULT_HEALED, **about)
+            story.at(self.healed_s, Action.HEAL_CALLED, **about)
+            story.at(self.healed_s + 1, Action.FAULT_HEALED, **about)
         if self.other is not None:
             name, start_s, end_s = self.other
             about = {"step": 1, "fault": name, "target": "one of flink/taskmanager"}
             story.at(start_s, Action.FAULT_CALLED, **about)
             story.at(start_s, Action.FAULT_IN_EFFECT, **about, seen_ns=int(start_s * 1e9))
             story.at(end_s, Action.FAULT_HEALED, **about, seen_ns=int(end_s * 1e9))
-        if self.loaded:
-            story.at(38, Action.WORKLOAD_DONE)
+        if self.ended_s is not None:
+            story.at(self.ended_s, Action.WORKLOAD_DONE)
         return story.at(40, Action.PHASE, phase="collect")
 
     def record(self, path: Path) -> None:
@@ -343,6 +347,23 @@ def test_a_run_without_a_fault_is_judged_from_its_steady_state_on(tmp_path: Path
     assert run.judged(tmp_path, expect="Over").outcome == Outcome.VIOLATED
 
 
+def test_what_follows_the_load_does_not_thin_out_back_pressure(tmp_path: Path) -> None:
+    """Back-pressured until the load ended; the fault was healed much later."""
+    drained = replace(GOOD, ended_s=25, slow_until_s=25, healed_s=39)
+    assert drained.judged(tmp_path).outcome == Outcome.HELD
+    result = drained.judged(tmp_path, expect="none")
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    assert result.counts[f"{SOURCE}.back_pressured"] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("verified", [True, False])
+def test_a_fault_disturbs_from_its_call_on(verified: bool, tmp_path: Path) -> None:
+    called = replace(GOOD, fault="kill", called_s=6, verified=verified)
+    result = called.judged(tmp_path, expect="none")
+    assert result.outcome == Outcome.UNDECIDED
+    assert "from 5.0 s to 6.0 s" in result.summary
+
+
 @pytest.mark.parametrize(
     ("run", "parameters", "reason"),
     [
@@ -354,7 +375,7 @@ def test_a_run_without_a_fault_is_judged_from_its_steady_state_on(tmp_path: Path
         (replace(GOOD, fault="kill"), {"expect": "totals"}, "no back-pressure is proven"),
         (replace(GOOD, fault=None, steady=False), {}, "the run did not reach its steady state"),
         (replace(GOOD, fault=None, samples_until_s=8), {}, "from 5.0 s to 38.0 s"),
-        (replace(GOOD, fault=None, samples_until_s=8, loaded=False), {}, "from 5.0 s to 40.0 s"),
+        (replace(GOOD, fault=None, samples_until_s=8, ended_s=None), {}, "from 5.0 s to 40.0 s"),
         (GOOD, {"fault": "skew"}, "skew was not in effect"),
         (replace(GOOD, fault=None), {}, "is not known"),
         (replace(GOOD, fault="slow_link", target="link source"), {}, "is not known"),
