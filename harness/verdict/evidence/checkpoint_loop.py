@@ -7,8 +7,7 @@ progress. A query whose drivers all end over the same batch is such a loop too.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,25 +36,55 @@ class RestartLoop:
     """Whether it is a query that ends over the same batch each time."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Restart:
+    """A restart because of failed checkpoints."""
+
+    failed: JobFailing
+    at_s: float
+    restored: int | None
+    """The checkpoint restored after the failure; None where that was not observed."""
+    completed: int
+    """How many checkpoints had completed when the job failed."""
+
+
 def restart_loops_of(history: History) -> tuple[RestartLoop, ...]:
     """The loops of a run: at least `RESTARTS` restarts because of failed checkpoints set the job
-    back to the same checkpoint. Where its restores were not observed, no checkpoint may have
-    completed between the failures."""
-    checkpoints = checkpoints_of(history)
-    restarts: dict[tuple[Any, int | None, int], list[tuple[float, JobFailing]]] = defaultdict(list)
-    for failed, at_s, restored in _restarts(history):
-        done = 0 if restored is not None else _completed_by(checkpoints, failed.job, at_s)
-        restarts[failed.job, restored, done].append((at_s, failed))
-    return tuple(
-        RestartLoop(
-            job=job,
-            checkpoint=back_to,
-            failed_s=tuple(at_s for at_s, _ in times),
-            cause=times[0][1].cause or "",
-            over_batch=bool(times[0][1].own),
-        )
-        for (job, back_to, _), times in restarts.items()
-        if len(times) >= RESTARTS
+    back to the same checkpoint. Where a restore was not observed, the job was set back to the same
+    one as by the failure before if no checkpoint had completed in between."""
+    groups: list[list[_Restart]] = []
+    for restart in _restarts(history):
+        group = next((each for each in groups if _continues(each, restart)), None)
+        if group is None:
+            groups.append([restart])
+        else:
+            group.append(restart)
+    return tuple(_loop(group) for group in groups if len(group) >= RESTARTS)
+
+
+def _continues(group: Sequence[_Restart], restart: _Restart) -> bool:
+    """Whether a restart set the job back to the same checkpoint as those of a group."""
+    if group[0].failed.job != restart.failed.job:
+        return False
+    back_to = _checkpoint_of(group)
+    if back_to is not None and restart.restored is not None:
+        return back_to == restart.restored
+    return group[-1].completed == restart.completed
+
+
+def _checkpoint_of(group: Iterable[_Restart]) -> int | None:
+    """The checkpoint to which restarts set the job back; None where no restore was observed."""
+    return next((each.restored for each in group if each.restored is not None), None)
+
+
+def _loop(group: Sequence[_Restart]) -> RestartLoop:
+    first = group[0].failed
+    return RestartLoop(
+        job=first.job,
+        checkpoint=_checkpoint_of(group),
+        failed_s=tuple(each.at_s for each in group),
+        cause=first.cause or "",
+        over_batch=bool(first.own),
     )
 
 
@@ -79,10 +108,10 @@ def _over_checkpoints(failed: JobFailing) -> bool:
     return EXCEEDED in (failed.cause or "") or bool(failed.own)
 
 
-def _restarts(history: History) -> Iterator[tuple[JobFailing, float, int | None]]:
-    """(failure, its moment in seconds, the checkpoint restored after it), of each failure that a
-    restart followed."""
+def _restarts(history: History) -> Iterator[_Restart]:
+    """Each failure because of checkpoints that a restart followed, by job, in order."""
     clock = EngineClock(history)
+    checkpoints = checkpoints_of(history)
     recorded = history.of(JobFailing, JobRestored, JobRestarting)
     for job in dict.fromkeys(event.job for event in recorded):
         own = sorted((e for e in recorded if e.job == job), key=clock.moment_ns)
@@ -92,5 +121,10 @@ def _restarts(history: History) -> Iterator[tuple[JobFailing, float, int | None]
             after = own[begin + 1 : end]
             if _over_checkpoints(failed) and after:
                 restored = [each for each in after if isinstance(each, JobRestored)]
-                back_to = restored[-1].checkpoint if restored else None
-                yield failed, clock.moment_ns(failed) / 1e9, back_to
+                at_s = clock.moment_ns(failed) / 1e9
+                yield _Restart(
+                    failed=failed,
+                    at_s=at_s,
+                    restored=restored[-1].checkpoint if restored else None,
+                    completed=_completed_by(checkpoints, job, at_s),
+                )

@@ -78,6 +78,31 @@ def test_a_checkpoint_that_completed_before_the_first_failure_is_no_progress_aft
 
 
 @pytest.mark.parametrize(
+    ("restored", "loops"),
+    [
+        ((4, None, 4), 1),
+        ((None, 4, 4), 1),
+        ((4, 4, None), 1),
+        ((None, None, 4), 1),
+        ((3, None, 4), 0),
+    ],
+)
+def test_a_restore_that_was_not_observed_hides_no_loop(
+    restored: tuple[int | None, ...], loops: int
+) -> None:
+    recorded = Story()
+    for change, back_to in enumerate(restored):
+        falls(recorded, 10 + 10 * change, "a", back_to)
+    assert [loop.checkpoint for loop in restart_loops_of(recorded.history())] == [4] * loops
+
+
+def test_a_checkpoint_between_the_failures_ends_a_loop_where_no_restore_was_observed() -> None:
+    recorded = falls(falls(Story(), 10, "a", 4), 20, "a", None)
+    recorded.at(25, Action.CHECKPOINT_COMPLETED, checkpoint=5, job="a")
+    assert restart_loops_of(falls(recorded, 30, "a", None).history()) == ()
+
+
+@pytest.mark.parametrize(
     ("more", "restarts"),
     [({}, 1), ({"cause": "lost"}, 0), ({"cause": "Boom", "own": True}, 1), ({"cause": None}, 0)],
 )
