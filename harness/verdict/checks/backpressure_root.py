@@ -32,6 +32,7 @@ from streamquake.harness.verdict.evidence.bottleneck import (
 )
 from streamquake.harness.verdict.evidence.checkpoints import batches_of, checkpoints_of
 from streamquake.harness.verdict.evidence.pressure import HIGH_ABOVE, Series, max_upper_bound
+from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.harness.verdict.evidence.slowdown_cause import (
     SLOWING,
     SlowdownCause,
@@ -51,7 +52,7 @@ from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobSubmitted
 from streamquake.reports.record.metrics import by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
-from streamquake.reports.record.run_events import PhaseBegan, WorkloadDone
+from streamquake.reports.record.run_events import PhaseBegan
 
 LEAST_SAMPLES = 5
 SETTLE_S = 8.0
@@ -303,9 +304,9 @@ def _undisturbed_window(history: History) -> JudgedWindow | str:
 
 
 def _load_ended_s(history: History) -> float:
-    """When the load ended, so that nothing can be back-pressured later; the end of the record where
-    that was not seen."""
-    return (history.first(WorkloadDone) or history[-1]).at_s
+    """When the load ended; the end of the record where that was not seen."""
+    ended_ns = load_ended_ns(history)
+    return history[-1].at_s if ended_ns is None else ended_ns / 1e9
 
 
 def _unfinished_batch(history: History, until_s: float) -> str:

@@ -25,6 +25,7 @@ from streamquake.harness.verdict.evidence.append_times import (
     append_times_of,
 )
 from streamquake.harness.verdict.evidence.observation_window import (
+    ObservationWindow,
     ObservationWindowUnknown,
     observation_window_of,
 )
@@ -37,7 +38,11 @@ from streamquake.harness.verdict.evidence.pauses import (
     usual_gaps,
     with_unended_pauses,
 )
-from streamquake.harness.verdict.evidence.sent_times import recorded_between, sent_ranges_of
+from streamquake.harness.verdict.evidence.sent_times import (
+    recorded_between,
+    sent_ranges_of,
+    silences_of,
+)
 from streamquake.harness.verdict.evidence.task_restarts import restarts_of_subtasks
 from streamquake.harness.verdict.expected_output import register_sent
 from streamquake.reports.record.history import History
@@ -55,6 +60,8 @@ class GroupPauses:
     counts: Mapping[str, int | float | None]
     of: int
     continuous: int
+    perhaps_continuous: int
+    """How many paused no longer than the limit plus the silences of the load."""
     findings: tuple[Finding, ...]
     without_records: int = 0
     """Groups without any record, which may have stopped before their first one."""
@@ -62,6 +69,10 @@ class GroupPauses:
     @property
     def share(self) -> float:
         return self.continuous / self.of if self.of else 0.0
+
+    @property
+    def perhaps_share(self) -> float:
+        return self.perhaps_continuous / self.of if self.of else 0.0
 
 
 @checks.register
@@ -74,7 +85,9 @@ class Continuity(Check):
     an earlier fault counts from the call on. A failure long after the heal of all faults and the
     recovery ends the interval. Undecided where pauses without a fault are as long as the limit,
     where the heal of a fault was not seen, where the job failed and was not seen running again,
-    and, for partitions, where some never had a record and some sent keys never had one either.
+    where pauses are too long only with the load's own silences, where they are too long but the job
+    was down by itself when the fault was called, and, for partitions, where some never had a record
+    and some sent keys never had one either.
     """
 
     name: ClassVar[str] = "continuity"
@@ -114,6 +127,7 @@ class Continuity(Check):
                 f"{self.within_s:g} s proves nothing; send more often or allow more",
                 **figures,
             )
+        unsent_s = _unsent_s(case.history, watched)
         called_ms = output.ms(watched.start_ns)
         span = TimeSpan(
             start_ms=called_ms - round(usual.longest_ms),
@@ -121,7 +135,7 @@ class Continuity(Check):
             cut_ms=None if watched.cut_ns is None else output.ms(watched.cut_ns),
             since_ms=called_ms if watched.had_earlier_faults else None,
         )
-        keys, lanes = self._pauses(case, output, span)
+        keys, lanes = self._pauses(case, output, span, unsent_s)
         figures = {**keys.counts, **figures, **lanes.counts}
         if keys.of < self.min_keys:
             return self.undecided(
@@ -130,10 +144,10 @@ class Continuity(Check):
                 **figures,
             )
         judged = keys if self.by == "keys" else lanes
-        return self._message(output, judged, figures, watched.reason_not_held)
+        return self._message(output, judged, figures, watched, unsent_s)
 
     def _pauses(
-        self, case: JudgedRun, output: AppendedRecords, span: TimeSpan
+        self, case: JudgedRun, output: AppendedRecords, span: TimeSpan, unsent_s: float
     ) -> tuple[GroupPauses, GroupPauses]:
         register_sent(case)
         start_ns, end_ns, cut_ns = _on_run_clock(output, span)
@@ -162,15 +176,16 @@ class Continuity(Check):
             # The partition of a key without records is unknown.
             without_records = output.partitions - lanes.count() if None in partitions else 0
             partitions_of_keys = lanes.where(F.col("of").isin(partitions - {None}))
-            return self._keys(keys, output), self._partitions(
-                partitions_of_keys, without_records, output
+            return self._keys(keys, output, unsent_s), self._partitions(
+                partitions_of_keys, without_records, output, unsent_s
             )
 
-    def _keys(self, keys: DataFrame, output: AppendedRecords) -> GroupPauses:
+    def _keys(self, keys: DataFrame, output: AppendedRecords, unsent_s: float) -> GroupPauses:
         gap = F.col("gap_ms")
         found = keys.agg(
             F.count("*").alias("keys"),
             F.count_if(gap <= self.within_s * 1000).alias("continuous"),
+            F.count_if(gap <= (self.within_s + unsent_s) * 1000).alias("perhaps_continuous"),
             F.percentile(gap, [0.5, 0.95, 1.0]).alias("gaps"),
         ).first()
         assert found is not None
@@ -193,11 +208,12 @@ class Continuity(Check):
             },
             of=found.keys,
             continuous=found.continuous,
+            perhaps_continuous=found.perhaps_continuous,
             findings=self._worst(keys, "a key paused", output),
         )
 
     def _partitions(
-        self, lanes: DataFrame, without_records: int, output: AppendedRecords
+        self, lanes: DataFrame, without_records: int, output: AppendedRecords, unsent_s: float
     ) -> GroupPauses:
         gaps = [row.gap_ms for row in lanes.collect()]
         continuous = sum(gap <= self.within_s * 1000 for gap in gaps)
@@ -205,6 +221,7 @@ class Continuity(Check):
             counts={"partitions": len(gaps), "partitions_continuous": continuous},
             of=len(gaps),
             continuous=continuous,
+            perhaps_continuous=sum(gap <= (self.within_s + unsent_s) * 1000 for gap in gaps),
             findings=self._worst(lanes, "a partition paused", output),
             without_records=without_records,
         )
@@ -230,23 +247,43 @@ class Continuity(Check):
         output: AppendedRecords,
         judged: GroupPauses,
         figures: Mapping[str, Any],
-        reason_not_held: str | None,
+        watched: ObservationWindow,
+        unsent_s: float,
     ) -> CheckResult:
         message = (
             f"{judged.continuous:,} of {judged.of:,} {self.by} of {output.name} never paused "
             f"longer than {self.within_s:g} s"
         )
         if judged.share < self.share:
-            return self.violated(f"{message}, {self.share:.0%} needed", judged.findings, **figures)
+            message += f", {self.share:.0%} needed"
+            if judged.perhaps_share >= self.share:
+                return self.undecided(
+                    f"{message}; the load itself sent nothing for {unsent_s:.1f} s", **figures
+                )
+            if watched.down_before:
+                return self.undecided(f"{message}; {watched.down_before}", **figures)
+            return self.violated(message, judged.findings, **figures)
         if judged.continuous / (judged.of + judged.without_records) < self.share:
             return self.undecided(
                 f"{message}; {judged.without_records} more never had a record, and some keys "
                 "that were sent had none either, so that those may have stopped",
                 **figures,
             )
-        if reason_not_held is not None:
-            return self.undecided(f"{message}; {reason_not_held}", **figures)
+        if watched.reason_not_held is not None:
+            return self.undecided(f"{message}; {watched.reason_not_held}", **figures)
         return self.held(message, **figures)
+
+
+def _unsent_s(history: History, watched: ObservationWindow) -> float:
+    """For how long the load itself was silent in the interval; seconds."""
+    silences = silences_of(sent_ranges_of(history), watched.first_ns)
+    return (
+        sum(
+            max(0, min(each.at_ns, watched.end_ns) - max(each.since_ns, watched.start_ns))
+            for each in silences
+        )
+        / 1e9
+    )
 
 
 def _count_restarted(history: History, injected_ns: int) -> int | None:

@@ -18,6 +18,10 @@ from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.affected_subtasks import nodes_of
 from streamquake.harness.verdict.evidence.attempts import KINDS, RepeatedTasks, repeats_after
 from streamquake.harness.verdict.evidence.blast_radius import RegionGraph
+from streamquake.harness.verdict.evidence.down_by_itself import (
+    down_by_itself_since_ns,
+    down_message,
+)
 from streamquake.harness.verdict.evidence.failovers import (
     FAILURES,
     Failover,
@@ -36,6 +40,7 @@ from streamquake.harness.verdict.evidence.task_restarts import (
     SubtaskHistory,
     survivors_unsampled,
 )
+from streamquake.harness.verdict.evidence.unattributed_failure import SETTLED_S
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.history import History
@@ -61,7 +66,8 @@ class FailoverScope(Check):
 
     Each of several faults is judged separately, if its failover was over before the next one. A
     failure long after the failover and the heal does not count. Undecided where the sandbox of
-    a node ended that no fault ended, and where the run was interrupted before anything failed.
+    a node ended that no fault ended, where the job was down by itself when a fault was called, and
+    where the run was interrupted before anything failed.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -312,21 +318,36 @@ def _ambiguity(failover: Failover, more: Set[Subtask], missing: Set[Subtask]) ->
 
 def _with_doubts(result: CheckResult, failover: Failover, whole: History) -> CheckResult:
     """The result of a failover; undecided where not only its faults may explain it."""
-    doubt = _lost_sandbox(result, failover, whole) or _interruption(result, failover, whole)
+    doubt = (
+        _down_before(failover, whole)
+        or _lost_sandbox(result, failover, whole)
+        or _interruption(result, failover, whole)
+    )
     if doubt is None or result.outcome == Outcome.UNDECIDED:
         return result
     return replace(result, outcome=Outcome.UNDECIDED, summary=f"{result.summary}; {doubt}")
 
 
+def _down_before(failover: Failover, whole: History) -> str | None:
+    """A message if the job was down by itself when the first of the faults was called: its restart
+    cannot be distinguished from theirs; else None."""
+    failed_ns = down_by_itself_since_ns(whole, failover.start_ns)
+    return None if failed_ns is None else down_message(failed_ns)
+
+
 def _lost_sandbox(result: CheckResult, failover: Failover, whole: History) -> str | None:
-    """A message if a sandbox ended during the failover that no fault ended, which may explain the
-    restarts: they are not as predicted, or a task ran on its node; else None."""
+    """A message if a sandbox ended that no fault ended, and that may explain the restarts; else
+    None. During the failover it may if they are not as predicted, or if a task ran on its node;
+    shortly before, if subtasks of its node are not as predicted: the engine may notice late."""
     until_ns = inf if failover.end_ns is None else failover.end_ns
     nodes = {event.node for event in whole.of(TaskChanged)}
     nodes |= {event.node for event in whole.of(TaskAttempt)}
+    wrong = {finding.detail.get("before", {}).get("node") for finding in result.findings}
     for lost in lost_sandboxes(whole):
+        during = failover.start_ns <= lost.at_ns < until_ns
+        before = 0 < failover.start_ns - lost.at_ns <= SETTLED_S * 1e9
         matters = result.outcome == Outcome.VIOLATED or lost.node in nodes
-        if failover.start_ns <= lost.at_ns < until_ns and matters:
+        if (during and matters) or (before and lost.node in wrong):
             return f"the sandbox of {lost.node} ended, which no fault did"
     return None
 

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.down_by_itself import (
+    down_by_itself_since_ns,
+    down_message,
+)
 from streamquake.harness.verdict.evidence.recovery import RecoveryPhases as Phases
 from streamquake.harness.verdict.evidence.recovery import (
     recoveries_from_heal,
@@ -13,7 +17,8 @@ from streamquake.harness.verdict.evidence.recovery import (
     recoveries_until_next_effect,
 )
 from streamquake.harness.verdict.evidence.waits import FailedWait, Wait, failed_waits
-from streamquake.reports.record.fault_windows import FaultWindow, acted_windows
+from streamquake.reports.record.fault_windows import acted_windows
+from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from streamquake.topologies.limits import Limit
 
@@ -29,7 +34,9 @@ class Recovery(Check):
 
     Undecided where an output that grew until a fault never grew again; where a failed job had not
     recovered in time when the next fault took effect, if that fault was called within the limit, or
-    caused no failure itself; and where the system did not recover, but a heal was not verified."""
+    caused no failure itself; where the system did not recover, but a heal was not verified; and
+    where it was late or did not recover, but the job was down by itself when the fault was
+    called."""
 
     name: ClassVar[str] = "recovery"
     classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
@@ -42,7 +49,7 @@ class Recovery(Check):
     def check(self, case: JudgedRun) -> CheckResult:
         for failed in failed_waits(case.history):
             if failed.wait == Wait.RECOVERY:
-                return self._not_recovered(failed, acted_windows(case.history))
+                return self._not_recovered(failed, case.history)
         recorded = _recorded(recoveries_of, case)
         found = self._judged(recorded)
         # If the system was back before the heal, its continued output proves nothing new: only a
@@ -61,15 +68,19 @@ class Recovery(Check):
             return result
         return self.undecided(f"{late}; {self.within_s:g} s allowed", (), **result.counts)
 
-    def _not_recovered(self, failed: FailedWait, windows: Sequence[FaultWindow]) -> CheckResult:
-        """The system did not recover after these faults: undecided where that may have another
+    def _not_recovered(self, failed: FailedWait, history: History) -> CheckResult:
+        """The system did not recover after the faults: undecided where that may have another
         cause."""
+        windows = acted_windows(history)
         message = f"the system did not recover: {failed.reason}"
         if not windows:
             return self.undecided(f"{message}; no fault took effect")
         for window in windows:
             if window.healed_s is None:
                 return self.undecided(f"{message}; the heal of {window.fault} was not verified")
+        called_ns = round(min(window.called_s for window in windows) * 1e9)
+        if (down_ns := down_by_itself_since_ns(history, called_ns)) is not None:
+            return self.undecided(f"{message}; {down_message(down_ns)}")
         if self.fault not in (None, last := windows[-1].fault):
             return self.undecided(f"{message}; the last fault was {last}")
         detail = {"reason": failed.reason}
@@ -113,6 +124,9 @@ class Recovery(Check):
         )
         if late:
             return self.violated(message, late, **counts)
+        for each in (*found, *from_heal):
+            if self._is_over_limit(each, checkpointed) and each.down_before:
+                return self.undecided(f"{message}; {each.down_before}", (), **counts)
         # A recovery that the next fault cut off is judged by the next recovery.
         judged = [each for each in found if not _only_drained(each)] or found
         last = [each for each in from_heal if each.until_s is None]
@@ -125,6 +139,10 @@ class Recovery(Check):
         return self.held(message, **counts)
 
     def _is_late(self, each: Phases, checkpointed: bool) -> bool:
+        """Whether the fault made it late."""
+        return self._is_over_limit(each, checkpointed) and not each.down_before
+
+    def _is_over_limit(self, each: Phases, checkpointed: bool) -> bool:
         return not each.unclear and _duration_s(each, checkpointed) > self.within_s
 
     def _is_violation(self, each: Phases, case: JudgedRun) -> bool:

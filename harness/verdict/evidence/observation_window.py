@@ -7,18 +7,21 @@ pause."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
+from streamquake.harness.verdict.evidence.down_by_itself import (
+    down_by_itself_since_ns,
+    down_message,
+    ended_ns,
+    unattributed_failure_ns,
+)
 from streamquake.harness.verdict.evidence.failovers import failures_of
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
-from streamquake.harness.verdict.evidence.unattributed_failure import first_unattributed
-from streamquake.reports.record.event import Event
+from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobRunning
-from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 MARGIN_NS = 5 * 10**9
@@ -47,6 +50,9 @@ class ObservationWindow:
     fault; None without one."""
     cut_by: str = ANOTHER_FAULT
     """Which of the two it was."""
+    down_before: str = ""
+    """That the job was down by itself when the first fault was called, so that the first pause may
+    not be the fault's; empty where it was not."""
     not_recovered: str = ""
     """That the job failed and was not seen running again; empty where it was."""
     last_unobserved: str = ""
@@ -90,33 +96,34 @@ def observation_window_of(
     if not judged:
         missing = "no fault took effect" if fault is None else f"{fault} was not in effect"
         raise ObservationWindowUnknown(f"{missing}, so nothing failed over")
-    sent: Sequence[Event] = history.of(WorkloadDone) or history.of(RecordsSent)
-    if not sent:
+    if (loaded_ns := load_ended_ns(history)) is None:
         raise ObservationWindowUnknown("nothing was sent")
     start_ns = min(_ns(window.called_s) for window in judged)
     other_ns = _other_fault_ns(history, judged, after_all=fault is None)
-    not_recovered = _not_recovered(history, start_ns, sent[-1].at_ns, other_ns)
-    cut_ns, cut_by = _first_cut(other_ns, _unattributed_failure_ns(history, start_ns))
+    not_recovered = _not_recovered(history, start_ns, loaded_ns, other_ns)
+    cut_ns, cut_by = _first_cut(other_ns, unattributed_failure_ns(history, start_ns))
     windows = [each for each in judged if cut_ns is None or _ns(each.called_s) < cut_ns]
     last_ns = max(_ns(window.called_s) for window in windows)
-    until_ns = min(sent[-1].at_ns, history[-1].at_ns if cut_ns is None else cut_ns)
+    until_ns = min(loaded_ns, history[-1].at_ns if cut_ns is None else cut_ns)
     over_ns = max(_over_ns(history, window, cut_ns) for window in windows)
     if not_recovered and cut_by != FAILED_BY_ITSELF:
         over_ns = until_ns
     end_ns = min(max(over_ns, last_ns + round(within_s * 1e9)) + MARGIN_NS, until_ns)
     if (observed_s := (end_ns - last_ns) / 1e9) < within_s:
-        ended = "the load ended" if until_ns == sent[-1].at_ns else cut_by
+        ended = "the load ended" if until_ns == loaded_ns else cut_by
         raise ObservationWindowUnknown(
             f"{ended} {max(observed_s, 0):.1f} s after {_fault_name(windows)} was injected, "
             f"and a pause of {within_s:g} s could not have been seen; send longer, or inject it "
             "later"
         )
+    down_ns = down_by_itself_since_ns(history, start_ns)
     return ObservationWindow(
         start_ns=start_ns,
         end_ns=end_ns,
         first_ns=injected_ns(history) or start_ns,
         cut_ns=cut_ns,
         cut_by=cut_by,
+        down_before="" if down_ns is None else down_message(down_ns),
         not_recovered=not_recovered,
         last_unobserved="" if len(windows) == len(judged) else _fault_name(judged),
     )
@@ -132,29 +139,22 @@ def _first_cut(other_ns: int | None, unattributed_ns: int | None) -> tuple[int |
 def _over_ns(history: History, window: FaultWindow, cut_ns: int | None) -> int:
     """When the fault was over: healed, and the job running after its effect, whichever was
     later. Raises ObservationWindowUnknown where the heal was not seen: it may act until the end."""
-    ended_ns = _ended_ns(window)
-    if ended_ns is None:
+    over_ns = ended_ns(window)
+    if over_ns is None:
         raise ObservationWindowUnknown(
             f"the heal of {window.fault or 'the fault'} (faults[{window.step}]) was not seen"
         )
     seen_ns = _ns(window.in_effect_s or window.called_s)
     until_ns = inf if cut_ns is None else cut_ns
     running = (event.at_ns for event in history.of(JobRunning))
-    return max([ended_ns, *(at_ns for at_ns in running if seen_ns <= at_ns <= until_ns)])
+    return max([over_ns, *(at_ns for at_ns in running if seen_ns <= at_ns <= until_ns)])
 
 
-def _ended_ns(window: FaultWindow) -> int | None:
-    """When the fault was healed, or ended early if its heal was not seen; None where it may still
-    act."""
-    ended_s = window.ended_early_s if window.healed_s is None else window.healed_s
-    return None if ended_s is None else _ns(ended_s)
-
-
-def _not_recovered(history: History, start_ns: int, sent_ns: int, other_ns: int | None) -> str:
+def _not_recovered(history: History, start_ns: int, loaded_ns: int, other_ns: int | None) -> str:
     """That the job failed, before the end of the load and the next fault, and was not seen running
     again before the next fault; empty where it was. Raises ObservationWindowUnknown if it failed
     before the interval."""
-    until_ns = sent_ns if other_ns is None else min(sent_ns, other_ns)
+    until_ns = loaded_ns if other_ns is None else min(loaded_ns, other_ns)
     recorded = failures_of(in_engine_order(history))
     failed_ns = max((e.at_ns for e in recorded if e.at_ns <= until_ns), default=None)
     if failed_ns is None:
@@ -167,25 +167,6 @@ def _not_recovered(history: History, start_ns: int, sent_ns: int, other_ns: int 
     if failed_ns < start_ns:
         raise ObservationWindowUnknown(f"{message}, so it was down before the fault was called")
     return message
-
-
-def _unattributed_failure_ns(history: History, start_ns: int) -> int | None:
-    """When the job failed after `start_ns`, long after the heal of every fault called until then
-    and after the recovery from every earlier failure; None where it did not."""
-    ordered = in_engine_order(history)
-    failures_ns = sorted(event.at_ns for event in failures_of(ordered))
-    running_ns = [event.at_ns for event in ordered.of(JobRunning)]
-    ended_ns = [(_ns(each.called_s), _ended_ns(each)) for each in acted_windows(history)]
-
-    def was_back(at_ns: int, failure_ns: int) -> bool:
-        ends_ns = [end_ns for called_ns, end_ns in ended_ns if called_ns <= failure_ns]
-        earlier_ns = [each for each in failures_ns if each < failure_ns]
-        last_ns = max(earlier_ns, default=0)
-        back_ns = [each for each in running_ns if last_ns <= each < failure_ns]
-        over = all(each is not None and each <= at_ns for each in (*ends_ns, *back_ns))
-        return over and (not earlier_ns or bool(back_ns))
-
-    return first_unattributed([each for each in failures_ns if each > start_ns], was_back)
 
 
 def _other_fault_ns(history: History, windows: list[FaultWindow], *, after_all: bool) -> int | None:

@@ -20,19 +20,25 @@ it and later events belong to no recovery.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from math import inf
 from pathlib import Path
 
+from streamquake.harness.verdict.evidence.down_by_itself import (
+    down_by_itself_since_ns,
+    down_message,
+)
+from streamquake.harness.verdict.evidence.job_return import checkpoints_since, running_after
 from streamquake.harness.verdict.evidence.lag import lag_normal_s
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.harness.verdict.evidence.restores import is_failure
+from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.harness.verdict.evidence.silent_outputs import has_grown, silent_outputs
 from streamquake.harness.verdict.evidence.unattributed_failure import first_unattributed
-from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
-from streamquake.reports.record.event import MICRO_BATCH, Event
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted
+from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_windows import (
     FaultWindow,
     acted_windows,
@@ -48,9 +54,8 @@ from streamquake.reports.record.job_events import (
     JobRestarting,
     JobRestored,
     JobRunning,
-    JobSubmitted,
 )
-from streamquake.reports.record.run_events import OutputSeen, RecordsSent, RunDrained
+from streamquake.reports.record.run_events import OutputSeen, RunDrained
 
 _NO_PHASES = (
     "fault",
@@ -63,6 +68,7 @@ _NO_PHASES = (
     "from_heal",
     "was_back",
     "drained",
+    "down_before",
     "unclear",
     "uncertainty",
 )
@@ -102,6 +108,9 @@ class RecoveryPhases:
     drained: bool = False
     """Whether nothing was sent after the heal and the run drained: without a failure this is
     enough."""
+    down_before: str = ""
+    """That the job was down by itself when the fault was called, so that a late recovery may not be
+    the fault's; empty where it was not."""
     unclear: str = ""
     """Why the record does not show when the system recovered."""
     uncertainty: str = ""
@@ -189,7 +198,7 @@ def _is_drained(history: History, window: FaultWindow) -> bool:
     """Whether nothing was sent after the heal and the run drained."""
     if window.healed_s is None:
         return False
-    loaded_s = _last_s(history.of(RecordsSent)) - window.healed_s
+    loaded_s = _loaded_s(history) - window.healed_s
     drained = history.first(RunDrained, after_ns=_ns(window.healed_s))
     return loaded_s <= RECORDED_LATER_S and drained is not None
 
@@ -225,7 +234,7 @@ def _recovery(
         effect_at_s=effect_s,
         until_s=None if until_s == inf else until_s - effect_s,
         watched_s=min(until_s, _last_s(whole)) - effect_s,
-        loaded_s=min(until_s, _last_s(whole.of(RecordsSent))) - effect_s,
+        loaded_s=min(until_s, _loaded_s(whole)) - effect_s,
         overlaps=tuple(each.fault for each in overlapping(window, windows)),
         detected_s=since(
             _earliest(events.failures[0] if events.failures else None, *events.restores)
@@ -237,6 +246,7 @@ def _recovery(
         first_checkpoint_s=since(events.checkpoint),
         drained=_is_drained(whole, window),
         unclear=_contradiction(own, events) or _unverified_heal(own, window, events, only_files),
+        down_before=_down_before(whole, window),
         uncertainty=_never_recovered(watched, whole, unattributed)
         or _still_failed(whole, earlier, events)
         or _silent_outputs(whole, window, events, healed_s),
@@ -268,13 +278,13 @@ def _recovery_events(
     """The events after a fault; `earlier` is the result of `_unrecovered_failure`."""
     called_ns = _ns(window.called_s)
     failures = _failures_since(history, called_ns)
-    running = _running_after(history, failures[-1]) if failures else None
+    running = running_after(history, failures[-1]) if failures else None
     restores = [e for e in history.of(JobRestored) if failures and e.at_ns >= called_ns]
     resumed_ns = running.at_ns if running else None
     restored_ns = restores[-1].at_ns if restores else None
     if not failures:
         resumed_ns, restored_ns = _resumed_without_failure(history, window, earlier)
-    commits = list(_checkpoints_since(history, restored_ns, resumed_ns))
+    commits = list(checkpoints_since(history, restored_ns, resumed_ns))
     output: OutputSeen | CheckpointCompleted | None
     if only_files:
         output = next((e for e in commits if e.value.get("input_rows", 1)), None)
@@ -300,7 +310,7 @@ def _resumed_without_failure(
     acting_ns = min(healed_ns, _ns(effect_s + RECORDED_LATER_S))
     if earlier is None:
         return acting_ns, None
-    if (running := _running_after(history, earlier)) is None:
+    if (running := running_after(history, earlier)) is None:
         return healed_ns, None
     restored = [e.at_ns for e in history.of(JobRestored) if e.at_ns >= earlier.at_ns]
     return max(acting_ns, running.at_ns), max(acting_ns, restored[-1]) if restored else None
@@ -311,7 +321,7 @@ def _unrecovered_failure(history: History, window: FaultWindow) -> JobEvent | No
     called_ns = _ns(window.called_s)
     failures = [e for e in _failures_since(history, 0) if not isinstance(e, ExecutorLost)]
     earlier = next((event for event in reversed(failures) if event.at_ns < called_ns), None)
-    running = None if earlier is None else _running_after(history, earlier)
+    running = None if earlier is None else running_after(history, earlier)
     return None if running is not None and running.at_ns < called_ns else earlier
 
 
@@ -366,7 +376,7 @@ def _unverified_heal(
     healed = window.healed_s is not None and window.healed_s <= _last_s(history)
     called_ns = _ns(window.called_s)
     output = (
-        _checkpoints_since(history, None, called_ns)
+        checkpoints_since(history, None, called_ns)
         if only_files
         else _outputs_since(history, called_ns)
     )
@@ -381,7 +391,7 @@ def _never_recovered(watched: History, whole: History, unattributed: JobEvent | 
     if unattributed is None:
         return ""
     last = _failures_since(watched, unattributed.at_ns)[-1]
-    if _running_after(whole, last) or next(_checkpoints_since(whole, None, last.at_ns), None):
+    if running_after(whole, last) or next(checkpoints_since(whole, None, last.at_ns), None):
         return ""
     return f"the job failed again at {last.at_s:.1f} s and was not seen to run again"
 
@@ -390,11 +400,17 @@ def _still_failed(whole: History, earlier: JobEvent | None, events: _RecoveryEve
     """A message if the job neither ran nor completed a checkpoint after a failure from before the
     fault, without a new failure; else empty. Its output is then of other producers, or from
     before."""
-    if events.failures or earlier is None or _running_after(whole, earlier):
+    if events.failures or earlier is None or running_after(whole, earlier):
         return ""
-    if next(_checkpoints_since(whole, None, earlier.at_ns), None) is not None:
+    if next(checkpoints_since(whole, None, earlier.at_ns), None) is not None:
         return ""
     return f"the job had failed at {earlier.at_s:.1f} s and was not seen to run again"
+
+
+def _down_before(whole: History, window: FaultWindow) -> str:
+    """A message if the job was down by itself when the fault was called; else empty."""
+    failed_ns = down_by_itself_since_ns(whole, _ns(window.called_s))
+    return "" if failed_ns is None else down_message(failed_ns)
 
 
 def _silent_outputs(
@@ -417,6 +433,10 @@ def _last_s(events: Sequence[Event]) -> float:
     return max((event.at_s for event in events), default=0.0)
 
 
+def _loaded_s(history: History) -> float:
+    return (load_ended_ns(history) or 0) / 1e9
+
+
 def _earliest(*events: Event | None) -> Event | None:
     """The earliest event. States and checkpoints are polled separately, so a restore may be
     observed a moment before its failure; it proves the detection too."""
@@ -430,19 +450,6 @@ def _failures_since(history: History, after_ns: int) -> Sequence[JobEvent]:
     return sorted(found, key=lambda event: event.at_ns)
 
 
-def _running_after(history: History, failure: JobEvent) -> JobRunning | None:
-    """When every task ran of the failed job, or of its replacement; if the job ended, only of its
-    replacement."""
-    job = set() if isinstance(failure, JobEnded) else {failure.job}
-    later = {e.job for e in history.of(JobSubmitted) if e.index > failure.index}
-    running = (
-        event
-        for event in history.of(JobRunning)
-        if event.at_ns >= failure.at_ns and (None in job or event.job in {None, *job, *later})
-    )
-    return min(running, key=lambda event: event.at_ns, default=None)
-
-
 def _outputs_since(history: History, after_ns: int | None) -> Sequence[OutputSeen]:
     """The growth of committed outputs from a moment on, in order; empty where the moment is not
     known."""
@@ -451,23 +458,3 @@ def _outputs_since(history: History, after_ns: int | None) -> Sequence[OutputSee
     recorded = history.of(OutputSeen)
     grown = [event for event in recorded if event.at_ns >= after_ns and has_grown(event)]
     return sorted(grown, key=lambda event: event.at_ns)
-
-
-def _checkpoints_since(
-    history: History, restored_ns: int | None, resumed_ns: int | None
-) -> Iterator[CheckpointCompleted]:
-    """The completed checkpoints that were triggered after the system resumed. A micro-batch is
-    triggered before its tasks run, so it counts from the restore on. Savepoints do not count: they
-    do not prove that the job continues to take checkpoints."""
-    if resumed_ns is None:
-        return
-    earliest_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
-    triggered = {
-        e.checkpoint
-        for e in history.of(CheckpointTriggered)
-        if e.at_ns >= earliest_ns.get(e.type or "", resumed_ns)
-        and "SAVEPOINT" not in (e.type or "")
-    }
-    for event in history.of(CheckpointCompleted):
-        if event.at_ns >= resumed_ns and event.checkpoint in triggered:
-            yield event

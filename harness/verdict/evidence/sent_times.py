@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamquake.reports.record.history import History
-from streamquake.reports.record.run_events import RecordsSent
+from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 
 LEAST_SILENCE_NS = 10**9
 """The load records its sends a few times a second: a shorter pause is no silence."""
@@ -38,6 +38,15 @@ def sent_ranges_of(history: History) -> list[SentRange]:
         SentRange(first, last, min(since_ns, at_ns), at_ns)
         for since_ns, (first, last, at_ns) in zip(before, ranges, strict=True)
     ]
+
+
+def load_ended_ns(history: History) -> int | None:
+    """When the load ended: when its last record was acknowledged. Later it may have waited for
+    sends whose result remained unknown. Without acknowledged records, when it was seen to be done;
+    None where it was not."""
+    acknowledged = [e.at_ns for e in history.of(RecordsSent) if e.status == "acknowledged"]
+    ends_ns = acknowledged or [event.at_ns for event in history.of(WorkloadDone)]
+    return max(ends_ns, default=None)
 
 
 def silences_of(ranges: list[SentRange], usual_until_ns: int) -> list[SentRange]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
-from streamquake.reports.record.run_events import OutputSeen, RecordsSent
+from streamquake.reports.record.run_events import OutputSeen
 
 LEAST_BEFORE = 5
 """An output that grew less often before the fault has no known usual pause."""
@@ -30,7 +31,7 @@ def silent_outputs(history: History, called_ns: int, back_ns: int) -> tuple[str,
     records were sent for long enough; moments on the run's clock."""
     if any(window.target == "the workload" for window in fault_windows(history)):
         return ()
-    loaded_ns = max((event.at_ns for event in history.of(RecordsSent)), default=0) - back_ns
+    loaded_ns = (load_ended_ns(history) or 0) - back_ns
     moments_of: dict[str, list[int]] = {}
     for event in filter(has_grown, history.of(OutputSeen)):
         moments_of.setdefault(event.output, []).append(event.at_ns)

@@ -20,9 +20,17 @@ from tests.harness.histories import Story, case
 BEGAN_MS = 1_767_225_600_000
 
 
-def group_pauses(what: str, continuous: int, of: int) -> GroupPauses:
+def group_pauses(
+    what: str, continuous: int, of: int, perhaps_continuous: int | None = None
+) -> GroupPauses:
     found = (Finding(what=f"a {what} paused", where="totals: 1"),)
-    return GroupPauses(counts={what: of}, of=of, continuous=continuous, findings=found)
+    return GroupPauses(
+        counts={what: of},
+        of=of,
+        continuous=continuous,
+        perhaps_continuous=continuous if perhaps_continuous is None else perhaps_continuous,
+        findings=found,
+    )
 
 
 @dataclass
@@ -34,6 +42,7 @@ class World:
     attempts: bool = True
     others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
+    unsent_s: float | None = None
 
     def append_times_of(self, case: JudgedRun, name: str | None) -> AppendedRecords:
         self.calls.append(name)
@@ -49,8 +58,14 @@ class World:
         return self.usual
 
     def group_pauses(
-        self, check: Continuity, case: JudgedRun, output: AppendedRecords, span: TimeSpan
+        self,
+        check: Continuity,
+        case: JudgedRun,
+        output: AppendedRecords,
+        span: TimeSpan,
+        unsent_s: float,
     ) -> tuple[GroupPauses, GroupPauses]:
+        self.unsent_s = unsent_s
         moments = tuple(each - BEGAN_MS for each in span if each is not None)
         self.calls.append((output.name, *moments))
         return self.keys, self.lanes
@@ -80,7 +95,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(
         Continuity,
         "_pauses",
-        lambda self, case, output, span: created.group_pauses(self, case, output, span),
+        lambda self, *found: created.group_pauses(self, *found),
     )
     return created
 
@@ -208,3 +223,31 @@ def test_without_evidence_there_is_no_verdict(world: World) -> None:
         "totals: no key has two records before the fault",
         {},
     )
+
+
+def test_a_pause_that_the_load_itself_made_is_undecided(world: World) -> None:
+    world.keys = group_pauses("key", 900, 1200, perhaps_continuous=1200)
+    sends = [*range(1, 26), *range(29, 60)]  # it sent nothing from 25 s to 29 s
+    world.others = [
+        (at_s, Action.SENT, {"first": at_s, "last": at_s, "count": 1, "status": "acknowledged"})
+        for at_s in sends
+    ]
+    result = world.judged()
+    assert (result.outcome, world.unsent_s) == (Outcome.UNDECIDED, 4.0)
+    assert result.summary.endswith("100% needed; the load itself sent nothing for 4.0 s")
+    world.keys = group_pauses("key", 900, 1200, perhaps_continuous=1199)
+    assert world.judged().outcome == Outcome.VIOLATED
+    assert world.judged(share=0.99).outcome == Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(("back_s", "expected"), [(19.0, "violated"), (21.0, "undecided")])
+def test_a_pause_of_a_job_that_was_down_before_the_fault_is_undecided(
+    world: World, back_s: float, expected: str
+) -> None:
+    world.keys = group_pauses("key", 900, 1200)
+    world.others = [(15.0, Action.JOB_FAILING, {}), (back_s, Action.JOB_RUNNING, {})]
+    result = world.judged()
+    assert str(result.outcome) == expected
+    assert ("the job had failed by itself at 15.0 s" in result.summary) == (back_s > 20)
+    world.keys = group_pauses("key", 1200, 1200)
+    assert world.judged().outcome == Outcome.HELD

@@ -374,7 +374,12 @@ def test_an_interrupted_run_leaves_no_time_to_detect_a_failure(
     [
         ([], "; the failure was never detected"),
         (
-            [(5.0, Action.FAULT_HEALED), (9.0, Action.JOB_FAILING), (9.0, Action.JOB_RESTARTING)],
+            [
+                (5.0, Action.FAULT_HEALED),
+                (9.0, Action.JOB_FAILING),
+                (9.0, Action.JOB_RESTARTING),
+                (9.5, Action.JOB_RUNNING),
+            ],
             "; the failure was never detected",
         ),
         ([(23.0, Action.JOB_FAILING), (26.0, Action.FAULT_HEALED)], "no failover"),

@@ -214,12 +214,15 @@ def test_a_failure_long_after_the_failover_is_not_attributed_to_its_fault(
         ("tm-0", 15, "kill", "job", "undecided"),
         ("hdfs", 15, "kill", "region", "undecided"),
         ("hdfs", 15, "kill", "job", "held"),
+        ("tm-1", 9, "kill", "region", "undecided"),
+        ("hdfs", 9, "kill", "region", "violated"),
     ],
 )
 def test_a_sandbox_that_no_fault_ended_makes_a_failover_undecided(
     node: str, ended_s: float, fault: str, expect: str, outcome: str, tmp_path: Path
 ) -> None:
-    """Where no task ran on its node, it explains only restarts that were not predicted."""
+    """Where no task ran on its node, it explains only restarts that were not predicted. Shortly
+    before the fault it explains those of its own node: `OTHER` ran on tm-1."""
     recorded = Failovers().injected(10, 0, "tm-0", fault).failed(11).restarted(13, FIRST)
     recorded.at(ended_s, Action.SANDBOX_DIED, node=node, exit_code=137)
 
@@ -479,3 +482,34 @@ def test_the_heal_of_an_earlier_attempt_does_not_count_for_a_later_one() -> None
     )
     *_, last = failovers(recorded.history(), lambda _: True)
     assert [fault.start_ns for fault in last.active_faults] == [10 * 10**9]
+
+
+@pytest.mark.parametrize(("lost_s", "outcome"), [(40, "undecided"), (39.9, "violated")])
+def test_a_sandbox_lost_long_before_the_fault_explains_nothing(
+    lost_s: float, outcome: str, tmp_path: Path
+) -> None:
+    recorded = Failovers().injected(70, 0, "tm-0").failed(71).restarted(73, FIRST)
+    recorded.at(lost_s, Action.SANDBOX_DIED, node="tm-1", exit_code=137)
+
+    result = recorded.failed(76).restarted(78, OTHER).healed(79, 0).judged(tmp_path, "region")
+
+    assert str(result.outcome) == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("back_s", "outcome"), [(9.5, "held"), (12.0, "undecided"), (None, "undecided")]
+)
+def test_a_job_that_was_down_before_the_fault_shows_no_failover(
+    back_s: float | None, outcome: str, tmp_path: Path
+) -> None:
+    """The restarts after the call may be of the failure before it."""
+    recorded = Failovers().failed(8)
+    if back_s is not None:
+        recorded.run(back_s, ())
+    recorded.injected(10, 0, "tm-0").failed(11).restarted(13, FIRST)
+
+    result = recorded.healed(19, 0).judged(tmp_path, "region")
+
+    assert str(result.outcome) == outcome, result.summary
+    message = "the job had failed by itself at 8.0 s and did not run when the fault was called"
+    assert (message in result.summary) == (outcome == "undecided")

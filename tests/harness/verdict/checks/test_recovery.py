@@ -827,3 +827,50 @@ def test_cut_off_recoveries_are_computed_only_where_all_else_holds(
     monkeypatch.setattr(recovery, "recoveries_until_next_effect", poll)
     Recovery(within_s=within_s).check(case(killed_and_back(), tmp_path))
     assert calls == expected_calls
+
+
+@pytest.mark.parametrize(
+    ("back_s", "outcome"),
+    [(9.0, Outcome.VIOLATED), (None, Outcome.UNDECIDED)],
+)
+def test_a_late_recovery_of_a_job_that_was_down_before_the_fault_is_undecided(
+    back_s: float | None, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = flowing(7, 90).at(8, Action.JOB_FAILING, job="j", cause="a bug")
+    if back_s is not None:
+        story.at(back_s, Action.JOB_RUNNING, job="j")
+    acting(story, 0, "kill", 10, 12).at(13, Action.JOB_RESTARTING, job="j")
+    back(story.at(60, Action.JOB_RUNNING, job="j"), 61, 90)
+    judged = case(story, tmp_path)
+
+    result = Recovery(within_s=20).check(judged)
+
+    assert result.outcome == outcome, result.summary
+    message = "the job had failed by itself at 8.0 s and did not run when the fault was called"
+    assert result.summary.endswith(message) == (outcome == Outcome.UNDECIDED)
+    assert Recovery(within_s=60).check(judged).outcome == Outcome.HELD
+
+
+def test_a_late_recovery_from_the_heal_of_such_a_job_is_undecided(tmp_path: Path) -> None:
+    story = flowing(7, 90).at(8, Action.JOB_FAILING, job="j", cause="a bug")
+    acting(acting(story, 0, "slow_link", 10, 30), 1, "pause", 11, 20)
+    back(story.at(80, Action.JOB_RUNNING, job="j"), 81, 90)
+    result = Recovery(within_s=20).check(case(story, tmp_path, 2))
+    assert result.outcome == Outcome.UNDECIDED, result.summary
+
+
+def test_a_job_that_was_down_before_the_fault_and_never_recovered_is_undecided(
+    tmp_path: Path,
+) -> None:
+    story = flowing(7, 90).at(8, Action.JOB_FAILING, job="j", cause="a bug")
+    acting(story, 0, "kill", 10, 12).at(130, Action.NOT_RECOVERED, reason="2 of 3 nodes")
+    result = Recovery().check(case(story, tmp_path))
+    assert result.outcome == Outcome.UNDECIDED, result.summary
+    assert "failed by itself at 8.0 s" in result.summary
+
+
+def test_sends_of_unknown_result_do_not_keep_the_load_going(tmp_path: Path) -> None:
+    """Without output since the fault it is late only while records are sent."""
+    story = acting(flowing(9, 25), 0, "kill", 10, 12)
+    story.sent(100, 5, "unknown")
+    assert Recovery(within_s=20).check(case(story, tmp_path)).outcome == Outcome.UNDECIDED

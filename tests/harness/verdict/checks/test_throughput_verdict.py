@@ -420,3 +420,28 @@ def test_a_partition_is_silent_if_it_was_active_before_the_fault(run: Run) -> No
     )
     assert {*lanes(run, limit_ms=8000)} == {4}
     assert {*lanes(run, limit_ms=10_000)} == set()
+
+
+@pytest.mark.parametrize(("back_s", "outcome"), [(19.5, "violated"), (23.0, "undecided")])
+def test_an_outage_of_a_job_that_was_down_before_the_fault_is_undecided(
+    run: Run, back_s: float, outcome: str
+) -> None:
+    run.stamps = stamps_of_run(silent=[(18.95, 23.5)])
+    run.others = [(19.0, Action.JOB_FAILING, {}), (back_s, Action.JOB_RUNNING, {})]
+
+    result = run.judged()
+
+    assert str(result.outcome) == outcome, result.summary
+    message = "; the job had failed by itself at 19.0 s and did not run when the fault was called"
+    assert result.summary.endswith(message) == (outcome == "undecided")
+
+
+def test_a_load_that_waits_for_unknown_sends_has_ended(run: Run) -> None:
+    """It was seen to be done long after its last acknowledged record."""
+    run.stamps = stamps_of_run(until_s=30)
+    run.others = [(58.0, Action.SENT, {"first": 0, "last": 9, "count": 10, "status": "unknown"})]
+    story = run.story().at(60, Action.WORKLOAD_DONE)
+
+    result = Throughput(outage_within_s=2.0).check(case(story, run.folder))
+
+    assert result.outcome == Outcome.HELD, result.summary

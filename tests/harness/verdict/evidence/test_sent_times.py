@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from streamquake.harness.verdict.evidence.sent_times import SentRange, sent_ranges_of, silences_of
+from streamquake.harness.verdict.evidence.sent_times import (
+    SentRange,
+    load_ended_ns,
+    sent_ranges_of,
+    silences_of,
+)
+from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 
 
@@ -25,3 +31,13 @@ def test_the_load_is_silent_for_a_second_and_longer_than_usual() -> None:
     assert silences(1, 2, 4) == [], "twice as long as usual"
     assert silences(1, 2, 4.01) == [(2, 4.01)]
     assert silences() == []
+
+
+def test_the_load_ends_with_its_last_acknowledged_record() -> None:
+    recorded = Story().at(60, Action.WORKLOAD_DONE)
+    assert load_ended_ns(recorded.history()) == 60e9, "a load without numbered records"
+    recorded.sent(50, 5, "unknown").sent(55, 5, "failed")
+    assert load_ended_ns(recorded.history()) == 60e9
+    recorded.sent(30, 5).sent(20, 5)
+    assert load_ended_ns(recorded.history()) == 30e9
+    assert load_ended_ns(Story().sent(50, 5, "unknown").history()) is None

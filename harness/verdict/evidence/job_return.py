@@ -1,0 +1,43 @@
+"""When a job runs again after a failure: by the engine's report, or by a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
+from streamquake.reports.record.event import MICRO_BATCH
+from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobEnded, JobEvent, JobRunning, JobSubmitted
+
+
+def running_after(history: History, failure: JobEvent) -> JobRunning | None:
+    """When every task ran of the failed job, or of its replacement; if the job ended, only of its
+    replacement."""
+    job = set() if isinstance(failure, JobEnded) else {failure.job}
+    later = {e.job for e in history.of(JobSubmitted) if e.index > failure.index}
+    running = (
+        event
+        for event in history.of(JobRunning)
+        if event.at_ns >= failure.at_ns and (None in job or event.job in {None, *job, *later})
+    )
+    return min(running, key=lambda event: event.at_ns, default=None)
+
+
+def checkpoints_since(
+    history: History, restored_ns: int | None, resumed_ns: int | None
+) -> Iterator[CheckpointCompleted]:
+    """The completed checkpoints that were triggered after the system resumed. A micro-batch is
+    triggered before its tasks run, so it counts from the restore on. Savepoints do not count: they
+    do not prove that the job continues to take checkpoints."""
+    if resumed_ns is None:
+        return
+    earliest_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
+    triggered = {
+        e.checkpoint
+        for e in history.of(CheckpointTriggered)
+        if e.at_ns >= earliest_ns.get(e.type or "", resumed_ns)
+        and "SAVEPOINT" not in (e.type or "")
+    }
+    for event in history.of(CheckpointCompleted):
+        if event.at_ns >= resumed_ns and event.checkpoint in triggered:
+            yield event
