@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from streamquake.reports.record.metrics import HOLE_S, Samples
 
@@ -65,29 +66,45 @@ def _stalls_by_partition(
 def _stalls(where: str, stable: Samples, end: Samples, until_s: float | None) -> Iterator[Stall]:
     """One stall for each value of the stable end."""
     moves = np.flatnonzero(np.diff(stable.value)) + 1
-    # The two series are sampled a moment apart: each sample of the stable end is paired with the
-    # sample of the end at that moment or right after it.
-    known = np.minimum(np.searchsorted(end.at_s, stable.at_s), len(end.at_s) - 1)
-    ends = end.value[known]
+    ends, is_hidden, may_be_hidden = _hidden_records(stable, end)
     last_s = float(stable.at_s[-1])
     at_s = [*stable.at_s.tolist(), last_s if until_s is None else max(until_s, last_s)]
     for first, after in zip([0, *moves], [*moves, len(stable.value)], strict=True):
-        hidden = np.flatnonzero(ends[first:after] > stable.value[first])
-        start = first + hidden[0] if len(hidden) else after - 1
-        begun_s, ended_s = at_s[start], at_s[after - 1]
+        hidden = first + np.flatnonzero(is_hidden[first:after])
+        possible = first + np.flatnonzero(may_be_hidden[first:after])
+        start = int(hidden[0]) if len(hidden) else after - 1
+        begun = int(possible[0]) if len(possible) else after - 1
         # Records hidden at a sample may have been hidden since the sample before it.
-        if len(hidden) and _behind_hole(at_s, start):
-            begun_s = at_s[start - 1]
-        if _behind_hole(at_s, after):
-            ended_s = at_s[after]
+        begun_s = at_s[begun - 1] if len(possible) and _behind_hole(at_s, begun) else at_s[begun]
+        ended_s = at_s[after if _behind_hole(at_s, after) else after - 1]
         yield Stall(
             where=where,
             start_s=at_s[start],
             end_s=at_s[after - 1],
             stable_end=int(stable.value[first]),
-            hidden=int(ends[after - 1] - stable.value[first]),
+            hidden=int(ends[hidden[-1]] - stable.value[first]) if len(hidden) else 0,
             at_most_s=ended_s - begun_s,
         )
+
+
+def _hidden_records(
+    stable: Samples, end: Samples
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """For each sample of the stable end: the end, whether records were beyond the stable end, and
+    whether there may have been some.
+
+    The two series are sampled a moment apart: each sample of the stable end is paired with the
+    sample of the end at that moment or right after it. Behind a hole, the end may have grown since,
+    so it proves nothing; one from before the hole may have grown, and never shrinks.
+    """
+    known = np.minimum(np.searchsorted(end.at_s, stable.at_s), len(end.at_s) - 1)
+    later_s = end.at_s[known] - stable.at_s
+    beyond = end.value[known] > stable.value
+    return (
+        end.value[known],
+        beyond & (later_s <= HOLE_S),
+        beyond | (later_s > HOLE_S) | (later_s < -HOLE_S),
+    )
 
 
 def _behind_hole(at_s: list[float], sample: int) -> bool:

@@ -1,0 +1,53 @@
+"""Stalls of a partition, where samples of one of the two series are missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from streamquake.harness.verdict.evidence.stalls import (
+    Stall,
+    longest_possible_stall,
+    longest_stalls,
+)
+from streamquake.reports.record.metrics import Samples
+
+
+def samples(values: dict[float, float]) -> Samples:
+    return Samples(at_s=np.array([*values], float), value=np.array([*values.values()], float))
+
+
+def stalls(stable: dict[float, float], end: dict[float, float]) -> tuple[Stall, float]:
+    """The longest stall, and the longest possible one in seconds."""
+    series = {"stable_end": {"p": samples(stable)}, "end": {"p": samples(end)}}
+    possible = longest_possible_stall(series, None)
+    assert possible is not None
+    return longest_stalls(series)[0], possible.at_most_s
+
+
+STABLE = dict.fromkeys(map(float, range(20)), 5.0)
+
+
+def test_an_end_from_behind_a_hole_proves_no_stall_before_it() -> None:
+    """The end grew at some time in the hole from 2 s to 17 s."""
+    end = {at_s + 0.1: 5.0 for at_s in range(3)} | {at_s + 0.1: 9.0 for at_s in range(17, 20)}
+    found, at_most_s = stalls(STABLE, end)
+    # The sample of the end at 17.1 s is within the length of a hole of that at 15 s.
+    assert (found.start_s, found.seconds, found.hidden) == (15.0, 4.0, 4)
+    assert at_most_s == 16.0
+
+
+def test_an_end_from_before_a_hole_proves_records_but_not_their_absence() -> None:
+    """After 10 s the end was not sampled."""
+    before = {at_s + 0.1: 5.0 for at_s in range(11)}
+    found, at_most_s = stalls(STABLE, before)
+    assert (found.seconds, found.hidden) == (0.0, 0)
+    assert at_most_s == 5.0, "from 14 s on, more than the length of a hole after 10.1 s"
+    found, at_most_s = stalls(STABLE, {at_s: end + 1 for at_s, end in before.items()})
+    assert (found.seconds, found.hidden, at_most_s) == (19.0, 1, 19.0)
+
+
+@pytest.mark.parametrize(("sampled_s", "seconds"), [(4.0, 0.5), (4.6, 0.0)])
+def test_samples_within_the_length_of_a_hole_are_paired(sampled_s: float, seconds: float) -> None:
+    found, at_most_s = stalls({1.0: 5.0, 1.5: 5.0}, {sampled_s: 6.0})
+    assert (found.seconds, at_most_s) == (seconds, 0.5)
