@@ -18,6 +18,8 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 BIN_MS = 1000
 LEAST_BEFORE = 5
 """With fewer whole seconds of output before the fault the usual rate is unknown."""
+LEAST_RECORDS = 2
+"""A single record before the fault has no gap."""
 
 Stamps = npt.NDArray[np.int64]
 
@@ -118,6 +120,11 @@ def _usual_rate(before: Stamps, injected_ms: int) -> float:
         raise UsualRateUnknown(
             f"there was output for {seconds} whole seconds before the fault, and at least "
             f"{LEAST_BEFORE} are needed to know what is usual; inject it later"
+        )
+    if len(before) < LEAST_RECORDS:
+        raise UsualRateUnknown(
+            "there was one record before the fault, and two are needed to know what is usual; send "
+            "more often, or inject it later"
         )
     return float(np.median(np.bincount(seconds_before, minlength=seconds)[:seconds]))
 

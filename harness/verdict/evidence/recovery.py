@@ -373,14 +373,13 @@ def _unverified_heal(
 ) -> str:
     """A message if output continued and the heal was not verified, so that its recovery has no
     start; else empty."""
-    healed = window.healed_s is not None and window.healed_s <= _last_s(history)
     called_ns = _ns(window.called_s)
     output = (
         checkpoints_since(history, None, called_ns)
         if only_files
         else _outputs_since(history, called_ns)
     )
-    if healed or events.failures or next(iter(output), None) is None:
+    if window.healed_s is not None or events.failures or next(iter(output), None) is None:
         return ""
     return "output continued, and the heal of the fault was not verified"
 

@@ -269,7 +269,7 @@ def test_a_restart_that_ends_after_the_next_fault_belongs_to_the_first() -> None
     recorded = task(injected(begun()), 11, "b", 1, 1, "DEPLOYING")
     recorded = task(injected(recorded, 11.5), 13, "b", 1, 1)
     restarted, none = scopes(recorded, slack_s=0)
-    assert (restarted.partitions, restarted.injected_ns) == ({1}, 10e9)
+    assert (set(restarted.partitions), restarted.injected_ns) == ({1}, 10 * 10**9)
     assert (restarted.start_ns / 1e9, restarted.end_ns / 1e9) == (8, 13)
     assert none.partitions == frozenset()
 

@@ -73,6 +73,14 @@ def test_too_little_output_before_a_fault_proves_nothing(first_ms: int, whole: i
     )
 
 
+def test_a_single_record_before_a_fault_proves_nothing() -> None:
+    """Although it was written long before."""
+    with pytest.raises(UsualRateUnknown, match="there was one record before the fault"):
+        output_rate_of(stamps((1_000, 1_001, 10), (11_000, 20_000, 10)), 10_000, 20_000)
+    two = output_rate_of(stamps((1_000, 1_020, 10), (11_000, 20_000, 10)), 10_000, 20_000)
+    assert (two.usual_gap_ms, two.outage_ms) == (10, 9_990)
+
+
 def test_output_in_few_seconds_is_not_usual() -> None:
     flow = output_rate_of(stamps((0, 1_000, 10), (10_000, 12_000, 10)), 10_000, 12_000)
     assert (flow.usual_per_s, flow.least_share, flow.peak_share) == (0.0, None, None)
