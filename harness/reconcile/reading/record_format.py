@@ -70,7 +70,7 @@ def with_schemas(
                 text_or_file if "\n" in text_or_file else kind.schema_text(folder / text_or_file)
             )
         except OSError as error:
-            message = f"{shorten(str(folder / text_or_file))} cannot be read: {error.strerror}"
+            message = f"{folder / shorten(text_or_file)} cannot be read: {error.strerror}"
             problems.append(document.problem(place, message))
     if problems:
         return record_format, problems
