@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 ORDER = ("topologies", "reports", "cluster", "faults", "harness")
 """Each folder imports only from itself and from those before it."""
 ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "reports": (("record",), ("render",), ("run",), ("suite", "comparison"), ("junit",)),
+    "reports": (("record",), ("render",), ("store", "run"), ("suite", "comparison"), ("junit",)),
     "cluster": (
         ("adjustable_clock", "images", "job", "node", "steering"),
         ("run_context", "runtime"),

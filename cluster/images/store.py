@@ -67,6 +67,10 @@ class ImageStore(Protocol):
         """Whether the engine has this image."""
         ...
 
+    def image_id(self, tag: str) -> str | None:
+        """The engine's id of this image, which changes with its content; None without one."""
+        ...
+
     def pull(self, ref: str, timeout_s: float) -> bool:
         """Pull the image; returns whether the engine has it within the time."""
         ...

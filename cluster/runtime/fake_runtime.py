@@ -67,6 +67,9 @@ class CompleteImageStore:
     def exists(self, tag: str) -> bool:
         return True
 
+    def image_id(self, tag: str) -> str | None:
+        return f"sha256:{tag}"
+
     def pull(self, ref: str, timeout_s: float) -> bool:
         return True
 

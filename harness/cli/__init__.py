@@ -31,6 +31,8 @@ COMMANDS = {
     "check": ("records", "Judge a recorded run again."),
     "report": ("records", "Render a run's page again."),
     "replay": ("runs", "Run the plan of a recorded run again."),
+    "results": ("results", "Show the recorded runs: rates and figures."),
+    "prune": ("prune", "Remove the folders of old runs; their results stay."),
     "selftest": ("selftest", "Prove that reconciliation finds what is planted, exactly."),
     "sweep": ("machine", "Remove what dead runs left behind."),
     "doctor": ("machine", "Check whether this machine can run experiments."),

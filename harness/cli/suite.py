@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from streamquake.harness.campaign.suite.loader import load_suite
 from streamquake.harness.campaign.suite.plan import SuitePlan, plan_suite
 from streamquake.harness.campaign.suite.suite_progress import CompactView
 from streamquake.harness.campaign.suite.suite_runner import SuiteResources, conduct
+from streamquake.harness.cli.duration import DURATION
 from streamquake.harness.cli.guard import HELD, hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
@@ -45,6 +47,13 @@ from streamquake.topologies.limits import SEED_LIMIT
 @click.option(
     "--resume", is_flag=True, help="Reuse equal runs recorded in --out; run only the others."
 )
+@click.option(
+    "--max-age",
+    type=DURATION,
+    default="24h",
+    show_default=True,
+    help="With --resume: reuse only runs that began less long ago.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the runs in their order and start nothing.")
 @json_option
 @click.option("--verbose", is_flag=True, help="Show each run as `run` does.")
@@ -57,6 +66,7 @@ def suite_command(
     seed: int | None,
     out: Path,
     resume: bool,
+    max_age: timedelta,
     dry_run: bool,
     as_json: bool,
     verbose: bool,
@@ -92,7 +102,7 @@ def suite_command(
             view=view,
             show_message=show_message,
             master=master,
-            resume=resume,
+            resume_since=datetime.now(UTC) - max_age if resume else None,
         )
         results, folder = conduct(plan, resources)
     if as_json:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -41,7 +42,12 @@ from streamquake.harness.run.output_collector import collect_outputs
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervise
 from streamquake.harness.run.transaction_record import record_transactions
-from streamquake.harness.run.versions import version_manifest
+from streamquake.harness.run.versions import (
+    image_ids,
+    judge_digest,
+    machine_manifest,
+    version_manifest,
+)
 from streamquake.harness.verdict.evidence.batches import longest_s
 from streamquake.harness.verdict.evidence.commits import CommitRecorder
 from streamquake.harness.verdict.evidence.waits import NOT_MET, Wait
@@ -57,6 +63,7 @@ from streamquake.reports.record.run_events import OutputSeen, RecordsSent, Syste
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
 from streamquake.reports.render.report_files import write_reports
 from streamquake.reports.run.html import render_report
+from streamquake.reports.store.results_store import FILE, ResultsStore
 from streamquake.topologies.errors import StreamquakeError, kind_of
 
 
@@ -142,16 +149,18 @@ def run(
         return save(replace(results, warnings=warnings), folder)
 
 
-def save(results: Results, folder: RunFolder) -> Results:
-    """Write results and reports into the run folder; a report that fails adds a warning and changes
-    no verdict."""
+def save(results: Results, folder: RunFolder, *, stored: bool = True) -> Results:
+    """Write results and reports into the run folder, and unless `stored` is False add the run to
+    the store beside it; a report or a store that fails adds a warning and changes no verdict."""
+    results = replace(results, judge=judge_digest())
     folder.write_results(results)
-    warnings = write_reports(
-        {
-            "junit.xml": lambda: write_junit(results, folder),
-            "report.html": lambda: render_report(folder),
-        }
-    )
+    writers: dict[str, Callable[[], object]] = {
+        "junit.xml": lambda: write_junit(results, folder),
+        "report.html": lambda: render_report(folder),
+    }
+    if stored:
+        writers[FILE] = lambda: ResultsStore(folder.path.parent).add(folder, results)
+    warnings = write_reports(writers)
     if not warnings:
         return results
     warned = replace(results, warnings=(*results.warnings, *warnings))
@@ -189,6 +198,7 @@ class RunInProgress:
         self.load: RunLoad | None = None
         self.job: RunningJob | None = None
         self._phase = ""
+        self._manifest: dict[str, Any] = {}
         self.loop.listen(self._status.on_event)
         if self.experiment.job is not None and self.experiment.job.sink == "exactly-once":
             self.loop.listen(CommitRecorder(self.loop.record).observe)
@@ -201,7 +211,10 @@ class RunInProgress:
         if all_nodes(self.experiment.topology):  # otherwise every service is external
             self.runtime.check()
             sweep(self.runtime)
-            ensure_images(self.experiment.topology, self.runtime.images(), self.view.show_message)
+            images = self.runtime.images()
+            ensure_images(self.experiment.topology, images, self.view.show_message)
+            self._manifest["image_ids"] = image_ids(self._manifest["images"], images)
+            self.folder.write_manifest(self._manifest)
         self._enter("deploy")
         # Early, so that the start of Spark disturbs no measurement.
         if self.spark.is_warm:
@@ -247,16 +260,16 @@ class RunInProgress:
         )
 
     def write_plan(self, argv: Sequence[str]) -> None:
-        self.folder.write_manifest(
-            {
-                "run_id": self.run_id,
-                "experiment": experiment_document(self.experiment),
-                "seed": self.experiment.seed,
-                **version_manifest(self.experiment.topology),
-                "argv": list(argv),
-                "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            }
-        )
+        self._manifest = {
+            "run_id": self.run_id,
+            "experiment": experiment_document(self.experiment),
+            "seed": self.experiment.seed,
+            **version_manifest(self.experiment.topology),
+            "machine": machine_manifest(),
+            "argv": list(argv),
+            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        self.folder.write_manifest(self._manifest)
 
     def _start_job(self, job: PreparedJob, stack: ExitStack) -> RunningJob:
         self._enter("submit")

@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 import sys
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import streamquake
+from streamquake.cluster.images.store import ImageStore
 from streamquake.harness.run.image_preparation import images_of, not_verified, recipes_of
 from streamquake.topologies.model import Topology
 
 PACKAGE = Path(streamquake.__file__).parent
 DIGITS = 16
+_SHOWING = (
+    "harness/campaign",
+    "harness/cli",
+    "harness/pytest",
+    "harness/reference",
+    "harness/selftest",
+    "reports/comparison",
+    "reports/junit.py",
+    "reports/render",
+    "reports/run",
+    "reports/store",
+    "reports/suite",
+)
+AFTER_A_RUN = ("harness/reconcile", "harness/verdict/checks", "harness/verdict/judge.py", *_SHOWING)
+"""What a run does not execute before it is judged. `harness/verdict/evidence` has modules that
+listen during a run."""
+NEVER_JUDGING = ("cluster", "harness/interactive", "harness/run", "harness/workloads", *_SHOWING)
+"""What judges no run."""
 
 
 def version_manifest(topology: Topology) -> dict[str, Any]:
     """`versions` of the program, of Python and of the software in the images; `images` by role,
-    with a hash of their inputs in the tags; `not_verified` releases without pinned checksums."""
+    with a hash of their inputs in the tags; `not_verified` releases without pinned checksums.
+    `program` is without the modules that only judge or show runs (`judge_digest`)."""
     return {
         "versions": {
             "streamquake": streamquake.__version__,
@@ -28,6 +51,23 @@ def version_manifest(topology: Topology) -> dict[str, Any]:
         },
         "images": images_of(topology),
         "not_verified": list(not_verified(topology)),
+    }
+
+
+def image_ids(images: Mapping[str, str], store: ImageStore) -> dict[str, str]:
+    """Image -> the id that the container engine gave it: a tag may later name another image."""
+    found = ((image, store.image_id(image)) for image in dict.fromkeys(images.values()))
+    return {image: image_id for image, image_id in found if image_id is not None}
+
+
+def machine_manifest() -> dict[str, Any]:
+    """The machine of a run: its processors, memory in bytes, operating system, and the load average
+    of the last minute."""
+    return {
+        "cpus": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": platform.platform(),
+        "load_1m": round(os.getloadavg()[0], 2),
     }
 
 
@@ -42,9 +82,26 @@ def program_files() -> list[Path]:
 
 @cache
 def program_digest() -> str:
-    """A hash of the package's own modules: two checkouts of one version may judge differently."""
+    """A hash of the modules that a run executes before it is judged: two checkouts of one version
+    may differ."""
+    return _digest(path for path in program_files() if not _is_below(path, AFTER_A_RUN))
+
+
+@cache
+def judge_digest() -> str:
+    """A hash of the modules that judge a run: a run that another judge judged may have another
+    verdict today."""
+    return _digest(path for path in program_files() if not _is_below(path, NEVER_JUDGING))
+
+
+def _is_below(path: Path, places: Collection[str]) -> bool:
+    place = path.relative_to(PACKAGE).as_posix()
+    return any(place == each or place.startswith(f"{each}/") for each in places)
+
+
+def _digest(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    for path in program_files():
+    for path in paths:
         digest.update(f"{path.relative_to(PACKAGE).as_posix()}\0".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:DIGITS]

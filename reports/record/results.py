@@ -79,6 +79,8 @@ class Results:
     recovery: Mapping[str, float | None] = field(default_factory=dict)
     recoveries: tuple[FaultRecovery, ...] = ()
     replay: str = ""
+    judge: str = ""
+    """A hash of the modules that judged the run; empty in records of older versions."""
     warnings: tuple[str, ...] = ()
     """Steps of the tear-down that failed; they never change the verdict."""
 
@@ -142,9 +144,16 @@ class Results:
         recoveries = fields.get("recoveries", ())
         fields["recoveries"] = tuple(FaultRecovery(**each) for each in recoveries)
         fields["warnings"] = tuple(fields["warnings"])
-        texts = (fields.get("cause", ""), fields["reason"], *fields["warnings"])
+        texts = (
+            fields.get("cause", ""),
+            fields.get("judge", ""),
+            fields["reason"],
+            *fields["warnings"],
+        )
         if fields["ended"] not in get_args(Ended) or not all(isinstance(t, str) for t in texts):
-            raise ValueError("expected how the run ended, a cause, a reason, and warnings as texts")
+            raise ValueError(
+                "expected how the run ended, a cause, a judge, a reason, and warnings as texts"
+            )
         return cls(**fields)
 
 

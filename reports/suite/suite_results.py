@@ -188,18 +188,29 @@ class SuiteResults:
     reason: str = ""
     again: str = ""
     """The command that repeats the suite."""
+    reused: tuple[str, ...] = ()
+    """The ids of the recorded runs that replaced planned ones."""
     warnings: tuple[str, ...] = field(default=())
 
     @property
     def verdict(self) -> Outcome:
         """Held when every row is as expected, violated when one certainly is not. Rows that cannot
-        be measured do not count."""
+        be measured do not count. A suite that only took over recorded runs is not held."""
         verdicts = [
             Outcome.UNDECIDED if r.verdict is None else r.verdict
             for r in self.rows
             if r.unavailable is None
         ]
+        if self.ran_nothing:
+            verdicts.append(Outcome.UNDECIDED)
         return max(verdicts, default=Outcome.UNDECIDED)
+
+    @property
+    def ran_nothing(self) -> bool:
+        """Whether every run was taken over from the recorded ones."""
+        return bool(self.reused) and {*self.reused} >= {
+            run.run for row in self.rows for run in row.runs
+        }
 
     @property
     def cause(self) -> str:
@@ -235,6 +246,7 @@ class SuiteResults:
             "deployments": self.deployments,
             "elapsed_s": round(self.elapsed_s, 1),
             "again": self.again,
+            "reused": list(self.reused),
             "warnings": list(self.warnings),
             "rows": [row.to_json() for row in self.rows],
         }

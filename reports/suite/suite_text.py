@@ -24,6 +24,8 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
     for row in results.rows:
         if row.unavailable or (row.verdict is not None and not row.as_expected):
             console.print(Text(f"{row.title}: {row.why}"), soft_wrap=True)
+    for line in reused_lines(results):
+        console.print(Text(line), soft_wrap=True)
     for warning in results.warnings:
         console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
     console.print()
@@ -32,6 +34,14 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
     console.print(Text(f"again    {results.again}"), soft_wrap=True)
     if results.ended == "interrupted":
         console.print(Text(f"resume   {results.again} --resume"), soft_wrap=True)
+
+
+def reused_lines(results: SuiteResults) -> Iterator[str]:
+    """The runs that were taken over, and what that means for the suite."""
+    if results.reused:
+        yield f"{len(results.reused)} recorded runs taken over: {', '.join(results.reused)}"
+    if results.ran_nothing:
+        yield "nothing was run, so the suite is undecided; without --resume every run is repeated"
 
 
 def _table(results: SuiteResults) -> Table:

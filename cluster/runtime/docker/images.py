@@ -23,11 +23,14 @@ class DockerImages:
 
     def exists(self, tag: str) -> bool:
         """Whether the engine has this image."""
+        return self.image_id(tag) is not None
+
+    def image_id(self, tag: str) -> str | None:
+        """The engine's id of this image, which changes with its content; None without one."""
         try:
-            self._client.images.get(tag)
+            return str(self._client.images.get(tag).id)
         except errors.ImageNotFound:
-            return False
-        return True
+            return None
 
     def pull(self, ref: str, timeout_s: float) -> bool:
         """Query the registry; an engine that cannot reach it can take minutes to report that."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from streamquake.harness.campaign.clusters.pool import ClusterPool
 from streamquake.harness.campaign.shared_resources import RunAttempt, SharedResources
 from streamquake.harness.campaign.suite.plan import PlannedRun, SuitePlan
-from streamquake.harness.campaign.suite.recorded_runs import RecordedRuns
+from streamquake.harness.campaign.suite.recorded_runs import RecordedRun, RecordedRuns
 from streamquake.harness.campaign.suite.row_outcome import row_result, unavailable_row
 from streamquake.harness.campaign.suite.suite_run import CompletedRun
 from streamquake.harness.interrupts import Interrupted, interruptible
+from streamquake.harness.run.judging_again import judge_again
+from streamquake.harness.run.runner import save
 from streamquake.reports.junit import write_suite_junit
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended, Results
@@ -25,6 +28,7 @@ from streamquake.reports.render.report_files import write_reports
 from streamquake.reports.suite.suite_html import render_suite
 from streamquake.reports.suite.suite_markdown import write_markdown
 from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults, SuiteRun
+from streamquake.topologies.errors import StreamquakeError
 from streamquake.topologies.model import Topology
 
 
@@ -32,13 +36,17 @@ from streamquake.topologies.model import Topology
 class SuiteResources(SharedResources):
     """The resources that the runs of a suite share."""
 
-    resume: bool = False
-    """Reuse runs recorded in `out` for planned ones of the same experiment."""
+    resume_since: datetime | None = None
+    """Reuse runs recorded in `out` that began then or later, in place of planned ones of the same
+    experiment; None to reuse none."""
 
 
 def conduct(plan: SuitePlan, resources: SuiteResources) -> tuple[SuiteResults, SuiteFolder]:
     """Run every experiment of a plan and write suite.json, suite.html, suite.md and junit.xml."""
-    recorded = RecordedRuns(resources.out) if resources.resume else None
+    recorded = None
+    if resources.resume_since is not None:
+        images = resources.runtime.images()
+        recorded = RecordedRuns(resources.out, images, since=resources.resume_since)
     folder = SuiteFolder.create(resources.out, new_run_id())
     progress = SuiteInProgress(
         plan, resources, folder, ClusterPool(resources.show_message), recorded
@@ -63,6 +71,8 @@ class SuiteInProgress:
     completed: dict[int, list[CompletedRun]] = field(default_factory=dict)
     """Row -> its runs so far; a run may belong to several rows."""
     judged: list[Results] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
+    """The ids of the recorded runs that replace planned ones."""
     ended_runs: int = 0
     """The number of runs that ended."""
     ended: Ended = "completed"
@@ -106,6 +116,7 @@ class SuiteInProgress:
             deployments=self.pool.deployments,
             elapsed_s=self.elapsed_s,
             again=self.resources.again,
+            reused=tuple(self.reused),
             warnings=(*self.warnings, *self.pool.warnings),
         )
 
@@ -141,14 +152,33 @@ class SuiteInProgress:
         for run in self.recorded.changed:
             message = f"{run} changed since it was judged and does not count; to judge it again"
             self.resources.show_message(f"{message}: streamquake check {self.resources.out / run}")
+        if self.recorded.too_old:
+            count = self.recorded.too_old
+            self.resources.show_message(f"{count} recorded runs are too old and do not count")
         for number, planned in enumerate(self.plan.runs):
-            results = self.recorded.take(planned.experiment)
-            if results is not None:
-                self.resources.show_message(
-                    f"{planned.experiment.name} is recorded as {results.run_id}"
-                )
-                reused[number] = self._completed(planned, RunAttempt(results=results))
+            recorded = self.recorded.take(planned.experiment)
+            if recorded is None or (results := self._judged_today(recorded)) is None:
+                continue
+            self.resources.show_message(
+                f"{planned.experiment.name} is recorded as {results.run_id}"
+            )
+            reused[number] = self._completed(planned, RunAttempt(results=results))
+            self.reused.append(results.run_id)
         return reused
+
+    def _judged_today(self, recorded: RecordedRun) -> Results | None:
+        """The results of a recorded run by the judge of today; None where it cannot be judged
+        again, and has to be repeated."""
+        if recorded.is_judged_today:
+            return recorded.results
+        show_message, run = self.resources.show_message, recorded.folder.run_id
+        show_message(f"judging {run} again: another version judged it")
+        try:
+            results = judge_again(recorded.folder, self.resources.spark.get, show_message)
+        except StreamquakeError as error:
+            show_message(f"{run} cannot be judged again and is repeated: {error}")
+            return None
+        return save(results, recorded.folder)
 
     def _topology_after(self, number: int, reused: Mapping[int, CompletedRun]) -> Topology | None:
         """The topology of the next run that is not reused; None after the last one."""

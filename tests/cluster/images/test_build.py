@@ -24,6 +24,9 @@ class FakeStore:
         self.registry = registry
         self.error = ""
 
+    def image_id(self, tag: str) -> str | None:
+        return f"sha256:{tag}" if self.exists(tag) else None
+
     def exists(self, tag: str) -> bool:
         return tag in self.tags
 

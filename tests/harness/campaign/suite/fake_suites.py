@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -91,7 +92,7 @@ class SuiteTestbed:
         self.spark = NoSpark(lambda: "")
 
     def run_suite(
-        self, plan: SuitePlan, *, resume: bool = False
+        self, plan: SuitePlan, *, resume: bool = False, max_age: timedelta = timedelta(days=1)
     ) -> tuple[SuiteResults, SuiteFolder]:
         view = CompactView(self.messages.append)
         resources = SuiteResources(
@@ -102,7 +103,7 @@ class SuiteTestbed:
             clock=self.clock,
             view=view,
             show_message=self.messages.append,
-            resume=resume,
+            resume_since=datetime.now(UTC) - max_age if resume else None,
         )
         return conduct(plan, resources)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,13 @@ import pytest
 
 from streamquake.harness.campaign.suite.recorded_runs import RecordedRuns
 from streamquake.harness.interrupts import Interrupted
+from streamquake.harness.run import judging_again
+from streamquake.harness.run.versions import judge_digest
+from streamquake.harness.verdict.judge import judge as judge_
+from streamquake.reports.record.outcome import Outcome
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.store.results_store import ResultsStore
+from streamquake.reports.suite.suite_text import reused_lines
 from tests.harness.campaign.suite.fake_suites import (
     SuiteTestbed,
     claim,
@@ -22,6 +30,11 @@ from tests.harness.campaign.suite.fake_suites import (
 )
 
 __all__ = ["testbed"]
+
+
+def recorded_count(testbed: SuiteTestbed) -> int:
+    since = datetime.now(UTC) - timedelta(days=1)
+    return len(RecordedRuns(testbed.out, testbed.runtime.images(), since=since))
 
 
 def test_a_recorded_run_is_reused(testbed: SuiteTestbed) -> None:
@@ -91,6 +104,12 @@ def change_json(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
         ("run.json", lambda manifest: manifest["versions"].update(toolbox="0.0.1")),
         ("run.json", lambda manifest: manifest["images"].update({"echo/server": "echo:2"})),
         ("run.json", lambda manifest: manifest.pop("images")),
+        (
+            "run.json",
+            lambda manifest: manifest.update(image_ids=dict.fromkeys(manifest["image_ids"], "new")),
+        ),
+        ("run.json", lambda manifest: manifest.pop("image_ids")),
+        ("run.json", lambda manifest: manifest.update(started_at="recently")),
         ("results.json", lambda results: results["checks"].pop(0)),
         ("results.json", lambda results: results["checks"][1].update(outcome="violated")),
         ("results.json", lambda results: results.update(checks=[])),
@@ -129,7 +148,7 @@ def test_a_record_without_a_history_is_not_reused(testbed: SuiteTestbed) -> None
     first, _ = testbed.run_suite(plan_without_claims(experiment("a")))
     (testbed.out / str(first.rows[0].run) / "history.jsonl").unlink()
 
-    assert len(RecordedRuns(testbed.out)) == 0
+    assert recorded_count(testbed) == 0
 
 
 def test_a_changed_record_that_was_judged_again_is_reused(testbed: SuiteTestbed) -> None:
@@ -177,4 +196,82 @@ def test_an_unreadable_record_is_not_reused(testbed: SuiteTestbed) -> None:
     first, _ = testbed.run_suite(plan_without_claims(experiment("a")))
     (testbed.out / str(first.rows[0].run) / "results.json").write_text("{", "utf-8")
 
-    assert len(RecordedRuns(testbed.out)) == 0
+    assert recorded_count(testbed) == 0
+
+
+def test_a_night_that_ran_nothing_is_not_held(testbed: SuiteTestbed) -> None:
+    plan = plan_without_claims(experiment("a"), experiment("b"))
+    first, _ = testbed.run_suite(plan)
+    assert (first.verdict, first.reused) == (Outcome.HELD, ())
+
+    again, folder = testbed.run_suite(plan, resume=True)
+
+    assert again.reused == tuple(row.run for row in first.rows)
+    assert (again.ran_nothing, again.verdict) == (True, Outcome.UNDECIDED)
+    assert json.loads(folder.results.read_text("utf-8"))["reused"] == list(again.reused)
+    assert list(reused_lines(again)) == [
+        f"2 recorded runs taken over: {', '.join(again.reused)}",
+        "nothing was run, so the suite is undecided; without --resume every run is repeated",
+    ]
+
+    more, _ = testbed.run_suite(
+        plan_without_claims(experiment("a"), experiment("new")), resume=True
+    )
+    assert (more.ran_nothing, more.verdict) == (False, Outcome.HELD)
+    assert list(reused_lines(first)) == []
+
+
+def test_a_run_that_is_too_old_is_repeated(testbed: SuiteTestbed) -> None:
+    plan = plan_without_claims(experiment("a"))
+    first, _ = testbed.run_suite(plan)
+    manifest = testbed.out / str(first.rows[0].run) / "run.json"
+    hours_ago = datetime.now(UTC) - timedelta(hours=5)
+    change_json(manifest, lambda document: document.update(started_at=hours_ago.isoformat()))
+
+    testbed.run_suite(plan, resume=True, max_age=timedelta(hours=6))
+    assert len(testbed.clusters) == 1
+    testbed.run_suite(plan, resume=True, max_age=timedelta(hours=4))
+    assert len(testbed.clusters) == 2
+    assert "1 recorded runs are too old and do not count" in testbed.messages
+
+
+@pytest.mark.parametrize("judge", ["of another version", ""])
+def test_a_run_that_another_judge_judged_is_judged_again(
+    testbed: SuiteTestbed, judge: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record has no evidence of the outcome that the other judge gave."""
+    plan = plan_without_claims(experiment("a"))
+    first, _ = testbed.run_suite(plan)
+    run = str(first.rows[0].run)
+    change_json(testbed.out / run / "results.json", lambda results: results.update(judge=judge))
+    testbed.outcomes["a"] = Outcome.VIOLATED
+    monkeypatch.setattr(judging_again, "recorded_experiment", lambda folder: experiment("a"))
+    monkeypatch.setattr(
+        judging_again,
+        "judge",
+        lambda *args, **options: testbed.with_measurement(judge_(*args, **options)),
+    )
+
+    again, _ = testbed.run_suite(plan, resume=True)
+
+    assert len(testbed.clusters) == 1
+    assert f"judging {run} again: another version judged it" in testbed.messages
+    assert (again.rows[0].run, again.rows[0].outcome) == (run, Outcome.VIOLATED)
+    saved = RunFolder(testbed.out / run).read_results()
+    assert (saved.outcome, saved.judge) == (Outcome.VIOLATED, judge_digest())
+    (stored,) = ResultsStore(testbed.out).runs()
+    assert (stored.outcome, stored.judge) == ("violated", judge_digest())
+
+
+def test_a_run_that_cannot_be_judged_again_is_repeated(testbed: SuiteTestbed) -> None:
+    """The topology of these fakes has no service that a loaded experiment needs."""
+    plan = plan_without_claims(experiment("a"))
+    first, _ = testbed.run_suite(plan)
+    run = str(first.rows[0].run)
+    change_json(testbed.out / run / "results.json", lambda results: results.update(judge="another"))
+
+    again, _ = testbed.run_suite(plan, resume=True)
+
+    assert again.rows[0].run != run
+    assert again.reused == ()
+    assert any(f"{run} cannot be judged again and is repeated" in m for m in testbed.messages)

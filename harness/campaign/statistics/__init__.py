@@ -1,0 +1,1 @@
+"""Statistics over the runs of one experiment, with the methods of SciPy."""
