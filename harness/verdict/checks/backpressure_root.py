@@ -287,7 +287,7 @@ def _window(history: History, fault: str | None) -> JudgedWindow | str:
         injected_at_s=effect.seen_ns / 1e9,
         end_s=load_ended_s if until_s is None else min(until_s, load_ended_s),
         attempt=attempt,
-        overlapped=overlapping(window, acted),
+        overlapped=overlapping(window, [e for e in fault_windows(history) if e != window]),
     )
 
 

@@ -8,7 +8,7 @@ usually pauses from batch to batch: a useful limit must be longer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
@@ -30,12 +30,14 @@ from streamquake.harness.verdict.evidence.observation_window import (
     observation_window_of,
 )
 from streamquake.harness.verdict.evidence.pauses import (
+    OtherCauses,
     TimeSpan,
     UsualGaps,
     keys_sent_throughout,
     last_sends,
     longest_pauses,
     usual_gaps,
+    with_own_ms,
     with_unended_pauses,
 )
 from streamquake.harness.verdict.evidence.sent_times import (
@@ -61,7 +63,7 @@ class GroupPauses:
     of: int
     continuous: int
     perhaps_continuous: int
-    """How many paused no longer than the limit plus the silences of the load."""
+    """How many continued if other causes than the faults explain what they can."""
     findings: tuple[Finding, ...]
     without_records: int = 0
     """Groups without any record, which may have stopped before their first one."""
@@ -127,7 +129,7 @@ class Continuity(Check):
                 f"{self.within_s:g} s proves nothing; send more often or allow more",
                 **figures,
             )
-        unsent_s = _unsent_s(case.history, watched)
+        causes = _other_causes(case.history, output, watched)
         called_ms = output.ms(watched.start_ns)
         span = TimeSpan(
             start_ms=called_ms - round(usual.longest_ms),
@@ -135,7 +137,7 @@ class Continuity(Check):
             cut_ms=None if watched.cut_ns is None else output.ms(watched.cut_ns),
             since_ms=called_ms if watched.had_earlier_faults else None,
         )
-        keys, lanes = self._pauses(case, output, span, unsent_s)
+        keys, lanes = self._pauses(case, output, span, causes)
         figures = {**keys.counts, **figures, **lanes.counts}
         if keys.of < self.min_keys:
             return self.undecided(
@@ -144,10 +146,10 @@ class Continuity(Check):
                 **figures,
             )
         judged = keys if self.by == "keys" else lanes
-        return self._message(output, judged, figures, watched, unsent_s)
+        return self._message(output, judged, figures, watched, causes)
 
     def _pauses(
-        self, case: JudgedRun, output: AppendedRecords, span: TimeSpan, unsent_s: float
+        self, case: JudgedRun, output: AppendedRecords, span: TimeSpan, causes: OtherCauses
     ) -> tuple[GroupPauses, GroupPauses]:
         register_sent(case)
         start_ns, end_ns, cut_ns = _on_run_clock(output, span)
@@ -162,10 +164,10 @@ class Continuity(Check):
         keys = sent_keys.join(pauses, F.col("key") == F.col("of"), "left").select(
             F.col("key").alias("of"),
             F.coalesce("gap_ms", span_ms).alias("gap_ms"),
-            "since_ms",
+            F.coalesce("since_ms", F.lit(span.begin_ms).cast("bigint")).alias("since_ms"),
             "partition",
         )
-        with persisted(keys):
+        with persisted(with_own_ms(keys, causes)) as keys:
             partitions = {row[0] for row in keys.select("partition").distinct().collect()}
             of_lane = keys.join(sends, "of").groupBy(F.col("partition").alias("of"))
             lanes = with_unended_pauses(
@@ -176,16 +178,16 @@ class Continuity(Check):
             # The partition of a key without records is unknown.
             without_records = output.partitions - lanes.count() if None in partitions else 0
             partitions_of_keys = lanes.where(F.col("of").isin(partitions - {None}))
-            return self._keys(keys, output, unsent_s), self._partitions(
-                partitions_of_keys, without_records, output, unsent_s
+            return self._keys(keys, output), self._partitions(
+                with_own_ms(partitions_of_keys, causes), without_records, output
             )
 
-    def _keys(self, keys: DataFrame, output: AppendedRecords, unsent_s: float) -> GroupPauses:
+    def _keys(self, keys: DataFrame, output: AppendedRecords) -> GroupPauses:
         gap = F.col("gap_ms")
         found = keys.agg(
             F.count("*").alias("keys"),
             F.count_if(gap <= self.within_s * 1000).alias("continuous"),
-            F.count_if(gap <= (self.within_s + unsent_s) * 1000).alias("perhaps_continuous"),
+            F.count_if(F.col("own_ms") <= self.within_s * 1000).alias("perhaps_continuous"),
             F.percentile(gap, [0.5, 0.95, 1.0]).alias("gaps"),
         ).first()
         assert found is not None
@@ -213,15 +215,15 @@ class Continuity(Check):
         )
 
     def _partitions(
-        self, lanes: DataFrame, without_records: int, output: AppendedRecords, unsent_s: float
+        self, lanes: DataFrame, without_records: int, output: AppendedRecords
     ) -> GroupPauses:
-        gaps = [row.gap_ms for row in lanes.collect()]
-        continuous = sum(gap <= self.within_s * 1000 for gap in gaps)
+        rows = lanes.collect()
+        continuous = sum(row.gap_ms <= self.within_s * 1000 for row in rows)
         return GroupPauses(
-            counts={"partitions": len(gaps), "partitions_continuous": continuous},
-            of=len(gaps),
+            counts={"partitions": len(rows), "partitions_continuous": continuous},
+            of=len(rows),
             continuous=continuous,
-            perhaps_continuous=sum(gap <= (self.within_s + unsent_s) * 1000 for gap in gaps),
+            perhaps_continuous=sum(row.own_ms <= self.within_s * 1000 for row in rows),
             findings=self._worst(lanes, "a partition paused", output),
             without_records=without_records,
         )
@@ -248,7 +250,7 @@ class Continuity(Check):
         judged: GroupPauses,
         figures: Mapping[str, Any],
         watched: ObservationWindow,
-        unsent_s: float,
+        causes: OtherCauses,
     ) -> CheckResult:
         message = (
             f"{judged.continuous:,} of {judged.of:,} {self.by} of {output.name} never paused "
@@ -257,11 +259,8 @@ class Continuity(Check):
         if judged.share < self.share:
             message += f", {self.share:.0%} needed"
             if judged.perhaps_share >= self.share:
-                return self.undecided(
-                    f"{message}; the load itself sent nothing for {unsent_s:.1f} s", **figures
-                )
-            if watched.down_before:
-                return self.undecided(f"{message}; {watched.down_before}", **figures)
+                reasons = [*_silence_text(causes), *filter(None, [watched.down_before])]
+                return self.undecided(f"{message}; {'; '.join(reasons)}", **figures)
             return self.violated(message, judged.findings, **figures)
         if judged.continuous / (judged.of + judged.without_records) < self.share:
             return self.undecided(
@@ -274,16 +273,26 @@ class Continuity(Check):
         return self.held(message, **figures)
 
 
-def _unsent_s(history: History, watched: ObservationWindow) -> float:
-    """For how long the load itself was silent in the interval; seconds."""
+def _other_causes(
+    history: History, output: AppendedRecords, watched: ObservationWindow
+) -> OtherCauses:
+    """What else than the faults may have made a pause of the interval."""
     silences = silences_of(sent_ranges_of(history), watched.first_ns)
-    return (
-        sum(
-            max(0, min(each.at_ns, watched.end_ns) - max(each.since_ns, watched.start_ns))
+    down_until_ns = watched.down_until_ns
+    return OtherCauses(
+        silences=tuple(
+            (output.ms(each.since_ns), output.ms(each.at_ns))
             for each in silences
-        )
-        / 1e9
+            if each.at_ns > watched.start_ns and each.since_ns < watched.end_ns
+        ),
+        down_until_ms=None if down_until_ns is None else output.ms(down_until_ns),
     )
+
+
+def _silence_text(causes: OtherCauses) -> Iterator[str]:
+    unsent_ms = sum(until_ms - since_ms for since_ms, until_ms in causes.silences)
+    if unsent_ms:
+        yield f"the load itself sent nothing for {unsent_ms / 1000:.1f} s"
 
 
 def _count_restarted(history: History, injected_ns: int) -> int | None:

@@ -24,6 +24,7 @@ from streamquake.harness.verdict.evidence.down_by_itself import (
 )
 from streamquake.harness.verdict.evidence.failovers import (
     FAILURES,
+    SEEN_BEFORE_S,
     Failover,
     affects_no_task,
     all_tasks_ran_again,
@@ -43,6 +44,7 @@ from streamquake.harness.verdict.evidence.task_restarts import (
 from streamquake.harness.verdict.evidence.unattributed_failure import SETTLED_S
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
+from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import (
     JobFailing,
@@ -111,7 +113,7 @@ class FailoverScope(Check):
         """The combined result of the conclusive failovers, or of all if there are none: the first
         violated one, else the first undecided one; held only where all are held."""
         results = [
-            (failover, _with_doubts(judge(failover), failover, whole))
+            (failover, _with_doubts(judge(failover), failover, whole, judge))
             for failover in conclusive or found
         ]
         if len(found) == 1:
@@ -316,11 +318,17 @@ def _ambiguity(failover: Failover, more: Set[Subtask], missing: Set[Subtask]) ->
     return f"it is not known which of these restarts {unsure} caused" if unsure else None
 
 
-def _with_doubts(result: CheckResult, failover: Failover, whole: History) -> CheckResult:
+def _with_doubts(
+    result: CheckResult,
+    failover: Failover,
+    whole: History,
+    judge: Callable[[Failover], CheckResult],
+) -> CheckResult:
     """The result of a failover; undecided where not only its faults may explain it."""
     doubt = (
         _down_before(failover, whole)
-        or _lost_sandbox(result, failover, whole)
+        or _lost_sandbox(result, failover, whole, judge)
+        or _unverified_fault(result, failover, whole)
         or _interruption(result, failover, whole)
     )
     if doubt is None or result.outcome == Outcome.UNDECIDED:
@@ -335,21 +343,46 @@ def _down_before(failover: Failover, whole: History) -> str | None:
     return None if failed_ns is None else down_message(failed_ns)
 
 
-def _lost_sandbox(result: CheckResult, failover: Failover, whole: History) -> str | None:
+def _unverified_fault(result: CheckResult, failover: Failover, whole: History) -> str | None:
+    """A message if restarts are not as predicted and another fault was called meanwhile whose
+    effect was not verified: a part of it may have been in effect; else None."""
+    until_ns = inf if failover.end_ns is None else failover.end_ns
+    for each in fault_windows(whole):
+        during = failover.start_ns <= each.called_s * 1e9 < until_ns
+        if result.outcome == Outcome.VIOLATED and during and not each.acted:
+            return f"{each.fault} was called at {each.called_s:.1f} s, and its effect not verified"
+    return None
+
+
+def _lost_sandbox(
+    result: CheckResult,
+    failover: Failover,
+    whole: History,
+    judge: Callable[[Failover], CheckResult],
+) -> str | None:
     """A message if a sandbox ended that no fault ended, and that may explain the restarts; else
     None. During the failover it may if they are not as predicted, or if a task ran on its node;
     shortly before, if subtasks of its node are not as predicted: the engine may notice late."""
     until_ns = inf if failover.end_ns is None else failover.end_ns
     nodes = {event.node for event in whole.of(TaskChanged)}
     nodes |= {event.node for event in whole.of(TaskAttempt)}
-    wrong = {finding.detail.get("before", {}).get("node") for finding in result.findings}
+    wrong = {(each.detail.get("before") or each.detail).get("node") for each in result.findings}
     for lost in lost_sandboxes(whole):
         during = failover.start_ns <= lost.at_ns < until_ns
         before = 0 < failover.start_ns - lost.at_ns <= SETTLED_S * 1e9
-        matters = result.outcome == Outcome.VIOLATED or lost.node in nodes
-        if (during and matters) or (before and lost.node in wrong):
+        if result.outcome == Outcome.VIOLATED:
+            earlier = failover.until(lost.at_ns - round(SEEN_BEFORE_S * 1e9))
+            # What was wrong already when the sandbox ended has another cause.
+            matters = during and not _same_findings(judge(earlier), result)
+        else:
+            matters = during and lost.node in nodes
+        if matters or (before and lost.node in wrong):
             return f"the sandbox of {lost.node} ended, which no fault did"
     return None
+
+
+def _same_findings(one: CheckResult, other: CheckResult) -> bool:
+    return {(e.what, e.where) for e in one.findings} == {(e.what, e.where) for e in other.findings}
 
 
 def _interruption(result: CheckResult, failover: Failover, whole: History) -> str | None:

@@ -81,7 +81,7 @@ class Latency(Check):
                 "with key and seq can one be traced to its send"
             )
         ends = _stable_ends(case, output)
-        if not ends and writes_transactions(case.experiment):
+        if not ends and _is_transactional(case, output):
             return self.undecided(
                 f"{output.name}: its stable ends were not sampled, so that it is not known when "
                 "records could be read as committed"
@@ -173,7 +173,7 @@ def _latencies(
     if has_status(expected, promised.columns):
         expected = expected.where(F.col(STATUS) == "acknowledged")
     records = trace_records(case.spark(), output, expected, sent_ranges)
-    if writes_transactions(case.experiment):
+    if _is_transactional(case, output):
         records = with_read_ms(case.spark(), records, ends, output.began_ms)
     else:
         written_ms = F.col("written_ms")
@@ -181,6 +181,12 @@ def _latencies(
     drained = not_drained(case.history) is None
     ended_ms = None if drained else output.ms(case.history[-1].at_ns)
     return latencies_of(records, output.ms(injected_ns(case.history) or 0), ended_ms)
+
+
+def _is_transactional(case: JudgedRun, output: AppendedRecords) -> bool:
+    """Whether records may be readable as committed later than they were written. What a job that
+    ran before does is only known from its topic."""
+    return writes_transactions(case.experiment) or output.has_markers
 
 
 def _cost_ms(case: JudgedRun, found: Latencies) -> int | None:

@@ -78,7 +78,7 @@ class Recovery(Check):
         for window in windows:
             if window.healed_s is None:
                 return self.undecided(f"{message}; the heal of {window.fault} was not verified")
-        called_ns = round(min(window.called_s for window in windows) * 1e9)
+        called_ns = round(max(window.called_s for window in windows) * 1e9)
         if (down_ns := down_by_itself_since_ns(history, called_ns)) is not None:
             return self.undecided(f"{message}; {down_message(down_ns)}")
         if self.fault not in (None, last := windows[-1].fault):
@@ -92,7 +92,7 @@ class Recovery(Check):
         the next fault, show no late one; None without any."""
         found, checkpointed = self._judged(recorded), case.experiment.checkpointed
         for each in self._judged(_recorded(recoveries_until_next_effect, case)):
-            if self._is_late(each, checkpointed):
+            if self._is_over_limit(each, checkpointed):
                 return (
                     f"{_prefix(each, found)}the job failed and had not recovered "
                     f"{each.watched_s:.1f} s after it, when the next fault took effect"

@@ -107,7 +107,7 @@ class Throughput(Check):
         if self._is_poor(rate):
             message += f", {self.least_share:.0%} needed"
         if findings := self._findings(output, rate, stopped, figures):
-            if watched.down_before:
+            if watched.down_before and not _began_later(output, rate, watched):
                 return self.undecided(f"{message}; {watched.down_before}", **figures)
             return self.violated(message, findings, **figures)
         if reason := self._uncertainty(rate, watched):
@@ -166,6 +166,12 @@ class Throughput(Check):
 def _was_out(rate: OutputRate) -> bool:
     """Whether an outage by an earlier fault lasted when the judged one was called."""
     return rate.silent_before_ms > UNUSUAL * rate.usual_gap_ms
+
+
+def _began_later(output: AppendedRecords, rate: OutputRate, watched: ObservationWindow) -> bool:
+    """Whether the outage began after the job ran again, so that it is a later fault's."""
+    back_ns = watched.down_until_ns
+    return back_ns is not None and rate.loaded_outage_from_ms > output.ms(back_ns)
 
 
 def _cut_ms(output: AppendedRecords, watched: ObservationWindow) -> int | None:

@@ -42,6 +42,9 @@ class AppendedRecords:
     """Column -> its expression over the records, as in `Output.map`."""
     began_ms: int
     """Epoch milliseconds of the zero of the run's clock."""
+    has_markers: bool = False
+    """Whether offsets of the topic hold no record: the markers of ended transactions. Then its
+    records may be readable as committed later than they were written, whoever wrote them."""
 
     def ms(self, at_ns: int) -> int:
         """A moment of the run's clock, in epoch milliseconds like the stamps."""
@@ -72,6 +75,7 @@ def append_times_of(case: JudgedRun, output: str | None = None) -> AppendedRecor
         records=stored.frame(case.spark()).where("committed"),
         map=case.experiment.promise.outputs[name].map,
         began_ms=_began_ms(name, facts),
+        has_markers=_has_markers(facts),
     )
     _reject_steps_back(found)
     return found
@@ -91,6 +95,15 @@ def _began_ms(name: str, facts: Mapping[str, Any]) -> int:
             f"{name}: nothing relates the stamps of its records to the run's clock"
         )
     return int(began_ms)
+
+
+def _has_markers(facts: Mapping[str, Any]) -> bool:
+    """Whether the topic had more offsets than records; False where that was not counted."""
+    if (committed := facts.get("records")) is None:
+        return False
+    starts = facts.get("starts") or {}
+    offsets = sum(end - starts.get(partition, 0) for partition, end in facts["ends"].items())
+    return bool(offsets > committed + facts.get("uncommitted", 0))
 
 
 def _reject_steps_back(found: AppendedRecords) -> None:

@@ -7,9 +7,10 @@ from streamquake.harness.verdict.evidence.failovers import failures_of
 from streamquake.harness.verdict.evidence.job_return import checkpoints_since, running_after
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.harness.verdict.evidence.unattributed_failure import first_unattributed
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows, fault_windows
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobEvent, JobRunning
+from streamquake.reports.record.job_events import ExecutorLost, JobEvent, JobRunning
 
 
 def down_by_itself_since_ns(history: History, at_ns: int) -> int | None:
@@ -46,10 +47,13 @@ def _was_back(history: History, failure: JobEvent, by_ns: int) -> bool:
 
 
 def unattributed_failure_ns(history: History, start_ns: int) -> int | None:
-    """When the job failed after `start_ns`, long after the heal of every fault called until then
-    and after the recovery from every earlier failure; None where it did not."""
+    """When the job failed or lost an executor after `start_ns`, long after the heal of every fault
+    called until then and after the recovery from every earlier failure; None where it did not. A
+    job that completed checkpoints must have completed one since then: a checkpoint that hangs since
+    a fault may end the job when it expires."""
     ordered = in_engine_order(history)
-    failures_ns = sorted(event.at_ns for event in failures_of(ordered))
+    reported = (*failures_of(ordered), *ordered.of(ExecutorLost))
+    failures_ns = sorted(event.at_ns for event in reported)
     running_ns = [event.at_ns for event in ordered.of(JobRunning)]
     faults_ns = [(_ns(each.called_s), ended_ns(each)) for each in acted_windows(history)]
 
@@ -58,10 +62,22 @@ def unattributed_failure_ns(history: History, start_ns: int) -> int | None:
         earlier_ns = [each for each in failures_ns if each < failure_ns]
         last_ns = max(earlier_ns, default=0)
         back_ns = [each for each in running_ns if last_ns <= each < failure_ns]
-        over = all(each is not None and each <= at_ns for each in (*ends_ns, *back_ns))
-        return over and (not earlier_ns or bool(back_ns))
+        over_ns = [each for each in (*ends_ns, *back_ns) if each is not None and each <= at_ns]
+        if len(over_ns) < len(ends_ns) + len(back_ns) or (earlier_ns and not back_ns):
+            return False
+        since_ns = max([last_ns, *(each for each in ends_ns if each is not None)])
+        return not ends_ns or _completes_checkpoints(ordered, since_ns, at_ns, failure_ns)
 
     return first_unattributed([each for each in failures_ns if each > start_ns], was_back)
+
+
+def _completes_checkpoints(history: History, since_ns: int, by_ns: int, failure_ns: int) -> bool:
+    """Whether a checkpoint was triggered since a moment and completed by another one; True for a
+    job that completed none before its failure."""
+    if not any(event.at_ns < failure_ns for event in history.of(CheckpointCompleted)):
+        return True
+    completed = next(checkpoints_since(history, None, since_ns), None)
+    return completed is not None and completed.at_ns <= by_ns
 
 
 def ended_ns(window: FaultWindow) -> int | None:

@@ -53,6 +53,8 @@ class ObservationWindow:
     down_before: str = ""
     """That the job was down by itself when the first fault was called, so that the first pause may
     not be the fault's; empty where it was not."""
+    down_until_ns: int | None = None
+    """When the job ran again after that; None where it did not, or was not down."""
     not_recovered: str = ""
     """That the job failed and was not seen running again; empty where it was."""
     last_unobserved: str = ""
@@ -124,9 +126,17 @@ def observation_window_of(
         cut_ns=cut_ns,
         cut_by=cut_by,
         down_before="" if down_ns is None else down_message(down_ns),
+        down_until_ns=_ran_again_ns(history, down_ns),
         not_recovered=not_recovered,
         last_unobserved="" if len(windows) == len(judged) else _fault_name(judged),
     )
+
+
+def _ran_again_ns(history: History, down_ns: int | None) -> int | None:
+    """When the job ran again after a failure; None without one, and where it did not."""
+    if down_ns is None or (running := history.first(JobRunning, after_ns=down_ns)) is None:
+        return None
+    return running.at_ns
 
 
 def _first_cut(other_ns: int | None, unattributed_ns: int | None) -> tuple[int | None, str]:

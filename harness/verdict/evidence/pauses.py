@@ -46,6 +46,16 @@ class UsualGaps(NamedTuple):
         return max(self)
 
 
+class OtherCauses(NamedTuple):
+    """What else than the faults may have made a pause, in epoch milliseconds."""
+
+    silences: tuple[tuple[int, int], ...] = ()
+    """The load sent nothing from the one moment to the other."""
+    down_until_ms: int | None = None
+    """Until when the job was down because of a failure before the first fault; None where it was
+    not."""
+
+
 def usual_gaps(records: DataFrame, by: str, until_ms: int) -> UsualGaps | None:
     """The gaps until a moment; None without any."""
     gap = F.col("next_ms") - F.col("timestamp_ms")
@@ -104,6 +114,20 @@ def with_unended_pauses(pauses: DataFrame, sends: DataFrame, span: TimeSpan) -> 
         F.when(longer, last).otherwise(F.col("since_ms")).alias("since_ms"),
         "partition",
     )
+
+
+def with_own_ms(pauses: DataFrame, causes: OtherCauses) -> DataFrame:
+    """The pauses (gap_ms, since_ms) with own_ms, the part that no other cause than the faults
+    explains: without the silences of the load, and nothing of a pause that began while the job was
+    down before them."""
+    since, until = F.col("since_ms"), F.col("since_ms") + F.col("gap_ms")
+    own_ms = F.col("gap_ms")
+    for silent_ms, sent_ms in causes.silences:
+        both_ms = F.least(until, F.lit(sent_ms)) - F.greatest(since, F.lit(silent_ms))
+        own_ms = own_ms - F.greatest(both_ms, F.lit(0))
+    if causes.down_until_ms is not None:
+        own_ms = F.when(since <= causes.down_until_ms, F.lit(0)).otherwise(own_ms)
+    return pauses.withColumn("own_ms", own_ms)
 
 
 def last_sends(spark: SparkSession, sent_ranges: Iterable[SentRange], began_ms: int) -> DataFrame:

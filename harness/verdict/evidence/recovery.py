@@ -42,6 +42,7 @@ from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_windows import (
     FaultWindow,
     acted_windows,
+    fault_windows,
     overlapping,
     overlapping_groups,
 )
@@ -131,7 +132,8 @@ def recoveries_of(
     if not (windows := acted_windows(history)):
         return ()
     history = in_engine_order(history)
-    ends = [*(later.called_s for _, later in pairwise(windows)), inf]
+    later = (*windows[1:], None)
+    ends = [_next_call_s(history, *both) for both in zip(windows, later, strict=True)]
     healed_s_of = {
         each: _last_heal_s(group) for group in overlapping_groups(windows) for each in group
     }
@@ -184,6 +186,16 @@ def recoveries_from_heal(
         if not recovery.drained:
             found.append(replace(recovery, from_heal=True, was_back=was_back))
     return tuple(found)
+
+
+def _next_call_s(history: History, window: FaultWindow, later: FaultWindow | None) -> float:
+    """When the next fault was called, also one without a verified effect: a part of it may act."""
+    unverified = (
+        each.called_s
+        for each in fault_windows(history)
+        if not each.acted and each.called_s > window.called_s
+    )
+    return min([inf if later is None else later.called_s, *unverified])
 
 
 def _was_back_before(recovery: RecoveryPhases, healed_s: float) -> bool:
@@ -246,7 +258,7 @@ def _recovery(
         first_checkpoint_s=since(events.checkpoint),
         drained=_is_drained(whole, window),
         unclear=_contradiction(own, events) or _unverified_heal(own, window, events, only_files),
-        down_before=_down_before(whole, window),
+        down_before=_down_before(whole, window, events),
         uncertainty=_never_recovered(watched, whole, unattributed)
         or _still_failed(whole, earlier, events)
         or _silent_outputs(whole, window, events, healed_s),
@@ -406,10 +418,16 @@ def _still_failed(whole: History, earlier: JobEvent | None, events: _RecoveryEve
     return f"the job had failed at {earlier.at_s:.1f} s and was not seen to run again"
 
 
-def _down_before(whole: History, window: FaultWindow) -> str:
-    """A message if the job was down by itself when the fault was called; else empty."""
+def _down_before(whole: History, window: FaultWindow, events: _RecoveryEvents) -> str:
+    """A message if the job was down by itself when the fault was called, and did not complete a
+    checkpoint before it failed again; else empty."""
     failed_ns = down_by_itself_since_ns(whole, _ns(window.called_s))
-    return "" if failed_ns is None else down_message(failed_ns)
+    if failed_ns is None:
+        return ""
+    back = next(checkpoints_since(whole, None, failed_ns), None)
+    if back is not None and any(back.at_ns < each.at_ns for each in events.failures):
+        return ""
+    return down_message(failed_ns)
 
 
 def _silent_outputs(

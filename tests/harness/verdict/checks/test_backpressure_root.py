@@ -395,3 +395,32 @@ def test_without_evidence_there_is_no_verdict(
     result = run.judged(tmp_path, **parameters)
     assert result.outcome == Outcome.UNDECIDED
     assert reason in result.summary
+
+
+@dataclass(frozen=True)
+class WithUnverifiedFault(Run):
+    """Another fault that slows something is called at 11 s, not verified in time, and healed."""
+
+    def story(self) -> Story:
+        story = super().story()
+        about = {"step": 1, "fault": "cpu_limit", "target": "one of flink/taskmanager"}
+        story.at(11, Action.FAULT_CALLED, **about)
+        story.at(21, Action.FAULT_NOT_IN_EFFECT, **about, reason="its effect was not seen")
+        story.at(21.1, Action.HEAL_CALLED, **about)
+        story.at(30, Action.FAULT_HEALED, **about, seen_ns=30 * 10**9)
+        story._events.sort(key=lambda event: event.at_ns)
+        return story
+
+
+@pytest.mark.parametrize("other", ["none", "verified", "unverified"])
+def test_a_fault_without_verified_effect_in_that_time_may_be_the_root(
+    tmp_path: Path, other: str
+) -> None:
+    two: Run = GOOD.but(totals=WORKS)
+    if other == "unverified":
+        two = WithUnverifiedFault(did=two.did)
+    if other == "verified":
+        two = replace(two, other=("cpu_limit", 11, 30))
+    result = two.judged(tmp_path)
+    expected = Outcome.VIOLATED if other == "none" else Outcome.UNDECIDED
+    assert result.outcome == expected, result.summary

@@ -12,7 +12,7 @@ from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.checks import continuity
 from streamquake.harness.verdict.checks.continuity import Continuity, GroupPauses
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords, AppendTimesUnknown
-from streamquake.harness.verdict.evidence.pauses import TimeSpan, UsualGaps
+from streamquake.harness.verdict.evidence.pauses import OtherCauses, TimeSpan, UsualGaps
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from tests.harness.histories import Story, case
@@ -42,7 +42,7 @@ class World:
     attempts: bool = True
     others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
-    unsent_s: float | None = None
+    causes: OtherCauses | None = None
 
     def append_times_of(self, case: JudgedRun, name: str | None) -> AppendedRecords:
         self.calls.append(name)
@@ -63,9 +63,9 @@ class World:
         case: JudgedRun,
         output: AppendedRecords,
         span: TimeSpan,
-        unsent_s: float,
+        causes: OtherCauses,
     ) -> tuple[GroupPauses, GroupPauses]:
-        self.unsent_s = unsent_s
+        self.causes = causes
         moments = tuple(each - BEGAN_MS for each in span if each is not None)
         self.calls.append((output.name, *moments))
         return self.keys, self.lanes
@@ -225,29 +225,55 @@ def test_without_evidence_there_is_no_verdict(world: World) -> None:
     )
 
 
-def test_a_pause_that_the_load_itself_made_is_undecided(world: World) -> None:
-    world.keys = group_pauses("key", 900, 1200, perhaps_continuous=1200)
-    sends = [*range(1, 26), *range(29, 60)]  # it sent nothing from 25 s to 29 s
-    world.others = [
-        (at_s, Action.SENT, {"first": at_s, "last": at_s, "count": 1, "status": "acknowledged"})
-        for at_s in sends
+def sends(*moments_s: float) -> list[tuple[float, Action, dict[str, Any]]]:
+    """One acknowledged record at each moment."""
+    about = {"count": 1, "status": "acknowledged"}
+    return [
+        (at_s, Action.SENT, {"first": number, "last": number, **about})
+        for number, at_s in enumerate(moments_s)
     ]
+
+
+@pytest.mark.parametrize(
+    ("since_s", "sent_s"),
+    [
+        (25, 29),
+        (27, 31),  # over the end of the interval, at 29 s
+        (17, 21),  # over the call
+    ],
+)
+def test_a_pause_that_the_load_itself_made_is_undecided(
+    world: World, since_s: int, sent_s: int
+) -> None:
+    """The load sent nothing for four seconds; a pause over an end of the interval counts in full,
+    and so does the silence."""
+    world.keys = group_pauses("key", 900, 1200, perhaps_continuous=1200)
+    world.others = sends(*range(1, since_s + 1), *range(sent_s, 60))
     result = world.judged()
-    assert (result.outcome, world.unsent_s) == (Outcome.UNDECIDED, 4.0)
+    assert result.outcome == Outcome.UNDECIDED
+    assert world.causes is not None
+    assert world.causes.silences == ((BEGAN_MS + since_s * 1000, BEGAN_MS + sent_s * 1000),)
     assert result.summary.endswith("100% needed; the load itself sent nothing for 4.0 s")
     world.keys = group_pauses("key", 900, 1200, perhaps_continuous=1199)
     assert world.judged().outcome == Outcome.VIOLATED
     assert world.judged(share=0.99).outcome == Outcome.UNDECIDED
 
 
-@pytest.mark.parametrize(("back_s", "expected"), [(19.0, "violated"), (21.0, "undecided")])
+def test_a_silence_of_the_load_at_another_time_is_no_cause(world: World) -> None:
+    world.others = sends(*range(1, 10), *range(13, 35), *range(39, 60))
+    world.judged()
+    assert world.causes == OtherCauses()
+
+
+@pytest.mark.parametrize(("back_s", "is_down"), [(19.0, False), (21.0, True)])
 def test_a_pause_of_a_job_that_was_down_before_the_fault_is_undecided(
-    world: World, back_s: float, expected: str
+    world: World, back_s: float, is_down: bool
 ) -> None:
-    world.keys = group_pauses("key", 900, 1200)
+    """Only a pause that began until it ran again."""
+    world.keys = group_pauses("key", 900, 1200, perhaps_continuous=1200 if is_down else 900)
     world.others = [(15.0, Action.JOB_FAILING, {}), (back_s, Action.JOB_RUNNING, {})]
     result = world.judged()
-    assert str(result.outcome) == expected
-    assert ("the job had failed by itself at 15.0 s" in result.summary) == (back_s > 20)
-    world.keys = group_pauses("key", 1200, 1200)
-    assert world.judged().outcome == Outcome.HELD
+    assert result.outcome == (Outcome.UNDECIDED if is_down else Outcome.VIOLATED)
+    assert ("the job had failed by itself at 15.0 s" in result.summary) == is_down
+    down_until_ms = BEGAN_MS + 21_000 if is_down else None
+    assert world.causes == OtherCauses(down_until_ms=down_until_ms)

@@ -242,3 +242,19 @@ def test_a_fault_without_repeated_tasks_proves_nothing_beside_another(
     )
     recorded.ends(EFFECT_S + 9, 5, 0)
     assert recorded.judged("task", tmp_path).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("lost_s", "expected"), [(10.5, Outcome.UNDECIDED), (5, Outcome.UNDECIDED)]
+)
+def test_tasks_of_a_query_lost_with_a_sandbox_shortly_before_are_not_of_the_fault(
+    tmp_path: Path, lost_s: float, expected: Outcome
+) -> None:
+    """The sandbox of worker-2 ended at 5 s, before the kill of worker-1 at 10 s, and the driver
+    lost its executor at 11 s. Control: at 10.5 s, after the kill."""
+    recorded = repeated()
+    recorded.attempt(3, 2, node="spark/worker-2", **LOST)
+    recorded.attempt(3, 2, attempt=1, node="spark/worker-1")
+    recorded.at(lost_s, Action.SANDBOX_DIED, node="spark/worker-2", exit_code=137)
+    result = recorded.judged("task", tmp_path)
+    assert result.outcome == expected, result.summary

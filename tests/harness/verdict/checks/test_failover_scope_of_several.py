@@ -513,3 +513,44 @@ def test_a_job_that_was_down_before_the_fault_shows_no_failover(
     assert str(result.outcome) == outcome, result.summary
     message = "the job had failed by itself at 8.0 s and did not run when the fault was called"
     assert (message in result.summary) == (outcome == "undecided")
+
+
+@pytest.mark.parametrize("node", [None, "kafka/broker-1", "tm-1"])
+def test_a_sandbox_that_ended_long_after_the_failover_explains_no_restart_of_it(
+    tmp_path: Path, node: str | None
+) -> None:
+    """The kill of tm-0 restarts four subtasks at 13 s instead of two; a sandbox ends at 55 s."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, ALL).healed(14, 0)
+    if node is not None:
+        recorded.at(55, Action.SANDBOX_DIED, node=node, exit_code=137)
+    result = recorded.judged(tmp_path, "region")
+    assert result.outcome == Outcome.VIOLATED, result.summary
+
+
+@pytest.mark.parametrize("node", [None, "kafka/broker-1", "tm-1"])
+def test_a_sandbox_that_ended_long_after_the_failover_unsettles_no_held_one(
+    tmp_path: Path, node: str | None
+) -> None:
+    """As predicted; the sandbox ends at 55 s, and its failure at 57 s is not of the fault."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
+    if node is not None:
+        recorded.at(55, Action.SANDBOX_DIED, node=node, exit_code=137)
+        recorded.failed(57)
+    result = recorded.judged(tmp_path, "region")
+    assert result.outcome == Outcome.HELD, result.summary
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_restarts_after_the_call_of_a_fault_without_verified_effect(
+    tmp_path: Path, called: bool
+) -> None:
+    """tm-0 is killed at 10 s, and its region runs at 13 s. A second kill, of tm-1, is called at
+    20 s and not verified; the region of tm-1 restarts at 23 s."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
+    if called:
+        about = {"step": 1, "fault": "kill", "target": "tm-1", "nodes": ["tm-1"]}
+        recorded.at(20, Action.FAULT_CALLED, **about)
+        recorded.at(30, Action.FAULT_NOT_IN_EFFECT, **about, reason="docker did not answer")
+        recorded.failed(21).restarted(23, set(ALL) - set(FIRST))
+    result = recorded.judged(tmp_path, "region")
+    assert result.outcome != Outcome.VIOLATED, result.summary

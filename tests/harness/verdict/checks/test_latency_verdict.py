@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from streamquake.harness.experiment.check import JudgedRun
-from streamquake.harness.experiment.model import Job
+from streamquake.harness.experiment.model import ExistingJob, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.verdict.checks import latency
 from streamquake.harness.verdict.checks.latency import Latency
@@ -48,6 +49,7 @@ class World:
     found: Latencies = FOUND
     output: Output = TOTALS
     sink: Literal["exactly-once", "at-least-once"] = "exactly-once"
+    has_markers: bool = False
     injected: bool = True
     phases: tuple[str, ...] = ("steady", "disturb")
     expected: tuple[str, ...] = ("totals",)
@@ -62,7 +64,13 @@ class World:
             raise AppendTimesUnknown("files is no output that is a topic")
         records: Any = None
         return AppendedRecords(
-            name="totals", topic="totals", partitions=4, records=records, map={}, began_ms=0
+            name="totals",
+            topic="totals",
+            partitions=4,
+            records=records,
+            map={},
+            began_ms=0,
+            has_markers=self.has_markers,
         )
 
     @contextmanager
@@ -265,6 +273,14 @@ def test_records_written_without_transactions_need_no_stable_ends(world: World) 
     assert world.ends == {}
 
 
+def test_a_topic_with_markers_of_transactions_needs_stable_ends(world: World) -> None:
+    """Whatever the job says of its sink: a running job's own setting is not known."""
+    world.sampled, world.sink, world.has_markers = ("others/1",), "at-least-once", True
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert "its stable ends were not sampled" in result.summary
+
+
 @pytest.mark.parametrize(
     ("changed", "params", "why"),
     [
@@ -302,3 +318,50 @@ def test_without_sends_since_the_steady_state_it_is_undecided(
 ) -> None:
     monkeypatch.setattr(latency, "sent_ranges_of", lambda history: [SentRange(0, 9, 0, 2 * 10**9)])
     assert world.judged().summary == "nothing was sent once the system was steady"
+
+
+class TracedRecords:
+    """Traced records: `read` once the stable ends were joined to them."""
+
+    def __init__(self, *, read: bool = False) -> None:
+        self.read = read
+
+    def withColumns(self, columns: Any) -> TracedRecords:
+        return self
+
+
+@pytest.mark.parametrize("has_markers", [False, True])
+def test_records_of_a_running_job_are_readable_after_their_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_markers: bool
+) -> None:
+    """What a job that ran before does is known from the markers in its topic."""
+    monkeypatch.setattr(latency, "has_status", lambda *_: False)
+    monkeypatch.setattr(latency, "F", SimpleNamespace(col=str))
+    monkeypatch.setattr(latency, "trace_records", lambda *_: TracedRecords())
+    monkeypatch.setattr(latency, "with_read_ms", lambda *_: TracedRecords(read=True))
+    monkeypatch.setattr(
+        latency,
+        "latencies_of",
+        lambda records, *_: replace(FOUND, committed=READ if records.read else QUICK),
+    )
+    promise = JobPromise(outputs={"totals": TOTALS})
+    job = Job(existing=ExistingJob(), promise=promise)
+    judged = JudgedRun(
+        experiment=experiment().model_copy(update={"job": job}),
+        history=Story().at(70, Action.DRAINED).history(),
+        data=tmp_path,
+        metrics=tmp_path / "none",
+        spark=lambda: None,  # type: ignore[arg-type, return-value]
+    )
+    records: Any = None
+    output = AppendedRecords(
+        name="totals",
+        topic="totals",
+        partitions=4,
+        records=records,
+        map={},
+        began_ms=0,
+        has_markers=has_markers,
+    )
+    found = latency._latencies(judged, output, records, (), {})
+    assert found.committed == (READ if has_markers else QUICK)

@@ -884,3 +884,120 @@ def test_a_heal_after_the_next_fault_is_verified_too(tmp_path: Path) -> None:
     unhealed = acting(acting(flowing(60, 60), 0, "slow_link", 10, None), 1, "pause", 20, 25)
     first, _ = recoveries_of(unhealed.history(), tmp_path / "none", only_files=False)
     assert first.unclear == "output continued, and the heal of the fault was not verified"
+
+
+def not_recovered(own_s: float | None, back_s: float, folder: Path) -> Outcome:
+    """Two kills, at 100 s and 300 s. The job fails by itself at `own_s` and is back at `back_s`.
+    The second kill ends the job for good."""
+    story = flowing(97, 300)
+    if own_s is not None:
+        story.at(own_s, Action.JOB_FAILING, job="j")
+        story.at(back_s, Action.JOB_RUNNING, job="j")
+    acting(acting(story, 0, "kill", 100, 103), 1, "kill", 300, 303)
+    for at_s in range(120, 298, 10):
+        story.checkpoint(1000 + at_s, at_s, at_s + 1)
+        story.at(at_s + 1.2, Action.OUTPUT_SEEN, output="o", end=at_s, grown=1)
+    story.at(301, Action.JOB_FAILING, job="j")
+    story.at(600, Action.NOT_RECOVERED, reason="flink: the job is RESTARTING")
+    return Recovery(within_s=60).check(case(story, folder, 2)).outcome
+
+
+def test_a_job_that_the_last_fault_ended_for_good_is_violated(tmp_path: Path) -> None:
+    assert not_recovered(None, 0, tmp_path) == Outcome.VIOLATED
+
+
+def test_an_own_failure_before_the_first_fault_does_not_excuse_the_last_one(
+    tmp_path: Path,
+) -> None:
+    """The job was back at 105 s, and ran for 195 s until the second kill."""
+    assert not_recovered(99, 105, tmp_path) == Outcome.VIOLATED
+
+
+def test_a_job_down_by_itself_when_the_last_fault_was_called_is_undecided(
+    tmp_path: Path,
+) -> None:
+    """The job failed by itself at 298 s and never ran again; the last fault was called at 300 s."""
+    assert not_recovered(298, 900, tmp_path) == Outcome.UNDECIDED
+
+
+def detected_late(own: bool, folder: Path) -> Outcome:
+    """A worker becomes silent at 100 s; the engine notices at 150 s by its heartbeat, and the job
+    runs again at 400 s. With `own` the job had failed by itself at 98 s; it ran at 101 s, wrote
+    output and completed checkpoints until 149 s."""
+    story = flowing(97, 450)
+    if own:
+        story.at(98, Action.JOB_FAILING, job="j").at(98.2, Action.JOB_RESTARTING, job="j")
+        story.at(101, Action.JOB_RUNNING, job="j")
+    acting(story, 0, "isolate", 100, 160)
+    for at_s in range(102, 149):
+        story.checkpoint(1000 + at_s, at_s, at_s + 0.5)
+        story.at(at_s + 0.7, Action.OUTPUT_SEEN, output="o", end=at_s, grown=1)
+    story.at(150, Action.JOB_FAILING, job="j", cause="heartbeat timed out")
+    story.at(400, Action.JOB_RUNNING, job="j").checkpoint(2000, 401, 402)
+    story.at(403, Action.OUTPUT_SEEN, output="o", end=999, grown=1).at(460, Action.DRAINED)
+    return Recovery(within_s=60).check(case(story, folder)).outcome
+
+
+def test_a_failure_that_was_noticed_late_is_violated(tmp_path: Path) -> None:
+    assert detected_late(False, tmp_path) == Outcome.VIOLATED
+
+
+def test_an_own_failure_that_was_over_does_not_excuse_one_by_the_fault(tmp_path: Path) -> None:
+    assert detected_late(True, tmp_path) == Outcome.VIOLATED
+
+
+def with_unverified_fault(called: bool, folder: Path) -> tuple[Outcome, str]:
+    """A kill at 10 s, back at 15 s. A second fault is called at 30 s and not verified in effect;
+    the job fails at 31 s and runs again at 100 s."""
+    story = acting(flowing(9, 150), 0, "kill", 10, 12).at(11, Action.JOB_FAILING, job="j")
+    story.at(14, Action.JOB_RUNNING, job="j")
+    for at_s in (*range(15, 30), *range(101, 150)):
+        story.checkpoint(1000 + at_s, at_s, at_s + 0.5)
+        story.at(at_s + 0.7, Action.OUTPUT_SEEN, output="o", end=at_s, grown=1)
+    if called:
+        about = {"step": 1, "fault": "isolate", "target": "y", "nodes": ["y-1"]}
+        story.at(30, Action.FAULT_CALLED, **about)
+        story.at(50, Action.FAULT_NOT_IN_EFFECT, **about, reason="its effect was not seen")
+        story.at(50.1, Action.HEAL_CALLED, **about)
+        story.at(52, Action.FAULT_HEALED, **about, seen_ns=52 * 10**9)
+    story.at(31, Action.JOB_FAILING, job="j").at(100, Action.JOB_RUNNING, job="j")
+    result = Recovery(within_s=60).check(case(story.at(160, Action.DRAINED), folder, 2))
+    return result.outcome, result.summary
+
+
+def test_a_second_failure_soon_after_a_fault_is_its_own(
+    tmp_path: Path,
+) -> None:
+    assert with_unverified_fault(False, tmp_path)[0] == Outcome.VIOLATED
+
+
+def test_a_failure_after_the_call_of_an_unverified_fault_is_not_of_the_first(
+    tmp_path: Path,
+) -> None:
+    outcome, summary = with_unverified_fault(True, tmp_path)
+    assert outcome != Outcome.VIOLATED, summary
+
+
+def late_beyond_next(own: bool, folder: Path) -> tuple[Outcome, str]:
+    """A kill at 100 s; the next fault is called at 120 s, takes effect at 200 s and causes another
+    failure. The job runs at 205 s. With `own` it had failed by itself at 98 s."""
+    story = flowing(97, 300)
+    if own:
+        story.at(98, Action.JOB_FAILING, job="j")
+    acting(story, 0, "kill", 100, 103).at(101, Action.JOB_FAILING, job="j")
+    about = {"step": 1, "fault": "disk_full", "target": "x", "nodes": ["d-1"]}
+    story.at(120, Action.FAULT_CALLED, **about)
+    story.at(200, Action.FAULT_IN_EFFECT, **about, called_ns=120 * 10**9, seen_ns=200 * 10**9)
+    story.at(203, Action.FAULT_HEALED, **about, seen_ns=203 * 10**9)
+    story.at(201, Action.JOB_FAILING, job="j").at(205, Action.JOB_RUNNING, job="j")
+    for at_s in range(206, 298):
+        story.checkpoint(1000 + at_s, at_s, at_s + 0.5)
+        story.at(at_s + 0.7, Action.OUTPUT_SEEN, output="o", end=at_s, grown=1)
+    result = Recovery(within_s=60).check(case(story.at(310, Action.DRAINED), folder, 2))
+    return result.outcome, result.summary
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_job_down_for_longer_than_the_limit_is_not_held(tmp_path: Path, own: bool) -> None:
+    outcome, summary = late_beyond_next(own, tmp_path)
+    assert outcome == Outcome.UNDECIDED, summary

@@ -445,3 +445,61 @@ def test_a_load_that_waits_for_unknown_sends_has_ended(run: Run) -> None:
     result = Throughput(outage_within_s=2.0).check(case(story, run.folder))
 
     assert result.outcome == Outcome.HELD, result.summary
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_a_failure_by_itself_before_the_first_fault_does_not_excuse_a_later_one(
+    run: Run, down: bool
+) -> None:
+    """Kills at 20 s and at 60 s. The job had failed by itself at 19.5 s and was back at 21 s; the
+    output stopped for 1 s then, and for 10 s after the second kill."""
+    if down:
+        run.others += [(19.5, Action.JOB_FAILING, {}), (21.0, Action.JOB_RUNNING, {})]
+    run.acts(1, "kill", 60.0, 62.0)
+    run.others += [(61.0, Action.JOB_FAILING, {}), (69.0, Action.JOB_RUNNING, {})]
+    run.stamps = stamps_of_run(silent=[(19.95, 21.05), (60.05, 69.95)], until_s=100)
+    result = run.judged(outage_within_s=3)
+    assert result.outcome == Outcome.VIOLATED, result.summary
+    assert result.findings[0].detail["since_s"] == 60.0
+
+
+@pytest.mark.parametrize("failed_s", [50.0, 75.0])
+def test_a_failure_by_a_checkpoint_that_hung_since_the_fault_is_of_the_fault(
+    run: Run, failed_s: float
+) -> None:
+    """The store is away from 20 s to 22 s. The checkpoint in progress hangs; it expires at
+    `failed_s` (a time-out of 30 s or 55 s) as one failure too many, and the restart stops the
+    output for 12 s. No checkpoint completed since the fault."""
+    run.sent_until_s = 150.0
+    run.others += [
+        (19.9, Action.CHECKPOINT_TRIGGERED, {"checkpoint": 2}),
+        (18.0, Action.CHECKPOINT_TRIGGERED, {"checkpoint": 1}),
+        (18.5, Action.CHECKPOINT_COMPLETED, {"checkpoint": 1}),
+        (failed_s, Action.CHECKPOINT_FAILED, {"checkpoint": 2, "reason": "expired"}),
+        (
+            failed_s,
+            Action.JOB_FAILING,
+            {"cause": "Exceeded checkpoint tolerable failure threshold"},
+        ),
+        (failed_s + 11, Action.JOB_RUNNING, {}),
+    ]
+    run.stamps = stamps_of_run(silent=[(failed_s + 0.05, failed_s + 11.95)], until_s=150)
+    result = run.judged(outage_within_s=5)
+    assert result.outcome != Outcome.HELD, result.summary
+
+
+@pytest.mark.parametrize("kind", ["nothing", "query", "executor"])
+def test_an_executor_lost_by_itself_long_after_the_fault_is_not_of_the_fault(
+    run: Run, kind: str
+) -> None:
+    """A worker is killed at 20 s and healed at 22 s; its executor is lost at 21 s, and tasks run
+    again at 23 s. At 70 s another executor is lost by itself (out of memory); tasks run again at
+    80 s. Control: the query itself fails at 70 s."""
+    run.sent_until_s = 150.0
+    run.others += [(20.8, Action.EXECUTOR_LOST, {"executor": "1"}), (23.0, Action.JOB_RUNNING, {})]
+    if kind != "nothing":
+        lost = Action.EXECUTOR_LOST if kind == "executor" else Action.JOB_FAILING
+        run.others += [(70.0, lost, {}), (80.0, Action.JOB_RUNNING, {})]
+    run.stamps = stamps_of_run(silent=[(70.05, 79.95)], until_s=150)
+    result = run.judged(outage_within_s=5)
+    assert result.outcome == Outcome.HELD, result.summary

@@ -93,6 +93,25 @@ def test_the_first_topic_or_the_named_one_is_read(
     assert found.ms(1_999_999) == BEGAN_MS + 1
 
 
+@pytest.mark.parametrize(
+    ("facts", "has_markers"),
+    [
+        ({}, False),  # a record of an older version
+        ({"records": 30}, False),
+        ({"records": 29}, True),
+        ({"records": 27, "uncommitted": 3}, False),
+        ({"records": 27, "uncommitted": 2}, True),
+        ({"records": 25, "starts": {"0": 5}}, False),
+        ({"records": 24, "starts": {"0": 5}}, True),
+    ],
+)
+def test_offsets_without_a_record_are_markers_of_transactions(
+    reading: Reading, tmp_path: Path, facts: dict[str, Any], has_markers: bool
+) -> None:
+    reading.facts_reported |= {"ends": {"0": 10, "1": 20, "2": 0}, **facts}
+    assert append_times_of(a_case(tmp_path, "totals")).has_markers == has_markers
+
+
 STAMPS = "not the moments at which the broker appended them"
 
 

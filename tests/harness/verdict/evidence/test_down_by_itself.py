@@ -7,6 +7,7 @@ import pytest
 from streamquake.harness.verdict.evidence.down_by_itself import (
     down_by_itself_since_ns,
     down_message,
+    unattributed_failure_ns,
 )
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
@@ -81,6 +82,25 @@ def test_a_failure_by_a_fault_is_not_its_own_also_if_the_job_failed_before() -> 
     assert since_s(recorded) is None
     recorded.at(30, Action.JOB_RUNNING, job="j").at(60, Action.JOB_FAILING, job="j")
     assert since_s(recorded) == 60
+
+
+def test_a_checkpoint_must_have_completed_since_the_fault_was_over() -> None:
+    """Of a job that completes checkpoints: one that hangs since the fault may end the job."""
+
+    def failed_after(triggered_s: float, completed_s: float) -> Story:
+        recorded = fault(Story().checkpoint(1, 10, 11), 20, 30)
+        recorded.checkpoint(2, triggered_s, completed_s)
+        return recorded.at(90, Action.JOB_FAILING, job="j")
+
+    assert since_s(failed_after(29, 60)) is None
+    assert since_s(failed_after(30, 60.1)) is None
+    assert since_s(failed_after(30, 60)) == 90
+
+
+def test_an_executor_lost_by_itself_is_a_failure_that_no_fault_explains() -> None:
+    recorded = fault(Story(), 20, 30).at(90, Action.EXECUTOR_LOST, job="j", executor="1")
+    assert unattributed_failure_ns(recorded.history(), 0) == 90e9
+    assert since_s(recorded) is None, "it does not stop the job"
 
 
 def test_the_message_has_the_moment_in_seconds() -> None:

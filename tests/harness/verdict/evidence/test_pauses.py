@@ -6,9 +6,11 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from streamquake.harness.verdict.evidence.pauses import (
+    OtherCauses,
     TimeSpan,
     keys_sent_throughout,
     longest_pauses,
+    with_own_ms,
 )
 from streamquake.harness.verdict.evidence.sent_times import SentRange
 
@@ -129,3 +131,25 @@ def test_keys_sent_without_a_pause_of_the_limit_count(
     found = keys_sent_throughout(spark, notes, 0, span, limit_ms)
     assert {row.key for row in found.collect()} == keys
     assert keys_sent_throughout(spark, [], 0, span, limit_ms).count() == 0
+
+
+@pytest.mark.parametrize(
+    ("causes", "own_ms"),
+    [
+        (OtherCauses(), {"early": 400, "late": 300}),
+        (OtherCauses(silences=((900, 1_100), (1_350, 1_360))), {"early": 290, "late": 300}),
+        (OtherCauses(silences=((1_550, 9_000),)), {"early": 400, "late": 50}),
+        (OtherCauses(silences=((1_400, 1_500),)), {"early": 400, "late": 300}),
+        (OtherCauses(down_until_ms=999), {"early": 400, "late": 300}),
+        (OtherCauses(down_until_ms=1_000), {"early": 0, "late": 300}),
+        (OtherCauses(silences=((0, 1_100),), down_until_ms=1_500), {"early": 0, "late": 0}),
+    ],
+)
+def test_a_pause_without_what_other_causes_explain(
+    spark: SparkSession, causes: OtherCauses, own_ms: dict[str, int]
+) -> None:
+    """One pause from 1,000 to 1,400 ms, and one from 1,500 to 1,800 ms."""
+    rows = [("early", 400, 1_000), ("late", 300, 1_500)]
+    frame = spark.createDataFrame(rows, "of string, gap_ms bigint, since_ms bigint")
+    found = {row.of: row.own_ms for row in with_own_ms(frame, causes).collect()}
+    assert found == own_ms
