@@ -44,7 +44,7 @@ class AppendedRecords:
     """Epoch milliseconds of the zero of the run's clock."""
     has_markers: bool = False
     """Whether offsets of the topic hold no record: the markers of ended transactions. Then its
-    records may be readable as committed later than they were written, whoever wrote them."""
+    records may be readable as committed later than they were written."""
 
     def ms(self, at_ns: int) -> int:
         """A moment of the run's clock, in epoch milliseconds like the stamps."""
