@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.harness.campaign.statistics.medians import Median
-from streamquake.harness.campaign.statistics.rates import Rate
+from streamquake.harness.campaign.statistics.rates import rate_of
 from streamquake.harness.cli.duration import DURATION
 from streamquake.harness.cli.guard import HELD
 from streamquake.harness.cli.options import json_option, out_option
@@ -93,7 +93,7 @@ def _table(*columns: str) -> Table:
 def _table_of_keys(groups: Groups, figures: Sequence[str]) -> Table:
     table = _table("experiment", "key", "as expected", "undecided", "last run", *figures)
     for (experiment, key), runs in groups.items():
-        expected = Rate.of(sum(run.as_expected == 1 for run in runs), len(runs))
+        expected = rate_of(sum(run.as_expected == 1 for run in runs), len(runs))
         undecided = sum(run.as_expected is None for run in runs)
         cells = (experiment, key[:8], str(expected), str(undecided or ""), runs[-1].run_id)
         table.add_row(*map(Text, (*cells, *(_median_text(runs, name) for name in figures))))

@@ -43,6 +43,13 @@ from streamquake.topologies.limits import SEED_LIMIT
     type=click.IntRange(0, SEED_LIMIT),
     help="Seed of the first repeat; each further repeat adds one.",
 )
+@click.option(
+    "--attempts",
+    type=click.IntRange(1, 20),
+    default=2,
+    show_default=True,
+    help="How often to try a run until it is decided.",
+)
 @out_option
 @click.option(
     "--resume", is_flag=True, help="Reuse equal runs recorded in --out; run only the others."
@@ -64,6 +71,7 @@ def suite_command(
     only: Sequence[str],
     repeats: int | None,
     seed: int | None,
+    attempts: int,
     out: Path,
     resume: bool,
     max_age: timedelta,
@@ -102,6 +110,7 @@ def suite_command(
             view=view,
             show_message=show_message,
             master=master,
+            attempts=attempts,
             resume_since=datetime.now(UTC) - max_age if resume else None,
         )
         results, folder = conduct(plan, resources)

@@ -49,6 +49,7 @@ def render_suite(results: SuiteResults, folder: SuiteFolder) -> Path:
         results=results,
         run_link=lambda run: run_link(run, folder),
         headline=headline(results),
+        reused_lines=list(reused_lines(results)),
         rows=[(row, list(figures_of(row))) for row in results.rows],
         library=charting_library(),
     )
@@ -62,6 +63,14 @@ def headline(results: SuiteResults) -> str:
         return "interrupted"
     words = ("as expected", "undecided", "not as expected")
     return words[results.verdict]
+
+
+def reused_lines(results: SuiteResults) -> Iterator[str]:
+    """The runs that were taken over, and what that means for the suite."""
+    if results.reused:
+        yield f"{len(results.reused)} recorded runs taken over: {', '.join(results.reused)}"
+    if results.ran_nothing:
+        yield "nothing was run, so the suite is undecided; without --resume every run is repeated"
 
 
 def measured(spread: Spread | None, name: str) -> str:

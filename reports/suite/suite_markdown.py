@@ -49,6 +49,10 @@ def _head(row: RowResult) -> Iterator[str]:
         return
     setting = _inline(row.claim.setting) if row.claim is not None else ""
     yield f"{setting}: **{row.outcome_word}**".removeprefix(": ")
+    if row.is_flaky:
+        yield f"flaky: {row.rate} of its runs as expected"
+    if row.quarantined is not None:
+        yield f"quarantined, does not count: {_inline(row.quarantined)}"
 
 
 def _table(row: RowResult) -> Iterator[str]:

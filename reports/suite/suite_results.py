@@ -16,6 +16,7 @@ from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.group_folder import GroupFolder
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended
+from streamquake.reports.suite.rate import Rate
 from streamquake.topologies.errors import common_cause
 
 SCHEMA = 1
@@ -77,6 +78,13 @@ class SuiteRun:
     why: str
     cause: str = ""
     """The kind of error that prevented a verdict (`Results.cause`)."""
+    attempt: int = 1
+    """Which attempt it is: an undecided run is tried again. Only the last one counts."""
+
+    @property
+    def place(self) -> tuple[str, Role, int]:
+        """What it is a run of, in its row."""
+        return self.experiment, self.role, self.repeat
 
     @property
     def as_expected(self) -> bool:
@@ -133,6 +141,20 @@ class RowResult:
     claim: ClaimResult | None = None
     unavailable: str | None = None
     """Why the row cannot be measured. Such a row counts neither as expected nor as undecided."""
+    quarantined: str | None = None
+    """Why the row does not count, although it is run and shown."""
+    rate: Rate | None = None
+    """How many of its runs, all attempts included, had the expected outcome; None without runs."""
+
+    @property
+    def is_flaky(self) -> bool:
+        """Whether some of its runs had the expected outcome and others had not."""
+        return self.rate is not None and 0 < self.rate.count < self.rate.n
+
+    @property
+    def counts(self) -> bool:
+        """Whether the verdict of the suite depends on it."""
+        return self.unavailable is None and self.quarantined is None
 
     @property
     def outcome_word(self) -> str:
@@ -166,6 +188,9 @@ class RowResult:
             "figures": _figures_json(self.figures),
             "as_expected": self.as_expected,
             "why": self.why,
+            "quarantined": self.quarantined,
+            "flaky": self.is_flaky,
+            "rate": asdict(self.rate) if self.rate else None,
             "planned": self.planned,
             "runs": [_run_json(run) for run in self.runs],
             **(_claim_json(self.claim) if self.claim else {}),
@@ -195,11 +220,10 @@ class SuiteResults:
     @property
     def verdict(self) -> Outcome:
         """Held when every row is as expected, violated when one certainly is not. Rows that cannot
-        be measured do not count. A suite that only took over recorded runs is not held."""
+        be measured and quarantined ones do not count. A suite that only took over recorded runs is
+        not held."""
         verdicts = [
-            Outcome.UNDECIDED if r.verdict is None else r.verdict
-            for r in self.rows
-            if r.unavailable is None
+            Outcome.UNDECIDED if r.verdict is None else r.verdict for r in self.rows if r.counts
         ]
         if self.ran_nothing:
             verdicts.append(Outcome.UNDECIDED)
@@ -220,7 +244,8 @@ class SuiteResults:
     @property
     def runs_made(self) -> int:
         """The number of ended runs; a run may belong to several rows."""
-        return len({(run.run, run.experiment, run.repeat) for row in self.rows for run in row.runs})
+        runs = (run for row in self.rows for run in row.runs)
+        return len({(run.run, run.experiment, run.repeat, run.attempt) for run in runs})
 
     @property
     def counted(self) -> str:
@@ -231,7 +256,10 @@ class SuiteResults:
         words += [NOT_RUN, NOT_MEASURED]
         counts += [sum(r.verdict is None for r in self.rows) - unavailable, unavailable]
         message = [f"{n} {word}" for n, word in zip(counts, words, strict=True) if n]
-        return f"{len(self.rows)} rows: {', '.join(message) or 'none'}"
+        flaky = sum(row.is_flaky for row in self.rows)
+        quarantined = sum(row.quarantined is not None for row in self.rows)
+        aside = [f"{n} {word}" for n, word in ((flaky, "flaky"), (quarantined, "quarantined")) if n]
+        return "; ".join([f"{len(self.rows)} rows: {', '.join(message) or 'none'}", *aside])
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.reports.run.text import STYLES, make_console
-from streamquake.reports.suite.suite_html import figures_of, headline
+from streamquake.reports.suite.suite_html import figures_of, headline, reused_lines
 from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults
 
 
@@ -22,8 +22,8 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
     console.print()
     console.print(_table(results))
     for row in results.rows:
-        if row.unavailable or (row.verdict is not None and not row.as_expected):
-            console.print(Text(f"{row.title}: {row.why}"), soft_wrap=True)
+        for line in row_remarks(row):
+            console.print(Text(f"{row.title}: {line}"), soft_wrap=True)
     for line in reused_lines(results):
         console.print(Text(line), soft_wrap=True)
     for warning in results.warnings:
@@ -36,12 +36,14 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
         console.print(Text(f"resume   {results.again} --resume"), soft_wrap=True)
 
 
-def reused_lines(results: SuiteResults) -> Iterator[str]:
-    """The runs that were taken over, and what that means for the suite."""
-    if results.reused:
-        yield f"{len(results.reused)} recorded runs taken over: {', '.join(results.reused)}"
-    if results.ran_nothing:
-        yield "nothing was run, so the suite is undecided; without --resume every run is repeated"
+def row_remarks(row: RowResult) -> Iterator[str]:
+    """What a reader must know of a row beside its outcome."""
+    if row.unavailable or (row.verdict is not None and not row.as_expected):
+        yield row.why
+    if row.is_flaky:
+        yield f"flaky: {row.rate} of its runs as expected"
+    if row.quarantined is not None:
+        yield f"quarantined, does not count: {row.quarantined}"
 
 
 def _table(results: SuiteResults) -> Table:

@@ -1,15 +1,18 @@
 """The result of a row: its outcome, its figures and its relations, from its runs.
 
-A claim is held if every run of its experiment and of its control has the expected outcome, and
+An undecided run may be tried again; then only its last attempt counts, and all are shown. A
+claim is held if every run of its experiment and of its control has the expected outcome, and
 every relation holds. It is violated if one of these is certainly false. Otherwise, and if a run is
 missing, it is undecided.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf, isinf
 
+from streamquake.harness.campaign.statistics.rates import rate_of
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.model import Relation, RowSource
 from streamquake.harness.campaign.suite.slopes import slopes_of
@@ -38,12 +41,15 @@ def row_result(
     completed: Sequence[CompletedRun],
 ) -> RowResult:
     """The result of a row from its runs so far. `expected` is that of its experiment."""
+    attempts = tuple(each.run for each in completed)
+    completed = _last_attempts(completed)
     runs = tuple(each.run for each in completed)
     own, control = (
         _spreads(row.source, "claim", completed),
         _spreads(row.source, "control", completed),
     )
     verdict, why = _of_runs(runs, planned)
+    rate = rate_of(sum(run.as_expected for run in attempts), len(attempts)) if attempts else None
     outcome: Outcome | None
     if row.source.claim is None:
         outcome = None if verdict is None else _plain_outcome(runs)
@@ -67,10 +73,20 @@ def row_result(
         verdict=verdict,
         why=why,
         figures=own,
-        runs=runs,
+        runs=attempts,
         planned=planned,
         claim=claim,
+        quarantined=row.source.quarantined,
+        rate=rate,
     )
+
+
+def _last_attempts(completed: Sequence[CompletedRun]) -> tuple[CompletedRun, ...]:
+    """The last attempt of each run: the earlier ones were undecided."""
+    last = Counter[tuple[str, Role, int]]()
+    for each in completed:
+        last[each.run.place] = max(last[each.run.place], each.run.attempt)
+    return tuple(each for each in completed if each.run.attempt == last[each.run.place])
 
 
 def unavailable_row(source: RowSource, reason: str) -> RowResult:

@@ -36,6 +36,8 @@ from streamquake.topologies.model import Topology
 class SuiteResources(SharedResources):
     """The resources that the runs of a suite share."""
 
+    attempts: int = 1
+    """How often a run is tried until it is decided."""
     resume_since: datetime | None = None
     """Reuse runs recorded in `out` that began then or later, in place of planned ones of the same
     experiment; None to reuse none."""
@@ -88,11 +90,8 @@ class SuiteInProgress:
         with self.pool:
             for number, planned in enumerate(self.plan.runs):
                 self.pool.next_topology = self._topology_after(number, reused)
-                completed = reused.get(number) or self._run(number, planned)
+                completed = self._attempts(number, planned, reused.get(number))
                 self.ended_runs += 1
-                for part in planned.parts:
-                    run = replace(completed.run, role=part.role)
-                    self.completed.setdefault(part.row, []).append(replace(completed, run=run))
                 self.write()
                 self._show_end(number, completed)
                 if completed.run.ended == "interrupted":
@@ -184,6 +183,28 @@ class SuiteInProgress:
         """The topology of the next run that is not reused; None after the last one."""
         later = enumerate(self.plan.runs[number + 1 :], number + 1)
         return next((p.experiment.topology for n, p in later if n not in reused), None)
+
+    def _attempts(
+        self, number: int, planned: PlannedRun, reused: CompletedRun | None
+    ) -> CompletedRun:
+        """The last attempt of a run. An undecided run is tried again with the same seed."""
+        completed = reused or self._run(number, planned)
+        self._add(planned, completed)
+        for attempt in range(2, self.resources.attempts + 1):
+            run = completed.run
+            if run.ended == "interrupted" or run.met != Outcome.UNDECIDED:
+                break
+            self.write()
+            self.resources.show_message(f"    {run.why}; trying again, attempt {attempt}")
+            completed = self._run(number, planned)
+            completed = replace(completed, run=replace(completed.run, attempt=attempt))
+            self._add(planned, completed)
+        return completed
+
+    def _add(self, planned: PlannedRun, completed: CompletedRun) -> None:
+        for part in planned.parts:
+            run = replace(completed.run, role=part.role)
+            self.completed.setdefault(part.row, []).append(replace(completed, run=run))
 
     def _run(self, number: int, planned: PlannedRun) -> CompletedRun:
         self._show_start(number, planned)

@@ -75,7 +75,7 @@ class SuiteTestbed:
 
     `on_load_start` has, by experiment, what happens when the load of a run begins; `runs_before`
     the runs whose records the cluster had when a run began; `counts` the figures of a check called
-    `measure`.
+    `measure`, `outcomes` its outcome, `outcomes_of_attempts` those of the next attempts.
     """
 
     def __init__(self, out: Path) -> None:
@@ -89,10 +89,16 @@ class SuiteTestbed:
         self.clusters: list[str] = []
         self.counts: dict[str, list[float]] = {}
         self.outcomes: dict[str, Outcome] = {}
+        self.outcomes_of_attempts: dict[str, list[Outcome]] = {}
         self.spark = NoSpark(lambda: "")
 
     def run_suite(
-        self, plan: SuitePlan, *, resume: bool = False, max_age: timedelta = timedelta(days=1)
+        self,
+        plan: SuitePlan,
+        *,
+        resume: bool = False,
+        max_age: timedelta = timedelta(days=1),
+        attempts: int = 1,
     ) -> tuple[SuiteResults, SuiteFolder]:
         view = CompactView(self.messages.append)
         resources = SuiteResources(
@@ -103,6 +109,7 @@ class SuiteTestbed:
             clock=self.clock,
             view=view,
             show_message=self.messages.append,
+            attempts=attempts,
             resume_since=datetime.now(UTC) - max_age if resume else None,
         )
         return conduct(plan, resources)
@@ -132,6 +139,8 @@ class SuiteTestbed:
         """The results with the figures and the outcome that the test sets."""
         name = results.experiment
         outcome = self.outcomes.get(name, results.outcome)
+        if of_attempts := self.outcomes_of_attempts.get(name):
+            outcome = of_attempts.pop(0)
         if results.ended != "completed":
             outcome = max(outcome, results.outcome)
         values = self.counts.get(name)

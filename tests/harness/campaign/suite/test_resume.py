@@ -19,7 +19,7 @@ from streamquake.harness.verdict.judge import judge as judge_
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.store.results_store import ResultsStore
-from streamquake.reports.suite.suite_text import reused_lines
+from streamquake.reports.suite.suite_html import reused_lines
 from tests.harness.campaign.suite.fake_suites import (
     SuiteTestbed,
     claim,
