@@ -61,6 +61,7 @@ from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.record.run_events import OutputSeen, RecordsSent, SystemNotRecovered
 from streamquake.reports.record.run_folder import RunFolder, new_run_id
+from streamquake.reports.render import run_sentences
 from streamquake.reports.render.report_files import write_reports
 from streamquake.reports.run.html import render_report
 from streamquake.reports.store.results_store import FILE, ResultsStore
@@ -132,6 +133,8 @@ def run(
                     warnings=tuple(in_progress.warnings),
                     show_message=view.show_message,
                 )
+                # The removal and the reports take seconds more.
+                view.show_message(_verdict_line(results))
         except (Interrupted, Exception) as error:
             if not (requested.signal or isinstance(error, Interrupted)):
                 raise
@@ -147,6 +150,10 @@ def run(
             spark.reset()
         warnings = (*results.warnings, *own_clusters.warnings)
         return save(replace(results, warnings=warnings), folder)
+
+
+def _verdict_line(results: Results) -> str:
+    return f"{run_sentences.headline(results)}: {run_sentences.why(results)}"
 
 
 def save(results: Results, folder: RunFolder, *, stored: bool = True) -> Results:

@@ -31,6 +31,7 @@ from streamquake.reports.record.history import read_history
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.render import run_sentences
 from tests.event_drafts import undeclared_fields
 
 TOPOLOGY = {
@@ -644,6 +645,26 @@ def test_a_run_shows_its_phases_and_the_faults_in_effect(stage: Stage) -> None:
     elapsed = [figures.elapsed_s for figures in shown]
     assert elapsed == sorted(elapsed)
     assert 0 < elapsed[-1] < 1000
+
+
+def test_the_verdict_is_shown_before_the_cluster_is_removed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    removed_meanwhile = DedicatedClusters.removed_meanwhile
+
+    @contextmanager
+    def then_note(clusters: DedicatedClusters) -> Iterator[None]:
+        with removed_meanwhile(clusters):
+            yield
+            events.append("the block ended")
+
+    monkeypatch.setattr(DedicatedClusters, "removed_meanwhile", then_note)
+    monkeypatch.setattr(stage.view, "show_message", events.append)
+
+    results = stage.run()
+
+    assert events[-2:] == [f"held: {run_sentences.why(results)}", "the block ended"]
 
 
 def test_faults_without_duration_are_healed_before_the_run_recovers(stage: Stage) -> None:
