@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,16 +14,24 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from streamquake.harness.campaign.regression import (
+    baseline_condition,
+    changes_against,
+    is_regression,
+    sentences,
+)
+from streamquake.harness.campaign.statistics.changes import Changes
 from streamquake.harness.campaign.statistics.medians import Median
 from streamquake.harness.campaign.statistics.rates import rate_of
 from streamquake.harness.cli.duration import DURATION
-from streamquake.harness.cli.guard import HELD
+from streamquake.harness.cli.guard import HELD, VIOLATED
 from streamquake.harness.cli.options import json_option, out_option
 from streamquake.harness.cli.output import echo
 from streamquake.reports.render import run_sentences
 from streamquake.reports.run.text import make_console
 from streamquake.reports.store.results_store import COLUMNS, ResultsStore
 from streamquake.reports.store.stored_run import StoredRun
+from streamquake.topologies.errors import ExitStatus
 
 Groups = dict[tuple[str, str], list[StoredRun]]
 """(experiment, key) -> its runs."""
@@ -42,6 +50,12 @@ Groups = dict[tuple[str, str], list[StoredRun]]
 )
 @click.option("--figure", "figures", multiple=True, metavar="CHECK.COUNT", help="Show a figure.")
 @click.option("--each", is_flag=True, help="A line for each run instead of one for each key.")
+@click.option(
+    "--against",
+    metavar="BASELINE",
+    help="Show what changed against the runs of a day (2026-11-20), a version (flink=2.2.0) or an "
+    "image (sha256:3f1c...); exits with 1 if an outcome became rarer or a time longer.",
+)
 @click.option("--rebuild", is_flag=True, help="Read all run folders again first.")
 @json_option
 @out_option
@@ -50,6 +64,7 @@ def results_command(
     where: str,
     figures: Sequence[str],
     each: bool,
+    against: str | None,
     rebuild: bool,
     as_json: bool,
     out: Path,
@@ -65,6 +80,9 @@ def results_command(
             echo(f"left out: {problem}", err=True)
     begin = "" if since is None else (datetime.now(UTC) - since).isoformat(timespec="seconds")
     runs = store.runs(where=where, since=begin)
+    if against is not None:
+        baseline = store.runs(where=baseline_condition(against))
+        return _show_changes(changes_against(baseline, runs, figures), as_json)
     if as_json:
         echo(json.dumps([asdict(run) for run in runs], indent=2))
         return HELD
@@ -74,6 +92,22 @@ def results_command(
     table = _table_of_runs(runs, figures) if each else _table_of_keys(_grouped(runs), figures)
     make_console().print(table)
     return HELD
+
+
+def _show_changes(changes: Mapping[str, Changes], as_json: bool) -> int:
+    """Print what changed; the exit status."""
+    if as_json:
+        echo(json.dumps({name: asdict(found) for name, found in changes.items()}, indent=2))
+    elif not changes:
+        echo("no experiment has runs both in the baseline and besides it", err=True)
+    else:
+        table = _table("experiment", "figure", "against the baseline")
+        for cells in sentences(changes):
+            table.add_row(*map(Text, cells))
+        make_console().print(table)
+    if not changes:
+        return ExitStatus.UNDECIDED
+    return VIOLATED if any(is_regression(found) for found in changes.values()) else HELD
 
 
 def _grouped(runs: Sequence[StoredRun]) -> Groups:

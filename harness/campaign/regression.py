@@ -1,0 +1,132 @@
+"""Regressions: what changed in the recorded runs of each experiment against a baseline."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
+
+from streamquake.harness.campaign.statistics.changes import (
+    Changes,
+    FigureChange,
+    Group,
+    RateChange,
+    compare,
+)
+from streamquake.reports.render import run_sentences
+from streamquake.reports.store.stored_run import StoredRun
+from streamquake.topologies.problems import bad_input
+
+TIMES = ("_s", "_ms")
+"""The endings of figures that are times; they are compared unless others are named."""
+_VERSION = re.compile(r"([A-Za-z0-9._-]+)=([A-Za-z0-9._+-]+)")
+_IMAGE = re.compile(r"sha256:[0-9a-f]{6,64}")
+
+
+def baseline_condition(text: str) -> str:
+    """The condition of a baseline: a day (2026-11-20), a version (flink=2.2.0, streamquake=0.2.0,
+    program=HASH), or an image's id (sha256:...). Raises BadInput."""
+    if (version := _VERSION.fullmatch(text)) is not None:
+        name, value = version.groups()
+        column = name if name in ("streamquake", "program") else f"get(versions, '{name}')"
+        return f"{column} = '{value}'"
+    if _IMAGE.fullmatch(text):
+        return f"images LIKE '%{text}%'"
+    try:
+        day = date.fromisoformat(text)
+    except ValueError as error:
+        message = (
+            f"expected a day such as 2026-11-20, a version such as flink=2.2.0, or the id of an "
+            f'image such as sha256:3f1c, got "{text}"'
+        )
+        raise bad_input("--against", message) from error
+    return f"started_at >= '{day}' AND started_at < '{day + timedelta(days=1)}'"
+
+
+def changes_against(
+    baseline: Sequence[StoredRun], now: Sequence[StoredRun], figures: Sequence[str] = ()
+) -> dict[str, Changes]:
+    """Experiment -> what changed, of the experiments with runs in both groups. A run of the
+    baseline does not count as one of now."""
+    known = {run.run_id for run in baseline}
+    before_of = _by_experiment(baseline)
+    now_of = _by_experiment([run for run in now if run.run_id not in known])
+    return compare(
+        {
+            name: (_group(before_of[name], figures), _group(now_of[name], figures))
+            for name in before_of
+            if name in now_of
+        }
+    )
+
+
+def _by_experiment(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+    found: dict[str, list[StoredRun]] = defaultdict(list)
+    for run in runs:
+        found[run.experiment].append(run)
+    return dict(found)
+
+
+def _group(runs: Sequence[StoredRun], figures: Sequence[str]) -> Group:
+    values: dict[str, list[float]] = defaultdict(list)
+    for run in runs:
+        for name, value in run.figures.items():
+            if name in figures or (not figures and name.endswith(TIMES)):
+                values[name].append(value)
+    return Group(
+        runs=len(runs),
+        as_expected=sum(run.as_expected == 1 for run in runs),
+        figures=dict(values),
+    )
+
+
+def is_regression(changes: Changes) -> bool:
+    """Whether the expected outcome became rarer, or a time longer."""
+    slower = (
+        change.finding == "changed" and (change.ratio or 0) > 1 and change.figure.endswith(TIMES)
+        for change in changes.figures
+    )
+    return changes.rate.is_worse or any(slower)
+
+
+def sentences(changes: Mapping[str, Changes]) -> Iterator[tuple[str, str, str]]:
+    """(experiment, what was compared, what came out) of every comparison."""
+    for experiment, found in changes.items():
+        yield experiment, "as expected", rate_sentence(found.rate)
+        for figure in found.figures:
+            yield experiment, figure.figure, figure_sentence(figure)
+
+
+def rate_sentence(change: RateChange) -> str:
+    both = f"{change.before} before, {change.now} now"
+    if change.finding == "changed":
+        return f"{'less' if change.is_worse else 'more'} often: {both}"
+    return f"{change.finding}: {both}"
+
+
+def figure_sentence(change: FigureChange) -> str:
+    """What became of a figure, with its interval; what would have been seen where it did not
+    change."""
+    runs = f"{len(change.before)} runs before, {len(change.now)} now"
+    if change.finding == "too few runs":
+        return f"too few runs to say: {runs}"
+    middles = " → ".join(map(_median_text, (change.before, change.now)))
+    if change.finding == "no change seen":
+        seen = change.smallest_seen
+        return "no change seen" + ("" if seen is None else f"; {seen:.0%} would have been")
+    if change.ratio is None or change.low is None or change.high is None:
+        return f"changed, {middles} ({runs})"
+    words = ("slower", "faster") if change.figure.endswith(TIMES) else ("more", "less")
+    word = words[change.ratio < 1]
+    sizes = sorted(abs(each - 1) for each in (change.low, change.high))
+    return (
+        f"{word} by {abs(change.ratio - 1):.0%} ({sizes[0]:.0%} to {sizes[1]:.0%}), "
+        f"{middles} ({runs})"
+    )
+
+
+def _median_text(values: Sequence[float]) -> str:
+    ranked = sorted(values)
+    middle = (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2
+    return run_sentences.counted(middle)

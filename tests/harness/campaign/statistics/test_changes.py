@@ -1,0 +1,133 @@
+"""What changed between two groups of runs: planted changes, and none."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from streamquake.harness.campaign.statistics.changes import (
+    Changes,
+    FigureChange,
+    Group,
+    compare,
+)
+
+FIGURE = "recovery.longest_s"
+
+
+def group(values: Sequence[float], as_expected: int | None = None) -> Group:
+    expected = len(values) if as_expected is None else as_expected
+    return Group(runs=len(values), as_expected=expected, figures={FIGURE: values})
+
+
+def changes(before: Group, now: Group) -> Changes:
+    return compare({"a": (before, now)})["a"]
+
+
+def figure(before: Sequence[float], now: Sequence[float]) -> FigureChange:
+    (found,) = changes(group(before), group(now)).figures
+    return found
+
+
+def drawn(seed: int, n: int, median: float = 10.0) -> list[float]:
+    draw = random.Random(seed)
+    return [median * draw.lognormvariate(0, 0.08) for _ in range(n)]
+
+
+def test_a_planted_slowdown_is_found_with_its_size() -> None:
+    found = figure(drawn(1, 12), drawn(2, 12, median=12.0))
+    assert found.finding == "changed"
+    assert found.ratio is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 1.2 < found.high
+    assert 1.0 < found.low < found.ratio < found.high < 1.4
+
+
+def test_without_a_change_it_says_which_one_would_have_been_seen() -> None:
+    found = figure(drawn(1, 12), drawn(3, 12))
+    assert found.finding == "no change seen"
+    assert found.smallest_seen is not None
+    assert 0.02 < found.smallest_seen < 0.15
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "finding"),
+    [
+        (3, 3, "too few runs"),
+        (4, 3, "too few runs"),
+        (4, 4, "no change seen"),
+        (20, 1, "too few runs"),
+        (20, 2, "no change seen"),
+    ],
+)
+def test_too_few_runs_prove_neither(before: int, now: int, finding: str) -> None:
+    """Of three and three runs even the clearest order has a p-value of 0.1."""
+    found = figure([1.0] * before, [1.0] * now)
+    assert found.finding == finding
+    assert (found.p, found.ratio) == (1.0, None if finding == "too few runs" else 1.0)
+
+
+def test_the_clearest_order_of_four_runs_is_a_change() -> None:
+    assert figure([1, 2, 3, 4], [5, 6, 7, 8]).p == pytest.approx(2 / 70 * 2)
+    assert figure([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]).finding == "changed"
+
+
+def test_a_figure_that_was_zero_has_no_ratio() -> None:
+    found = figure([0.0] * 6, [3.0] * 6)
+    assert (found.finding, found.ratio, found.smallest_seen) == ("changed", None, None)
+
+
+def test_only_figures_of_both_groups_are_compared() -> None:
+    before = Group(runs=5, as_expected=5, figures={"a.x_s": [1.0] * 5, "a.y_s": [1.0] * 5})
+    now = Group(runs=5, as_expected=5, figures={"a.y_s": [1.0] * 5, "a.z_s": [], "a.x_s": []})
+    assert [each.figure for each in changes(before, now).figures] == ["a.y_s"]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "finding", "is_worse"),
+    [
+        ((20, 20), (20, 10), "changed", True),
+        ((20, 10), (20, 20), "changed", False),
+        ((20, 20), (20, 18), "no change seen", False),
+        ((3, 3), (3, 0), "too few runs", False),
+        ((1, 1), (18, 0), "too few runs", False),
+        ((1, 1), (19, 0), "changed", True),
+    ],
+)
+def test_a_rate_that_fell_is_worse(
+    before: tuple[int, int], now: tuple[int, int], finding: str, is_worse: bool
+) -> None:
+    groups = [Group(runs=n, as_expected=k, figures={}) for n, k in (before, now)]
+    found = changes(*groups).rate
+    assert (found.finding, found.is_worse) == (finding, is_worse)
+    assert (found.before.count, found.now.n) == (before[1], now[0])
+
+
+def test_tests_are_corrected_for_their_number() -> None:
+    """A change that is seen alone may be chance among many."""
+    changed = (group([1, 2, 3, 4, 5]), group([6, 7, 8, 9, 10]))
+    same = (group([1.0, 2, 3, 4, 5]), group([1.0, 2, 3, 4, 5]))
+    alone = compare({"a": changed})["a"].figures[0]
+    among = compare({"a": changed, **{str(n): same for n in range(10)}})["a"].figures[0]
+    assert (alone.finding, among.finding) == ("changed", "no change seen")
+    assert among.p == pytest.approx(alone.p / 2 * 22, rel=0.01)
+
+
+def test_without_changes_a_false_alarm_is_rarer_than_the_level() -> None:
+    """Each of 300 nights compares five experiments that did not change."""
+    alarms = 0
+    for night in range(300):
+        found = compare(
+            {
+                str(n): (
+                    group(drawn(night * 100 + n, 6)),
+                    group(drawn(night * 100 + 50 + n, 6)),
+                )
+                for n in range(5)
+            }
+        )
+        alarms += any(f.finding == "changed" for each in found.values() for f in each.figures)
+    assert alarms / 300 <= 0.05
