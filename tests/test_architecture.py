@@ -20,7 +20,13 @@ ROOT = Path(__file__).parents[1]
 ORDER = ("topologies", "reports", "cluster", "faults", "harness")
 """Each folder imports only from itself and from those before it."""
 ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "reports": (("record",), ("render",), ("store", "run"), ("suite", "comparison"), ("junit",)),
+    "reports": (
+        ("record",),
+        ("render",),
+        ("store", "run"),
+        ("suite", "comparison"),
+        ("junit", "trend"),
+    ),
     "cluster": (
         ("adjustable_clock", "images", "job", "node", "steering"),
         ("run_context", "runtime"),

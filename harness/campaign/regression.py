@@ -83,11 +83,13 @@ def _group(runs: Sequence[StoredRun], figures: Sequence[str]) -> Group:
 
 def is_regression(changes: Changes) -> bool:
     """Whether the expected outcome became rarer, or a time longer."""
-    slower = (
-        change.finding == "changed" and (change.ratio or 0) > 1 and change.figure.endswith(TIMES)
-        for change in changes.figures
-    )
-    return changes.rate.is_worse or any(slower)
+    return changes.rate.is_worse or any(map(is_slower, changes.figures))
+
+
+def is_slower(change: FigureChange) -> bool:
+    """Whether it is a time that became longer."""
+    is_time = change.figure.endswith(TIMES)
+    return is_time and change.finding == "changed" and (change.ratio or 0) > 1
 
 
 def sentences(changes: Mapping[str, Changes]) -> Iterator[tuple[str, str, str]]:

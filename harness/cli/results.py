@@ -23,6 +23,7 @@ from streamquake.harness.campaign.regression import (
 from streamquake.harness.campaign.statistics.changes import Changes
 from streamquake.harness.campaign.statistics.medians import Median
 from streamquake.harness.campaign.statistics.rates import rate_of
+from streamquake.harness.campaign.trend import trend_rows
 from streamquake.harness.cli.duration import DURATION
 from streamquake.harness.cli.guard import HELD, VIOLATED
 from streamquake.harness.cli.options import json_option, out_option
@@ -31,6 +32,7 @@ from streamquake.reports.render import run_sentences
 from streamquake.reports.run.text import make_console
 from streamquake.reports.store.results_store import COLUMNS, ResultsStore
 from streamquake.reports.store.stored_run import StoredRun
+from streamquake.reports.trend.trend_html import render_trend
 from streamquake.topologies.errors import ExitStatus
 
 Groups = dict[tuple[str, str], list[StoredRun]]
@@ -56,6 +58,12 @@ Groups = dict[tuple[str, str], list[StoredRun]]
     help="Show what changed against the runs of a day (2026-11-20), a version (flink=2.2.0) or an "
     "image (sha256:3f1c...); exits with 1 if an outcome became rarer or a time longer.",
 )
+@click.option(
+    "--page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the trend of all selected runs as a page.",
+)
 @click.option("--rebuild", is_flag=True, help="Read all run folders again first.")
 @json_option
 @out_option
@@ -65,6 +73,7 @@ def results_command(
     figures: Sequence[str],
     each: bool,
     against: str | None,
+    page: Path | None,
     rebuild: bool,
     as_json: bool,
     out: Path,
@@ -80,6 +89,9 @@ def results_command(
             echo(f"left out: {problem}", err=True)
     begin = "" if since is None else (datetime.now(UTC) - since).isoformat(timespec="seconds")
     runs = store.runs(where=where, since=begin)
+    if page is not None and runs:
+        echo(str(render_trend(trend_rows(runs, figures), page, out)))
+        return HELD
     if against is not None:
         baseline = store.runs(where=baseline_condition(against))
         return _show_changes(changes_against(baseline, runs, figures), as_json)

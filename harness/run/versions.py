@@ -30,6 +30,7 @@ _SHOWING = (
     "reports/run",
     "reports/store",
     "reports/suite",
+    "reports/trend",
 )
 AFTER_A_RUN = ("harness/reconcile", "harness/verdict/checks", "harness/verdict/judge.py", *_SHOWING)
 """What a run does not execute before it is judged. `harness/verdict/evidence` has modules that
