@@ -39,6 +39,20 @@ MARKER = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("chaos", "chaos experiments (streamquake)")
     group.addoption("--chaos-seed", type=int, metavar="N", help="seed of every chaos run")
+    group.addoption(
+        "--chaos-repeats",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="run each chaos test N times, each time with the next seed",
+    )
+    group.addoption(
+        "--chaos-attempts",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="try an undecided run again, up to N times in all",
+    )
     group.addoption("--chaos-out", default="runs", metavar="DIR", help="folder of the run folders")
     group.addoption("--chaos-keep", action="store_true", help="leave the clusters up")
     group.addoption(
@@ -52,6 +66,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="docker",
         help="the container runtime; the fake runs no containers",
     )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("expected 1 or more")
+    return number
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Repeat the tests that use `chaos_run`."""
+    repeats = metafunc.config.getoption("--chaos-repeats")
+    if repeats > 1 and "chaos_repeat" in metafunc.fixturenames:
+        ids = [f"repeat {number}" for number in range(1, repeats + 1)]
+        metafunc.parametrize("chaos_repeat", range(repeats), indirect=True, ids=ids)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -90,11 +119,35 @@ def chaos_session(
 
 
 @pytest.fixture
-def chaos_run(request: pytest.FixtureRequest, chaos_session: ChaosSession) -> ChaosRun:
-    """The run of the marked experiment, judged: `results`, `folder` and `experiment`."""
-    from streamquake.harness.pytest import support
+def chaos_repeat(request: pytest.FixtureRequest) -> int:
+    """Which repeat of the test it is, from 0 on."""
+    repeat: int = getattr(request, "param", 0)
+    return repeat
 
-    run = support.run_experiment(_marker(request), chaos_session, **_settings(request))
+
+@pytest.fixture
+def chaos_run(
+    request: pytest.FixtureRequest, chaos_session: ChaosSession, chaos_repeat: int
+) -> ChaosRun:
+    """The run of the marked experiment, judged: `results`, `folder` and `experiment`. An undecided
+    run is tried again up to --chaos-attempts times."""
+    from streamquake.harness.pytest import rates, support
+
+    settings = _settings(request)
+    settings["seed"] += chaos_repeat
+    for _ in range(request.config.getoption("--chaos-attempts")):
+        run = support.run_experiment(_marker(request), chaos_session, **settings)
+        outcome = str(run.results.outcome)
+        request.node.user_properties.append(
+            rates.property_of(
+                request.node.nodeid,
+                run.results.run_id,
+                as_expected=run.as_expected,
+                outcome=outcome,
+            )
+        )
+        if not run.undecided:
+            break
     request.node.stash[RUN] = run
     if run.undecided:
         pytest.fail(run.verdict, pytrace=False)
@@ -128,6 +181,20 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     run = item.stash.get(RUN, None)
     if run is not None and report.failed:
         report.sections.append(("chaos run", run.summary))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show the rate of each chaos test with several runs."""
+    stats = terminalreporter.stats.values()
+    reports = [each for found in stats for each in found if isinstance(each, pytest.TestReport)]
+    if not any(report.user_properties for report in reports):
+        return  # without a chaos test nothing is imported
+    from streamquake.harness.pytest import rates
+
+    if lines := list(rates.rate_lines(reports)):
+        terminalreporter.section("chaos runs")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 def _marker(request: pytest.FixtureRequest) -> pytest.Mark:

@@ -44,7 +44,7 @@ CONFTEST = """
             leases.append((shared["cluster_leases"], shared["shared_spark"]))
             folder = RunFolder.create(out, f"run-{len(list(out.glob('run-*')))}")
             folder.write_manifest({"experiment": experiment_document(experiment), "seed": 1})
-            outcome = Outcome.parse(OUTCOME)
+            outcome = Outcome.parse(OUTCOMES[min(len(calls), len(OUTCOMES)) - 1])
             results = Results(
                 run_id=folder.run_id, experiment=experiment.name, seed=experiment.seed,
                 ended="completed", outcome=outcome, expected=experiment.expected,
@@ -64,7 +64,9 @@ CONFTEST = """
 
 
 def prepare(pytester: pytest.Pytester, outcome: str, tests: str, found: str = "lost") -> None:
-    pytester.makeconftest(CONFTEST + f"\n    OUTCOME, FOUND = {outcome!r}, {found!r}\n")
+    """`outcome` is that of every run, or those of the first runs in turn, between commas."""
+    outcomes = outcome.split(",")
+    pytester.makeconftest(CONFTEST + f"\n    OUTCOMES, FOUND = {outcomes!r}, {found!r}\n")
     pytester.makepyfile(tests)
 
 
@@ -134,6 +136,74 @@ def test_a_canary_passes_only_if_its_class_is_found(
 
     prepare(pytester, "held", canary)
     run_inner(pytester).assert_outcomes(failed=1)
+
+
+def test_an_undecided_run_may_be_tried_again(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "undecided,held", ONE_TEST)
+
+    result = run_inner(pytester, "--chaos-attempts=3")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*= chaos runs =*",
+            "flaky: *.py::test_it: 1 of 2 (9% to 91%) runs as expected",
+        ]
+    )
+    assert len(list((pytester.path / "runs").glob("run-*"))) == 2
+
+
+def test_attempts_end_with_an_error(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "undecided", ONE_TEST)
+    result = run_inner(pytester, "--chaos-attempts=2")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*.py::test_it: 0 of 2 (0% to 66%) runs as expected"])
+    result.stdout.no_fnmatch_line("*flaky*")
+
+
+def test_a_violated_run_is_not_tried_again(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "violated,held", ONE_TEST)
+    result = run_inner(pytester, "--chaos-attempts=2")
+    result.assert_outcomes(failed=1)
+    result.stdout.no_fnmatch_line("*chaos runs*")
+
+
+PARAMETRIZED = """
+    import pytest
+
+    SEEDS = set()
+
+    @pytest.mark.chaos("quickstart")
+    @pytest.mark.parametrize("side", ["left", "right"])
+    def test_it(chaos_run, side):
+        SEEDS.add(chaos_run.experiment.seed)
+
+    def test_another():
+        assert SEEDS == {41, 42, 43}
+"""
+
+
+def test_tests_may_be_repeated_with_the_next_seeds(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "held,violated,held", PARAMETRIZED)
+
+    result = run_inner(pytester, "--chaos-repeats=3", "--chaos-seed=41")
+
+    result.assert_outcomes(passed=6, failed=1)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*.py::test_it[[]left]: * of 3 * runs as expected",
+            "*.py::test_it[[]right]: * of 3 * runs as expected",
+        ]
+    )
+    assert result.stdout.str().count("flaky: ") == 1
+
+
+@pytest.mark.parametrize("option", ["--chaos-repeats", "--chaos-attempts"])
+def test_less_than_one_run_is_rejected(pytester: pytest.Pytester, option: str) -> None:
+    prepare(pytester, "held", ONE_TEST)
+    result = run_inner(pytester, f"{option}=0")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*argument {option}: invalid*value: '0'*"])
 
 
 SHARED_TESTS = """
