@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# A night: the rows of a suite, the trend over all nights so far, and space for the next ones.
+#
+#   night.sh SUITE [OUT]
+#
+# Exits as `streamquake suite` does: 0 every row as expected, 1 one certainly not, 2 bad input,
+# 3 undecided or failed to run, 130 interrupted. OUT (`runs`) must be kept from night to night: it
+# holds the runs and the store of their results.
+set -euo pipefail
+
+suite=${1:?name a suite, such as claims}
+out=${2:-runs}
+
+streamquake doctor
+streamquake sweep # what a night that was killed left behind
+
+status=0
+streamquake suite "$suite" --out "$out" --attempts 2 --plain || status=$?
+[ "$status" -ne 2 ] || exit 2 # bad input: nothing was run
+
+streamquake results --out "$out" --since 90d --page "$out/trend.html"
+streamquake prune --out "$out" --keep 20
+
+# The table of this night, for the summary of a CI job.
+newest=$(ls -d "$out"/suite-* | tail -n 1)
+cp "$newest/suite.md" "$out/summary.md"
+cp "$newest/junit.xml" "$out/junit.xml"
+exit "$status"
