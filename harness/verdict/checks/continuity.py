@@ -164,10 +164,10 @@ class Continuity(Check):
         keys = sent_keys.join(pauses, F.col("key") == F.col("of"), "left").select(
             F.col("key").alias("of"),
             F.coalesce("gap_ms", span_ms).alias("gap_ms"),
-            F.coalesce("since_ms", F.lit(span.begin_ms).cast("bigint")).alias("since_ms"),
+            "since_ms",
             "partition",
         )
-        with persisted(with_own_ms(keys, causes)) as keys:
+        with persisted(with_own_ms(keys, span, causes)) as keys:
             partitions = {row[0] for row in keys.select("partition").distinct().collect()}
             of_lane = keys.join(sends, "of").groupBy(F.col("partition").alias("of"))
             lanes = with_unended_pauses(
@@ -179,7 +179,7 @@ class Continuity(Check):
             without_records = output.partitions - lanes.count() if None in partitions else 0
             partitions_of_keys = lanes.where(F.col("of").isin(partitions - {None}))
             return self._keys(keys, output), self._partitions(
-                with_own_ms(partitions_of_keys, causes), without_records, output
+                with_own_ms(partitions_of_keys, span, causes), without_records, output
             )
 
     def _keys(self, keys: DataFrame, output: AppendedRecords) -> GroupPauses:

@@ -116,11 +116,13 @@ def with_unended_pauses(pauses: DataFrame, sends: DataFrame, span: TimeSpan) -> 
     )
 
 
-def with_own_ms(pauses: DataFrame, causes: OtherCauses) -> DataFrame:
+def with_own_ms(pauses: DataFrame, span: TimeSpan, causes: OtherCauses) -> DataFrame:
     """The pauses (gap_ms, since_ms) with own_ms, the part that no other cause than the faults
     explains: without the silences of the load, and nothing of a pause that began while the job was
-    down before them."""
-    since, until = F.col("since_ms"), F.col("since_ms") + F.col("gap_ms")
+    down before them. A group without records, whose since_ms is null, pauses from the span's
+    begin."""
+    since = F.coalesce("since_ms", F.lit(span.begin_ms).cast("bigint"))
+    until = since + F.col("gap_ms")
     own_ms = F.col("gap_ms")
     for silent_ms, sent_ms in causes.silences:
         both_ms = F.least(until, F.lit(sent_ms)) - F.greatest(since, F.lit(silent_ms))

@@ -148,8 +148,9 @@ def test_keys_sent_without_a_pause_of_the_limit_count(
 def test_a_pause_without_what_other_causes_explain(
     spark: SparkSession, causes: OtherCauses, own_ms: dict[str, int]
 ) -> None:
-    """One pause from 1,000 to 1,400 ms, and one from 1,500 to 1,800 ms."""
-    rows = [("early", 400, 1_000), ("late", 300, 1_500)]
+    """One pause from 1,000 to 1,400 ms, of a group without records, and one from 1,500 to 1,800
+    ms."""
+    rows = [("early", 400, None), ("late", 300, 1_500)]
     frame = spark.createDataFrame(rows, "of string, gap_ms bigint, since_ms bigint")
-    found = {row.of: row.own_ms for row in with_own_ms(frame, causes).collect()}
+    found = {row.of: row.own_ms for row in with_own_ms(frame, SPAN, causes).collect()}
     assert found == own_ms
