@@ -25,7 +25,7 @@ from streamquake.harness.campaign.statistics.medians import Median
 from streamquake.harness.campaign.statistics.rates import rate_of
 from streamquake.harness.campaign.trend import trend_rows
 from streamquake.harness.cli.duration import DURATION
-from streamquake.harness.cli.guard import HELD, VIOLATED
+from streamquake.harness.cli.guard import HELD, VIOLATED, no_verdict
 from streamquake.harness.cli.options import json_option, out_option
 from streamquake.harness.cli.output import echo
 from streamquake.reports.render import run_sentences
@@ -33,7 +33,6 @@ from streamquake.reports.run.text import make_console
 from streamquake.reports.store.results_store import COLUMNS, ResultsStore
 from streamquake.reports.store.stored_run import StoredRun
 from streamquake.reports.trend.trend_html import render_trend
-from streamquake.topologies.errors import ExitStatus
 
 Groups = dict[tuple[str, str], list[StoredRun]]
 """(experiment, key) -> its runs."""
@@ -110,15 +109,14 @@ def _show_changes(changes: Mapping[str, Changes], as_json: bool) -> int:
     """Print what changed; the exit status."""
     if as_json:
         echo(json.dumps({name: asdict(found) for name, found in changes.items()}, indent=2))
-    elif not changes:
-        echo("no experiment has runs both in the baseline and besides it", err=True)
     else:
         table = _table("experiment", "figure", "against the baseline")
         for cells in sentences(changes):
             table.add_row(*map(Text, cells))
         make_console().print(table)
     if not changes:
-        return ExitStatus.UNDECIDED
+        message = "no experiment has runs both in the baseline and besides it"
+        return no_verdict("nothing to compare", message)
     return VIOLATED if any(is_regression(found) for found in changes.values()) else HELD
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.store.stored_run import StoredRun
-from streamquake.topologies.errors import StreamquakeError
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.problems import bad_input
 
 FILE = "results.sqlite"
@@ -33,6 +33,8 @@ READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
 
 class StoreUnreadable(StreamquakeError):
     """The database cannot be read or written."""
+
+    kind = ErrorKind.BAD_INPUT
 
 
 class ResultsStore:
