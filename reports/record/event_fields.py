@@ -19,6 +19,7 @@ SIGNED = ("step", "checkpoint", "called_ns", "acknowledged")
 """Whole numbers that are always known; a query's checkpoint is -1 where it has none. A null is
 damage; it differs from a field that an older version did not record."""
 WHOLE = (
+    "acknowledged_until_ns",
     "due_ns",
     "end",
     "exit_code",
@@ -60,9 +61,11 @@ NAMES = ("fault", "job", "output", "phase", "state", "status", "target", "vertex
 """Texts that are always known."""
 TEXTS = ("cause", "node", "path", "reason", "task_name", "type", "vertex_name")
 """Texts, null where they are not known."""
-LISTS = ("edges", "nodes", "ranges", "regions", "transactions", "vertices")
+LISTS = ("edges", "nodes", "regions", "transactions", "vertices")
+INTERVALS = ("pauses_ns", "ranges")
+"""Lists of pairs of whole numbers."""
 OBJECTS = ("config", "evidence", "files", "params")
-"""Lists and objects are empty where there is nothing, never null."""
+"""Lists, intervals and objects are empty where there is nothing, never null."""
 
 
 def field_problem(value: Mapping[str, Any]) -> str:
@@ -83,15 +86,17 @@ def is_moment(value: Any) -> bool:
 _A_PLACE, _A_WHOLE = "a whole number of at least 0", "a whole number"
 _A_NUMBER, _A_TEXT = "a number", "a text"
 _A_LIST, _AN_OBJECT = "a list", "an object"
+_INTERVALS = "a list of pairs of whole numbers of at least 0"
 _EXPECTED = {
     **dict.fromkeys(PLACES, _A_PLACE),
     **dict.fromkeys((*SIGNED, *WHOLE), _A_WHOLE),
     **dict.fromkeys(NUMBERS, _A_NUMBER),
     **dict.fromkeys((*NAMES, *TEXTS), _A_TEXT),
     **dict.fromkeys(LISTS, _A_LIST),
+    **dict.fromkeys(INTERVALS, _INTERVALS),
     **dict.fromkeys(OBJECTS, _AN_OBJECT),
 }
-_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS, *OBJECTS))
+_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS, *INTERVALS, *OBJECTS))
 
 
 def _is(expected: str, held: Any, *, nullable: bool) -> bool:
@@ -108,5 +113,11 @@ def _is(expected: str, held: Any, *, nullable: bool) -> bool:
             return isinstance(held, str)
         case "a list":
             return isinstance(held, list)
+        case "a list of pairs of whole numbers of at least 0":
+            return isinstance(held, list) and all(map(_is_interval, held))
         case _:
             return isinstance(held, dict)
+
+
+def _is_interval(held: Any) -> bool:
+    return isinstance(held, list) and len(held) == 2 and all(map(is_moment, held))

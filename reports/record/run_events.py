@@ -46,6 +46,13 @@ class RecordsSent(Event, action=Action.SENT):
     """The number of records."""
     ranges = EventField[Sequence[Sequence[int]] | None](None)
     """The ranges [first, last]; missing where there is only one."""
+    acknowledged_until_ns = EventField[int | None](None)
+    """When the last acknowledgement of any record had arrived, in ns of the run's clock. It is
+    earlier than the event where acknowledged records stood behind one that was not settled. Only in
+    events of acknowledged records; missing in older records, as the next field."""
+    pauses_ns = EventField[Sequence[Sequence[int]] | None](None)
+    """The intervals [from, until] of half a second or more without any acknowledgement, between the
+    event before and the last acknowledgement."""
 
 
 class WorkloadSteered(Event, action=Action.WORKLOAD_STEERED):

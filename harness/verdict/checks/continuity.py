@@ -277,13 +277,13 @@ def _other_causes(
     history: History, output: AppendedRecords, watched: ObservationWindow
 ) -> OtherCauses:
     """What else than the faults may have made a pause of the interval."""
-    silences = silences_of(sent_ranges_of(history), watched.first_ns)
+    silences = silences_of(history, watched.first_ns)
     down_until_ns = watched.down_until_ns
     return OtherCauses(
         silences=tuple(
-            (output.ms(each.since_ns), output.ms(each.at_ns))
+            (output.ms(each.since_ns), output.ms(each.until_ns))
             for each in silences
-            if each.at_ns > watched.start_ns and each.since_ns < watched.end_ns
+            if each.until_ns > watched.start_ns and each.since_ns < watched.end_ns
         ),
         down_until_ms=None if down_until_ns is None else output.ms(down_until_ns),
     )

@@ -30,7 +30,7 @@ from streamquake.harness.verdict.evidence.output_rate import (
     UsualRateUnknown,
     output_rate_of,
 )
-from streamquake.harness.verdict.evidence.sent_times import sent_ranges_of, silences_of
+from streamquake.harness.verdict.evidence.sent_times import silences_of
 from streamquake.harness.verdict.evidence.stopped_partitions import (
     StoppedPartition,
     stopped_partitions,
@@ -183,8 +183,8 @@ def _rate(
 ) -> OutputRate:
     """Raises UsualRateUnknown."""
     silences: list[Silence] = [
-        (output.ms(silence.since_ns), output.ms(silence.at_ns))
-        for silence in silences_of(sent_ranges_of(history), watched.first_ns)
+        (output.ms(silence.since_ns), output.ms(silence.until_ns))
+        for silence in silences_of(history, watched.first_ns)
     ]
     return output_rate_of(
         stamps,

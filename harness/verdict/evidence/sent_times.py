@@ -7,6 +7,7 @@ events.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamquake.reports.record.history import History
@@ -28,11 +29,7 @@ class SentRange(NamedTuple):
 
 def sent_ranges_of(history: History) -> list[SentRange]:
     """The acknowledged records, in order of their index."""
-    ranges = sorted(
-        (event.first, event.last, event.at_ns)
-        for event in history.of(RecordsSent)
-        if event.status == "acknowledged"
-    )
+    ranges = sorted((event.first, event.last, event.at_ns) for event in _acknowledged(history))
     before = [at_ns for _, _, at_ns in ranges[:1] + ranges[:-1]]
     return [
         SentRange(first, last, min(since_ns, at_ns), at_ns)
@@ -44,19 +41,45 @@ def load_ended_ns(history: History) -> int | None:
     """When the load ended: when its last record was acknowledged. Later it may have waited for
     sends whose result remained unknown. Without acknowledged records, when it was seen to be done;
     None where it was not."""
-    acknowledged = [e.at_ns for e in history.of(RecordsSent) if e.status == "acknowledged"]
+    acknowledged = [
+        event.at_ns if event.acknowledged_until_ns is None else event.acknowledged_until_ns
+        for event in _acknowledged(history)
+    ]
     ends_ns = acknowledged or [event.at_ns for event in history.of(WorkloadDone)]
     return max(ends_ns, default=None)
 
 
-def silences_of(ranges: list[SentRange], usual_until_ns: int) -> list[SentRange]:
-    """The ranges before whose end the load sent nothing for a second or more, and for more than
-    twice as long as ever until a moment, as it does while a broker does not answer."""
-    usual_ns = max((r.at_ns - r.since_ns for r in ranges if r.at_ns <= usual_until_ns), default=0)
+class Silence(NamedTuple):
+    """Nothing was acknowledged between two moments of the run's clock."""
+
+    since_ns: int
+    until_ns: int
+
+    @property
+    def lasted_ns(self) -> int:
+        return self.until_ns - self.since_ns
+
+
+def silences_of(history: History, usual_until_ns: int) -> list[Silence]:
+    """When the load sent nothing for a second or more, and for more than twice as long as ever
+    until a moment, as it does while a broker does not answer."""
+    pauses = list(_pauses(history))
+    usual_ns = max((p.lasted_ns for p in pauses if p.until_ns <= usual_until_ns), default=0)
     least_ns = max(LEAST_SILENCE_NS, 2 * usual_ns + 1)
-    return [
-        sent_range for sent_range in ranges if sent_range.at_ns - sent_range.since_ns >= least_ns
-    ]
+    return [pause for pause in pauses if pause.lasted_ns >= least_ns]
+
+
+def _pauses(history: History) -> Iterator[Silence]:
+    """The pauses that the load measured; in a record without them, the time between two events."""
+    measured = [event.pauses_ns for event in _acknowledged(history)]
+    if any(pauses is None for pauses in measured):
+        yield from (Silence(sent.since_ns, sent.at_ns) for sent in sent_ranges_of(history))
+    for pauses in measured:
+        yield from (Silence(int(since), int(until)) for since, until in pauses or ())
+
+
+def _acknowledged(history: History) -> list[RecordsSent]:
+    return [event for event in history.of(RecordsSent) if event.status == "acknowledged"]
 
 
 def recorded_between(ranges: list[SentRange], start_ns: int, end_ns: int) -> list[SentRange]:

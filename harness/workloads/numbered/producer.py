@@ -17,6 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
+from streamquake.harness.workloads.numbered.acknowledgements import AcknowledgementTimes
 from streamquake.harness.workloads.numbered.change_log import ChangeInterval, WorkloadChangeLog
 from streamquake.harness.workloads.numbered.change_requests import ChangeRequests
 from streamquake.harness.workloads.numbered.pace import Pace
@@ -89,6 +90,7 @@ class NumberedSender:
         self._emit = record_event
         self._measure = measure
         self._pending = PendingRanges()
+        self._acknowledgements = AcknowledgementTimes()
         self._requests = ChangeRequests()
         self._change_log = WorkloadChangeLog(definition_of, clock.now_ns())
         self._pace = Pace(rate_per_s, clock.now_ns())
@@ -211,6 +213,7 @@ class NumberedSender:
     ) -> None:
         if error is None:
             status = SendStatus.ACKNOWLEDGED
+            self._acknowledgements.acknowledged(self._clock.now_ns())
             self._change_log.acknowledged(index, interval, message)
         else:
             status = SendStatus.FAILED if error.code() in NOT_WRITTEN else SendStatus.UNKNOWN
@@ -236,6 +239,8 @@ class NumberedSender:
 
     def _record_progress(self) -> None:
         for kind, value in sent_values(self._pending.take()):
+            if value["status"] == SendStatus.ACKNOWLEDGED:
+                value |= self._acknowledgements.take()
             self._record(kind, Action.SENT, value)
         now_ns = self._clock.now_ns()
         if (per_s := self._rate.sample(now_ns, self.sent)) is not None:

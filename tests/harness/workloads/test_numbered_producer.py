@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.harness.experiment.workload import WorkloadFinished
 from streamquake.harness.workloads.numbered import Numbered, producer
+from streamquake.harness.workloads.numbered.acknowledgements import AcknowledgementTimes
 from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
 from streamquake.harness.workloads.numbered.ranges import (
     PendingRanges,
@@ -236,6 +237,28 @@ def test_ranges_are_taken_in_order_of_the_index() -> None:
         SendStatus.FAILED: 2,
         SendStatus.UNKNOWN: 1,
     }
+
+
+def test_the_pauses_between_acknowledgements_are_measured() -> None:
+    times = AcknowledgementTimes()
+    assert times.take() == {"acknowledged_until_ns": None, "pauses_ns": []}
+    for at_s in (7.0, 7.499, 7.999, 12.0, 12.1):
+        times.acknowledged(round(at_s * 1e9))
+
+    pauses_ns = [[7_499_000_000, 7_999_000_000], [7_999_000_000, 12_000_000_000]]
+    assert times.take() == {"acknowledged_until_ns": 12_100_000_000, "pauses_ns": pauses_ns}
+    assert times.take() == {"acknowledged_until_ns": 12_100_000_000, "pauses_ns": []}
+
+
+def test_an_event_of_acknowledged_records_says_when_the_acknowledgements_arrived() -> None:
+    testbed = SenderTestbed(Numbered(records=200, rate_per_s=20_000), **MOCK)
+    testbed.wait_until(lambda: testbed.sender.done)
+
+    sent = testbed.history().of(Action.SENT)
+    assert sent
+    for event in sent:
+        assert 0 < event.value["acknowledged_until_ns"] <= event.at_ns
+        assert isinstance(event.value["pauses_ns"], list)
 
 
 @pytest.mark.parametrize("gaps", [0, 3])
