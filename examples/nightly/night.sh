@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A night: the rows of a suite, the trend over all nights so far, and space for the next ones.
 #
-#   night.sh SUITE [OUT]
+#   night.sh SUITE [OUT] [OPTION...]
 #
+# OPTIONs are those of `streamquake suite`, such as --for 5h, --shard 2/6 or --against 2026-11-20.
 # Exits as `streamquake suite` does: 0 every row as expected, 1 one certainly not, 2 bad input,
 # 3 undecided or failed to run, 130 interrupted. OUT (`runs`) must be kept from night to night: it
 # holds the runs and the store of their results.
@@ -10,12 +11,13 @@ set -euo pipefail
 
 suite=${1:?name a suite, such as claims}
 out=${2:-runs}
+options=("${@:3}")
 
 streamquake doctor
 streamquake sweep # what a night that was killed left behind
 
 status=0
-streamquake suite "$suite" --out "$out" --attempts 2 --plain || status=$?
+streamquake suite "$suite" --out "$out" --attempts 2 --plain "${options[@]}" || status=$?
 [ "$status" -ne 2 ] || exit 2 # bad input: nothing was run
 
 streamquake results --out "$out" --since 90d --page "$out/trend.html"

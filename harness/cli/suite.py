@@ -14,8 +14,10 @@ import click
 
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.harness.campaign.suite.durations import Durations
 from streamquake.harness.campaign.suite.loader import load_suite
 from streamquake.harness.campaign.suite.plan import SuitePlan, plan_suite
+from streamquake.harness.campaign.suite.shards import Shard, shard_of
 from streamquake.harness.campaign.suite.suite_progress import CompactView
 from streamquake.harness.campaign.suite.suite_runner import SuiteResources, conduct
 from streamquake.harness.cli.duration import DURATION
@@ -23,8 +25,10 @@ from streamquake.harness.cli.guard import HELD, hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
 from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.shard import SHARD
 from streamquake.harness.run.progress import View
 from streamquake.harness.run.progress_views import open_view
+from streamquake.reports.store.results_store import ResultsStore
 from streamquake.reports.suite.suite_results import SuiteResults
 from streamquake.reports.suite.suite_text import print_suite
 from streamquake.topologies.limits import SEED_LIMIT
@@ -61,6 +65,32 @@ from streamquake.topologies.limits import SEED_LIMIT
     show_default=True,
     help="With --resume: reuse only runs that began less long ago.",
 )
+@click.option(
+    "--for",
+    "budget",
+    type=DURATION,
+    metavar="DURATION",
+    help="Use this time, such as 6h: repeat the rows of which least is known by the runs in --out.",
+)
+@click.option("--shard", type=SHARD, help="Only one of N parts that take about equally long.")
+@click.option(
+    "--durations",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Balance the shards by the runs of this folder; the same for all shards.",
+)
+@click.option(
+    "--max-failures",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="End after N runs that certainly had not the expected outcome.",
+)
+@click.option(
+    "--against",
+    default="",
+    metavar="BASELINE",
+    help="Compare with the runs in --out of a day (2026-11-20), a version (flink=2.2.0) or an "
+    "image (sha256:3f1c...); exits with 1 if an outcome became rarer or a time longer.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the runs in their order and start nothing.")
 @json_option
 @click.option("--verbose", is_flag=True, help="Show each run as `run` does.")
@@ -75,6 +105,11 @@ def suite_command(
     out: Path,
     resume: bool,
     max_age: timedelta,
+    budget: timedelta | None,
+    shard: Shard | None,
+    durations: Path | None,
+    max_failures: int | None,
+    against: str,
     dry_run: bool,
     as_json: bool,
     verbose: bool,
@@ -86,7 +121,13 @@ def suite_command(
     Exits with 0 when every outcome is the expected one, 1 when one is certainly not, 2 bad input,
     3 undecided or failed to run, 130 interrupted.
     """
-    plan = plan_suite(load_suite(suite), seed=seed, repeats=repeats, only=only)
+    if budget is not None and (resume or repeats is not None):
+        raise click.UsageError("--for decides itself how often to repeat, by the recorded runs")
+    part = load_suite(suite)
+    if shard is not None:
+        runs = ResultsStore(durations).runs() if durations else ()
+        part = shard_of(part, shard, Durations.of(runs))
+    plan = plan_suite(part, seed=seed, repeats=1 if budget else repeats, only=only)
     if dry_run:
         _print_plan(plan, as_json)
         return HELD
@@ -104,7 +145,7 @@ def suite_command(
         resources = SuiteResources(
             out=out,
             argv=sys.argv,
-            again=_repeat_command(suite, plan.seed, only, repeats),
+            again=_repeat_command(suite, plan.seed, only, repeats, budget, shard, durations),
             runtime=runtime,
             clock=clock,
             view=view,
@@ -112,6 +153,9 @@ def suite_command(
             master=master,
             attempts=attempts,
             resume_since=datetime.now(UTC) - max_age if resume else None,
+            budget_s=None if budget is None else budget.total_seconds(),
+            max_failures=max_failures,
+            against=against,
         )
         results, folder = conduct(plan, resources)
     if as_json:
@@ -136,12 +180,27 @@ def _view(show_message: Callable[[str], None], *, verbose: bool, plain: bool) ->
         yield view
 
 
-def _repeat_command(suite: str, seed: int, only: Sequence[str], repeats: int | None) -> str:
-    """The command that repeats the same runs."""
+def _repeat_command(
+    suite: str,
+    seed: int,
+    only: Sequence[str],
+    repeats: int | None,
+    budget: timedelta | None,
+    shard: Shard | None,
+    durations: Path | None,
+) -> str:
+    """The command that repeats the same runs, or spends the same budget."""
     argv = ["streamquake", "suite", suite, "--seed", str(seed)]
     for name in only:
         argv += ["--only", name]
-    return shlex.join(argv if repeats is None else [*argv, "--repeats", str(repeats)])
+    for option, value in (
+        ("--repeats", repeats),
+        ("--for", budget and f"{budget.total_seconds():g}s"),
+        ("--shard", shard),
+        ("--durations", durations if shard else None),
+    ):
+        argv += [] if value is None else [option, str(value)]
+    return shlex.join(argv)
 
 
 def _print_plan(plan: SuitePlan, as_json: bool) -> None:

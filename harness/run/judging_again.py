@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -27,7 +28,7 @@ def judge_again(
         reason = before.reason
     if experiment.job is not None:  # without a job, Streamquake itself defines the promise
         reject_unsafe_sql(experiment.promise, str(folder.manifest), spark)
-    return judge(
+    results = judge(
         experiment,
         folder,
         run_id=folder.run_id,
@@ -38,6 +39,7 @@ def judge_again(
         spark=spark,
         show_message=show_message,
     )
+    return replace(results, elapsed_s=before.elapsed_s if before else None)
 
 
 def saved_results(folder: RunFolder) -> tuple[Results | None, str]:

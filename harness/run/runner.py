@@ -148,8 +148,12 @@ def run(
             spark.stop()
         else:
             spark.reset()
-        warnings = (*results.warnings, *own_clusters.warnings)
-        return save(replace(results, warnings=warnings), folder)
+        results = replace(
+            results,
+            warnings=(*results.warnings, *own_clusters.warnings),
+            elapsed_s=round(clock.now_ns() / 1e9, 1),
+        )
+        return save(results, folder)
 
 
 def _verdict_line(results: Results) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal, get_args
 
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
@@ -83,6 +84,8 @@ class Results:
     """A hash of the modules that judged the run; empty in records of older versions."""
     warnings: tuple[str, ...] = ()
     """Steps of the tear-down that failed; they never change the verdict."""
+    elapsed_s: float | None = None
+    """How long the run took, from its start to its verdict; None in records of older versions."""
 
     @property
     def titled_recoveries(self) -> tuple[tuple[str, Mapping[str, float | None]], ...]:
@@ -154,7 +157,14 @@ class Results:
             raise ValueError(
                 "expected how the run ended, a cause, a judge, a reason, and warnings as texts"
             )
+        if not _is_duration(fields.get("elapsed_s")):
+            raise ValueError("expected `elapsed_s` to be a number of seconds")
         return cls(**fields)
+
+
+def _is_duration(held: Any) -> bool:
+    """Whether it is a number of seconds, or unknown."""
+    return held is None or (type(held) in (int, float) and 0 <= held < inf)
 
 
 def _check(document: Mapping[str, Any]) -> CheckResult:

@@ -13,6 +13,8 @@ from streamquake.reports.record.results import Results
 from streamquake.reports.render import run_sentences
 
 DIGITS = 16
+ELAPSED = "run.elapsed_s"
+"""The figure with the duration of a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,14 +106,15 @@ def key_of(manifest: Mapping[str, Any]) -> str:
 
 
 def figures_of(results: Results) -> dict[str, float]:
-    """Every figure of a completed run, by CHECK.COUNT; empty for any other."""
+    """Every figure of a completed run, by CHECK.COUNT, and `ELAPSED`; empty for any other."""
     if results.ended != "completed":
         return {}
+    elapsed = {} if results.elapsed_s is None else {ELAPSED: results.elapsed_s}
     recovery = {f"recovery.{name}": value for name, value in results.recovery.items()}
     checked = {
         f"{check.check}.{name}": value
         for check in results.checks
         for name, value in check.counts.items()
     }
-    known = {**recovery, **{name: v for name, v in checked.items() if v is not None}}
+    known = {**elapsed, **recovery, **{name: v for name, v in checked.items() if v is not None}}
     return {name: value for name, value in known.items() if value is not None}

@@ -50,6 +50,7 @@ def render_suite(results: SuiteResults, folder: SuiteFolder) -> Path:
         run_link=lambda run: run_link(run, folder),
         headline=headline(results),
         reused_lines=list(reused_lines(results)),
+        change_lines=list(change_lines(results)),
         rows=[(row, list(figures_of(row))) for row in results.rows],
         library=charting_library(),
     )
@@ -71,6 +72,16 @@ def reused_lines(results: SuiteResults) -> Iterator[str]:
         yield f"{len(results.reused)} recorded runs taken over: {', '.join(results.reused)}"
     if results.ran_nothing:
         yield "nothing was run, so the suite is undecided; without --resume every run is repeated"
+
+
+def change_lines(results: SuiteResults) -> Iterator[str]:
+    """What is worse than in the baseline; all comparisons are a table of the page."""
+    if not results.against:
+        return
+    worse = [change for change in results.changes if change.is_worse]
+    yield f"against {results.against}: {len(results.changes)} comparisons, {len(worse)} worse"
+    for change in worse:
+        yield f"{change.experiment}, {change.figure}: {change.text}"
 
 
 def measured(spread: Spread | None, name: str) -> str:

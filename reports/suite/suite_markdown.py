@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from streamquake.reports.record import atomic_files
 from streamquake.reports.render import run_sentences
 from streamquake.reports.render.terminal import escaped
-from streamquake.reports.suite.suite_html import figures_of
+from streamquake.reports.suite.suite_html import change_lines, figures_of
 from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults
 
 _MARKUP = re.compile(r"[\\<\[\]|]")
@@ -23,7 +23,20 @@ HARD_BREAK = "  "
 
 def write_markdown(results: SuiteResults, folder: SuiteFolder) -> None:
     """Write suite.md beside suite.json."""
-    atomic_files.write_text(folder.markdown, "\n\n".join(_row(row) for row in results.rows) + "\n")
+    parts = [*_changes(results), *(_row(row) for row in results.rows)]
+    atomic_files.write_text(folder.markdown, "\n\n".join(parts) + "\n")
+
+
+def _changes(results: SuiteResults) -> Iterator[str]:
+    """A table of the comparisons with the baseline, where there is one."""
+    if not results.against:
+        return
+    yield "  \n".join(map(_inline, change_lines(results)))
+    if results.changes:
+        lines = (_line(each.experiment, each.figure, each.text) for each in results.changes)
+        yield "\n".join(
+            [_line("experiment", "figure", "against the baseline"), "|---|---|---|", *lines]
+        )
 
 
 def _row(row: RowResult) -> str:
@@ -49,10 +62,7 @@ def _head(row: RowResult) -> Iterator[str]:
         return
     setting = _inline(row.claim.setting) if row.claim is not None else ""
     yield f"{setting}: **{row.outcome_word}**".removeprefix(": ")
-    if row.is_flaky:
-        yield f"flaky: {row.rate} of its runs as expected"
-    if row.quarantined is not None:
-        yield f"quarantined, does not count: {_inline(row.quarantined)}"
+    yield from map(_inline, row.reliability)
 
 
 def _table(row: RowResult) -> Iterator[str]:

@@ -143,6 +143,8 @@ class RowResult:
     """Why the row cannot be measured. Such a row counts neither as expected nor as undecided."""
     quarantined: str | None = None
     """Why the row does not count, although it is run and shown."""
+    fails_more: str = ""
+    """How its quarantined runs fail more often than the earlier ones; then the row counts."""
     rate: Rate | None = None
     """How many of its runs, all attempts included, had the expected outcome; None without runs."""
 
@@ -154,7 +156,17 @@ class RowResult:
     @property
     def counts(self) -> bool:
         """Whether the verdict of the suite depends on it."""
-        return self.unavailable is None and self.quarantined is None
+        return self.unavailable is None and (self.quarantined is None or bool(self.fails_more))
+
+    @property
+    def reliability(self) -> tuple[str, ...]:
+        """How far the row is to be relied on: whether it is flaky, and whether it counts."""
+        lines = [f"flaky: {self.rate} of its runs as expected"] if self.is_flaky else []
+        if self.fails_more:
+            lines.append(f"quarantined, but it fails more often than before: {self.quarantined}")
+        elif self.quarantined is not None:
+            lines.append(f"quarantined, does not count: {self.quarantined}")
+        return tuple(lines)
 
     @property
     def outcome_word(self) -> str:
@@ -189,12 +201,25 @@ class RowResult:
             "as_expected": self.as_expected,
             "why": self.why,
             "quarantined": self.quarantined,
+            "fails_more": self.fails_more,
             "flaky": self.is_flaky,
             "rate": asdict(self.rate) if self.rate else None,
             "planned": self.planned,
             "runs": [_run_json(run) for run in self.runs],
             **(_claim_json(self.claim) if self.claim else {}),
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeLine:
+    """What became of the outcome or of one figure of an experiment against a baseline."""
+
+    experiment: str
+    figure: str
+    """The figure as CHECK.COUNT, or `as expected` for the rate of expected outcomes."""
+    text: str
+    is_worse: bool
+    """Whether the expected outcome became rarer, or a time longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,18 +240,29 @@ class SuiteResults:
     """The command that repeats the suite."""
     reused: tuple[str, ...] = ()
     """The ids of the recorded runs that replaced planned ones."""
+    budget_s: float | None = None
+    """The time that the suite had, in seconds; None where all planned runs were to be run."""
+    against: str = ""
+    """The baseline that the runs were compared with; empty for none."""
+    changes: tuple[ChangeLine, ...] = ()
+    """What changed against the baseline."""
     warnings: tuple[str, ...] = field(default=())
 
     @property
     def verdict(self) -> Outcome:
-        """Held when every row is as expected, violated when one certainly is not. Rows that cannot
-        be measured and quarantined ones do not count. A suite that only took over recorded runs is
-        not held."""
+        """Held when every row is as expected, violated when one certainly is not, or something is
+        worse than in the baseline. Rows that cannot be measured and quarantined ones do not count,
+        nor within a budget those for which no time was left. A suite that only took over recorded
+        runs is not held."""
         verdicts = [
-            Outcome.UNDECIDED if r.verdict is None else r.verdict for r in self.rows if r.counts
+            Outcome.UNDECIDED if row.verdict is None else row.verdict
+            for row in self.rows
+            if row.counts and not (row.verdict is None and self.budget_s is not None)
         ]
         if self.ran_nothing:
             verdicts.append(Outcome.UNDECIDED)
+        if any(change.is_worse for change in self.changes):
+            verdicts.append(Outcome.VIOLATED)
         return max(verdicts, default=Outcome.UNDECIDED)
 
     @property
@@ -275,6 +311,9 @@ class SuiteResults:
             "elapsed_s": round(self.elapsed_s, 1),
             "again": self.again,
             "reused": list(self.reused),
+            "budget_s": self.budget_s,
+            "against": self.against,
+            "changes": [asdict(change) for change in self.changes],
             "warnings": list(self.warnings),
             "rows": [row.to_json() for row in self.rows],
         }

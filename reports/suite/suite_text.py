@@ -9,7 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.reports.run.text import STYLES, make_console
-from streamquake.reports.suite.suite_html import figures_of, headline, reused_lines
+from streamquake.reports.suite.suite_html import (
+    change_lines,
+    figures_of,
+    headline,
+    reused_lines,
+)
 from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults
 
 
@@ -24,7 +29,7 @@ def print_suite(results: SuiteResults, folder: SuiteFolder, console: Console | N
     for row in results.rows:
         for line in row_remarks(row):
             console.print(Text(f"{row.title}: {line}"), soft_wrap=True)
-    for line in reused_lines(results):
+    for line in (*reused_lines(results), *change_lines(results)):
         console.print(Text(line), soft_wrap=True)
     for warning in results.warnings:
         console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
@@ -40,10 +45,7 @@ def row_remarks(row: RowResult) -> Iterator[str]:
     """What a reader must know of a row beside its outcome."""
     if row.unavailable or (row.verdict is not None and not row.as_expected):
         yield row.why
-    if row.is_flaky:
-        yield f"flaky: {row.rate} of its runs as expected"
-    if row.quarantined is not None:
-        yield f"quarantined, does not count: {row.quarantined}"
+    yield from row.reliability
 
 
 def _table(results: SuiteResults) -> Table:

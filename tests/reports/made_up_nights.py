@@ -8,13 +8,13 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from streamquake.harness.campaign.trend import trend_rows
 from streamquake.reports.store.stored_run import StoredRun
 from streamquake.reports.trend.trend_html import render_trend
+from tests.reports.stored_runs import stored
 
 FIRST = datetime(2026, 8, 1, 1, 0, tzinfo=UTC)
 EXPERIMENTS = ("kill-taskmanager", "slow-sink", "silent-worker", "uc-under-pressure")
@@ -30,11 +30,10 @@ def made_up_nights(nights: int, slowdown: float = 1.3, seed: int = 1) -> Iterato
             slower = slowdown if is_new and place == 0 else 1.0
             is_known = draw.random() > 1 / 15
             started_at = FIRST + timedelta(days=night, minutes=place)
-            yield replace(
-                SAMPLE,
+            yield stored(
+                experiment,
                 run_id=f"{started_at:%Y%m%d-%H%M%S}-{place:04x}",
                 started_at=started_at.isoformat(timespec="seconds"),
-                experiment=experiment,
                 seed=night,
                 outcome="held" if is_known else "undecided",
                 as_expected=1 if is_known else None,
@@ -48,25 +47,6 @@ def made_up_nights(nights: int, slowdown: float = 1.3, seed: int = 1) -> Iterato
                 },
             )
 
-
-SAMPLE = StoredRun(
-    run_id="",
-    started_at="",
-    experiment="",
-    topology="flink-kafka-hdfs",
-    seed=0,
-    ended="completed",
-    outcome="held",
-    as_expected=1,
-    expected="held",
-    cause="",
-    why="",
-    key="",
-    streamquake="0.2.0",
-    program="p1",
-    judge="j1",
-    load_1m=0.4,
-)
 
 if __name__ == "__main__":
     rows = trend_rows(list(made_up_nights(90)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.record.run_folder import RunFolder
+from streamquake.reports.store.stored_run import StoredRun
 
 VERSIONS = {"streamquake": "1.0", "program": "p1", "flink": "2.2.1"}
 
@@ -66,3 +68,28 @@ def judged_run(
     )
     folder.write_results(results)
     return folder, results
+
+
+SAMPLE = StoredRun(
+    run_id="",
+    started_at="",
+    experiment="",
+    topology="flink-kafka-hdfs",
+    seed=0,
+    ended="completed",
+    outcome="held",
+    as_expected=1,
+    expected="held",
+    cause="",
+    why="",
+    key="",
+    streamquake="0.2.0",
+    program="p1",
+    judge="j1",
+    load_1m=0.4,
+)
+
+
+def stored(experiment: str, **fields: Any) -> StoredRun:
+    """A run as the store returns it."""
+    return replace(SAMPLE, experiment=experiment, **fields)

@@ -15,8 +15,8 @@ from streamquake.harness.cli.guard import guarded
 from streamquake.reports.store.stored_run import StoredRun
 from streamquake.reports.trend.trend_html import render_trend
 from streamquake.reports.trend.trend_row import TrendRow
-from tests.reports.made_up_nights import EXPERIMENTS, SAMPLE, made_up_nights
-from tests.reports.stored_runs import judged_run
+from tests.reports.made_up_nights import EXPERIMENTS, made_up_nights
+from tests.reports.stored_runs import SAMPLE, judged_run
 from tests.reports.test_html import HOSTILE, Page
 
 

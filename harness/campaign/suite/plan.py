@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamquake.harness.campaign.suite.loader import Row, Suite
+from streamquake.harness.campaign.suite.row_groups import RowGroup
 from streamquake.harness.experiment.loader import LARGEST_SEED, load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.reports.suite.suite_results import Role
@@ -51,6 +52,12 @@ class SuitePlan:
         found = [(part, run) for run in self.runs for part in run.parts if part.row == row]
         return tuple(run for _, run in sorted(found, key=lambda item: item[0].role != "claim"))
 
+    def experiment_of(self, row: int) -> Experiment:
+        """The experiment of a measured row, which may have no run yet. Raises BadInput."""
+        if runs := self.of_row(row):
+            return runs[0].experiment
+        return load_experiment(str(self.suite.rows[row].experiment), seed=self.seed)
+
 
 def plan_suite(
     suite: Suite, *, seed: int | None = None, repeats: int | None = None, only: Sequence[str] = ()
@@ -61,19 +68,39 @@ def plan_suite(
     suite = _chosen(suite, only) if only else suite
     if seed is None:
         seed = secrets.randbelow(LARGEST_SEED // 2) if suite.seed is None else suite.seed
-    parts: dict[tuple[Path, int], list[RunPurpose]] = defaultdict(list)
-    for number, row in enumerate(suite.rows):
-        for path, repeat, part in _parts(number, row, repeats):
-            parts[path, repeat].append(part)
-    runs = [
+    parts = (
+        (path, repeat, RunPurpose(row=number, role=role))
+        for number, row in enumerate(suite.rows)
+        for repeat in range(repeats or row.source.repeats)
+        for path, role in _roles(row)
+    )
+    return SuitePlan(suite=suite, seed=seed, runs=tuple(_grouped(_runs(parts, seed))))
+
+
+def with_repeat(plan: SuitePlan, group: RowGroup) -> SuitePlan:
+    """The plan with one more repeat of a group of rows, after all its runs. Raises BadInput."""
+    repeat = 1 + max((run.repeat for number in group for run in plan.of_row(number)), default=-1)
+    parts = (
+        (path, repeat, RunPurpose(row=number, role=role))
+        for number in group
+        for path, role in _roles(plan.suite.rows[number])
+    )
+    return replace(plan, runs=(*plan.runs, *_grouped(_runs(parts, plan.seed))))
+
+
+def _runs(parts: Iterable[tuple[Path, int, RunPurpose]], seed: int) -> list[PlannedRun]:
+    """The runs of parts (experiment, repeat, purpose); equal experiments and repeats are one."""
+    purposes: dict[tuple[Path, int], list[RunPurpose]] = defaultdict(list)
+    for path, repeat, purpose in parts:
+        purposes[path, repeat].append(purpose)
+    return [
         PlannedRun(
-            parts=tuple(purposes),
+            parts=tuple(found),
             repeat=repeat,
             experiment=load_experiment(str(path), seed=seed + repeat),
         )
-        for (path, repeat), purposes in parts.items()
+        for (path, repeat), found in purposes.items()
     ]
-    return SuitePlan(suite=suite, seed=seed, runs=tuple(_grouped(runs)))
 
 
 def _chosen(suite: Suite, only: Collection[str]) -> Suite:
@@ -91,15 +118,15 @@ def _chosen(suite: Suite, only: Collection[str]) -> Suite:
     return replace(suite, rows=tuple(row for row in suite.rows if {*row.names} & {*only}))
 
 
-def _parts(number: int, row: Row, repeats: int | None) -> Iterator[tuple[Path, int, RunPurpose]]:
+def _roles(row: Row) -> Iterator[tuple[Path, Role]]:
+    """The experiments of one repeat of a row, in their order."""
     if row.experiment is None:
         return
-    for repeat in range(repeats or row.source.repeats):
-        yield row.experiment, repeat, RunPurpose(row=number, role="claim")
-        for path in row.series:
-            yield path, repeat, RunPurpose(row=number, role="series")
-        if row.control is not None:
-            yield row.control, repeat, RunPurpose(row=number, role="control")
+    yield row.experiment, "claim"
+    for path in row.series:
+        yield path, "series"
+    if row.control is not None:
+        yield row.control, "control"
 
 
 def _grouped(runs: Sequence[PlannedRun]) -> list[PlannedRun]:

@@ -9,22 +9,20 @@ it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from streamquake.cluster.images.store import ImageStore
-from streamquake.harness.experiment.loader import experiment_document
+from streamquake.harness.campaign.suite.todays_key import todays_key
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.run.versions import image_ids, judge_digest, version_manifest
+from streamquake.harness.run.versions import judge_digest
 from streamquake.harness.verdict.judge import checks_of
-from streamquake.reports.record.experiment_identity import compared_keys
 from streamquake.reports.record.outcome import worst
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder, list_runs
-from streamquake.reports.store.stored_run import images_with_ids
+from streamquake.reports.store.stored_run import key_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +30,7 @@ class RecordedRun:
     """A completed run of a folder."""
 
     folder: RunFolder
-    key: Any
+    key: str
     results: Results
 
     @property
@@ -65,11 +63,7 @@ class RecordedRuns:
 
     def take(self, experiment: Experiment) -> RecordedRun | None:
         """An unused run of this experiment on the software of today; None where there is none."""
-        versions = version_manifest(experiment.topology)
-        ids = image_ids(versions["images"], self._images)
-        wanted = _key_of(
-            {"experiment": experiment_document(experiment), "image_ids": ids, **versions}
-        )
+        wanted = todays_key(experiment, self._images)
         checks = {check.name for check in checks_of(experiment)}
         for index, recorded in enumerate(self._unused):
             judged = {result.check for result in recorded.results.checks}
@@ -85,7 +79,7 @@ def _is_newer(folder: RunFolder) -> bool:
     return any(not part.exists() or part.stat().st_mtime_ns > judged_ns for part in parts)
 
 
-def _completed(out: Path) -> Iterator[tuple[RunFolder, datetime, Any, Results]]:
+def _completed(out: Path) -> Iterator[tuple[RunFolder, datetime, str, Results]]:
     """The completed runs, without those that cannot be read or whose outcome is better than that of
     their checks."""
     for folder in reversed(list_runs(out)):
@@ -93,14 +87,9 @@ def _completed(out: Path) -> Iterator[tuple[RunFolder, datetime, Any, Results]]:
             results = folder.read_results()
             manifest = folder.read_manifest()
             started_at = datetime.fromisoformat(manifest["started_at"])
-            key = _key_of(manifest)
+            key = key_of(manifest)
         except (ValueError, KeyError, TypeError, AttributeError, FileNotFoundError):
             continue
         judged = worst(check.outcome for check in results.checks)
         if results.ended == "completed" and results.outcome >= judged:
             yield folder, started_at, key, results
-
-
-def _key_of(manifest: Mapping[str, Any]) -> Any:
-    """The experiment of a run, its versions and its images."""
-    return compared_keys(manifest["experiment"]), manifest["versions"], images_with_ids(manifest)

@@ -6,12 +6,16 @@ saves its logs and removes its cluster; the other rows are marked as not run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from streamquake.harness.campaign.clusters.pool import ClusterPool
 from streamquake.harness.campaign.shared_resources import RunAttempt, SharedResources
+from streamquake.harness.campaign.suite.budget import Budget
+from streamquake.harness.campaign.suite.durations import Durations, duration_text
+from streamquake.harness.campaign.suite.earlier_runs import EarlierRuns
+from streamquake.harness.campaign.suite.knowledge import Knowledge
 from streamquake.harness.campaign.suite.plan import PlannedRun, SuitePlan
 from streamquake.harness.campaign.suite.recorded_runs import RecordedRun, RecordedRuns
 from streamquake.harness.campaign.suite.row_outcome import row_result, unavailable_row
@@ -41,17 +45,40 @@ class SuiteResources(SharedResources):
     resume_since: datetime | None = None
     """Reuse runs recorded in `out` that began then or later, in place of planned ones of the same
     experiment; None to reuse none."""
+    budget_s: float | None = None
+    """Repeat the rows of which least is known until this time is used, in seconds; None to run the
+    planned runs."""
+    max_failures: int | None = None
+    """End after so many runs that certainly had not the expected outcome; None for no limit."""
+    against: str = ""
+    """The baseline to compare the runs with (see `baseline_condition`); empty for none."""
 
 
 def conduct(plan: SuitePlan, resources: SuiteResources) -> tuple[SuiteResults, SuiteFolder]:
-    """Run every experiment of a plan and write suite.json, suite.html, suite.md and junit.xml."""
-    recorded = None
+    """Run every experiment of a plan and write suite.json, suite.html, suite.md and junit.xml.
+    Raises StoreUnreadable where the baseline cannot be read, and BadInput for one of another
+    form."""
+    earlier = EarlierRuns.of(resources.out, resources.against)
+    images = resources.runtime.images()
+    recorded = budget = None
     if resources.resume_since is not None:
-        images = resources.runtime.images()
         recorded = RecordedRuns(resources.out, images, since=resources.resume_since)
+    durations = Durations.of(earlier.runs)
+    if resources.budget_s is not None:
+        experiments = [run.experiment for run in plan.runs]
+        knowledge = Knowledge.of(earlier.runs, experiments, images)
+        budget = Budget(resources.budget_s, knowledge, durations)
+        plan = budget.of_suite(plan)
     folder = SuiteFolder.create(resources.out, new_run_id())
     progress = SuiteInProgress(
-        plan, resources, folder, ClusterPool(resources.show_message), recorded
+        plan=plan,
+        resources=resources,
+        folder=folder,
+        pool=ClusterPool(resources.show_message),
+        earlier=earlier,
+        durations=durations,
+        recorded=recorded,
+        budget=budget,
     )
     with resources, interruptible(resources.show_message):
         try:
@@ -69,7 +96,10 @@ class SuiteInProgress:
     resources: SuiteResources
     folder: SuiteFolder
     pool: ClusterPool
-    recorded: RecordedRuns | None = None
+    earlier: EarlierRuns
+    durations: Durations
+    recorded: RecordedRuns | None
+    budget: Budget | None
     completed: dict[int, list[CompletedRun]] = field(default_factory=dict)
     """Row -> its runs so far; a run may belong to several rows."""
     judged: list[Results] = field(default_factory=list)
@@ -79,16 +109,18 @@ class SuiteInProgress:
     """The number of runs that ended."""
     ended: Ended = "completed"
     reason: str = ""
-    warnings: list[str] = field(default_factory=list)
     elapsed_s: float = 0.0
     """The duration of the ended runs; the clock restarts at zero in each."""
+    failures: int = 0
+    """How many runs of rows that count certainly had not the expected outcome."""
+    is_over: bool = False
 
     def play(self) -> None:
-        """Run everything, until a run is interrupted."""
+        """Run everything, until a run is interrupted or too many had not the expected outcome."""
         self.write()
         reused = self._reused_runs()
         with self.pool:
-            for number, planned in enumerate(self.plan.runs):
+            for number, planned in self._planned_runs():
                 self.pool.next_topology = self._topology_after(number, reused)
                 completed = self._attempts(number, planned, reused.get(number))
                 self.ended_runs += 1
@@ -96,10 +128,26 @@ class SuiteInProgress:
                 self._show_end(number, completed)
                 if completed.run.ended == "interrupted":
                     self.end("interrupted", completed.run.why)
+                elif self.failures == self.resources.max_failures:
+                    self.end("completed", f"stopped after {self.failures} runs not as expected")
+                if self.is_over:
                     return
+        self.end("completed", "")
+
+    def _planned_runs(self) -> Iterator[tuple[int, PlannedRun]]:
+        """The runs of the plan, which a budget extends while time is left."""
+        number = 0
+        while True:
+            while number < len(self.plan.runs):
+                yield number, self.plan.runs[number]
+                number += 1
+            longer = self.budget.extended(self.plan, self.elapsed_s) if self.budget else None
+            if longer is None:
+                return
+            self.plan = longer
 
     def end(self, ended: Ended, reason: str) -> None:
-        self.ended, self.reason = ended, reason
+        self.ended, self.reason, self.is_over = ended, reason, True
 
     def results(self) -> SuiteResults:
         """The results of the suite so far."""
@@ -116,30 +164,29 @@ class SuiteInProgress:
             elapsed_s=self.elapsed_s,
             again=self.resources.again,
             reused=tuple(self.reused),
-            warnings=(*self.warnings, *self.pool.warnings),
+            budget_s=self.resources.budget_s,
+            warnings=(*self.earlier.warnings, *self.pool.warnings),
         )
 
     def write(self) -> None:
         """Write suite.json. Before the end its state is `interrupted`, which is true if the process
         ends before the next write."""
-        unfinished = self.ended == "completed" and self._runs_left()
-        state = self._unfinished() if unfinished else self.results()
-        self.folder.write_results(state)
+        self.folder.write_results(self.results() if self.is_over else self._unfinished())
 
     def finish(self) -> SuiteResults:
         """Write the table, the page and JUnit; a page that fails is a warning."""
         runs = [
             (results, RunFolder(self.resources.out / results.run_id)) for results in self.judged
         ]
-        shown = self.results()
-        self.warnings += write_reports(
+        compared = self.earlier.compare(self.results(), [each.run_id for each in self.judged])
+        warnings = write_reports(
             {
-                "junit.xml": lambda: write_suite_junit(runs, self.folder.junit, shown),
-                "suite.html": lambda: render_suite(shown, self.folder),
-                "suite.md": lambda: write_markdown(shown, self.folder),
+                "junit.xml": lambda: write_suite_junit(runs, self.folder.junit, compared),
+                "suite.html": lambda: render_suite(compared, self.folder),
+                "suite.md": lambda: write_markdown(compared, self.folder),
             }
         )
-        results = self.results()
+        results = replace(compared, warnings=(*compared.warnings, *warnings))
         self.folder.write_results(results)
         return results
 
@@ -180,7 +227,10 @@ class SuiteInProgress:
         return save(results, recorded.folder)
 
     def _topology_after(self, number: int, reused: Mapping[int, CompletedRun]) -> Topology | None:
-        """The topology of the next run that is not reused; None after the last one."""
+        """The topology of the next run that is not reused; None after the last one. A budget
+        adds the next run later, on the same topology if it can."""
+        if self.budget is not None and number + 1 == len(self.plan.runs):
+            return self.plan.runs[number].experiment.topology
         later = enumerate(self.plan.runs[number + 1 :], number + 1)
         return next((p.experiment.topology for n, p in later if n not in reused), None)
 
@@ -199,7 +249,13 @@ class SuiteInProgress:
             completed = self._run(number, planned)
             completed = replace(completed, run=replace(completed.run, attempt=attempt))
             self._add(planned, completed)
+        self.failures += completed.run.is_unexpected and self._counts(planned)
         return completed
+
+    def _counts(self, planned: PlannedRun) -> bool:
+        """Whether a row of the run is not quarantined."""
+        rows = self.plan.suite.rows
+        return any(rows[part.row].source.quarantined is None for part in planned.parts)
 
     def _add(self, planned: PlannedRun, completed: CompletedRun) -> None:
         for part in planned.parts:
@@ -211,8 +267,14 @@ class SuiteInProgress:
         try:
             attempt = self.resources.run(planned.experiment, self.pool)
         finally:
-            self.elapsed_s += self.resources.clock.now_ns() / 1e9
-        return self._completed(planned, attempt)
+            seconds = self.resources.clock.now_ns() / 1e9
+            self.elapsed_s += seconds
+        completed = self._completed(planned, attempt)
+        self.durations.known[planned.experiment.name].append(seconds)
+        if self.budget is not None:
+            as_expected = completed.run.as_expected
+            self.budget.knowledge.add(planned.experiment.name, as_expected=as_expected)
+        return completed
 
     def _completed(self, planned: PlannedRun, attempt: RunAttempt) -> CompletedRun:
         experiment, results = planned.experiment, attempt.results
@@ -236,7 +298,7 @@ class SuiteInProgress:
         row, planned = self.plan.suite.rows[number], self.plan.of_row(number)
         if row.source.unavailable is not None:
             return unavailable_row(row.source, row.source.unavailable)
-        experiment = planned[0].experiment
+        experiment = self.plan.experiment_of(number)
         return row_result(
             row,
             topology=experiment.topology.name,
@@ -248,8 +310,20 @@ class SuiteInProgress:
     def _runs_left(self) -> int:
         return len(self.plan.runs) - self.ended_runs
 
+    def _left(self) -> str:
+        """What is left to do, and how long it probably takes."""
+        if self.resources.budget_s is not None:
+            return f"{duration_text(self.resources.budget_s - self.elapsed_s)} of the budget left"
+        if not (left := self._runs_left()):
+            return "0 left"
+        later = self.plan.runs[self.ended_runs :]
+        seconds = self.durations.total_s(run.experiment for run in later)
+        return f"{left} left, about {duration_text(seconds)}"
+
     def _unfinished(self) -> SuiteResults:
         message = f"{self._runs_left()} of {len(self.plan.runs)} runs had not ended"
+        if self.resources.budget_s is not None:
+            message = f"stopped with {self._left()}"
         return replace(self.results(), ended="interrupted", reason=message)
 
     def _show_start(self, number: int, planned: PlannedRun) -> None:
@@ -261,13 +335,10 @@ class SuiteInProgress:
     def _show_end(self, number: int, completed: CompletedRun) -> None:
         run = completed.run
         expected = "as expected" if run.as_expected else f"expected {run.expected}"
-        self._report(
-            number, f"{run.experiment}: {run.outcome}, {expected}; {self._runs_left()} left"
-        )
+        self._report(number, f"{run.experiment}: {run.outcome}, {expected}; {self._left()}")
         if not run.as_expected:
             self.resources.show_message(f"    {run.why}")
 
     def _report(self, number: int, line: str) -> None:
-        self.resources.show_message(
-            f"[{self.elapsed_s:6.0f} s] {number + 1}/{len(self.plan.runs)} {line}"
-        )
+        of_all = "" if self.budget else f"/{len(self.plan.runs)}"
+        self.resources.show_message(f"[{self.elapsed_s:6.0f} s] {number + 1}{of_all} {line}")

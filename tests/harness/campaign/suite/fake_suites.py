@@ -98,7 +98,7 @@ class SuiteTestbed:
         *,
         resume: bool = False,
         max_age: timedelta = timedelta(days=1),
-        attempts: int = 1,
+        **options: Any,
     ) -> tuple[SuiteResults, SuiteFolder]:
         view = CompactView(self.messages.append)
         resources = SuiteResources(
@@ -109,8 +109,8 @@ class SuiteTestbed:
             clock=self.clock,
             view=view,
             show_message=self.messages.append,
-            attempts=attempts,
             resume_since=datetime.now(UTC) - max_age if resume else None,
+            **options,
         )
         return conduct(plan, resources)
 

@@ -135,6 +135,53 @@ def test_dry_run_prints_the_plan_and_starts_nothing(
     assert not Path("runs").exists()
 
 
+def test_a_shard_is_a_part_of_the_rows(
+    run_command: RunCommand, fake_runner: dict[str, Any]
+) -> None:
+    shown = []
+    for shard in ("1/2", "2/2"):
+        status, out, _ = run_command("suite", "mine.yaml", "--shard", shard, "--dry-run", "--json")
+        assert status == 0
+        shown += [run["experiment"] for run in json.loads(out)["runs"]]
+    assert sorted(shown) == ["canary", "quickstart"]
+    _, out, _ = run_command("suite", "mine.yaml", "--shard", "1/2", "--seed", "1")
+    assert out.strip().endswith("again    streamquake suite mine.yaml --seed 1 --shard 1/2")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--shard", "3/2"], 'expected K/N with K from 1 to N, such as 2/6, got "3/2"'),
+        (["--shard", "0/2"], "expected K/N with K from 1 to N"),
+        (["--shard", "two"], "expected K/N with K from 1 to N"),
+        (["--shard", "3/3"], "shard 3/3 of mine is empty"),
+        (["--for", "0h"], "expected a number and a unit"),
+        (["--for", "1h", "--repeats", "3"], "--for decides itself how often to repeat"),
+        (["--for", "1h", "--resume"], "--for decides itself how often to repeat"),
+        (["--max-failures", "0"], "0 is not in the range x>=1"),
+        (["--against", "yesterday"], "expected a day such as 2026-11-20"),
+    ],
+)
+def test_wrong_limits_are_bad_input(
+    run_command: RunCommand, fake_runner: dict[str, Any], options: list[str], problem: str
+) -> None:
+    status, _, err = run_command("suite", "mine.yaml", *options)
+
+    assert status == 2
+    assert problem in err
+    assert not Path("runs").exists()
+
+
+def test_a_budget_is_repeated_by_its_command(
+    run_command: RunCommand, fake_runner: dict[str, Any]
+) -> None:
+    status, out, err = run_command("suite", "mine.yaml", "--for", "1m", "--seed", "1")
+
+    assert status == 3, "no run fits into a minute"
+    assert err.splitlines()[-1] == "exit status 3: undecided"
+    assert out.strip().endswith("again    streamquake suite mine.yaml --seed 1 --for 60s")
+
+
 def test_only_json_is_on_standard_output(
     run_command: RunCommand, fake_runner: dict[str, Any]
 ) -> None:

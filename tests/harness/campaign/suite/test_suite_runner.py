@@ -361,7 +361,7 @@ def test_every_run_has_a_progress_line_at_its_begin_and_its_end(testbed: SuiteTe
     lines = [line.partition("] ")[2] for line in testbed.messages if line.startswith("[")]
     assert lines == [
         "1/2 a (row 1 claim, seed 0)",
-        "1/2 a: held, as expected; 1 left",
+        "1/2 a: held, as expected; 1 left, about 37 s",
         "2/2 b (row 2 claim, seed 0)",
         "2/2 b: held, as expected; 0 left",
     ]
