@@ -21,6 +21,8 @@ from streamquake.topologies.errors import common_cause
 
 SCHEMA = 1
 NOT_RUN = "not run"
+TOO_NOISY = "too noisy to say"
+"""The outcome of a claim whose runs were as expected, but too few to tell its relations."""
 NOT_MEASURED = "not measured"
 """The outcome of a claim that cannot be measured with the available systems."""
 Role = Literal["claim", "series", "control"]
@@ -103,6 +105,8 @@ class RelationResult:
     figure: str
     outcome: Outcome
     text: str
+    p: float | None = None
+    """The p-value of the test of the bound; None where there are too few runs for one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,10 +173,24 @@ class RowResult:
         return tuple(lines)
 
     @property
+    def is_too_noisy(self) -> bool:
+        """Whether only relations that were tested keep its claim from being decided."""
+        relations = self.claim.relations if self.claim else ()
+        open_ones = [each for each in relations if each.outcome == Outcome.UNDECIDED]
+        return (
+            self.verdict == Outcome.UNDECIDED
+            and bool(open_ones)
+            and all(each.p is not None for each in open_ones)
+            and self.why in {each.text for each in open_ones}
+        )
+
+    @property
     def outcome_word(self) -> str:
         """The outcome in a word or two, or why the row has none."""
         if self.unavailable is not None:
             return NOT_MEASURED
+        if self.is_too_noisy:
+            return TOO_NOISY
         return NOT_RUN if self.outcome is None else str(self.outcome)
 
     @property

@@ -143,7 +143,7 @@ def _figure_change(name: str, before: Sequence[float], now: Sequence[float]) -> 
     if statistics.median(before) <= 0:
         return change
     ratio = statistics.median(now) / statistics.median(before)
-    low, high = _interval_of_ratio(before, now)
+    low, high = interval_of_ratio(before, now)
     return replace(change, ratio=ratio, low=low, high=high)
 
 
@@ -153,7 +153,10 @@ def _p_of_ranks(before: Sequence[float], now: Sequence[float]) -> float:
     return float(mannwhitneyu(before, now).pvalue)
 
 
-def _interval_of_ratio(before: Sequence[float], now: Sequence[float]) -> tuple[float, float]:
+def interval_of_ratio(before: Sequence[float], now: Sequence[float]) -> tuple[float, float]:
+    """The bootstrap interval of 95 % of the median now divided by that before; both need two
+    values or more, those before above 0."""
+
     def ratio(first: Values, second: Values, axis: int = -1) -> Values:
         found: Values = np.median(second, axis=axis) / np.median(first, axis=axis)
         return found

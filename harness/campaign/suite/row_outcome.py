@@ -9,17 +9,17 @@ missing, it is undecided.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from math import inf, isinf
+from collections.abc import Sequence
 
+from streamquake.harness.campaign.statistics.bounds import LEVEL
 from streamquake.harness.campaign.statistics.rates import rate_of
 from streamquake.harness.campaign.suite.loader import Row
-from streamquake.harness.campaign.suite.model import Relation, RowSource
+from streamquake.harness.campaign.suite.model import RowSource
+from streamquake.harness.campaign.suite.relations import relations_of
 from streamquake.harness.campaign.suite.slopes import slopes_of
 from streamquake.harness.campaign.suite.suite_run import CompletedRun, figure_of
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import Outcome, worst
-from streamquake.reports.render import run_sentences
 from streamquake.reports.suite.suite_results import (
     NOT_MEASURED,
     ClaimResult,
@@ -39,8 +39,10 @@ def row_result(
     expected: ExpectedOutcome,
     planned: int,
     completed: Sequence[CompletedRun],
+    level: float = LEVEL,
 ) -> RowResult:
-    """The result of a row from its runs so far. `expected` is that of its experiment."""
+    """The result of a row from its runs so far. `expected` is that of its experiment, `level` the
+    largest p-value that counts."""
     attempts = tuple(each.run for each in completed)
     completed = _last_attempts(completed)
     runs = tuple(each.run for each in completed)
@@ -57,7 +59,10 @@ def row_result(
     else:
         is_complete = len(completed) >= planned
         relations = (
-            (*_relations(row.source, own, control), *slopes_of(row, completed))
+            (
+                *relations_of(row.source, own, control, level),
+                *slopes_of(row, completed, level),
+            )
             if is_complete
             else ()
         )
@@ -168,51 +173,3 @@ def _with_relations(
         if relation.outcome > verdict:
             verdict, why = relation.outcome, relation.text
     return verdict, why
-
-
-def _relations(source: RowSource, own: Figures, control: Figures) -> list[RelationResult]:
-    return [
-        _relation(relation, bound, limit, own, control)
-        for relation in source.relations
-        for bound, limit in relation.bounds.items()
-    ]
-
-
-def _relation(
-    relation: Relation, bound: str, limit: float, own: Figures, control: Figures
-) -> RelationResult:
-    """One bound, judged on medians."""
-    medians = {"claim": _median(own, relation), "control": _median(control, relation)}
-    what, _, sense = bound.rpartition("_at_")
-    value, role_problem = _value(what, medians)
-    words = f"{relation.figure}: {what.replace('_', ' ')}"
-    if value is None:
-        outcome, text = Outcome.UNDECIDED, f"{words} is unknown: {role_problem}"
-    else:
-        held = value >= limit if sense == "least" else value <= limit
-        outcome = Outcome.HELD if held else Outcome.VIOLATED
-        measured = (
-            "infinite, since the divisor is 0" if isinf(value) else run_sentences.counted(value)
-        )
-        text = f"{words} is {measured}, wanted at {sense} {limit:g}"
-    return RelationResult(figure=relation.figure, outcome=outcome, text=text)
-
-
-def _median(figures: Figures, relation: Relation) -> float | None:
-    spread = figures.get(relation.figure)
-    return None if spread is None else spread.median
-
-
-def _value(what: str, medians: Mapping[str, float | None]) -> tuple[float | None, str]:
-    """The figure, or quotient of two figures, that a bound limits; or why there is none."""
-    names = what.split("_over_")
-    missing = [name for name in names if medians[name] is None]
-    if missing:
-        return None, f"the {missing[0]} has no such figure"
-    first = medians[names[0]]
-    if len(names) == 1 or first is None:
-        return first, ""
-    second = medians[names[1]] or 0
-    if second <= 0:  # a cost of 0, for example: any other cost exceeds every multiple of it
-        return (inf, "") if first > 0 else (None, "neither is above 0")
-    return first / second, ""

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from streamquake.harness.campaign.clusters.pool import ClusterPool
 from streamquake.harness.campaign.shared_resources import RunAttempt, SharedResources
+from streamquake.harness.campaign.statistics.bounds import LEVEL, threshold
 from streamquake.harness.campaign.suite.budget import Budget
 from streamquake.harness.campaign.suite.durations import Durations, duration_text
 from streamquake.harness.campaign.suite.earlier_runs import EarlierRuns
@@ -159,7 +160,7 @@ class SuiteInProgress:
             seed=self.plan.seed,
             ended=self.ended,
             reason=self.reason,
-            rows=tuple(self._row(number) for number in range(len(suite.rows))),
+            rows=self._rows(),
             deployments=self.pool.deployments,
             elapsed_s=self.elapsed_s,
             again=self.resources.again,
@@ -294,7 +295,15 @@ class SuiteInProgress:
         )
         return CompletedRun(run=run, results=results)
 
-    def _row(self, number: int) -> RowResult:
+    def _rows(self) -> tuple[RowResult, ...]:
+        """All rows; their relations are tested at a level that is corrected for their number."""
+        numbers = range(len(self.plan.suite.rows))
+        rows = [self._row(number, LEVEL) for number in numbers]
+        relations = (each for row in rows if row.claim for each in row.claim.relations)
+        level = threshold([each.p for each in relations if each.p is not None])
+        return tuple(self._row(number, level) for number in numbers)
+
+    def _row(self, number: int, level: float) -> RowResult:
         row, planned = self.plan.suite.rows[number], self.plan.of_row(number)
         if row.source.unavailable is not None:
             return unavailable_row(row.source, row.source.unavailable)
@@ -305,6 +314,7 @@ class SuiteInProgress:
             expected=experiment.expected,
             planned=len(planned),
             completed=self.completed.get(number, ()),
+            level=level,
         )
 
     def _runs_left(self) -> int:

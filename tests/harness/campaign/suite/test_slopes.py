@@ -75,6 +75,29 @@ def test_a_slope_over_settings(
     assert row.outcome == outcome, row.why
 
 
+@pytest.mark.parametrize(
+    ("spread", "bounds", "outcome"),
+    [
+        (0.1, {"at_least": 0.8, "at_most": 1.2}, HELD),
+        (0.1, {"at_least": 1.5}, VIOLATED),
+        (0.1, {"at_most": 0.5}, VIOLATED),
+        (6.0, {"at_least": 0.8, "at_most": 1.2}, UNDECIDED),
+        (6.0, {"at_least": 1.3}, UNDECIDED),
+    ],
+)
+def test_a_slope_over_repeats_counts_with_its_interval(
+    spread: float, bounds: dict[str, Any], outcome: Outcome
+) -> None:
+    runs = (*line(8 - spread, 13, 23 + spread), *line(8 + spread, 13, 23 - spread))
+    row = row_of(*runs, **bounds)
+    assert row.outcome == outcome, row.why
+    assert row.claim is not None
+    (found,) = row.claim.relations
+    assert "; interval " in found.text
+    assert found.p is not None
+    assert ("too noisy to say with 6 runs" in found.text) == (outcome == UNDECIDED)
+
+
 def test_the_text_of_a_slope_has_its_points_its_value_and_its_bounds() -> None:
     row = row_of(*line(8, 13, 23), at_least=0.8, at_most=1.2)
     assert row.claim is not None
