@@ -78,7 +78,7 @@ def read_files(
         {
             "kind": "files",
             "source": source,
-            "records": into.frame(spark).count(),
+            "records": into.rows(),
             "files": len(visible),
             "pending_files": len(data_files) - len(visible),
         }

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -45,6 +46,12 @@ class StoredOutput:
         """All stored records."""
         folder = literal_path(self.path / "records")
         return read_without_metadata(spark.read.option("recursiveFileLookup", "true"), [folder])
+
+    def rows(self) -> int:
+        """The number of stored records, by the metadata of their files."""
+        return sum(
+            pq.read_metadata(self.path / "records" / name).num_rows for name in self._files()
+        )
 
     def facts(self) -> dict[str, Any]:
         """The facts about the read. Raises ValueError for another schema."""

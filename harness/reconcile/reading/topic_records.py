@@ -71,6 +71,8 @@ def topic_records(
         }
     )
     try:
+        # Without its leaders, the client asks for the first offsets only after half a second.
+        consumer.list_topics(topic, timeout=SILENCE_S)
         consumer.assign(
             [TopicPartition(topic, n, starts.get(n, OFFSET_BEGINNING)) for n in open_ends]
         )
