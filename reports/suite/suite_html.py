@@ -26,6 +26,7 @@ from streamquake.reports.suite.suite_results import (
     SuiteRun,
 )
 
+UNKNOWN_FIGURE = "–"
 SIDES = {"claim": palette.LINES[0], "control": palette.LINES[1]}
 
 
@@ -42,6 +43,45 @@ class FigureRow:
     """None where nothing was measured."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class OverviewLine:
+    """One row of the overview: a claim with what was found, and by how many runs."""
+
+    number: int
+    row: RowResult
+    effect: str
+    runs: str
+
+
+def overview(results: SuiteResults) -> list[OverviewLine]:
+    """Every row on a line."""
+    return [
+        OverviewLine(number=number, row=row, effect=_effect(row), runs=_runs_text(row))
+        for number, row in enumerate(results.rows, start=1)
+    ]
+
+
+def _effect(row: RowResult) -> str:
+    """The first relation that is violated or too noisy, else the first one; without relations, the
+    first figure that was measured."""
+    relations = row.claim.relations if row.claim else ()
+    worst = sorted(relations, key=lambda relation: -relation.outcome)
+    if worst:
+        return worst[0].text
+    figures = [figure for figure in figures_of(row) if figure.claim != UNKNOWN_FIGURE]
+    if not figures:
+        return ""
+    control = f"; control {figures[0].control}" if figures[0].control is not None else ""
+    return f"{figures[0].name}: {figures[0].claim}{control}"
+
+
+def _runs_text(row: RowResult) -> str:
+    """How many runs each side has, as `5` or `5 + 5`."""
+    roles = [run.role for run in row.runs]
+    counts = [roles.count("claim"), roles.count("series"), roles.count("control")]
+    return " + ".join(str(count) for count in counts if count)
+
+
 def render_suite(results: SuiteResults, folder: SuiteFolder) -> Path:
     """Write suite.html beside suite.json, and return its path."""
     template = page_environment().get_template("suite.html.j2")
@@ -51,6 +91,7 @@ def render_suite(results: SuiteResults, folder: SuiteFolder) -> Path:
         headline=headline(results),
         reused_lines=list(reused_lines(results)),
         change_lines=list(change_lines(results)),
+        overview=overview(results),
         rows=[(row, list(figures_of(row))) for row in results.rows],
         library=charting_library(),
     )
@@ -88,7 +129,7 @@ def measured(spread: Spread | None, name: str) -> str:
     """A figure over its repeats as text: the median, and for several repeats their number and
     range."""
     if spread is None:
-        return "–"
+        return UNKNOWN_FIGURE
     _, median = run_sentences.measured(name, spread.median)
     if spread.n == 1:
         return median

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from streamquake.reports.record import atomic_files
 from streamquake.reports.render import run_sentences
 from streamquake.reports.render.terminal import escaped
-from streamquake.reports.suite.suite_html import change_lines, figures_of
+from streamquake.reports.suite.suite_html import change_lines, figures_of, overview
 from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults
 
 _MARKUP = re.compile(r"[\\<\[\]|]")
@@ -23,8 +23,29 @@ HARD_BREAK = "  "
 
 def write_markdown(results: SuiteResults, folder: SuiteFolder) -> None:
     """Write suite.md beside suite.json."""
-    parts = [*_changes(results), *(_row(row) for row in results.rows)]
+    parts = [
+        *_conditions(results),
+        *_overview(results),
+        *_changes(results),
+        *(_row(row) for row in results.rows),
+    ]
     atomic_files.write_text(folder.markdown, "\n\n".join(parts) + "\n")
+
+
+def _conditions(results: SuiteResults) -> Iterator[str]:
+    if results.conditions:
+        yield "\n".join(f"- {_inline(line)}" for line in results.conditions)
+
+
+def _overview(results: SuiteResults) -> Iterator[str]:
+    """Every row on a line, where there are several."""
+    if len(results.rows) < 2:
+        return
+    lines = (
+        _line(line.row.outcome_word, line.row.title, line.effect, line.runs)
+        for line in overview(results)
+    )
+    yield "\n".join([_line("", "row", "found", "runs"), "|---|---|---|---|", *lines])
 
 
 def _changes(results: SuiteResults) -> Iterator[str]:

@@ -262,6 +262,8 @@ class SuiteResults:
     """The time that the suite had, in seconds; None where all planned runs were to be run."""
     against: str = ""
     """The baseline that the runs were compared with; empty for none."""
+    conditions: tuple[str, ...] = ()
+    """When, on which machines and with which software the runs were made, as lines for readers."""
     changes: tuple[ChangeLine, ...] = ()
     """What changed against the baseline."""
     warnings: tuple[str, ...] = field(default=())
@@ -330,6 +332,7 @@ class SuiteResults:
             "again": self.again,
             "reused": list(self.reused),
             "budget_s": self.budget_s,
+            "conditions": list(self.conditions),
             "against": self.against,
             "changes": [asdict(change) for change in self.changes],
             "warnings": list(self.warnings),

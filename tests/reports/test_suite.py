@@ -15,7 +15,7 @@ from streamquake.reports.junit import write_suite_junit
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.run.text import make_console
-from streamquake.reports.suite.suite_html import render_suite
+from streamquake.reports.suite.suite_html import overview, render_suite
 from streamquake.reports.suite.suite_markdown import write_markdown
 from streamquake.reports.suite.suite_results import (
     ClaimResult,
@@ -232,10 +232,21 @@ def test_the_table_has_the_figures_of_the_claim_and_the_control(tmp_path: Path) 
 
 def test_the_markdown_has_a_table_for_each_claim(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
-    write_markdown(suite(CLAIMED, NOT_HERE, row(HELD, "plain")), folder)
+    made_on = ("22 runs of 2026-01-01", "2 processors")
+    results = replace(suite(CLAIMED, NOT_HERE, row(HELD, "plain")), conditions=made_on)
+    write_markdown(results, folder)
     assert (
         folder.markdown.read_text("utf-8")
         == """\
+- 22 runs of 2026-01-01
+- 2 processors
+
+|  | row | found | runs |
+|---|---|---|---|
+| held | it is fast | 10 is enough |  |
+| not measured | it is fast |  |  |
+| held | plain |  |  |
+
 **it is fast**\x20\x20
 on: **held**
 
@@ -252,6 +263,41 @@ not measured: no image
 **held**
 """
     )
+
+
+def test_the_overview_has_a_line_for_each_row(tmp_path: Path) -> None:
+    relations = (
+        RelationResult(figure="c.a", outcome=HELD, text="a holds"),
+        RelationResult(figure="c.b", outcome=UNDECIDED, text="b is too noisy to say"),
+    )
+    runs = tuple(
+        SuiteRun(
+            experiment=role,
+            role=role,
+            repeat=0,
+            seed=1,
+            expected=ExpectedOutcome(),
+            met=HELD,
+            run="r",
+            ended="completed",
+            outcome=HELD,
+            why="",
+        )
+        for role in ("claim", "claim", "control")
+    )
+    noisy = row(UNDECIDED, claim=claim(relations=relations), runs=runs)
+    measured = row(HELD, "plain", figures={"c.took_ms": spread(5.0), "c.none": None})
+
+    results = replace(suite(noisy, measured), conditions=("2 processors",))
+    page = page_of(results, tmp_path)
+
+    lines = [(line.effect, line.runs) for line in overview(results)]
+    assert lines == [("b is too noisy to say", "2 + 1"), ("c.took_ms: 5 ms", "")]
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    places = [attributes.get("id") for tag, attributes in page.tags if tag == "article"]
+    assert links[:2] == ["#row-1", "#row-2"]
+    assert places == ["row-1", "row-2"]
+    assert "2 processors" in page.text
 
 
 def test_the_markdown_has_the_outcome_of_a_published_direction(tmp_path: Path) -> None:
@@ -275,7 +321,7 @@ def test_texts_of_a_suite_are_escaped_in_the_markdown(tmp_path: Path) -> None:
 
     message = folder.markdown.read_text("utf-8")
 
-    assert message.count(r"\<script>x\</script> # title !\[p\](http://x) a\|b\\\|c \\x1b\[31m") == 6
+    assert message.count(r"\<script>x\</script> # title !\[p\](http://x) a\|b\\\|c \\x1b\[31m") == 7
     assert not re.search(r"(?<!\\)[<\[]|^#|[\x1b\u202e]", message, re.MULTILINE)
 
 

@@ -13,6 +13,7 @@ from streamquake.harness.campaign.regression import (
     is_slower,
     rate_sentence,
 )
+from streamquake.harness.campaign.suite.conditions import conditions_of
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.store.results_store import ResultsStore, StoreUnreadable
 from streamquake.reports.store.stored_run import StoredRun
@@ -46,14 +47,15 @@ class EarlierRuns:
             return cls(store=store, runs=(), warnings=(f"the earlier runs are not known: {error}",))
 
     def compare(self, results: SuiteResults, run_ids: Collection[str]) -> SuiteResults:
-        """The results with what changed against the baseline, and with the quarantined rows that
-        fail more often than before; `run_ids` are the runs of the suite."""
+        """The results with the conditions of the runs, with what changed against the baseline, and
+        with the quarantined rows that fail more often than before; `run_ids` are the runs of the
+        suite."""
         try:
             now = [run for run in self.store.runs() if run.run_id in run_ids]
         except StoreUnreadable as error:
             return replace(results, warnings=(*results.warnings, f"not compared: {error}"))
         rows = tuple(self._with_rise(row, now) for row in results.rows)
-        results = replace(results, rows=rows)
+        results = replace(results, rows=rows, conditions=conditions_of(now))
         if not self.against:
             return results
         changes = tuple(_lines(self.baseline, now))
