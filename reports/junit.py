@@ -37,8 +37,11 @@ def write_suite_junit(
     """Write the JUnit file of many runs. Each passes if its outcome is the expected one.
 
     A run whose expected outcome is not *held* has one test case for that outcome. The rows of a
-    `suite` are the cases of a separate test suite, which is the first in the file.
+    `suite` are the cases of a separate test suite, which is the first in the file, together with
+    what became worse than its baseline. Runs that do not count there, since they were tried again
+    or their rows are quarantined, are left out.
     """
+    counting = _runs_that_count(suite) if suite is not None else set()
     suites = [
         _suite(
             results,
@@ -46,6 +49,7 @@ def write_suite_junit(
             _run_cases(results) if _expects_held(results) else [_as_expected(results)],
         )
         for results, folder in runs
+        if suite is None or results.run_id in counting
     ]
     return _write(suites if suite is None else [_rows_suite(suite), *suites], path)
 
@@ -54,11 +58,28 @@ def _rows_suite(suite: SuiteResults) -> TestSuite:
     rows = TestSuite(_clean(f"suite {suite.suite}"))
     rows.add_property("seed", str(suite.seed))
     rows.add_property("again", _clean(suite.again))
-    for row in suite.rows:
-        case = _case(row.title, _row_problem(row))
+    cases = [_case(row.title, _row_problem(row)) for row in suite.rows]
+    worse = (change for change in suite.changes if change.is_worse)
+    cases += [
+        _case(
+            f"{change.experiment} {change.figure} against {suite.against}",
+            Failure(_clean(change.text), "worse"),
+        )
+        for change in worse
+    ]
+    for case in cases:
         case.classname = _clean(f"streamquake.suite.{suite.suite}")
         rows.add_testcase(case)
     return rows
+
+
+def _runs_that_count(suite: SuiteResults) -> set[str | None]:
+    """The runs whose outcome counts in a row: the last attempt of each, in rows that count."""
+    last: dict[tuple[int, tuple[str, str, int]], str | None] = {}
+    for number, row in enumerate(suite.rows):
+        if row.counts:
+            last |= {(number, run.place): run.run for run in row.runs}
+    return {*last.values()}
 
 
 def _row_problem(row: RowResult) -> Failure | Error | Skipped | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -46,6 +47,66 @@ def test_the_script_needs_a_suite() -> None:
     called = subprocess.run(["bash", str(SCRIPT)], capture_output=True, text=True, check=False)
     assert called.returncode != 0
     assert "name a suite" in called.stderr
+
+
+def night(folder: Path, **statuses: int) -> subprocess.CompletedProcess[str]:
+    """Run the script with a program that ends with these statuses, by command. The suite leaves a
+    folder unless it is bad input or the machine is unsuitable (4 here)."""
+    binaries = folder / "bin"
+    binaries.mkdir()
+    cases = "".join(f"{name}) exit {status};;" for name, status in statuses.items())
+    program = binaries / "streamquake"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'if [ "$1" = suite ] && [ {statuses.get("suite", 0)} -lt 2 ]; then\n'
+        "  mkdir -p out/suite-2 && echo tonight > out/suite-2/suite.md\n"
+        "  echo tonight > out/suite-2/junit.xml\nfi\n"
+        f'case "$1" in {cases} esac\n'
+    )
+    program.chmod(0o755)
+    earlier = folder / "out" / "suite-1"
+    earlier.mkdir(parents=True)
+    for name in ("suite.md", "junit.xml"):
+        (earlier / name).write_text("yesterday")
+    os.utime(earlier, (1, 1))
+    for name in ("summary.md", "junit.xml"):
+        (folder / "out" / name).write_text("yesterday")
+    return subprocess.run(
+        ["bash", str(SCRIPT), "mine", "out"],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status", "published"),
+    [
+        ({}, 0, "tonight\n"),
+        ({"suite": 1}, 1, "tonight\n"),
+        ({"suite": 1, "results": 2}, 1, "tonight\n"),
+        ({"suite": 0, "prune": 3}, 0, "tonight\n"),
+        ({"suite": 3}, 3, None),
+        ({"suite": 2}, 2, None),
+        ({"doctor": 3}, 3, None),
+    ],
+)
+def test_the_script_ends_as_the_suite_and_publishes_only_this_night(
+    tmp_path: Path, statuses: dict[str, int], status: int, published: str | None
+) -> None:
+    done = night(tmp_path, **statuses)
+    assert done.returncode == status, done.stderr
+    for name in ("summary.md", "junit.xml"):
+        path = tmp_path / "out" / name
+        assert (path.read_text() if path.exists() else None) == published
+
+
+def test_the_runs_of_a_night_that_failed_are_kept() -> None:
+    steps = workflow("github-actions.yml")["jobs"]["night"]["steps"]
+    (saved,) = [step for step in steps if step.get("uses", "").startswith("actions/cache/save")]
+    assert saved["if"] == "always()"
 
 
 def workflow(name: str) -> dict[str, Any]:

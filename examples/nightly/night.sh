@@ -13,6 +13,11 @@ suite=${1:?name a suite, such as claims}
 out=${2:-runs}
 options=("${@:3}")
 
+mkdir -p "$out"
+rm -f "$out/summary.md" "$out/junit.xml" # those of an earlier night
+began=$(mktemp)
+trap 'rm -f "$began"' EXIT
+
 streamquake doctor
 streamquake sweep # what a night that was killed left behind
 
@@ -20,11 +25,14 @@ status=0
 streamquake suite "$suite" --out "$out" --attempts 2 --plain "${options[@]}" || status=$?
 [ "$status" -ne 2 ] || exit 2 # bad input: nothing was run
 
-streamquake results --out "$out" --since 90d --page "$out/trend.html"
-streamquake prune --out "$out" --keep 20
+# A page or a removal that fails does not hide the outcome of the night.
+streamquake results --out "$out" --since 90d --page "$out/trend.html" || echo "no trend page" >&2
+streamquake prune --out "$out" --keep 20 || echo "old runs are not pruned" >&2
 
 # The table of this night, for the summary of a CI job.
-newest=$(ls -d "$out"/suite-* | tail -n 1)
-cp "$newest/suite.md" "$out/summary.md"
-cp "$newest/junit.xml" "$out/junit.xml"
+newest=$(find "$out" -maxdepth 1 -name 'suite-*' -newer "$began" | sort | tail -n 1)
+if [ -n "$newest" ]; then
+  cp "$newest/suite.md" "$out/summary.md"
+  cp "$newest/junit.xml" "$out/junit.xml"
+fi
 exit "$status"

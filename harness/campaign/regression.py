@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from math import inf, isinf
 
 from streamquake.harness.campaign.statistics.changes import (
     Changes,
@@ -15,11 +17,12 @@ from streamquake.harness.campaign.statistics.changes import (
     compare,
 )
 from streamquake.reports.render import run_sentences
-from streamquake.reports.store.stored_run import StoredRun
+from streamquake.reports.store.stored_run import ELAPSED, StoredRun
 from streamquake.topologies.problems import bad_input
 
 TIMES = ("_s", "_ms")
 """The endings of figures that are times; they are compared unless others are named."""
+RATES = "_per_s"
 _VERSION = re.compile(r"([A-Za-z0-9._-]+)=([A-Za-z0-9._+-]+)")
 _IMAGE = re.compile(r"sha256:[0-9a-f]{6,64}")
 
@@ -54,7 +57,7 @@ def changes_against(
     now_of = _by_experiment([run for run in now if run.run_id not in known])
     return compare(
         {
-            name: (_group(before_of[name], figures), _group(now_of[name], figures))
+            name: _groups(before_of[name], now_of[name], figures)
             for name in before_of
             if name in now_of
         }
@@ -68,17 +71,39 @@ def _by_experiment(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
     return dict(found)
 
 
+def is_time(figure: str) -> bool:
+    """Whether a figure is a time that the system took. The duration of the run itself is not: it
+    contains the start of a cluster, or not."""
+    return figure.endswith(TIMES) and not figure.endswith(RATES) and figure != ELAPSED
+
+
+def _groups(
+    before: Sequence[StoredRun], now: Sequence[StoredRun], figures: Sequence[str]
+) -> tuple[Group, Group]:
+    names = {name for run in (*before, *now) for name in run.figures}
+    chosen = sorted(name for name in names if name in figures or (not figures and is_time(name)))
+    return _group(before, chosen), _group(now, chosen)
+
+
 def _group(runs: Sequence[StoredRun], figures: Sequence[str]) -> Group:
-    values: dict[str, list[float]] = defaultdict(list)
-    for run in runs:
-        for name, value in run.figures.items():
-            if name in figures or (not figures and name.endswith(TIMES)):
-                values[name].append(value)
+    decided = [run for run in runs if run.as_expected is not None]
     return Group(
-        runs=len(runs),
-        as_expected=sum(run.as_expected == 1 for run in runs),
-        figures=dict(values),
+        decided=len(decided),
+        as_expected=sum(run.as_expected == 1 for run in decided),
+        figures={name: list(_values(runs, name)) for name in figures},
     )
+
+
+def _values(runs: Sequence[StoredRun], figure: str) -> Iterator[float]:
+    """The values of a figure. A time that a completed run did not reach, although its check has
+    other figures, is infinite: the job never restored, for example."""
+    check = figure.partition(".")[0]
+    for run in runs:
+        value = run.figures.get(figure)
+        if value is not None:
+            yield value
+        elif is_time(figure) and any(name.startswith(f"{check}.") for name in run.figures):
+            yield inf
 
 
 def is_regression(changes: Changes) -> bool:
@@ -88,8 +113,7 @@ def is_regression(changes: Changes) -> bool:
 
 def is_slower(change: FigureChange) -> bool:
     """Whether it is a time that became longer."""
-    is_time = change.figure.endswith(TIMES)
-    return is_time and change.finding == "changed" and (change.ratio or 0) > 1
+    return is_time(change.figure) and change.finding == "changed" and change.is_longer
 
 
 def sentences(changes: Mapping[str, Changes]) -> Iterator[tuple[str, str, str]]:
@@ -112,14 +136,15 @@ def figure_sentence(change: FigureChange) -> str:
     change."""
     runs = f"{len(change.before)} runs before, {len(change.now)} now"
     if change.finding == "too few runs":
-        return f"too few runs to say: {runs}"
+        return f"too few runs for the number of comparisons: {runs}"
     middles = " → ".join(map(_median_text, (change.before, change.now)))
     if change.finding == "no change seen":
         seen = change.smallest_seen
-        return "no change seen" + ("" if seen is None else f"; {seen:.0%} would have been")
+        more = f", {middles} ({runs})" if seen is None else f"; {seen:.0%} would have been"
+        return f"no change seen{more}"
     if change.ratio is None or change.low is None or change.high is None:
-        return f"changed, {middles} ({runs})"
-    words = ("slower", "faster") if change.figure.endswith(TIMES) else ("more", "less")
+        return f"{'longer' if is_slower(change) else 'changed'}, {middles} ({runs})"
+    words = ("slower", "faster") if is_time(change.figure) else ("more", "less")
     word = words[change.ratio < 1]
     sizes = sorted(abs(each - 1) for each in (change.low, change.high))
     return (
@@ -129,6 +154,5 @@ def figure_sentence(change: FigureChange) -> str:
 
 
 def _median_text(values: Sequence[float]) -> str:
-    ranked = sorted(values)
-    middle = (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2
-    return run_sentences.counted(middle)
+    middle = statistics.median(values)
+    return "never" if isinf(middle) else run_sentences.counted(middle)

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from streamquake.harness.campaign.regression import (
-    TIMES,
     changes_against,
     figure_sentence,
     is_slower,
+    is_time,
     rate_sentence,
 )
 from streamquake.harness.campaign.statistics.changes import Changes
@@ -48,7 +48,7 @@ def _figures_of(runs: Sequence[StoredRun]) -> tuple[str, ...]:
     for run in runs:
         for name, value in run.figures.items():
             values[name].add(value)
-    times = (name for name, seen in values.items() if name.endswith(TIMES) and len(seen) > 1)
+    times = (name for name, seen in values.items() if is_time(name) and len(seen) > 1)
     known = (name for name in PREFERRED if name in values)
     return tuple(dict.fromkeys((*known, *times)))[:DRAWN]
 

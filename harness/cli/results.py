@@ -89,8 +89,9 @@ def results_command(
     begin = "" if since is None else (datetime.now(UTC) - since).isoformat(timespec="seconds")
     runs = store.runs(where=where, since=begin)
     if page is not None and runs:
-        echo(str(render_trend(trend_rows(runs, figures), page, out)))
-        return HELD
+        echo(str(render_trend(trend_rows(runs, figures), page, out)), err=as_json)
+        if against is None:
+            return HELD
     if against is not None:
         baseline = store.runs(where=baseline_condition(against))
         return _show_changes(changes_against(baseline, runs, figures), as_json)

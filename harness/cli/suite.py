@@ -16,7 +16,7 @@ from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.campaign.suite.durations import Durations
 from streamquake.harness.campaign.suite.loader import load_suite
-from streamquake.harness.campaign.suite.plan import SuitePlan, plan_suite
+from streamquake.harness.campaign.suite.plan import SuitePlan, chosen_rows, plan_suite
 from streamquake.harness.campaign.suite.shards import Shard, shard_of
 from streamquake.harness.campaign.suite.suite_progress import CompactView
 from streamquake.harness.campaign.suite.suite_runner import SuiteResources, conduct
@@ -124,10 +124,11 @@ def suite_command(
     if budget is not None and (resume or repeats is not None):
         raise click.UsageError("--for decides itself how often to repeat, by the recorded runs")
     part = load_suite(suite)
+    part = chosen_rows(part, only) if only else part
     if shard is not None:
         runs = ResultsStore(durations).runs() if durations else ()
         part = shard_of(part, shard, Durations.of(runs))
-    plan = plan_suite(part, seed=seed, repeats=1 if budget else repeats, only=only)
+    plan = plan_suite(part, seed=seed, repeats=1 if budget else repeats)
     if dry_run:
         _print_plan(plan, as_json)
         return HELD

@@ -82,7 +82,11 @@ class ResultsStore:
                 known = ", ".join(COLUMNS)
                 message = f"{error}; expected a condition of SQLite over {known}"
                 raise bad_input("--where", message) from error
-        return [_run_of(row) for row in rows]
+        try:
+            return [_run_of(row) for row in rows]
+        except (ValueError, TypeError) as error:
+            message = f"{self.path}: a row is damaged ({error}); make it again: streamquake results"
+            raise StoreUnreadable(f"{message} --rebuild") from error
 
     def _add(self, runs: Sequence[StoredRun]) -> None:
         self.out.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 
-from scipy.stats import binomtest, false_discovery_control, linregress, mannwhitneyu, norm
+from scipy.stats import binomtest, false_discovery_control, linregress, norm
 from scipy.stats import t as student_t
+
+from streamquake.harness.campaign.statistics.ranks import p_of_ranks, superiority
 
 LEVEL = 0.05
 """The share of false findings among all findings of one suite that is accepted."""
@@ -56,14 +58,10 @@ def quotient_test(
     """Whether the figure of one group is at least `least` times that of another: Mann-Whitney's
     test of the one against the other times `least`. Raises ValueError without values."""
     scaled = [least * value for value in denominators]
-    found = [
-        mannwhitneyu(numerators, scaled, alternative=direction) for direction in ("greater", "less")
-    ]
-    greater = float(found[0].statistic) / (len(numerators) * len(scaled))
     return BoundTest(
-        kept=float(found[0].pvalue),
-        broken=float(found[1].pvalue),
-        needed=_needed(greater, factor=6, least=4),
+        kept=p_of_ranks(numerators, scaled, "greater"),
+        broken=p_of_ranks(numerators, scaled, "less"),
+        needed=_needed(superiority(numerators, scaled), factor=6, least=4),
     )
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import comb
+from math import inf, isfinite, isinf
 from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import bootstrap, fisher_exact, mannwhitneyu
+from scipy.stats import bootstrap, fisher_exact
 
+from streamquake.harness.campaign.statistics.ranks import p_of_ranks, smallest_p
 from streamquake.harness.campaign.statistics.rates import CONFIDENCE, rate_of
 from streamquake.reports.suite.rate import Rate
 
@@ -40,16 +41,25 @@ class FigureChange:
     p: float
     """The corrected p-value of the two-sided test."""
     finding: Finding
+    smallest_p: float = 1.0
+    """The smallest p-value that these numbers of runs can have, before the correction."""
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
 
     @property
     def smallest_seen(self) -> float | None:
-        """The change, as a share, that would have been outside of the interval."""
+        """The change, as a share, that would have been outside of the interval; None where the
+        change that was seen is not smaller."""
         if self.ratio is None or self.low is None or self.high is None:
             return None
-        return max(self.high - self.ratio, self.ratio - self.low)
+        smallest = max(self.high - self.ratio, self.ratio - self.low)
+        return smallest if abs(self.ratio - 1) < smallest else None
+
+    @property
+    def is_longer(self) -> bool:
+        """Whether the median rose."""
+        return statistics.median(self.now) > statistics.median(self.before)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +71,15 @@ class RateChange:
     p: float
     """The corrected p-value of the two-sided test."""
     finding: Finding
+    smallest_p: float = 1.0
+    """The smallest p-value that these numbers of runs can have, before the correction."""
 
     @property
     def is_worse(self) -> bool:
         """Whether it certainly fell."""
-        fell = self.now.count / self.now.n < self.before.count / self.before.n
-        return self.finding == "changed" and fell
+        if self.finding != "changed":
+            return False
+        return self.now.count / self.now.n < self.before.count / self.before.n
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +92,10 @@ class Changes:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """The runs of an experiment in one group: how many there are, how many had the expected
-    outcome, and the values of each figure."""
+    """The runs of an experiment in one group: how many were decided, how many of them had the
+    expected outcome, and the values of each figure. A value that was never reached is infinite."""
 
-    runs: int
+    decided: int
     as_expected: int
     figures: Mapping[str, Sequence[float]]
 
@@ -91,20 +104,30 @@ def compare(experiments: Mapping[str, tuple[Group, Group]]) -> dict[str, Changes
     """The changes of each experiment, of its runs before and now; all tests are corrected
     together."""
     found = {name: _compared(before, now) for name, (before, now) in experiments.items()}
-    tests = [
-        change.p
-        for changes in found.values()
-        for change in _all_of(changes)
-        if change.finding != "too few runs"
-    ]
-    corrected = _holm(tests)
+    every = [change for changes in found.values() for change in _all_of(changes)]
+    tests = _possible([change for change in every if change.finding != "too few runs"])
+    corrected = _holm([change.p for change in tests])
+    largest = max((change.smallest_p for change in tests), default=0.0)
     return {
         name: Changes(
-            rate=_decided(changes.rate, corrected),
-            figures=tuple(_decided(figure, corrected) for figure in changes.figures),
+            rate=_decided(changes.rate, largest, corrected),
+            figures=tuple(_decided(figure, largest, corrected) for figure in changes.figures),
         )
         for name, changes in found.items()
     }
+
+
+def _possible(
+    tests: Sequence[RateChange | FigureChange],
+) -> Sequence[RateChange | FigureChange]:
+    """The tests whose runs are enough to find a change, though it has to be corrected for the
+    number of these tests."""
+    enough = [change for change in tests if change.smallest_p * len(tests) <= LEVEL]
+    if len(enough) == len(tests):
+        return tests
+    # Without the test with the fewest runs, the correction for the others is smaller.
+    most = max(change.smallest_p for change in tests)
+    return _possible([change for change in tests if change.smallest_p < most])
 
 
 def _all_of(changes: Changes) -> Iterator[RateChange | FigureChange]:
@@ -123,34 +146,47 @@ def _compared(before: Group, now: Group) -> Changes:
 
 
 def _rate_change(before: Group, now: Group) -> RateChange:
-    rates = [rate_of(group.as_expected, group.runs) for group in (before, now)]
+    if not (before.decided and now.decided):
+        rates = [_rate(group) for group in (before, now)]
+        return RateChange(before=rates[0], now=rates[1], p=1.0, finding="too few runs")
+    rates = [_rate(group) for group in (before, now)]
     table = [[rate.count, rate.n - rate.count] for rate in rates]
-    p = float(fisher_exact(table).pvalue)
-    worst = [[before.runs, 0], [0, now.runs]]
-    possible = float(fisher_exact(worst).pvalue) <= LEVEL
-    finding: Finding = "no change seen" if possible else "too few runs"
-    return RateChange(before=rates[0], now=rates[1], p=p, finding=finding)
+    worst = [[before.decided, 0], [0, now.decided]]
+    smallest = float(fisher_exact(worst).pvalue)
+    return RateChange(
+        before=rates[0],
+        now=rates[1],
+        p=float(fisher_exact(table).pvalue),
+        finding="no change seen" if smallest <= LEVEL else "too few runs",
+        smallest_p=smallest,
+    )
+
+
+def _rate(group: Group) -> Rate:
+    if not group.decided:
+        return Rate(count=0, n=0, low=0.0, high=1.0)
+    return rate_of(group.as_expected, group.decided)
 
 
 def _figure_change(name: str, before: Sequence[float], now: Sequence[float]) -> FigureChange:
+    smallest = smallest_p(len(before), len(now), "two-sided")
     change = FigureChange(
-        figure=name, before=tuple(before), now=tuple(now), p=1.0, finding="too few runs"
+        figure=name,
+        before=tuple(before),
+        now=tuple(now),
+        p=1.0,
+        finding="too few runs",
+        smallest_p=smallest,
     )
-    # The smallest p-value that these numbers of runs can have.
-    if 2 / comb(len(before) + len(now), len(now)) > LEVEL:
+    if smallest > LEVEL:
         return change
-    change = replace(change, p=_p_of_ranks(before, now), finding="no change seen")
-    if statistics.median(before) <= 0:
+    p = p_of_ranks(before, now, "two-sided")
+    change = replace(change, p=p, finding="no change seen")
+    ratio = statistics.median(now) / statistics.median(before) if min(before) > 0 else inf
+    if not isfinite(ratio) or min(len(before), len(now)) < 2 or isinf(max(before)):
         return change
-    ratio = statistics.median(now) / statistics.median(before)
     low, high = interval_of_ratio(before, now)
     return replace(change, ratio=ratio, low=low, high=high)
-
-
-def _p_of_ranks(before: Sequence[float], now: Sequence[float]) -> float:
-    if len({*before, *now}) == 1:
-        return 1.0
-    return float(mannwhitneyu(before, now).pvalue)
 
 
 def interval_of_ratio(before: Sequence[float], now: Sequence[float]) -> tuple[float, float]:
@@ -185,8 +221,10 @@ def _holm(tests: Sequence[float]) -> Callable[[float], float]:
     return lambda p: corrected[p]
 
 
-def _decided(change: Change, corrected: Callable[[float], float]) -> Change:
-    if change.finding == "too few runs":
-        return change
+def _decided(change: Change, largest: float, corrected: Callable[[float], float]) -> Change:
+    """The change with its corrected p-value. `largest` is the largest smallest p-value of all that
+    are tested."""
+    if change.finding == "too few runs" or change.smallest_p > largest:
+        return replace(change, p=1.0, finding="too few runs")
     p = corrected(change.p)
     return replace(change, p=p, finding="changed" if p <= LEVEL else "no change seen")

@@ -2,14 +2,15 @@
 
 The plan of such a suite has no runs at first. Whenever its runs have ended, one repeat of a group
 of rows is added: of those that still fit into the budget, the group with the experiment whose rate
-has the widest interval; among equals one on the cluster that is there, then the first of the suite.
+has the widest interval; among equals the one whose last run, on any software, is of the earliest
+day, so that no row is left out night after night; then one on the cluster that is there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streamquake.harness.campaign.suite.durations import Durations
+from streamquake.harness.campaign.suite.durations import Durations, duration_text
 from streamquake.harness.campaign.suite.knowledge import Knowledge
 from streamquake.harness.campaign.suite.plan import PlannedRun, SuitePlan, with_repeat
 from streamquake.harness.campaign.suite.row_groups import RowGroup, row_groups
@@ -43,10 +44,30 @@ class Budget:
             return None
         return with_repeat(plan, min(fitting, key=lambda group: self._rank(group, current)))
 
+    def has_time_for(self, planned: PlannedRun, elapsed_s: float) -> bool:
+        """Whether another run would probably end within the budget."""
+        return elapsed_s + self.durations.expected_s(planned.experiment) <= self.seconds
+
+    def too_long(self) -> list[str]:
+        """A warning for each group of rows that does not fit even into the whole budget."""
+        return [
+            f"the budget of {duration_text(self.seconds)} is too short for "
+            f"{', '.join(run.experiment.name for run in runs)}: about "
+            f"{duration_text(self._seconds(group))}"
+            for group, runs in self.first.items()
+            if self._seconds(group) > self.seconds
+        ]
+
+    def is_too_short_for(self, row: int) -> bool:
+        """Whether a row does not fit even into the whole budget."""
+        return any(row in group and self._seconds(group) > self.seconds for group in self.first)
+
     def _seconds(self, group: RowGroup) -> float:
         return self.durations.total_s(run.experiment for run in self.first[group])
 
-    def _rank(self, group: RowGroup, current: Topology | None) -> tuple[float, bool, RowGroup]:
+    def _rank(self, group: RowGroup, current: Topology | None) -> tuple[float, str, bool, RowGroup]:
         runs = self.first[group]
-        widest = max(self.knowledge.width(run.experiment.name) for run in runs)
-        return -widest, runs[0].experiment.topology != current, group
+        names = [run.experiment.name for run in runs]
+        widest = max(map(self.knowledge.width, names))
+        last = min(map(self.knowledge.last_day, names))
+        return -widest, last, runs[0].experiment.topology != current, group

@@ -53,7 +53,8 @@ class EarlierRuns:
         try:
             now = [run for run in self.store.runs() if run.run_id in run_ids]
         except StoreUnreadable as error:
-            return replace(results, warnings=(*results.warnings, f"not compared: {error}"))
+            message = f"not compared: {error}"
+            return replace(results, against=self.against, warnings=(*results.warnings, message))
         rows = tuple(self._with_rise(row, now) for row in results.rows)
         results = replace(results, rows=rows, conditions=conditions_of(now))
         if not self.against:

@@ -65,7 +65,7 @@ def plan_suite(
     """Plan a suite: `only` rows with an experiment or a control of such a name, each `repeats`
     times instead of its own number. The seed is the argument, else the suite's, else random.
     Raises BadInput."""
-    suite = _chosen(suite, only) if only else suite
+    suite = chosen_rows(suite, only) if only else suite
     if seed is None:
         seed = secrets.randbelow(LARGEST_SEED // 2) if suite.seed is None else suite.seed
     parts = (
@@ -103,7 +103,9 @@ def _runs(parts: Iterable[tuple[Path, int, RunPurpose]], seed: int) -> list[Plan
     ]
 
 
-def _chosen(suite: Suite, only: Collection[str]) -> Suite:
+def chosen_rows(suite: Suite, only: Collection[str]) -> Suite:
+    """The rows with an experiment or a control of such a name. Raises BadInput for a name of
+    none."""
     known = {name for row in suite.rows for name in row.names}
     problems = [
         Problem(

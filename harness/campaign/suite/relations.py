@@ -52,31 +52,38 @@ class Bound:
         return value >= self.limit if self.is_least else value <= self.limit
 
 
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """The runs of a claim or of its control: how many there are, and their figures."""
+
+    runs: int
+    figures: Figures
+
+    def values(self, name: str) -> Values:
+        """The values of a figure, of the runs that have it."""
+        spread = self.figures.get(name)
+        return () if spread is None else spread.values
+
+
 def relations_of(
-    source: RowSource, own: Figures, control: Figures, level: float
+    source: RowSource, sides: Mapping[str, Side], level: float
 ) -> list[RelationResult]:
-    """The result of each bound of a row. A p-value counts up to `level`."""
-    sides = {"claim": own, "control": control}
-    return [
-        _result(
-            bound, {side: _values(figures, bound.figure) for side, figures in sides.items()}, level
-        )
-        for relation in source.relations
-        for bound in Bound.of(relation)
-    ]
+    """The result of each bound of a row, by its sides `claim` and `control`. A p-value counts up to
+    `level`."""
+    bounds = [bound for relation in source.relations for bound in Bound.of(relation)]
+    return [_result(bound, sides, level) for bound in bounds]
 
 
-def _values(figures: Figures, name: str) -> Values:
-    spread = figures.get(name)
-    return () if spread is None else spread.values
-
-
-def _result(bound: Bound, values: Mapping[str, Values], level: float) -> RelationResult:
+def _result(bound: Bound, sides: Mapping[str, Side], level: float) -> RelationResult:
     names = bound.what.split("_over_")
-    missing = [name for name in names if not values[name]]
-    if missing:
-        return _unknown(bound, f"the {missing[0]} has no such figure")
-    groups = [values[name] for name in names]
+    groups = [sides[name].values(bound.figure) for name in names]
+    for name, group in zip(names, groups, strict=True):
+        if not group:
+            return _unknown(bound, f"the {name} has no such figure")
+        # A figure may be missing because its run never got so far, which would be the worst value.
+        if len(group) < (runs := sides[name].runs):
+            missing = f"{runs - len(group)} of {runs} runs of the {name}"
+            return _unknown(bound, f"{missing} have no such figure")
     value = _value(groups)
     if value is None:
         return _unknown(bound, "neither is above 0")

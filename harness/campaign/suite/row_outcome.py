@@ -15,7 +15,7 @@ from streamquake.harness.campaign.statistics.bounds import LEVEL
 from streamquake.harness.campaign.statistics.rates import rate_of
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.model import RowSource
-from streamquake.harness.campaign.suite.relations import relations_of
+from streamquake.harness.campaign.suite.relations import Side, relations_of
 from streamquake.harness.campaign.suite.slopes import slopes_of
 from streamquake.harness.campaign.suite.suite_run import CompletedRun, figure_of
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
@@ -60,7 +60,7 @@ def row_result(
         is_complete = len(completed) >= planned
         relations = (
             (
-                *relations_of(row.source, own, control, level),
+                *relations_of(row.source, _sides(completed, own, control), level),
                 *slopes_of(row, completed, level),
             )
             if is_complete
@@ -84,6 +84,14 @@ def row_result(
         quarantined=row.source.quarantined,
         rate=rate,
     )
+
+
+def _sides(completed: Sequence[CompletedRun], own: Figures, control: Figures) -> dict[str, Side]:
+    roles = [each.run.role for each in completed]
+    return {
+        "claim": Side(runs=roles.count("claim"), figures=own),
+        "control": Side(runs=roles.count("control"), figures=control),
+    }
 
 
 def _last_attempts(completed: Sequence[CompletedRun]) -> tuple[CompletedRun, ...]:

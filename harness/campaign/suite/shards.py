@@ -32,20 +32,27 @@ def shard_of(suite: Suite, shard: Shard, durations: Durations) -> Suite:
     The longest group goes to the shard with the least so far (longest processing time first,
     https://en.wikipedia.org/wiki/Longest-processing-time-first_scheduling).
     """
-    seconds = {group: _seconds(suite, group, durations) for group in row_groups(suite.rows)}
+    seconds = {
+        group: _seconds(suite, group, durations)
+        for group in row_groups(suite.rows)
+        if experiments_of(suite.rows[group[0]])
+    }
     totals = [0.0] * shard.of
     parts: list[list[int]] = [[] for _ in totals]
     for group in sorted(seconds, key=lambda group: (-seconds[group], group)):
         least = totals.index(min(totals))
         totals[least] += seconds[group]
         parts[least] += group
+    # What cannot be measured takes no time, and is shown by the first part.
+    not_measured = [n for n, row in enumerate(suite.rows) if not experiments_of(row)]
     rows = sorted(parts[shard.number - 1])
     if not rows:
         message = (
             f"shard {shard} of {suite.name} is empty: rows that share experiments stay together"
         )
         raise bad_input("--shard", f"{message}, so it can be split into at most {len(seconds)}")
-    return replace(suite, rows=tuple(suite.rows[number] for number in rows))
+    shown = sorted(rows + not_measured) if shard.number == 1 else rows
+    return replace(suite, rows=tuple(suite.rows[number] for number in shown))
 
 
 def _seconds(suite: Suite, group: RowGroup, durations: Durations) -> float:

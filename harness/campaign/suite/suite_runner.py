@@ -36,6 +36,9 @@ from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, Suit
 from streamquake.topologies.errors import StreamquakeError
 from streamquake.topologies.model import Topology
 
+MOST_FAILED_IN_A_ROW = 3
+"""After so many runs that failed to run, a budget is not spent on more of them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteResources(SharedResources):
@@ -114,12 +117,16 @@ class SuiteInProgress:
     """The duration of the ended runs; the clock restarts at zero in each."""
     failures: int = 0
     """How many runs of rows that count certainly had not the expected outcome."""
+    failed_in_a_row: int = 0
+    """How many of the last runs failed to run."""
     is_over: bool = False
 
     def play(self) -> None:
         """Run everything, until a run is interrupted or too many had not the expected outcome."""
         self.write()
         reused = self._reused_runs()
+        for message in self.budget.too_long() if self.budget else ():
+            self.resources.show_message(message)
         with self.pool:
             for number, planned in self._planned_runs():
                 self.pool.next_topology = self._topology_after(number, reused)
@@ -131,6 +138,8 @@ class SuiteInProgress:
                     self.end("interrupted", completed.run.why)
                 elif self.failures == self.resources.max_failures:
                     self.end("completed", f"stopped after {self.failures} runs not as expected")
+                elif self.budget is not None and self.failed_in_a_row >= MOST_FAILED_IN_A_ROW:
+                    self.end("failed_to_run", f"{self.failed_in_a_row} runs in a row failed to run")
                 if self.is_over:
                     return
         self.end("completed", "")
@@ -166,7 +175,11 @@ class SuiteInProgress:
             again=self.resources.again,
             reused=tuple(self.reused),
             budget_s=self.resources.budget_s,
-            warnings=(*self.earlier.warnings, *self.pool.warnings),
+            warnings=(
+                *self.earlier.warnings,
+                *(self.budget.too_long() if self.budget else ()),
+                *self.pool.warnings,
+            ),
         )
 
     def write(self) -> None:
@@ -245,6 +258,8 @@ class SuiteInProgress:
             run = completed.run
             if run.ended == "interrupted" or run.met != Outcome.UNDECIDED:
                 break
+            if self.budget is not None and not self.budget.has_time_for(planned, self.elapsed_s):
+                break
             self.write()
             self.resources.show_message(f"    {run.why}; trying again, attempt {attempt}")
             completed = self._run(number, planned)
@@ -271,10 +286,12 @@ class SuiteInProgress:
             seconds = self.resources.clock.now_ns() / 1e9
             self.elapsed_s += seconds
         completed = self._completed(planned, attempt)
-        self.durations.known[planned.experiment.name].append(seconds)
+        name, run = planned.experiment.name, completed.run
+        if run.ended == "completed":
+            self.durations.known[name].append(seconds)
         if self.budget is not None:
-            as_expected = completed.run.as_expected
-            self.budget.knowledge.add(planned.experiment.name, as_expected=as_expected)
+            self.budget.knowledge.add(name, as_expected=run.as_expected)
+        self.failed_in_a_row = self.failed_in_a_row + 1 if run.ended == "failed_to_run" else 0
         return completed
 
     def _completed(self, planned: PlannedRun, attempt: RunAttempt) -> CompletedRun:
@@ -308,7 +325,7 @@ class SuiteInProgress:
         if row.source.unavailable is not None:
             return unavailable_row(row.source, row.source.unavailable)
         experiment = self.plan.experiment_of(number)
-        return row_result(
+        result = row_result(
             row,
             topology=experiment.topology.name,
             expected=experiment.expected,
@@ -316,6 +333,10 @@ class SuiteInProgress:
             completed=self.completed.get(number, ()),
             level=level,
         )
+        if self.budget is not None and not result.runs and self.budget.is_too_short_for(number):
+            why = "not run: it takes longer than the budget"
+            return replace(result, verdict=Outcome.UNDECIDED, why=why)
+        return result
 
     def _runs_left(self) -> int:
         return len(self.plan.runs) - self.ended_runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.store.results_store import ResultsStore
 from streamquake.reports.store.stored_run import StoredRun
 from streamquake.topologies.problems import BadInput
-from tests.reports.stored_runs import VERSIONS, judged_run
+from tests.reports.stored_runs import VERSIONS, judged_run, stored
 
 NEW = {**VERSIONS, "flink": "2.3"}
 IMAGES = [{"flink:2.2.1": "sha256:1"}, {"flink:2.2.1": "sha256:2bad00"}]
@@ -150,3 +151,63 @@ def test_the_command_shows_changes_and_fails_for_a_regression(
 
     assert guarded(program, [*argv, "--json"]) == status
     assert [*json.loads(capsys.readouterr().out)] == ([] if status == 3 else ["a"])
+
+
+def stored_runs(mark: str, figure: str, values: Sequence[float | None]) -> list[StoredRun]:
+    """Runs with a figure, where it was reached, and another one of the same check."""
+    check = figure.partition(".")[0]
+    return [
+        stored(
+            "a",
+            run_id=f"{mark}{number}",
+            figures={f"{check}.faults": 1.0} | ({} if value is None else {figure: value}),
+        )
+        for number, value in enumerate(values)
+    ]
+
+
+def compared(
+    figure: str, before: Sequence[float | None], now: Sequence[float | None]
+) -> tuple[bool, str]:
+    """Whether it is a regression, and the sentence on the figure; empty where it is not a time."""
+    changes = changes_against(stored_runs("b", figure, before), stored_runs("n", figure, now))
+    texts = {name: text for _, name, text in sentences(changes)}
+    return is_regression(changes["a"]), texts.get(figure, "")
+
+
+def test_a_time_that_was_zero_or_is_never_reached_is_a_regression() -> None:
+    assert compared("continuity.gap_max_ms", [0.0] * 8, [50_000.0] * 8)[0]
+    regression, text = compared("recovery.restored_s", FAST, [None] * 6)
+    assert regression
+    assert text.startswith("longer, 10.05 → never")
+    assert not compared("recovery.restored_s", [None] * 6, FAST)[0]
+
+
+def test_a_figure_of_a_check_that_is_new_is_not_compared() -> None:
+    before = [stored("a", run_id=f"b{number}", figures={}) for number in range(6)]
+    now = stored_runs("n", "latency.p50_ms", FAST)
+    assert [name for _, name, _ in sentences(changes_against(before, now))] == ["as expected"]
+
+
+def test_a_rate_and_the_duration_of_a_run_are_no_times() -> None:
+    assert compared("throughput.usual_per_s", FAST, SLOW) == (False, "")
+    assert compared("run.elapsed_s", FAST, SLOW) == (False, "")
+
+
+def test_undecided_runs_are_no_failures() -> None:
+    before = stored_runs("b", "recovery.longest_s", FAST)
+    now = [replace(run, as_expected=None) for run in stored_runs("n", "recovery.longest_s", FAST)]
+    changes = changes_against(before, now)
+    assert not is_regression(changes["a"])
+    assert changes["a"].rate.finding == "too few runs"
+
+
+def test_the_page_does_not_hide_a_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs(tmp_path, FAST, SLOW)
+    page = tmp_path / "trend.html"
+    argv = ["results", "--out", str(tmp_path), "--against", "flink=2.2.1", "--page", str(page)]
+    assert guarded(program, argv) == 1
+    assert page.exists()
+    assert str(page) in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from math import inf
 
 import pytest
 
@@ -13,13 +14,14 @@ from streamquake.harness.campaign.statistics.changes import (
     Group,
     compare,
 )
+from streamquake.harness.campaign.statistics.ranks import p_of_ranks
 
 FIGURE = "recovery.longest_s"
 
 
 def group(values: Sequence[float], as_expected: int | None = None) -> Group:
     expected = len(values) if as_expected is None else as_expected
-    return Group(runs=len(values), as_expected=expected, figures={FIGURE: values})
+    return Group(decided=len(values), as_expected=expected, figures={FIGURE: values})
 
 
 def changes(before: Group, now: Group) -> Changes:
@@ -58,20 +60,23 @@ def test_without_a_change_it_says_which_one_would_have_been_seen() -> None:
     [
         (3, 3, "too few runs"),
         (4, 3, "too few runs"),
-        (4, 4, "no change seen"),
+        (4, 4, "too few runs"),
+        (5, 5, "no change seen"),
         (20, 1, "too few runs"),
         (20, 2, "no change seen"),
     ],
 )
 def test_too_few_runs_prove_neither(before: int, now: int, finding: str) -> None:
-    """Of three and three runs even the clearest order has a p-value of 0.1."""
+    """Of four and four runs even the clearest order has a p-value of 0.029, and there is a test of
+    the rate beside it."""
     found = figure([1.0] * before, [1.0] * now)
     assert found.finding == finding
-    assert (found.p, found.ratio) == (1.0, None if finding == "too few runs" else 1.0)
+    assert found.p == 1.0
+    assert found.ratio in ((None, 1.0) if finding == "too few runs" else (1.0,))
 
 
-def test_the_clearest_order_of_four_runs_is_a_change() -> None:
-    assert figure([1, 2, 3, 4], [5, 6, 7, 8]).p == pytest.approx(2 / 70 * 2)
+def test_the_clearest_order_of_five_runs_is_a_change() -> None:
+    assert figure([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]).p == pytest.approx(2 / 252 * 2)
     assert figure([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]).finding == "changed"
 
 
@@ -81,8 +86,8 @@ def test_a_figure_that_was_zero_has_no_ratio() -> None:
 
 
 def test_only_figures_of_both_groups_are_compared() -> None:
-    before = Group(runs=5, as_expected=5, figures={"a.x_s": [1.0] * 5, "a.y_s": [1.0] * 5})
-    now = Group(runs=5, as_expected=5, figures={"a.y_s": [1.0] * 5, "a.z_s": [], "a.x_s": []})
+    before = Group(decided=5, as_expected=5, figures={"a.x_s": [1.0] * 5, "a.y_s": [1.0] * 5})
+    now = Group(decided=5, as_expected=5, figures={"a.y_s": [1.0] * 5, "a.z_s": [], "a.x_s": []})
     assert [each.figure for each in changes(before, now).figures] == ["a.y_s"]
 
 
@@ -100,7 +105,7 @@ def test_only_figures_of_both_groups_are_compared() -> None:
 def test_a_rate_that_fell_is_worse(
     before: tuple[int, int], now: tuple[int, int], finding: str, is_worse: bool
 ) -> None:
-    groups = [Group(runs=n, as_expected=k, figures={}) for n, k in (before, now)]
+    groups = [Group(decided=n, as_expected=k, figures={}) for n, k in (before, now)]
     found = changes(*groups).rate
     assert (found.finding, found.is_worse) == (finding, is_worse)
     assert (found.before.count, found.now.n) == (before[1], now[0])
@@ -108,12 +113,72 @@ def test_a_rate_that_fell_is_worse(
 
 def test_tests_are_corrected_for_their_number() -> None:
     """A change that is seen alone may be chance among many."""
-    changed = (group([1, 2, 3, 4, 5]), group([6, 7, 8, 9, 10]))
-    same = (group([1.0, 2, 3, 4, 5]), group([1.0, 2, 3, 4, 5]))
+    changed = (group([1, 2, 3, 4, 5, 6, 7, 8]), group([4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 10.5, 11.5]))
+    same = (group([*range(8)]), group([*range(8)]))
     alone = compare({"a": changed})["a"].figures[0]
     among = compare({"a": changed, **{str(n): same for n in range(10)}})["a"].figures[0]
     assert (alone.finding, among.finding) == ("changed", "no change seen")
     assert among.p == pytest.approx(alone.p / 2 * 22, rel=0.01)
+
+
+def test_a_change_that_the_correction_would_always_hide_is_not_denied() -> None:
+    """The clearest order of five and five runs is no finding among 22 tests."""
+    clear = (group([1, 2, 3, 4, 5]), group([60, 70, 80, 90, 100]))
+    alone = compare({"a": clear})["a"].figures[0]
+    among = compare({str(n): clear for n in range(11)})["1"].figures[0]
+    assert (alone.finding, among.finding) == ("changed", "too few runs")
+
+
+def test_experiments_with_many_runs_are_tested_beside_those_with_few() -> None:
+    few = (group([1, 2, 3, 4, 5]), group([1, 2, 3, 4, 5]))
+    many = (group([*range(20)]), group([*range(100, 120)]))
+    found = compare({"many": many, **{str(n): few for n in range(40)}})
+    assert found["many"].figures[0].finding == "changed"
+    assert found["1"].figures[0].finding == "too few runs"
+
+
+def test_one_run_now_against_many_has_no_interval() -> None:
+    found = figure([1000.0 + n for n in range(60)], [5000.0])
+    assert (found.finding, found.ratio) == ("too few runs", None), "the rate is tested too"
+    found = figure([1000.0 + n for n in range(100)], [5000.0])
+    assert (found.finding, found.ratio, found.is_longer) == ("changed", None, True)
+
+
+def test_a_time_that_is_never_reached_is_longer() -> None:
+    found = figure([5.0, 5.1, 5.2, 5.3, 5.4, 5.5], [inf] * 6)
+    assert (found.finding, found.ratio, found.is_longer) == ("changed", None, True)
+
+
+def test_equal_values_of_few_runs_are_tested_exactly() -> None:
+    """The normal approximation gives 5e-12 for two values that two of a hundred had before."""
+    assert p_of_ranks([1.0] * 98 + [2.0] * 2, [2.0, 2.0], "two-sided") == pytest.approx(
+        2 * 6 / 5151, rel=0.2
+    )
+    assert p_of_ranks([2.0] * 6, [1.5], "greater") == pytest.approx(1 / 7)
+    assert p_of_ranks([2.0] * 6, [1.5], "less") == 1.0
+    assert p_of_ranks([1.5], [2.0] * 6, "less") == pytest.approx(1 / 7)
+    assert p_of_ranks([1.5], [2.0] * 6, "greater") == 1.0
+    assert p_of_ranks([1.5], [2.0] * 5 + [1.0], "two-sided") == pytest.approx(4 / 7)
+    assert p_of_ranks([2.0] * 3, [1.5, 1.5], "greater") == pytest.approx(1 / 10)
+    assert p_of_ranks([1.0], [1.0], "two-sided") == 1.0
+
+
+def test_rounded_values_raise_no_false_alarm() -> None:
+    """Two nights against a baseline of a hundred, with one value in fifty a step higher."""
+    draw = random.Random(1)
+
+    def rounded(n: int) -> list[float]:
+        return [2.0 if draw.random() < 0.02 else 1.0 for _ in range(n)]
+
+    alarms = sum(figure(rounded(100), rounded(2)).finding == "changed" for _ in range(200))
+    assert alarms <= 0.05 * 200
+
+
+def test_undecided_runs_alone_are_too_few() -> None:
+    before = Group(decided=6, as_expected=6, figures={})
+    now = Group(decided=0, as_expected=0, figures={})
+    found = changes(before, now).rate
+    assert (found.finding, found.is_worse, found.now.n) == ("too few runs", False, 0)
 
 
 def test_without_changes_a_false_alarm_is_rarer_than_the_level() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
 
+from streamquake.harness.run.event_loop import EventLoop
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.run.text import make_console
-from streamquake.reports.store.results_store import FILE, ResultsStore
+from streamquake.reports.store.results_store import FILE, ResultsStore, StoreUnreadable
 from streamquake.reports.store.stored_run import ELAPSED
 from streamquake.reports.suite.suite_results import SuiteResults
 from streamquake.reports.suite.suite_text import print_suite
@@ -106,17 +109,19 @@ def test_the_regressions_are_shown_everywhere(testbed: SuiteTestbed) -> None:
         assert f"against {DAY}" in text
         assert "1 worse" in text
         assert "slower by 4" in text
+    (first, *_) = JUnitXml.fromfile(str(folder.junit))
+    assert [case.name for case in first if case.result] == [f"a {FIGURE} against {DAY}"]
     document = json.loads(folder.results.read_text("utf-8"))
     assert document["against"] == DAY
     assert [change["is_worse"] for change in document["changes"]].count(True) == 1
 
 
-def test_a_baseline_without_these_experiments_is_a_warning(testbed: SuiteTestbed) -> None:
+def test_a_baseline_without_these_experiments_proves_nothing(testbed: SuiteTestbed) -> None:
     add_baseline(testbed.out, FAST, name="b")
 
     results = run_against(testbed, FAST)
 
-    assert (results.verdict, results.changes) == (HELD, ())
+    assert (results.verdict, results.changes) == (UNDECIDED, ())
     assert results.warnings == (
         f"nothing to compare: no experiment has runs in the baseline {DAY}",
     )
@@ -141,6 +146,76 @@ def test_a_store_that_cannot_be_read(testbed: SuiteTestbed, against: str) -> Non
     results = run_against(testbed, FAST[:1], against)
     assert results.verdict == HELD
     assert results.warnings[0].startswith("the earlier runs are not known: ")
+
+
+def test_a_store_that_is_damaged_during_the_night_proves_nothing(testbed: SuiteTestbed) -> None:
+    add_baseline(testbed.out, FAST)
+
+    def damage(loop: EventLoop) -> None:
+        (testbed.out / FILE).write_bytes(b"no database" * 100)
+
+    testbed.on_load_start["b"] = damage
+    testbed.counts["a"] = list(SLOW)
+    plan = plan_of(
+        (claim("a"), [experiment("a")]), (claim("b"), [experiment("b")]), repeats=len(SLOW)
+    )
+
+    results, folder = testbed.run_suite(plan, against=DAY)
+
+    assert results.verdict == UNDECIDED
+    assert any(warning.startswith("not compared: ") for warning in results.warnings)
+    assert folder.page.exists()
+
+
+def test_a_damaged_row_of_the_store_matters_only_to_a_baseline(testbed: SuiteTestbed) -> None:
+    add_baseline(testbed.out, FAST)
+    with closing(sqlite3.connect(testbed.out / FILE)) as store, store:
+        store.execute("UPDATE runs SET figures = '{'")
+
+    results = run_against(testbed, FAST[:1], against="")
+    assert results.verdict == HELD
+    assert "a row is damaged" in results.warnings[0]
+    with pytest.raises(StoreUnreadable, match="a row is damaged"):
+        run_against(testbed, FAST[:1])
+
+
+def test_one_run_against_a_long_baseline(testbed: SuiteTestbed) -> None:
+    add_baseline(testbed.out, [1000.0 + number for number in range(59)])
+
+    results = run_against(testbed, [1010.0])
+
+    assert results.verdict == HELD
+    (figure,) = (change for change in results.changes if change.figure == FIGURE)
+    assert "too few runs" in figure.text
+
+
+def test_undecided_runs_are_no_regression(testbed: SuiteTestbed) -> None:
+    add_baseline(testbed.out, FAST)
+    testbed.outcomes["a"] = UNDECIDED
+    assert run_against(testbed, FAST).verdict == UNDECIDED
+
+
+def test_a_run_that_does_not_count_is_no_failure_for_a_ci_server(testbed: SuiteTestbed) -> None:
+    testbed.outcomes["a"] = VIOLATED
+    testbed.outcomes_of_attempts["b"] = [UNDECIDED, HELD]
+    plan = plan_of(
+        (claim("a", quarantined="it is known"), [experiment("a")]),
+        (claim("b"), [experiment("b")]),
+    )
+
+    results, folder = testbed.run_suite(plan, attempts=2)
+
+    assert results.verdict == HELD
+    document = JUnitXml.fromfile(str(folder.junit))
+    assert (document.failures, document.errors, document.skipped) == (0, 0, 1)
+
+
+def test_attempts_that_were_repeated_are_no_regression(testbed: SuiteTestbed) -> None:
+    add_baseline(testbed.out, FAST)
+    testbed.outcomes_of_attempts["a"] = [UNDECIDED, HELD] * 6
+    plan = plan_of((claim("a"), [experiment("a")]), repeats=6)
+    results, _ = testbed.run_suite(plan, against=DAY, attempts=2)
+    assert results.verdict == HELD
 
 
 def quarantined_night(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from streamquake.harness.campaign.shared_resources import RunAttempt, SharedResources
 from streamquake.harness.campaign.suite import durations
 from streamquake.harness.campaign.suite import plan as planning
 from streamquake.harness.campaign.suite.durations import Durations
@@ -17,6 +18,7 @@ from streamquake.harness.campaign.suite.todays_key import todays_key
 from streamquake.harness.experiment.model import Experiment
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.store.results_store import ResultsStore
+from streamquake.reports.store.stored_run import ELAPSED
 from tests.harness.campaign.suite.fake_suites import (
     SuiteTestbed,
     claim,
@@ -196,3 +198,57 @@ def test_a_quarantined_row_is_no_failure(testbed: SuiteTestbed) -> None:
 
     assert runs_made(testbed) == ["a0", "b0"]
     assert results.verdict == HELD
+
+
+def test_attempts_do_not_exceed_the_budget(testbed: SuiteTestbed, loadable: None) -> None:
+    testbed.outcomes["a"] = UNDECIDED
+
+    results, _ = testbed.run_suite(plan("a"), budget_s=12.0, attempts=20)
+
+    assert 1 < len(results.rows[0].runs) < 20
+    assert results.elapsed_s <= 12.0
+    assert results.verdict == UNDECIDED
+
+
+def test_a_machine_on_which_nothing_runs_ends_the_budget(
+    testbed: SuiteTestbed, loadable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = RunAttempt(error="the engine is down", error_kind="machine unsuitable")
+    monkeypatch.setattr(SharedResources, "run", lambda *args: down)
+
+    results, _ = testbed.run_suite(plan("a", "b"), budget_s=3600.0)
+
+    assert results.runs_made == 3
+    assert (results.ended, results.verdict) == ("failed_to_run", UNDECIDED)
+    assert results.reason == "3 runs in a row failed to run"
+    assert Durations.of(ResultsStore(testbed.out).runs()).known == {}
+
+
+def test_with_new_software_every_night_no_row_is_left_out(
+    testbed: SuiteTestbed, loadable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known on new software, so the row whose last run is the oldest comes first."""
+    yesterday = "2026-01-01T01:00:00+00:00"
+    old = stored("a", run_id="20260101-000000-abcd", key="older", started_at=yesterday)
+    ResultsStore(testbed.out)._add([old])
+
+    results, _ = testbed.run_suite(plan("a", "b"), budget_s=8.0)
+
+    assert runs_made(testbed)[0] == "b0"
+    assert len(results.rows[0].runs) == 0
+    results, _ = testbed.run_suite(plan("a", "b"), budget_s=8.0)
+    assert runs_made(testbed)[0] == "a0"
+
+
+def test_a_row_that_is_longer_than_the_budget_is_undecided(
+    testbed: SuiteTestbed, loadable: None
+) -> None:
+    long = stored("b", run_id="20260101-000000-abcd", key="x", figures={ELAPSED: 150.0})
+    ResultsStore(testbed.out)._add([long])
+
+    results, _ = testbed.run_suite(plan("a", "b"), budget_s=16.0)
+
+    assert [row.verdict for row in results.rows] == [HELD, UNDECIDED]
+    assert results.rows[1].why == "not run: it takes longer than the budget"
+    assert results.verdict == UNDECIDED
+    assert results.warnings == ("the budget of 16 s is too short for b: about 2 min",)

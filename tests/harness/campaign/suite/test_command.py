@@ -148,6 +148,15 @@ def test_a_shard_is_a_part_of_the_rows(
     assert out.strip().endswith("again    streamquake suite mine.yaml --seed 1 --shard 1/2")
 
 
+def test_only_comes_before_shards(run_command: RunCommand, fake_runner: dict[str, Any]) -> None:
+    options = ("--only", "canary", "--dry-run", "--json")
+    status, out, _ = run_command("suite", "mine.yaml", "--shard", "1/1", *options)
+    assert (status, len(json.loads(out)["runs"])) == (0, 1)
+    status, _, err = run_command("suite", "mine.yaml", "--shard", "2/2", *options)
+    assert status == 2
+    assert "it can be split into at most 1" in err
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from streamquake.harness.campaign.suite.relations import relations_of
+from streamquake.harness.campaign.suite.relations import Side, relations_of
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.suite.suite_results import RelationResult, Spread
 from tests.harness.campaign.suite.fake_suites import (
@@ -24,12 +24,37 @@ TWICE = [2.1, 2.2, 2.5, 2.6, 2.9]
 
 
 def relation(
-    own: Sequence[float], control: Sequence[float] = (), level: float = 0.05, **bound: float
+    own: Sequence[float | None],
+    control: Sequence[float | None] = (),
+    level: float = 0.05,
+    **bound: float,
 ) -> RelationResult:
     source = claim("a", "b", relations=({"figure": "c.x", **bound},))
-    sides = [{"c.x": Spread.of(list(values))} for values in (own, control)]
-    (found,) = relations_of(source, sides[0], sides[1], level)
+    sides = {
+        name: Side(runs=len(values), figures={"c.x": Spread.of(values)})
+        for name, values in (("claim", own), ("control", control))
+    }
+    (found,) = relations_of(source, sides, level)
     return found
+
+
+@pytest.mark.parametrize(
+    ("own", "control", "problem"),
+    [
+        ([9.0, None, None, None, None], (), "4 of 5 runs of the claim have no such figure"),
+        ([1.0] * 5 + [None] * 5, (), "5 of 10 runs of the claim have no such figure"),
+        ([1.0] * 5, [9.0] * 4 + [None], "1 of 5 runs of the control have no such figure"),
+        ([1.0] * 5, [None] * 5, "the control has no such figure"),
+    ],
+)
+def test_a_run_without_the_figure_is_not_left_out(
+    own: list[float | None], control: Sequence[float | None], problem: str
+) -> None:
+    """Its job may never have recovered, for example."""
+    bound = {"control_over_claim_at_least": 2.0} if control else {"claim_at_most": 10.0}
+    found = relation(own, control, **bound)
+    assert found.outcome == UNDECIDED
+    assert problem in found.text
 
 
 @pytest.mark.parametrize(

@@ -108,3 +108,12 @@ def test_a_shard_without_rows_is_bad_input() -> None:
     assert shard_of(both, Shard(number=1, of=2), Durations()) == both
     with pytest.raises(BadInput, match=r"shard 2/2 of sample is empty: .* into at most 1"):
         shard_of(both, Shard(number=2, of=2), Durations())
+
+
+def test_rows_that_cannot_be_measured_are_shown_by_the_first_shard() -> None:
+    not_here = Row(source=RowSource(experiment="x"), experiment=None, control=None, names=("x",))
+    rows = suite(row("a"), not_here, row("b"))
+    parts = [shard_of(rows, Shard(number=k, of=2), Durations()) for k in (1, 2)]
+    assert [[each.names[0] for each in part.rows] for part in parts] == [["a", "x"], ["b"]]
+    with pytest.raises(BadInput, match="it can be split into at most 2"):
+        shard_of(rows, Shard(number=3, of=3), Durations())
