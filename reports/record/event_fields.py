@@ -64,6 +64,8 @@ TEXTS = ("cause", "node", "path", "reason", "task_name", "type", "vertex_name")
 LISTS = ("edges", "nodes", "regions", "transactions", "vertices")
 INTERVALS = ("pauses_ns", "ranges")
 """Lists of pairs of whole numbers."""
+PARTS = ("sent_by",)
+"""Lists of triples of whole numbers."""
 OBJECTS = ("config", "evidence", "files", "params")
 """Lists, intervals and objects are empty where there is nothing, never null."""
 
@@ -87,6 +89,7 @@ _A_PLACE, _A_WHOLE = "a whole number of at least 0", "a whole number"
 _A_NUMBER, _A_TEXT = "a number", "a text"
 _A_LIST, _AN_OBJECT = "a list", "an object"
 _INTERVALS = "a list of pairs of whole numbers of at least 0"
+_PARTS = "a list of triples of whole numbers of at least 0"
 _EXPECTED = {
     **dict.fromkeys(PLACES, _A_PLACE),
     **dict.fromkeys((*SIGNED, *WHOLE), _A_WHOLE),
@@ -94,9 +97,10 @@ _EXPECTED = {
     **dict.fromkeys((*NAMES, *TEXTS), _A_TEXT),
     **dict.fromkeys(LISTS, _A_LIST),
     **dict.fromkeys(INTERVALS, _INTERVALS),
+    **dict.fromkeys(PARTS, _PARTS),
     **dict.fromkeys(OBJECTS, _AN_OBJECT),
 }
-_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS, *INTERVALS, *OBJECTS))
+_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS, *INTERVALS, *PARTS, *OBJECTS))
 
 
 def _is(expected: str, held: Any, *, nullable: bool) -> bool:
@@ -114,10 +118,12 @@ def _is(expected: str, held: Any, *, nullable: bool) -> bool:
         case "a list":
             return isinstance(held, list)
         case "a list of pairs of whole numbers of at least 0":
-            return isinstance(held, list) and all(map(_is_interval, held))
+            return isinstance(held, list) and all(_are_moments(each, 2) for each in held)
+        case "a list of triples of whole numbers of at least 0":
+            return isinstance(held, list) and all(_are_moments(each, 3) for each in held)
         case _:
             return isinstance(held, dict)
 
 
-def _is_interval(held: Any) -> bool:
-    return isinstance(held, list) and len(held) == 2 and all(map(is_moment, held))
+def _are_moments(held: Any, count: int) -> bool:
+    return isinstance(held, list) and len(held) == count and all(map(is_moment, held))

@@ -41,6 +41,11 @@ class History(Sequence[Event]):
     def __len__(self) -> int:
         return len(self._events)
 
+    @property
+    def ended_ns(self) -> int:
+        """The moment of the latest event, which may not be the last one; 0 without events."""
+        return max((event.at_ns for event in self._events), default=0)
+
     @overload
     def of(self, *kinds: type[E]) -> tuple[E, ...]: ...
     @overload

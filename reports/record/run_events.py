@@ -49,7 +49,10 @@ class RecordsSent(Event, action=Action.SENT):
     acknowledged_until_ns = EventField[int | None](None)
     """When the last acknowledgement of any record had arrived, in ns of the run's clock. It is
     earlier than the event where acknowledged records stood behind one that was not settled. Only in
-    events of acknowledged records; missing in older records, as the next field."""
+    events of acknowledged records; missing in older records, as the next two fields."""
+    sent_by = EventField[Sequence[Sequence[int]] | None](None)
+    """Parts [first, last, moment] of the acknowledged records: by then, in ns of the run's clock,
+    the part had been sent, since records from it on were acknowledged."""
     pauses_ns = EventField[Sequence[Sequence[int]] | None](None)
     """The intervals [from, until] of half a second or more without any acknowledgement, between the
     event before and the last acknowledgement."""

@@ -306,7 +306,7 @@ def _undisturbed_window(history: History) -> JudgedWindow | str:
 def _load_ended_s(history: History) -> float:
     """When the load ended; the end of the record where that was not seen."""
     ended_ns = load_ended_ns(history)
-    return history[-1].at_s if ended_ns is None else ended_ns / 1e9
+    return (history.ended_ns if ended_ns is None else ended_ns) / 1e9
 
 
 def _unfinished_batch(history: History, until_s: float) -> str:

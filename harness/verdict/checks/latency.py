@@ -179,7 +179,7 @@ def _latencies(
         written_ms = F.col("written_ms")
         records = records.withColumns({"soonest_ms": written_ms, "read_ms": written_ms})
     drained = not_drained(case.history) is None
-    ended_ms = None if drained else output.ms(case.history[-1].at_ns)
+    ended_ms = None if drained else output.ms(case.history.ended_ns)
     return latencies_of(records, output.ms(injected_ns(case.history) or 0), ended_ms)
 
 

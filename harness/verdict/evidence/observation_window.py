@@ -106,7 +106,7 @@ def observation_window_of(
     cut_ns, cut_by = _first_cut(other_ns, unattributed_failure_ns(history, start_ns))
     windows = [each for each in judged if cut_ns is None or _ns(each.called_s) < cut_ns]
     last_ns = max(_ns(window.called_s) for window in windows)
-    until_ns = min(loaded_ns, history[-1].at_ns if cut_ns is None else cut_ns)
+    until_ns = min(loaded_ns, history.ended_ns if cut_ns is None else cut_ns)
     over_ns = max(_over_ns(history, window, cut_ns) for window in windows)
     if not_recovered and cut_by != FAILED_BY_ITSELF:
         over_ns = until_ns

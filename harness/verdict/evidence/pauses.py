@@ -13,7 +13,9 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.row_hashes import ACKNOWLEDGED
 from streamquake.harness.verdict.evidence.sent_times import SentRange
+from streamquake.harness.verdict.expected_output import STATUS
 
 
 class TimeSpan(NamedTuple):
@@ -176,11 +178,19 @@ def _with_send_times(
     ]
     columns = "first bigint, last bigint, since_ms bigint, at_ms bigint"
     send_events = spark.createDataFrame(stamps, columns)
-    sent = spark.table("sent").where(
+    sent = acknowledged_sends(spark).where(
         F.col("index").between(stamps[0][0] if stamps else 0, stamps[-1][1] if stamps else -1)
     )
     in_range = F.col("index").between(F.col("first"), F.col("last"))
     return sent.join(F.broadcast(send_events), in_range).select("key", "since_ms", "at_ms")
+
+
+def acknowledged_sends(spark: SparkSession) -> DataFrame:
+    """The acknowledged records of the view `sent`: the system may never have had the others."""
+    sent = spark.table("sent")
+    if STATUS not in sent.columns:
+        return sent
+    return sent.where(F.col(STATUS) == ACKNOWLEDGED)
 
 
 def _with_next(records: DataFrame, by: str) -> DataFrame:

@@ -1,8 +1,9 @@
 """When records were sent, by the events of the load.
 
-Every event has the records that were acknowledged since the event before, in order of their index.
-So an interval of time is an interval of indexes. The load sends evenly, many times between two
-events.
+The load sends evenly, in order of the index, and lists its records in that order. So an interval of
+time is an interval of indexes. An event says by when each part of its records had been sent; in
+records of older versions the event itself has to do, although it may have waited for an earlier
+record that was not settled.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ LEAST_SILENCE_NS = 10**9
 
 
 class SentRange(NamedTuple):
-    """Records `first` to `last`, both included, were acknowledged between two moments of the run's
+    """Records `first` to `last`, both included, were sent between two moments of the run's
     clock."""
 
     first: int
@@ -28,13 +29,25 @@ class SentRange(NamedTuple):
 
 
 def sent_ranges_of(history: History) -> list[SentRange]:
-    """The acknowledged records, in order of their index."""
-    ranges = sorted((event.first, event.last, event.at_ns) for event in _acknowledged(history))
-    before = [at_ns for _, _, at_ns in ranges[:1] + ranges[:-1]]
+    """The acknowledged records, in order of their index. Between `first` and `last` there may be
+    records with another result."""
+    parts = sorted(part for event in _acknowledged(history) for part in _parts(event))
+    before = [at_ns for _, _, at_ns in parts[:1] + parts[:-1]]
     return [
         SentRange(first, last, min(since_ns, at_ns), at_ns)
-        for since_ns, (first, last, at_ns) in zip(before, ranges, strict=True)
+        for since_ns, (first, last, at_ns) in zip(before, parts, strict=True)
     ]
+
+
+def _parts(event: RecordsSent) -> Iterator[tuple[int, int, int]]:
+    """(first, last, by when it had been sent) of the parts of an event."""
+    if event.sent_by:
+        yield from (
+            (int(first), int(last), min(int(at_ns), event.at_ns))
+            for first, last, at_ns in event.sent_by
+        )
+    else:
+        yield event.first, event.last, event.at_ns
 
 
 def load_ended_ns(history: History) -> int | None:
@@ -42,7 +55,9 @@ def load_ended_ns(history: History) -> int | None:
     sends whose result remained unknown. Without acknowledged records, when it was seen to be done;
     None where it was not."""
     acknowledged = [
-        event.at_ns if event.acknowledged_until_ns is None else event.acknowledged_until_ns
+        event.at_ns
+        if event.acknowledged_until_ns is None
+        else min(event.acknowledged_until_ns, event.at_ns)
         for event in _acknowledged(history)
     ]
     ends_ns = acknowledged or [event.at_ns for event in history.of(WorkloadDone)]

@@ -17,8 +17,10 @@ from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.output_rate import Stamps
+from streamquake.harness.verdict.evidence.pauses import acknowledged_sends
 from streamquake.harness.verdict.evidence.sent_times import (
     SentRange,
+    load_ended_ns,
     recorded_between,
     sent_ranges_of,
 )
@@ -66,7 +68,7 @@ def stopped_partitions(
     sent_ranges = sent_ranges_of(case.history)
     if not sent_ranges:
         return ()
-    load_end_ms = output.ms(sent_ranges[-1].at_ns)
+    load_end_ms = output.ms(load_ended_ns(case.history) or sent_ranges[-1].at_ns)
     until_ms = load_end_ms if cut_ms is None else min(load_end_ms, cut_ms)
     silent = _silent_partitions(*lanes, injected_ms, until_ms, limit_ms, first_ms)
     counted = (_with_missing_keys(case, output, sent_ranges, lane, limit_ms) for lane in silent)
@@ -121,7 +123,7 @@ def _with_missing_keys(
         return lane
     register_sent(case)
     index = F.col("index").between(later_sends[0].first, later_sends[-1].last)
-    sent_keys = case.spark().table("sent").where(index).select("key").distinct()
+    sent_keys = acknowledged_sends(case.spark()).where(index).select("key").distinct()
     records = output.records
     own = records.where(F.col("partition") == lane.partition).select("key").distinct()
     since = records.where(F.col("timestamp_ms") > lane.last_ms).select("key").distinct()

@@ -211,13 +211,14 @@ class NumberedSender:
     def _on_delivery(
         self, index: int, interval: ChangeInterval, error: KafkaError | None, message: Message
     ) -> None:
+        now_ns = self._clock.now_ns()
         if error is None:
             status = SendStatus.ACKNOWLEDGED
-            self._acknowledgements.acknowledged(self._clock.now_ns())
+            self._acknowledgements.acknowledged(now_ns)
             self._change_log.acknowledged(index, interval, message)
         else:
             status = SendStatus.FAILED if error.code() in NOT_WRITTEN else SendStatus.UNKNOWN
-        self._pending.settle(index, status)
+        self._pending.settle(index, status, now_ns)
 
     def _await_acknowledgements(self) -> None:
         """Wait until every send is settled, at the latest by its time limit, or until a stop."""

@@ -8,9 +8,13 @@ each record. `sent_ranges` reads them from the history.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from streamquake.reports.record.event import Kind
 from streamquake.reports.record.history import History
@@ -30,7 +34,19 @@ KINDS = {
 }
 _CODES = {status: code for code, status in enumerate(SendStatus, start=1)}
 _STATUSES = {code: status for status, code in _CODES.items()}
+PART_NS = 300_000_000
+"""How far apart the times of one part may be: about the time between two events."""
+NEVER = np.iinfo(np.int64).max
 _SAME_STATUS = re.compile(rb"(.)\1*", re.DOTALL)
+
+
+class SentBy(NamedTuple):
+    """Records `first` to `last`, both included, had been sent by a moment, in ns of the run's
+    clock: they, or records sent after them, were acknowledged then."""
+
+    first: int
+    last: int
+    at_ns: int
 
 
 class SendRange(NamedTuple):
@@ -39,6 +55,8 @@ class SendRange(NamedTuple):
     first: int
     last: int
     status: SendStatus
+    sent_by: tuple[SentBy, ...] = ()
+    """Parts of acknowledged records, in order of their index."""
 
     @property
     def size(self) -> int:
@@ -51,15 +69,18 @@ class PendingRanges:
     def __init__(self) -> None:
         self._base = 0
         self._codes = bytearray()
+        self._settled_ns = array("q")
         self.counts = dict.fromkeys(SendStatus, 0)
 
     def add(self, count: int) -> None:
         """Add the next `count` records to those in flight."""
         self._codes.extend(bytes(count))
+        self._settled_ns.frombytes(bytes(self._settled_ns.itemsize * count))
 
-    def settle(self, index: int, status: SendStatus) -> None:
-        """Set the result of a send."""
+    def settle(self, index: int, status: SendStatus, at_ns: int = 0) -> None:
+        """Set the result of a send, and when it was known, in ns of the run's clock."""
         self._codes[index - self._base] = _CODES[status]
+        self._settled_ns[index - self._base] = at_ns
         self.counts[status] += 1
 
     def settle_rest(self, status: SendStatus) -> None:
@@ -72,13 +93,41 @@ class PendingRanges:
         """Remove and return the settled ranges before the first record still in flight."""
         unsettled = self._codes.find(0)
         end = len(self._codes) if unsettled < 0 else unsettled
+        if not end:
+            return []
+        sent_by_ns = self._sent_by_ns()
         taken = [
-            SendRange(self._base + m.start(), self._base + m.end() - 1, _STATUSES[m[0][0]])
+            self._range(m.start(), m.end(), _STATUSES[m[0][0]], sent_by_ns)
             for m in _SAME_STATUS.finditer(self._codes[:end])
         ]
-        del self._codes[:end]
+        del self._codes[:end], self._settled_ns[:end]
         self._base += end
         return taken
+
+    def _sent_by_ns(self) -> npt.NDArray[np.int64]:
+        """By when each record had been sent. Records are sent in order of their index, so that it
+        is the earliest acknowledgement of it and of all records after it: an acknowledgement may be
+        late where the broker of one partition does not answer."""
+        acknowledged = (
+            np.frombuffer(bytes(self._codes), np.uint8) == _CODES[SendStatus.ACKNOWLEDGED]
+        )
+        settled_ns = np.array(self._settled_ns, np.int64)
+        return np.minimum.accumulate(np.where(acknowledged, settled_ns, NEVER)[::-1])[::-1]
+
+    def _range(
+        self, start: int, end: int, status: SendStatus, sent_by_ns: npt.NDArray[np.int64]
+    ) -> SendRange:
+        first, last = self._base + start, self._base + end - 1
+        if status != SendStatus.ACKNOWLEDGED or not sent_by_ns[start]:
+            return SendRange(first, last, status)
+        parts: list[SentBy] = []
+        at_ns = sent_by_ns[start:end]
+        while start < end:
+            stop = end - len(at_ns) + int(np.searchsorted(at_ns, at_ns[0] + PART_NS, "right"))
+            part = at_ns[: stop - start]
+            parts.append(SentBy(self._base + start, self._base + stop - 1, int(part[-1])))
+            start, at_ns = stop, at_ns[stop - start :]
+        return SendRange(first, last, status, tuple(parts))
 
 
 def sent_values(ranges: Iterable[SendRange]) -> Iterator[tuple[Kind, dict[str, Any]]]:
@@ -96,7 +145,21 @@ def sent_values(ranges: Iterable[SendRange]) -> Iterator[tuple[Kind, dict[str, A
         }
         if len(same) > 1:
             value["ranges"] = [[sent.first, sent.last] for sent in same]
+        if parts := [part for sent in same for part in sent.sent_by]:
+            value["sent_by"] = [list(part) for part in _joined(parts)]
         yield KINDS[status], value
+
+
+def _joined(parts: Sequence[SentBy]) -> Iterator[SentBy]:
+    """Parts less than `PART_NS` apart as one, also over records with another result."""
+    joined, began_ns = parts[0], parts[0].at_ns
+    for part in parts[1:]:
+        if part.at_ns - began_ns <= PART_NS:
+            joined = joined._replace(last=part.last, at_ns=part.at_ns)
+            continue
+        yield joined
+        joined, began_ns = part, part.at_ns
+    yield joined
 
 
 def sent_ranges(history: History, records: int) -> list[SendRange]:
@@ -137,9 +200,20 @@ def send_problems(history: History) -> Iterator[str]:
         yield f"{settled:,} records were settled, and the history contains {next_index:,}"
     elif done is not None:
         yield from _different_counts(done, history)
+    yield from _impossible_times(history)
     for event in history.of(RecordsSent):
         if event.count != sum(sent.size for sent in _ranges_of(event)):
             yield f"event {event.index} counts {event.count:,} records, and its ranges differ"
+
+
+def _impossible_times(history: History) -> Iterator[str]:
+    """Events whose acknowledgements are later than the event."""
+    for event in history.of(RecordsSent):
+        moments = [event.acknowledged_until_ns or 0]
+        moments += [until_ns for _, until_ns in event.pauses_ns or ()]
+        moments += [at_ns for _, _, at_ns in event.sent_by or ()]
+        if max(moments) > event.at_ns or min(moments) < 0:
+            yield f"event {event.index} has acknowledgements that are later than itself"
 
 
 def _different_counts(done: WorkloadDone, history: History) -> Iterator[str]:
