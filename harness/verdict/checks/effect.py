@@ -112,6 +112,8 @@ def _problems_of(
         skipped = attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)
         return [("not in effect", skipped.reason if skipped else "it was never attempted")]
     problems = [*_contradictions(step, attempt, case.experiment.topology)]
+    if (denied := attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)) is not None:
+        problems.append(("contradictory evidence", f"it is also recorded that {denied.reason}"))
     if other := _other_injection(step, attempt):
         problems.append(("another injection", other))
     if observed_early := _observed_before_call(attempt):

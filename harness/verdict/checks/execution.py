@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.lost_sandboxes import lost_sandboxes
 from streamquake.harness.verdict.evidence.waits import failed_waits
@@ -33,7 +34,8 @@ RECORDED_LATER_S = 2.0
 class Execution(Check):
     """Undecided when the record has evidence against its own verdict: a load that broke or fell far
     behind its plan, a wait that was not met, a failed part of the harness, a node that was given
-    up, that ended and was not started again, or that lost its network without a fault."""
+    up, that ended and was not started again, or that lost its network without a fault, a job that
+    goes on after its end."""
 
     name: ClassVar[str] = "execution"
 
@@ -67,6 +69,8 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
     for lost in lost_sandboxes(history):
         reason = f"the sandbox of {lost.node} ended, which no fault did"
         yield _finding("node without network", reason, lost.at_s)
+    for contradiction in contradicted_ends(history):
+        yield Finding(what="contradictory record", detail={"reason": contradiction})
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
     drained, loaded = history.first(RunDrained), history.first(WorkloadDone)

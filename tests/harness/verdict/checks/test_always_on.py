@@ -711,3 +711,13 @@ def test_without_a_heal_call_the_heal_shows_how_long_the_fault_lasted(
     step = judged.experiment.faults[0].model_copy(update={"for_s": 5.0})
     planned = judged.experiment.model_copy(update={"faults": (step,)})
     assert Effect().check(replace(judged, experiment=planned)).outcome == outcome
+
+
+@pytest.mark.parametrize("action", [Action.FAULT_NOT_IN_EFFECT, Action.FAULT_SKIPPED])
+def test_an_effect_that_is_also_denied_makes_the_run_undecided(
+    tmp_path: Path, action: Action
+) -> None:
+    story = Story().effect(2).at(2.5, action, step=0, reason="it was not seen")
+    result = Effect().check(case(story, tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert "it is also recorded that it was not seen" in result.summary

@@ -385,7 +385,21 @@ def test_files_that_were_not_listed_are_undecided(pressed: Path) -> None:
     result = check(story, pressed, files_at_most=7)
 
     assert result.outcome == Outcome.UNDECIDED
-    assert "the files of 2 completed checkpoints were listed" in result.summary
+    assert "the files of 2 of 4 completed checkpoints were listed" in result.summary
+
+
+@pytest.mark.parametrize(("listed", "outcome"), [(9, Outcome.UNDECIDED), (10, Outcome.HELD)])
+def test_files_of_half_of_the_checkpoints_must_be_listed(
+    pressed: Path, listed: int, outcome: Outcome
+) -> None:
+    """The folder of a checkpoint with many files may be gone before its listing ends."""
+    story = CheckpointStory().submitted()
+    for number in range(1, 21):
+        story.completed(number, 2.0 * number)
+    for number in range(1, listed + 1):
+        story.files(number, 3, 3)
+
+    assert check(story, pressed, files_at_most=7).outcome == outcome
 
 
 def test_the_subtask_and_the_phase_that_took_longest_are_named(pressed: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.checks.execution import Execution
+from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.harness.verdict.evidence.waits import NOT_MET
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import Action, Event, Kind
@@ -334,3 +335,43 @@ def test_a_record_that_ends_early_names_its_last_phase(tmp_path: Path) -> None:
     for phase in ("steady", "disturb", "drain"):
         story.at(29, Action.PHASE, phase=phase)
     assert "the last phase recorded is drain" in judged(story, tmp_path)[1]
+
+
+@pytest.mark.parametrize(
+    ("action", "job", "at_s", "outcome"),
+    [
+        (Action.JOB_RUNNING, "j", 10.0, Outcome.UNDECIDED),
+        (Action.CHECKPOINT_TRIGGERED, "j", 10.0, Outcome.UNDECIDED),
+        (Action.CHECKPOINT_TRIGGERED, "j", 5.0, Outcome.HELD),
+        (Action.CHECKPOINT_TRIGGERED, "next", 10.0, Outcome.HELD),
+    ],
+)
+@pytest.mark.parametrize("state", ["FINISHED", "CANCELED"])
+def test_a_job_that_goes_on_after_its_end_makes_it_undecided(
+    tmp_path: Path, state: str, action: Action, job: str, at_s: float, outcome: Outcome
+) -> None:
+    story = whole().at(4, Action.JOB_ENDED, job="j", state=state)
+    story.at(at_s, action, job=job, checkpoint=7)
+    found, summary = judged(story, tmp_path)
+    assert found == outcome, summary
+    assert (f"the job {state} at 4.0 s" in summary) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"acknowledged_until_ns": 2**62},
+        {"acknowledged_until_ns": -1},
+        {"acknowledged_until_ns": 1, "pauses_ns": [[1, 2**62]]},
+        {"acknowledged_until_ns": 1, "sent_by": [[0, 9, 2**62]]},
+    ],
+)
+def test_an_acknowledgement_after_its_event_makes_it_undecided(
+    tmp_path: Path, times: dict[str, Any]
+) -> None:
+    story = whole()
+    first = story.history()[0]
+    changed = History([replace(first, value={**first.value, **times}), *story.history()[1:]])
+    problems = list(PLANNED.send_problems(changed))
+    assert problems == ["event 0 has acknowledgements that are later than itself"]
+    assert load_ended_ns(changed) == first.at_ns or times["acknowledged_until_ns"] < first.at_ns

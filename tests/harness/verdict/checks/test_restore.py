@@ -711,3 +711,28 @@ def test_a_failure_without_a_cause_has_the_reason_of_the_failed_wait(
     assert (finding.what, finding.detail["cause"]) == ("did not come back", "")
     assert finding.detail["reason"] == shown
     assert (result.counts["written_by_failed"], result.counts["parallelism"]) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("counts", "outcome"),
+    [
+        ([None], Outcome.HELD),
+        ([2], Outcome.HELD),
+        ([2, 3], Outcome.HELD),
+        ([1], Outcome.HELD),
+        ([3], Outcome.UNDECIDED),
+        ([2, 4], Outcome.UNDECIDED),
+    ],
+)
+def test_every_restart_that_the_engine_counts_must_be_observed(
+    tmp_path: Path, counts: list[int | None], outcome: Outcome
+) -> None:
+    """The first one is counted as 1; another JobManager begins again."""
+    story = restarted()
+    for number, count in enumerate(counts):
+        story.at(13.5 + number / 10, Action.JOB_RESTARTING, job="job", restart=count)
+
+    result = check(story, tmp_path)
+
+    assert result.outcome == outcome, result.summary
+    assert ("restarts were counted" in result.summary) == (outcome == Outcome.UNDECIDED)
