@@ -41,7 +41,7 @@ from streamquake.harness.verdict.evidence.slowdown_cause import (
     injected_cause,
 )
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
-from streamquake.reports.record.fault_events import FaultInEffect
+from streamquake.reports.record.fault_events import FaultCalled, FaultInEffect
 from streamquake.reports.record.fault_windows import (
     FaultWindow,
     acted_windows,
@@ -55,6 +55,8 @@ from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from streamquake.reports.record.run_events import PhaseBegan
 
 LEAST_SAMPLES = 5
+LEAST_BEFORE = 3
+"""Samples before a fault that show what the root was then."""
 SETTLE_S = 8.0
 """How long after the effect samples count: buffers fill before any task waits, and a task's time is
 reported up to five seconds late."""
@@ -137,7 +139,9 @@ class BackpressureRoot(Check):
             )
         if self.expect == NONE:
             return self._judge_none(graph, loads, series, window, counts)
-        return self._judge(case, graph, loads, window, counts)
+        return self._judge(
+            case, graph, loads, self._root_before(case, graph, series, window), window, counts
+        )
 
     def _judge_none(
         self,
@@ -169,9 +173,11 @@ class BackpressureRoot(Check):
         case: JudgedRun,
         graph: JobGraph,
         loads: Mapping[str, VertexLoad],
+        before: BackpressureSource | None,
         window: JudgedWindow,
         counts: Mapping[str, Any],
     ) -> CheckResult:
+        """`before` was the root before the fault."""
         pressed = self._pressed_vertices(loads)
         counts = {**counts, "high": len(pressed)}
         root = root_of(graph, loads, pressed)
@@ -186,6 +192,9 @@ class BackpressureRoot(Check):
                 f"the root is {message_of_root}; {self._unknown('vertex')}", **counts
             )
         counts = {**counts, **_of_root(root, loads)}
+        if expected.agrees(root) and root == before:
+            message = f"the root is {message_of_root}, and it was the same before the fault"
+            return self.undecided(message, **counts)
         if expected.agrees(root):
             return self.held(f"the root is {message_of_root}, as expected", **counts)
         expected_root = _message(
@@ -198,6 +207,24 @@ class BackpressureRoot(Check):
         )
         message = f"the root is {message_of_root}; the slowed part is {expected_root}"
         return self.violated(message, (finding,), **counts)
+
+    def _root_before(
+        self, case: JudgedRun, graph: JobGraph, series: Series, window: JudgedWindow
+    ) -> BackpressureSource | None:
+        """The root between the steady state and the call of the fault; None where there was none,
+        or too few samples. A job that was saturated anyway does not show what the fault did."""
+        phases = {event.phase: event.at_s for event in case.history.of(PhaseBegan)}
+        called = window.attempt.get(FaultCalled) if window.attempt else None
+        if called is None or "disturb" not in phases:
+            return None
+        loads = {
+            vertex: load
+            for vertex, name in graph.names.items()
+            if (load := load_of(series, name, phases["disturb"], called.at_s)) is not None
+        }
+        if any(unsampled_vertices(graph, loads, LEAST_BEFORE)):
+            return None
+        return root_of(graph, loads, self._pressed_vertices(loads))
 
     def _pressed_vertices(self, loads: Mapping[str, VertexLoad]) -> list[str]:
         return [vertex for vertex, load in loads.items() if load.pressed.max > self.min_ratio]

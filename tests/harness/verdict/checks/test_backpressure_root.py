@@ -85,8 +85,9 @@ class Run:
     """When the fault was observed to have ended by itself."""
     other: tuple[str, float, float] | None = None
     """Another fault: its name, its effect and its heal."""
+    slow_from_s: float = START_S + 1
     slow_until_s: float = HEALED_S
-    """Until when the vertices do as in `did`."""
+    """From when until when the vertices do as in `did`."""
     ended_s: float | None = 38
     """When the load ended; None where that was not recorded."""
     called_s: float = START_S - 1
@@ -138,7 +139,7 @@ class Run:
     def record(self, path: Path) -> None:
         metrics = Metrics(path)
         for at_s in (each for each in range(self.samples_until_s) if each not in self.missed):
-            slow = self.fault is None or START_S + 1 <= at_s <= self.slow_until_s
+            slow = self.fault is None or self.slow_from_s <= at_s <= self.slow_until_s
             for name, did in self.did.items():
                 seen = did if slow else IDLE
                 busy_ms = None if seen.busy is None else seen.busy * 1000
@@ -180,6 +181,31 @@ def test_the_slow_operator_is_found_downstream_of_the_last_back_pressured_vertex
     assert result.counts[f"{SOURCE}.back_pressured"] == pytest.approx(0.9)
     assert result.counts["root_busy"] == pytest.approx(0.98)
     assert (result.counts["high"], result.counts["root_is_link"]) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("slow_from_s", "missed", "outcome"),
+    [
+        (0, range(0), Outcome.UNDECIDED),
+        (7, range(0), Outcome.UNDECIDED),
+        (0, range(5, 8), Outcome.HELD),
+        (10, range(0), Outcome.HELD),
+    ],
+)
+def test_a_root_that_was_there_before_the_fault_does_not_show_its_effect(
+    tmp_path: Path, slow_from_s: float, missed: range, outcome: Outcome
+) -> None:
+    """The steady state begins at 5 s, and the fault is called at 9.9 s: five samples."""
+    run = replace(GOOD, slow_from_s=slow_from_s, missed=missed, called_s=9.9)
+    result = run.judged(tmp_path)
+    assert result.outcome == outcome, result.summary
+    same = "it was the same before the fault" in result.summary
+    assert same == (outcome == Outcome.UNDECIDED)
+
+
+def test_another_root_before_the_fault_is_no_matter(tmp_path: Path) -> None:
+    wrong = replace(GOOD, slow_from_s=0, params={"delay_ms": 5, "operator": "OverAggregate"})
+    assert wrong.judged(tmp_path).outcome == Outcome.VIOLATED
 
 
 def test_shares_of_time_are_rounded_to_thousandths(tmp_path: Path) -> None:
