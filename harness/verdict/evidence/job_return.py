@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamquake.harness.verdict.evidence.engine_clock import EngineClock
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
 from streamquake.reports.record.event import MICRO_BATCH
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobEnded, JobEvent, JobRunning, JobSubmitted
+from streamquake.reports.record.job_events import (
+    JobEnded,
+    JobEvent,
+    JobRestored,
+    JobRunning,
+    JobSubmitted,
+)
 
 
 def running_after(history: History, failure: JobEvent) -> JobRunning | None:
@@ -21,6 +28,21 @@ def running_after(history: History, failure: JobEvent) -> JobRunning | None:
         if event.at_ns >= failure.at_ns and (None in job or event.job in {None, *job, *later})
     )
     return min(running, key=lambda event: event.at_ns, default=None)
+
+
+def ran_by_ns(history: History, failure: JobEvent, running: JobRunning) -> int:
+    """When every task ran again after a failure, and after the restore. Flink triggers a checkpoint
+    only when all tasks run, so the stamps of one that completed may show it earlier than a late
+    observation."""
+    clock = EngineClock(history)
+    steps_ns = [clock.moment_ns(event) for event in (failure, *history.of(JobRestored))]
+    since_ns = max((at_ns for at_ns in steps_ns if at_ns <= running.at_ns), default=running.at_ns)
+    triggered_ns = (
+        clock.stamped_ns(event, event.trigger_ms)
+        for event in history.of(CheckpointCompleted)
+        if event.job == running.job and event.trigger_ms is not None and not event.is_micro_batch
+    )
+    return min([running.at_ns, *(at_ns for at_ns in triggered_ns if at_ns > since_ns)])
 
 
 def checkpoints_since(

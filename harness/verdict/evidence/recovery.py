@@ -30,7 +30,11 @@ from streamquake.harness.verdict.evidence.down_by_itself import (
     down_by_itself_since_ns,
     down_message,
 )
-from streamquake.harness.verdict.evidence.job_return import checkpoints_since, running_after
+from streamquake.harness.verdict.evidence.job_return import (
+    checkpoints_since,
+    ran_by_ns,
+    running_after,
+)
 from streamquake.harness.verdict.evidence.lag import lag_normal_s
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.harness.verdict.evidence.restores import is_failure
@@ -237,8 +241,11 @@ def _recovery(
     own = _history_before(watched, unattributed)
     events = _recovery_events(own, window, earlier, only_files)
 
+    def since_ns(at_ns: int) -> float:
+        return max(0, at_ns - _ns(effect_s)) / 1e9
+
     def since(event: Event | None) -> float | None:
-        return None if event is None else max(0, event.at_ns - _ns(effect_s)) / 1e9
+        return None if event is None else since_ns(event.at_ns)
 
     return RecoveryPhases(
         fault=window.fault,
@@ -251,7 +258,7 @@ def _recovery(
         detected_s=since(
             _earliest(events.failures[0] if events.failures else None, *events.restores)
         ),
-        restarted_s=since(events.running),
+        restarted_s=None if events.ran_ns is None else since_ns(events.ran_ns),
         restored_s=since(events.restores[-1] if events.restores else None),
         first_output_s=since(events.output),
         lag_normal_s=lag_normal_s(whole, metrics, effect_s),
@@ -273,6 +280,8 @@ class _RecoveryEvents:
     """The reports of failures, in order."""
     restores: Sequence[JobRestored]
     running: JobRunning | None
+    ran_ns: int | None
+    """When every task ran again, which may have been observed later."""
     output: OutputSeen | CheckpointCompleted | None
     checkpoint: CheckpointCompleted | None
 
@@ -292,7 +301,8 @@ def _recovery_events(
     failures = _failures_since(history, called_ns)
     running = running_after(history, failures[-1]) if failures else None
     restores = [e for e in history.of(JobRestored) if failures and e.at_ns >= called_ns]
-    resumed_ns = running.at_ns if running else None
+    ran_ns = ran_by_ns(history, failures[-1], running) if running else None
+    resumed_ns = ran_ns
     restored_ns = restores[-1].at_ns if restores else None
     if not failures:
         resumed_ns, restored_ns = _resumed_without_failure(history, window, earlier)
@@ -304,7 +314,12 @@ def _recovery_events(
         output = next(iter(_outputs_since(history, resumed_ns)), None)
     checkpoint = next(iter(commits), None)
     return _RecoveryEvents(
-        failures=failures, restores=restores, running=running, output=output, checkpoint=checkpoint
+        failures=failures,
+        restores=restores,
+        running=running,
+        ran_ns=ran_ns,
+        output=output,
+        checkpoint=checkpoint,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
+from streamquake.harness.verdict.evidence.job_return import ran_by_ns
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.checkpoint_events import CheckpointTriggered
 from streamquake.reports.record.event import Event
@@ -205,11 +206,20 @@ def _restart_of(history: History, clock: EngineClock, job: Any, steps: _RestartE
         triggered_s=_triggered_s(history, clock, steps.restored),
         failed=_end_reason(steps, causes),
         parallelism=_max_parallelism(_graph(history, job)),
-        running_s=steps.running.at_s if steps.running else None,
+        running_s=_ran_s(history, steps),
     )
     if restart.submitted:
         restart = _with_former(restart, history, clock)
-    return _with_attempts(restart, history, broke_ns)
+    return _with_attempts(restart, history, broke_ns, steps.running)
+
+
+def _ran_s(history: History, steps: _RestartEvents) -> float | None:
+    """When every task ran again, which may have been observed later."""
+    if steps.running is None:
+        return None
+    if not steps.breaks:
+        return steps.running.at_s
+    return ran_by_ns(history, steps.breaks[-1], steps.running) / 1e9
 
 
 def _triggered_s(
@@ -339,8 +349,11 @@ def _injected_s(history: History, broke_ns: int) -> float | None:
     return min(injected[-1].seen_ns, broke_ns) / 1e9 if injected else None
 
 
-def _with_attempts(restart: Restart, history: History, broke_ns: int) -> Restart:
-    """The restart with its slowest new attempt, from the failure until all tasks run."""
+def _with_attempts(
+    restart: Restart, history: History, broke_ns: int, running: JobRunning | None
+) -> Restart:
+    """The restart with its slowest new attempt, from the failure until all tasks were observed to
+    run."""
     attempts = [
         event
         for event in history.of(TaskChanged)
@@ -348,7 +361,7 @@ def _with_attempts(restart: Restart, history: History, broke_ns: int) -> Restart
         and event.state == "RUNNING"
         and event.initializing_ms is not None
         and broke_ns <= event.at_ns
-        and (restart.running_s is None or event.at_s <= restart.running_s)
+        and (running is None or event.at_ns <= running.at_ns)
     ]
     if not attempts:
         return restart
