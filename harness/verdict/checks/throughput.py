@@ -30,7 +30,11 @@ from streamquake.harness.verdict.evidence.output_rate import (
     UsualRateUnknown,
     output_rate_of,
 )
-from streamquake.harness.verdict.evidence.sent_times import silences_of
+from streamquake.harness.verdict.evidence.sent_times import (
+    sent_per_s,
+    sent_ranges_of,
+    silences_of,
+)
 from streamquake.harness.verdict.evidence.stopped_partitions import (
     StoppedPartition,
     stopped_partitions,
@@ -46,6 +50,9 @@ LEAST_LIMIT_S = 0.5
 UNUSUAL = 2
 """An outage must be longer than this multiple of the longest gap before any fault to count as its
 effect."""
+
+USUAL_NS = 5 * 10**9
+"""The usual rate of the load is that of so many nanoseconds before the first fault."""
 
 
 @checks.register
@@ -97,6 +104,7 @@ class Throughput(Check):
         )
         stopped = [lane for lane in silent if not lane.unclear]
         unclear = [lane for lane in silent if lane.unclear]
+        load_share = _load_share(case.history, output, rate, watched)
         figures = _figures(rate, None if unclear else len(stopped))
         message = (
             f"{output.name} stopped for {rate.outage_ms / 1000:.1f} s at most, "
@@ -106,11 +114,11 @@ class Throughput(Check):
             message += f"; {len(stopped)} of its partitions never resumed"
         if self._is_poor(rate):
             message += f", {self.least_share:.0%} needed"
-        if findings := self._findings(output, rate, stopped, figures):
+        if findings := self._findings(output, rate, load_share, stopped, figures):
             if watched.down_before and not _began_later(output, rate, watched):
                 return self.undecided(f"{message}; {watched.down_before}", **figures)
             return self.violated(message, findings, **figures)
-        if reason := self._uncertainty(rate, watched):
+        if reason := self._uncertainty(rate, load_share, watched):
             return self.undecided(f"{message}{reason}", **figures)
         if unclear:
             return self.undecided(f"{message}; {_unclear_text(output, unclear[0])}", **figures)
@@ -124,10 +132,14 @@ class Throughput(Check):
             return False
         return rate.least_share < self.least_share
 
+    def _load_was_poor(self, load_share: float | None) -> bool:
+        return load_share is not None and load_share < (self.least_share or 0)
+
     def _findings(
         self,
         output: AppendedRecords,
         rate: OutputRate,
+        load_share: float | None,
         stopped: Sequence[StoppedPartition],
         figures: dict[str, Any],
     ) -> tuple[Finding, ...]:
@@ -137,15 +149,20 @@ class Throughput(Check):
             since_s = (rate.loaded_outage_from_ms - output.began_ms) / 1000
             detail = {"gap_ms": gap_ms, "since_s": since_s}
             findings.append(Finding(what="an outage", where=output.name, detail=detail))
-        if self._is_poor(rate) and not rate.unsent_ms and not _was_out(rate):
+        is_excused = rate.unsent_ms or _was_out(rate) or self._load_was_poor(load_share)
+        if self._is_poor(rate) and not is_excused:
             findings.append(Finding(what="a poor second", where=output.name, detail=figures))
         return tuple(findings)
 
-    def _uncertainty(self, rate: OutputRate, watched: ObservationWindow) -> str:
+    def _uncertainty(
+        self, rate: OutputRate, load_share: float | None, watched: ObservationWindow
+    ) -> str:
         """Why it is not held although nothing was found, to follow the message; empty where it
         is."""
         if rate.unsent_ms and (self._is_too_long(rate.outage_ms) or self._is_poor(rate)):
             return f"; the load itself sent nothing for {rate.unsent_ms / 1000:.1f} s"
+        if self._is_poor(rate) and self._load_was_poor(load_share):
+            return f"; the load itself was at {load_share:.0%} of its usual rate then"
         if self._is_poor(rate) and _was_out(rate):
             return "; it had stopped before the fault was called"
         if self._is_too_long(rate.outage_ms):
@@ -194,6 +211,19 @@ def _rate(
         first_ms=output.ms(watched.first_ns),
         silences=silences,
     )
+
+
+def _load_share(
+    history: History, output: AppendedRecords, rate: OutputRate, watched: ObservationWindow
+) -> float | None:
+    """The rate of the load around the worst second of the output, and in the second before it, as a
+    share of its usual one; None where that is not known."""
+    sent = sent_ranges_of(history)
+    usual = sent_per_s(sent, watched.first_ns - USUAL_NS, watched.first_ns)
+    if not usual:
+        return None
+    worst_ns = (rate.worst_from_ms - output.began_ms) * 1_000_000
+    return sent_per_s(sent, worst_ns - 10**9, worst_ns + 10**9) / usual
 
 
 def _figures(rate: OutputRate, stopped: int | None) -> dict[str, Any]:

@@ -60,6 +60,8 @@ class OutputRate:
     """The longest gap that overlaps the interval and has no known end; 0 without one."""
     least_share: float | None
     """The worst whole second of the interval, as a share of the usual rate; None if that is 0."""
+    worst_from_ms: int
+    """When the worst second began."""
     peak_share: float | None
     """The best whole second since the fault, as a share of the usual rate; None if that is 0."""
     available_share: float
@@ -106,6 +108,7 @@ def output_rate_of(
         outage_open=bool(is_open[longest]),
         open_ms=int(gaps[is_open].max()),
         least_share=float(bins[:seconds].min() / usual) if usual else None,
+        worst_from_ms=injected_ms + BIN_MS * int(bins[:seconds].argmin()),
         peak_share=float(bins.max() / usual) if usual else None,
         available_share=float(np.count_nonzero(bins[:seconds]) / seconds),
     )

@@ -105,3 +105,19 @@ def recorded_between(ranges: list[SentRange], start_ns: int, end_ns: int) -> lis
     inside = [sent_range for sent_range in ranges if start_ns <= sent_range.at_ns <= end_ns]
     after = next((sent_range for sent_range in ranges if sent_range.at_ns > end_ns), None)
     return inside if after is None else [*inside, after]
+
+
+def sent_per_s(ranges: list[SentRange], start_ns: int, end_ns: int) -> float:
+    """Records a second that were sent between two moments; those of a range evenly."""
+    records = sum(
+        (sent.last - sent.first + 1) * _overlap(sent, start_ns, end_ns) for sent in ranges
+    )
+    return records / ((end_ns - start_ns) / 1e9)
+
+
+def _overlap(sent: SentRange, start_ns: int, end_ns: int) -> float:
+    """The share of a range that was sent between two moments."""
+    if sent.at_ns == sent.since_ns:
+        return float(start_ns <= sent.at_ns < end_ns)
+    both_ns = min(sent.at_ns, end_ns) - max(sent.since_ns, start_ns)
+    return max(0, both_ns) / (sent.at_ns - sent.since_ns)

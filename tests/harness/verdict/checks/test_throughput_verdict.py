@@ -63,15 +63,20 @@ class Run:
     """When the judged fault was called."""
     first_s: float = INJECTED_S
     """When the first fault was called."""
+    slow_s: tuple[float, float] = (0.0, 0.0)
+    """Between these moments the load sent one record a second instead of ten."""
     silent: tuple[StoppedPartition, ...] = ()
     others: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
 
     def story(self) -> Story:
-        recorded = Story()
+        recorded, first = Story(), 0
         for second in range(1, round(self.sent_until_s) + 1):
             if not self.unsent_s[0] < second < self.unsent_s[1]:
-                recorded.sent(second, 10)
+                count = 1 if self.slow_s[0] < second <= self.slow_s[1] else 10
+                sent = {"first": first, "last": first + count - 1, "count": count}
+                recorded.at(second, Action.SENT, **sent, status="acknowledged")
+                first += count
         about = {"step": 0, "fault": "kill"}
         recorded.at(INJECTED_S, Action.FAULT_CALLED, **about)
         recorded.at(INJECTED_S + 0.5, Action.FAULT_IN_EFFECT, **about, evidence={})
@@ -123,6 +128,30 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(throughput, "append_times_of", created.output)
     monkeypatch.setattr(throughput, "stopped_partitions", created.stopped)
     return created
+
+
+@pytest.mark.parametrize(
+    ("slow_s", "outcome"),
+    [
+        ((0, 0), Outcome.VIOLATED),
+        ((20.0, 23.0), Outcome.UNDECIDED),
+        ((26.0, 28.0), Outcome.VIOLATED),
+    ],
+)
+def test_a_poor_second_of_a_load_that_was_slow_itself_proves_nothing(
+    run: Run, slow_s: tuple[float, float], outcome: Outcome
+) -> None:
+    """The output has a tenth of its rate from 21 to 23 s."""
+    moments = [change / 10 for change in range(int(ENDED_S * 10))]
+    kept = [at for at in moments if not 21.05 < at < 22.95 or at == 22.0]
+    run.stamps = WrittenStamps(tuple(kept), tuple(change % 2 for change in range(len(kept))))
+    run.slow_s = slow_s
+
+    result = run.judged(least_share=0.5)
+
+    assert result.outcome == outcome, result.summary
+    slow = "the load itself was at 10% of its usual rate then"
+    assert (slow in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
 def test_continuous_output_is_held_with_its_figures(run: Run) -> None:
