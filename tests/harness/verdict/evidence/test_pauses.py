@@ -9,6 +9,7 @@ from streamquake.harness.verdict.evidence.pauses import (
     OtherCauses,
     TimeSpan,
     keys_sent_throughout,
+    last_sends,
     longest_pauses,
     with_own_ms,
 )
@@ -154,3 +155,25 @@ def test_a_pause_without_what_other_causes_explain(
     frame = spark.createDataFrame(rows, "of string, gap_ms bigint, since_ms bigint")
     found = {row.of: row.own_ms for row in with_own_ms(frame, SPAN, causes).collect()}
     assert found == own_ms
+
+
+@pytest.mark.parametrize("has_status", [True, False])
+def test_only_acknowledged_sends_are_expected_to_continue(
+    spark: SparkSession, has_status: bool
+) -> None:
+    """The system may never have had a record whose send has an unknown result."""
+    session = spark.newSession()
+    sends = [
+        ("quiet", 10, "unknown"),
+        ("quiet", 0, "acknowledged"),
+        ("lively", 11, "acknowledged"),
+        ("failed", 12, "failed"),
+    ]
+    frame = session.createDataFrame(sends, "key string, index bigint, status string")
+    (frame if has_status else frame.drop("status")).createOrReplaceTempView("sent")
+    ranges = [SentRange(10, 12, 1_000_000_000, 2_000_000_000)]
+
+    found = {row["of"]: row.sent_ms for row in last_sends(session, ranges, 5_000).collect()}
+
+    lively = {"lively": 6_000}
+    assert found == (lively if has_status else {**lively, "quiet": 6_000, "failed": 6_000})
