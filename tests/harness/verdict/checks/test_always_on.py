@@ -721,3 +721,15 @@ def test_an_effect_that_is_also_denied_makes_the_run_undecided(
     result = Effect().check(case(story, tmp_path))
     assert result.outcome == Outcome.UNDECIDED
     assert "it is also recorded that it was not seen" in result.summary
+
+
+@pytest.mark.parametrize(("steady_s", "outcome"), [(0.8, Outcome.UNDECIDED), (0, Outcome.HELD)])
+def test_a_fault_is_injected_when_its_trigger_says(
+    tmp_path: Path, steady_s: float, outcome: Outcome
+) -> None:
+    """It was planned for one second after the steady state, and was called at 1 s."""
+    story = acting(Story().at(steady_s, Action.PHASE, phase="disturb"))
+    result = Effect().check(case(story, tmp_path))
+    assert result.outcome == outcome, result.summary
+    early = [("not by its trigger", "faults[0]")] if outcome == Outcome.UNDECIDED else []
+    assert [(finding.what, finding.where) for finding in result.findings] == early

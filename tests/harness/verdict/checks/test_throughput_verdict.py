@@ -532,3 +532,12 @@ def test_an_executor_lost_by_itself_long_after_the_fault_is_not_of_the_fault(
     run.stamps = stamps_of_run(silent=[(70.05, 79.95)], until_s=150)
     result = run.judged(outage_within_s=5)
     assert result.outcome == Outcome.HELD, result.summary
+
+
+def test_an_outage_of_exactly_the_limit_is_within_it(run: Run) -> None:
+    run.stamps = stamps_of_run(silent=[(20.95, 23.5)])
+    outage_s = run.judged(outage_within_s=10).counts["outage_s"]
+    assert outage_s is not None
+    assert outage_s == pytest.approx(2.6)
+    assert run.judged(outage_within_s=outage_s).outcome == Outcome.HELD
+    assert run.judged(outage_within_s=outage_s - 0.002).outcome == Outcome.VIOLATED

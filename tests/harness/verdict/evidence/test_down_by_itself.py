@@ -107,3 +107,16 @@ def test_the_message_has_the_moment_in_seconds() -> None:
     assert down_message(1_260_000_000) == (
         "the job had failed by itself at 1.3 s and did not run when the fault was called"
     )
+
+
+def test_a_failure_at_the_very_moment_is_of_the_fault_that_is_called() -> None:
+    assert since_s(failed(CALLED_S, back_s=120)) is None
+    assert since_s(failed(90, CALLED_S, back_s=120)) == 90
+
+
+def test_a_checkpoint_that_completes_with_the_failure_was_not_before_it() -> None:
+    """A job without any completed checkpoint before its failure need not complete one since the
+    heal."""
+    recorded = fault(Story(), 10, 20).at(50, Action.JOB_FAILING, job="j")
+    recorded.at(50, Action.CHECKPOINT_COMPLETED, checkpoint=1)
+    assert unattributed_failure_ns(recorded.history(), 0) == 50e9
