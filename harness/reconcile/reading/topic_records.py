@@ -71,8 +71,9 @@ def topic_records(
         }
     )
     try:
-        # Without its leaders, the client asks for the first offsets only after half a second.
-        consumer.list_topics(topic, timeout=SILENCE_S)
+        if open_ends:
+            # Without its leaders, the client asks for the first offsets only after half a second.
+            consumer.list_topics(topic, timeout=SILENCE_S)
         consumer.assign(
             [TopicPartition(topic, n, starts.get(n, OFFSET_BEGINNING)) for n in open_ends]
         )

@@ -69,6 +69,10 @@ class StubConsumer:
         self.paused: list[int] = []
         self.closed = False
 
+    def list_topics(self, topic: str, timeout: float) -> None:
+        assert not self.assigned, "the leaders must be known before"
+        assert timeout > 0
+
     def assign(self, places: Sequence[TopicPartition]) -> None:
         self.assigned = {place.partition: place.offset for place in places}
 
