@@ -165,3 +165,65 @@ def test_a_sample_from_before_the_attempt_belongs_to_another_attempt() -> None:
 def test_samples_do_not_distinguish_two_vertices_of_one_name() -> None:
     recorded = changed(changed(Story(), 2), 2, vertex="d")
     assert not subtask_history(recorded, running(*GOES_ON)).watched
+
+
+@pytest.mark.parametrize(
+    ("samples", "unsampled"),
+    [
+        ([], False),
+        ([(18.0, 1.0)], True),
+        ([(20.0, 1.0)], True),
+        ([(20.5, 1.0)], False),
+        ([(20.5, float("nan")), (18.0, 1.0)], True),
+    ],
+)
+def test_a_survivor_whose_samples_ended_by_then_may_have_restarted(
+    samples: list[tuple[float, float]], unsampled: bool
+) -> None:
+    """Its last event is of 19 s, so that samples until 21 s may be of the attempt before."""
+    empty = {"Count/0": Samples(at_s=np.array([]), value=np.array([]))}
+    recorded = running(*samples) if samples else empty
+    found = subtask_history(changed(Story(), 19), recorded)
+    assert not found.watched
+    assert bool(survivors_unsampled([found], recorded, AFTER_NS)) == unsampled
+
+
+@pytest.mark.parametrize(
+    ("value_ms", "unclear"), [(1_000.0, True), (3_000.0, False), (3_001.0, False), (2_999.0, True)]
+)
+def test_a_task_that_was_sampled_only_since_may_be_younger_than_the_moment(
+    value_ms: float, unclear: bool
+) -> None:
+    """Sampled at 25 s: with 3 s of running time it began at 22 s, which a late answer explains."""
+    found = subtask_history(changed(Story(), 2), running((25.0, value_ms)))
+    assert (found.unclear, found.watched, found.sign) == (unclear, False, None)
+
+
+def test_a_running_time_that_stands_still_has_not_fallen() -> None:
+    """The samples after the cut are of the same attempt until the time falls."""
+    young = [(20.0, 1000.0), (24.0, 1200.0), (25.0, 2300.0)]
+    for later, unclear in (
+        ([(27.0, 2300.0)], False),
+        ([(27.0, 2299.0)], True),
+        ([(27.0, 4300.0), (28.0, 5300.0), (29.0, 10.0)], False),
+    ):
+        found = cut_off(changed(Story(), 2), *young, *later)
+        assert found.unclear == unclear, later
+
+
+@pytest.mark.parametrize(("first_s", "counts"), [(4.0, False), (4.001, True)])
+def test_a_sample_within_two_seconds_of_its_attempt_may_be_of_the_one_before(
+    first_s: float, counts: bool
+) -> None:
+    found = subtask_history(changed(Story(), 2), running((first_s, 9_000.0), (25.0, 1000.0)))
+    assert (found.sign == "duration fell") == counts
+
+
+def test_a_start_time_of_one_millisecond_is_known() -> None:
+    recorded = changed(Story(), 2, start_ms=1)
+    changed(recorded, 21, start_ms=2)
+    assert subtask_history(recorded).restarts == 1
+    recorded = changed(Story(), 2, start_ms=5)
+    for at_s, start_ms in ((21, 0), (22, 1), (23, 0), (24, 1)):
+        changed(recorded, at_s, start_ms=start_ms)
+    assert subtask_history(recorded).restarts == 1
