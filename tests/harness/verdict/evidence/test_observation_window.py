@@ -281,3 +281,19 @@ def test_of_a_named_fault_the_job_must_be_back_before_another_is_called(
             "running again before another fault was called"
         )
     assert observation_window_of(recorded.history(), 2.0).cut_ns is None
+
+
+def test_a_job_that_fails_as_the_fault_is_called_was_not_down_before() -> None:
+    recorded = injected(Story(), 10, healed_s=14).at(9.5, Action.JOB_FAILING)
+    watched = observation_window_of(ended(recorded).history(), 2.0)
+    assert watched.not_recovered == "the job failed at 9.5 s and was not seen running again"
+
+
+@pytest.mark.parametrize(("back_s", "recovered"), [(29.5, True), (29.6, False)])
+def test_a_job_that_is_back_as_another_fault_is_called_has_recovered(
+    back_s: float, recovered: bool
+) -> None:
+    recorded = injected(Story(), 10, healed_s=14).at(11, Action.JOB_FAILING)
+    injected(recorded.at(back_s, Action.JOB_RUNNING), 30, step=1, fault="pause", healed_s=35)
+    watched = observation_window_of(ended(recorded).history(), 2.0, "kill")
+    assert (watched.not_recovered == "") == recovered
