@@ -123,6 +123,8 @@ def _problems_of(
     if idle:
         problems.append(("without effect on the system", idle))
     called, before = attempt.get(FaultCalled), case.experiment.faults[:number]
+    if called is None and attempt[FaultInEffect].called_ns is not None:
+        problems.append(("without evidence", "its call is not recorded, and its effect names one"))
     if untimely := trigger_problem(step.when, called, history, before):
         problems.append(("not by its trigger", untimely))
     elif outside := outside_window(step.when, attempt, history):

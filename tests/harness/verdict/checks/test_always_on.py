@@ -733,3 +733,14 @@ def test_a_fault_is_injected_when_its_trigger_says(
     assert result.outcome == outcome, result.summary
     early = [("not by its trigger", "faults[0]")] if outcome == Outcome.UNDECIDED else []
     assert [(finding.what, finding.where) for finding in result.findings] == early
+
+
+def test_an_effect_whose_call_is_missing_makes_the_run_undecided(tmp_path: Path) -> None:
+    """Older records do not name the call in the effect."""
+    about = {"step": 0, "seen_ns": 2 * 10**9, "evidence": {}}
+    healed = {"step": 0, "seen_ns": 9 * 10**9}
+    for called, outcome in (({"called_ns": 10**9}, Outcome.UNDECIDED), ({}, Outcome.HELD)):
+        story = Story().at(2, Action.FAULT_IN_EFFECT, **about, **called)
+        story.at(9, Action.FAULT_HEALED, **healed)
+        result = Effect().check(case(story, tmp_path))
+        assert result.outcome == outcome, result.summary
