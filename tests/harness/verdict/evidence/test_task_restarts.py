@@ -199,7 +199,7 @@ def test_a_task_that_was_sampled_only_since_may_be_younger_than_the_moment(
     assert (found.unclear, found.watched, found.sign) == (unclear, False, None)
 
 
-def test_a_running_time_that_stands_still_has_not_fallen() -> None:
+def test_an_unchanged_running_time_has_not_fallen() -> None:
     """The samples after the cut are of the same attempt until the time falls."""
     young = [(20.0, 1000.0), (24.0, 1200.0), (25.0, 2300.0)]
     for later, unclear in (
