@@ -18,11 +18,11 @@ from streamquake.harness.campaign.statistics.changes import (
 )
 from streamquake.reports.render import run_sentences
 from streamquake.reports.store.stored_run import ELAPSED, StoredRun
+from streamquake.reports.suite.suite_results import ChangeLine
 from streamquake.topologies.problems import bad_input
 
 TIMES = ("_s", "_ms")
 """The endings of figures that are times; they are compared unless others are named."""
-RATES = "_per_s"
 _VERSION = re.compile(r"([A-Za-z0-9._-]+)=([A-Za-z0-9._+-]+)")
 _IMAGE = re.compile(r"sha256:[0-9a-f]{6,64}")
 
@@ -74,7 +74,7 @@ def _by_experiment(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
 def is_time(figure: str) -> bool:
     """Whether a figure is a time that the system took. The duration of the run itself is not: it
     contains the start of a cluster, or not."""
-    return figure.endswith(TIMES) and not figure.endswith(RATES) and figure != ELAPSED
+    return run_sentences.unit_ending(figure) in TIMES and figure != ELAPSED
 
 
 def _groups(
@@ -116,12 +116,27 @@ def is_slower(change: FigureChange) -> bool:
     return is_time(change.figure) and change.finding == "changed" and change.is_longer
 
 
+def change_lines(changes: Mapping[str, Changes]) -> Iterator[ChangeLine]:
+    """Every comparison as a line for readers."""
+    for experiment, found in changes.items():
+        yield ChangeLine(
+            experiment=experiment,
+            figure="as expected",
+            text=rate_sentence(found.rate),
+            is_worse=found.rate.is_worse,
+        )
+        for change in found.figures:
+            yield ChangeLine(
+                experiment=experiment,
+                figure=change.figure,
+                text=figure_sentence(change),
+                is_worse=is_slower(change),
+            )
+
+
 def sentences(changes: Mapping[str, Changes]) -> Iterator[tuple[str, str, str]]:
     """(experiment, what was compared, what came out) of every comparison."""
-    for experiment, found in changes.items():
-        yield experiment, "as expected", rate_sentence(found.rate)
-        for figure in found.figures:
-            yield experiment, figure.figure, figure_sentence(figure)
+    return ((line.experiment, line.figure, line.text) for line in change_lines(changes))
 
 
 def rate_sentence(change: RateChange) -> str:

@@ -123,8 +123,7 @@ def suite_command(
     """
     if budget is not None and (resume or repeats is not None):
         raise click.UsageError("--for decides itself how often to repeat, by the recorded runs")
-    part = load_suite(suite)
-    part = chosen_rows(part, only) if only else part
+    part = chosen_rows(load_suite(suite), only)
     if shard is not None:
         runs = ResultsStore(durations).runs() if durations else ()
         part = shard_of(part, shard, Durations.of(runs))

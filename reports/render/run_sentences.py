@@ -105,9 +105,15 @@ UNITS = {"_ms": "ms", "_s": "s", "_bytes": "bytes", "_mb": "MB"}
 """Ending of a figure's name -> the unit after its value."""
 
 
+def unit_ending(name: str) -> str:
+    """The ending of a figure's name that says its unit, of `UNITS`; empty for one without a unit
+    and for a rate."""
+    return next((end for end in UNITS if name.endswith(end) and not name.endswith("_per_s")), "")
+
+
 def measured(name: str, value: float | None) -> tuple[str, str]:
     """A figure as its name and its value with unit: `outage_s`, 12.4 is `outage`, `12.4 s`."""
-    ending = next((end for end in UNITS if name.endswith(end) and not name.endswith("_per_s")), "")
+    ending = unit_ending(name)
     words = name.removesuffix(ending).replace("_", " ")
     unit = f" {UNITS[ending]}" if ending and value is not None else ""
     return words, counted(value) + unit

@@ -52,7 +52,7 @@ def _changes(results: SuiteResults) -> Iterator[str]:
     """A table of the comparisons with the baseline, where there is one."""
     if not results.against:
         return
-    yield "  \n".join(map(_inline, change_lines(results)))
+    yield f"{HARD_BREAK}\n".join(map(_inline, change_lines(results)))
     if results.changes:
         lines = (_line(each.experiment, each.figure, each.text) for each in results.changes)
         yield "\n".join(

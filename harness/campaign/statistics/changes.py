@@ -146,10 +146,9 @@ def _compared(before: Group, now: Group) -> Changes:
 
 
 def _rate_change(before: Group, now: Group) -> RateChange:
-    if not (before.decided and now.decided):
-        rates = [_rate(group) for group in (before, now)]
-        return RateChange(before=rates[0], now=rates[1], p=1.0, finding="too few runs")
     rates = [_rate(group) for group in (before, now)]
+    if not (before.decided and now.decided):
+        return RateChange(before=rates[0], now=rates[1], p=1.0, finding="too few runs")
     table = [[rate.count, rate.n - rate.count] for rate in rates]
     worst = [[before.decided, 0], [0, now.decided]]
     smallest = float(fisher_exact(worst).pvalue)

@@ -40,12 +40,10 @@ def p_of_ranks(first: Sequence[float], second: Sequence[float], alternative: Alt
 def _p_of_one(first: Sequence[float], second: Sequence[float], alternative: Alternative) -> float:
     """One value among others: how many of all are at least as extreme."""
     values = [*first, *second]
-    if len(first) == 1:
-        greater = sum(value >= first[0] for value in values) / len(values)
-        less = sum(value <= first[0] for value in values) / len(values)
-    else:
-        greater = sum(value <= second[0] for value in values) / len(values)
-        less = sum(value >= second[0] for value in values) / len(values)
+    one = first[0] if len(first) == 1 else second[0]
+    above = sum(value >= one for value in values) / len(values)
+    below = sum(value <= one for value in values) / len(values)
+    greater, less = (above, below) if len(first) == 1 else (below, above)
     by_side = {"greater": greater, "less": less, "two-sided": min(1.0, 2 * min(greater, less))}
     return by_side[alternative]
 

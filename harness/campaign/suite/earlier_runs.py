@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamquake.harness.campaign.regression import (
     baseline_condition,
+    change_lines,
     changes_against,
-    figure_sentence,
-    is_slower,
     rate_sentence,
 )
 from streamquake.harness.campaign.suite.conditions import conditions_of
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.store.results_store import ResultsStore, StoreUnreadable
 from streamquake.reports.store.stored_run import StoredRun
-from streamquake.reports.suite.suite_results import ChangeLine, RowResult, SuiteResults
+from streamquake.reports.suite.suite_results import RowResult, SuiteResults
 
 NO_FIGURE = ("",)
 """The name of no figure: only the rates are compared."""
@@ -59,7 +58,7 @@ class EarlierRuns:
         results = replace(results, rows=rows, conditions=conditions_of(now))
         if not self.against:
             return results
-        changes = tuple(_lines(self.baseline, now))
+        changes = tuple(change_lines(changes_against(self.baseline, now)))
         if not changes:
             message = f"nothing to compare: no experiment has runs in the baseline {self.against}"
             results = replace(results, warnings=(*results.warnings, message))
@@ -84,20 +83,3 @@ class EarlierRuns:
             return row
         why = "; ".join(worse)
         return replace(row, fails_more=why, verdict=Outcome.VIOLATED, why=why)
-
-
-def _lines(baseline: Sequence[StoredRun], now: Sequence[StoredRun]) -> Iterator[ChangeLine]:
-    for name, found in changes_against(baseline, now).items():
-        yield ChangeLine(
-            experiment=name,
-            figure="as expected",
-            text=rate_sentence(found.rate),
-            is_worse=found.rate.is_worse,
-        )
-        for change in found.figures:
-            yield ChangeLine(
-                experiment=name,
-                figure=change.figure,
-                text=figure_sentence(change),
-                is_worse=is_slower(change),
-            )

@@ -59,13 +59,9 @@ class SuitePlan:
         return load_experiment(str(self.suite.rows[row].experiment), seed=self.seed)
 
 
-def plan_suite(
-    suite: Suite, *, seed: int | None = None, repeats: int | None = None, only: Sequence[str] = ()
-) -> SuitePlan:
-    """Plan a suite: `only` rows with an experiment or a control of such a name, each `repeats`
-    times instead of its own number. The seed is the argument, else the suite's, else random.
-    Raises BadInput."""
-    suite = chosen_rows(suite, only) if only else suite
+def plan_suite(suite: Suite, *, seed: int | None = None, repeats: int | None = None) -> SuitePlan:
+    """Plan a suite: every row `repeats` times instead of its own number. The seed is the argument,
+    else the suite's, else random. Raises BadInput."""
     if seed is None:
         seed = secrets.randbelow(LARGEST_SEED // 2) if suite.seed is None else suite.seed
     parts = (
@@ -104,8 +100,10 @@ def _runs(parts: Iterable[tuple[Path, int, RunPurpose]], seed: int) -> list[Plan
 
 
 def chosen_rows(suite: Suite, only: Collection[str]) -> Suite:
-    """The rows with an experiment or a control of such a name. Raises BadInput for a name of
-    none."""
+    """The rows with an experiment or a control of such a name; without names all. Raises BadInput
+    for a name of none."""
+    if not only:
+        return suite
     known = {name for row in suite.rows for name in row.names}
     problems = [
         Problem(

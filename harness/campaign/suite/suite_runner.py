@@ -317,7 +317,10 @@ class SuiteInProgress:
         numbers = range(len(self.plan.suite.rows))
         rows = [self._row(number, LEVEL) for number in numbers]
         relations = (each for row in rows if row.claim for each in row.claim.relations)
-        level = threshold([each.p for each in relations if each.p is not None])
+        tested = [each.p for each in relations if each.p is not None]
+        if not tested:  # nothing depends on the level
+            return tuple(rows)
+        level = threshold(tested)
         return tuple(self._row(number, level) for number in numbers)
 
     def _row(self, number: int, level: float) -> RowResult:

@@ -19,8 +19,7 @@ def contradicted_ends(history: History) -> Iterator[str]:
         later = [
             event
             for event in history.of(JobRunning, CheckpointTriggered)
-            if isinstance(event, JobRunning | CheckpointTriggered)
-            and event.index > end.index
+            if event.index > end.index
             and event.job is not None
             and event.job == end.job
             and event.at_s > end.at_s + OBSERVED_LATER_S

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamquake.harness.campaign.suite.loader import SUITES, load_suite
-from streamquake.harness.campaign.suite.plan import plan_suite
+from streamquake.harness.campaign.suite.plan import chosen_rows, plan_suite
 from streamquake.harness.experiment.loader import find_experiment
 from streamquake.topologies.named_files import shipped_names
 from streamquake.topologies.problems import BadInput
@@ -217,13 +217,13 @@ def test_runs_are_grouped_by_topology_and_none_is_repeated(tmp_path: Path) -> No
 def test_rows_are_selected_and_repeats_overridden(tmp_path: Path) -> None:
     rows = "  - {experiment: quickstart}\n  - {experiment: canary, repeats: 7}\n"
     loaded = load_suite(suite(tmp_path, rows, "name: mine\nseed: 9"))
-    plan = plan_suite(loaded, repeats=2, only=["canary"])
+    plan = plan_suite(chosen_rows(loaded, ["canary"]), repeats=2)
     assert [(run.experiment.name, run.experiment.seed) for run in plan.runs] == [
         ("canary", 9),
         ("canary", 10),
     ]
     with pytest.raises(BadInput, match='did you mean "canary"'):
-        plan_suite(loaded, only=["canari"])
+        chosen_rows(loaded, ["canari"])
 
 
 def test_every_claim_on_spark_has_a_control_or_a_reason_why_not() -> None:
