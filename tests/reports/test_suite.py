@@ -24,9 +24,9 @@ from streamquake.reports.suite.suite_results import (
     Spread,
     SuiteFolder,
     SuiteResults,
-    SuiteRun,
 )
 from streamquake.reports.suite.suite_text import print_suite
+from tests.reports.suite_runs import suite_run
 from tests.reports.test_html import HOSTILE, Page
 
 HELD, UNDECIDED, VIOLATED = Outcome
@@ -175,18 +175,7 @@ def test_the_page_is_complete_and_makes_no_request(tmp_path: Path) -> None:
 
 
 def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
-    run = SuiteRun(
-        experiment=HOSTILE,
-        role="claim",
-        repeat=0,
-        seed=0,
-        expected=ExpectedOutcome(),
-        met=VIOLATED,
-        run=HOSTILE,
-        ended="completed",
-        outcome=VIOLATED,
-        why=HOSTILE,
-    )
+    run = suite_run(experiment=HOSTILE, met=VIOLATED, run=HOSTILE, outcome=VIOLATED, why=HOSTILE)
     bad = claim(claim=HOSTILE, setting=HOSTILE, control_figures={HOSTILE: spread(1)})
     hostile = row(VIOLATED, HOSTILE, claim=bad, figures={HOSTILE: spread(1)}, runs=(run,))
     page = page_of(suite(hostile, suite=HOSTILE, again=HOSTILE), tmp_path)
@@ -195,17 +184,8 @@ def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
 
 
 def test_runs_without_a_page_have_no_link(tmp_path: Path) -> None:
-    run = SuiteRun(
-        experiment="e",
-        role="claim",
-        repeat=0,
-        seed=0,
-        expected=ExpectedOutcome(),
-        met=UNDECIDED,
-        run=None,
-        ended="failed_to_run",
-        outcome=UNDECIDED,
-        why="no space",
+    run = suite_run(
+        met=UNDECIDED, run=None, ended="failed_to_run", outcome=UNDECIDED, why="no space"
     )
     page = page_of(suite(row(UNDECIDED, runs=(run,))), tmp_path)
     assert not [tag for tag, _ in page.tags if tag == "a"]
@@ -270,21 +250,7 @@ def test_the_overview_has_a_line_for_each_row(tmp_path: Path) -> None:
         RelationResult(figure="c.a", outcome=HELD, text="a holds"),
         RelationResult(figure="c.b", outcome=UNDECIDED, text="b is too noisy to say"),
     )
-    runs = tuple(
-        SuiteRun(
-            experiment=role,
-            role=role,
-            repeat=0,
-            seed=1,
-            expected=ExpectedOutcome(),
-            met=HELD,
-            run="r",
-            ended="completed",
-            outcome=HELD,
-            why="",
-        )
-        for role in ("claim", "claim", "control")
-    )
+    runs = tuple(suite_run(role=role) for role in ("claim", "claim", "control"))
     noisy = row(UNDECIDED, claim=claim(relations=relations), runs=runs)
     measured = row(HELD, "plain", figures={"c.took_ms": spread(5.0), "c.none": None})
 

@@ -15,8 +15,9 @@ from streamquake.harness.campaign.suite.suite_run import CompletedRun, figure_of
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Ended, Results
-from streamquake.reports.suite.suite_results import Role, RowResult, Spread, SuiteRun
+from streamquake.reports.suite.suite_results import Role, RowResult, Spread
 from tests.harness.campaign.suite.fake_suites import claim
+from tests.reports.suite_runs import suite_run
 
 HELD, UNDECIDED, VIOLATED = Outcome
 
@@ -41,14 +42,12 @@ def completed_run(
         recovery={"restarted_s": 2.5},
         expected=ExpectedOutcome(outcome=expected),
     )
-    run = SuiteRun(
+    run = suite_run(
         experiment=role,
         role=role,
         repeat=repeat,
-        seed=0,
         expected=results.expected,
         met=results.met,
-        run="r",
         ended=ended,
         outcome=outcome,
         why="because",

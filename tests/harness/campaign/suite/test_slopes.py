@@ -13,8 +13,9 @@ from streamquake.harness.campaign.suite.suite_run import CompletedRun
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Results
-from streamquake.reports.suite.suite_results import Role, RowResult, SuiteRun
+from streamquake.reports.suite.suite_results import Role, RowResult
 from tests.harness.campaign.suite.fake_suites import claim
+from tests.reports.suite_runs import suite_run
 
 HELD, UNDECIDED, VIOLATED = Outcome
 SERIES = ({"experiment": "five", "at": 5}, {"experiment": "ten", "at": 10})
@@ -25,19 +26,7 @@ def completed_run(name: str, role: Role = "series", **counts: float | None) -> C
     results = Results(
         run_id="r", experiment=name, seed=0, ended="completed", outcome=HELD, checks=(check,)
     )
-    run = SuiteRun(
-        experiment=name,
-        role=role,
-        repeat=0,
-        seed=0,
-        expected=ExpectedOutcome(),
-        met=HELD,
-        run="r",
-        ended="completed",
-        outcome=HELD,
-        why="",
-    )
-    return CompletedRun(run=run, results=results)
+    return CompletedRun(run=suite_run(experiment=name, role=role), results=results)
 
 
 def row_of(*runs: CompletedRun, planned: int = 0, **slope: Any) -> RowResult:
