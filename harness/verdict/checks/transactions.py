@@ -56,7 +56,9 @@ class Transactions(Check):
     records."""
     invisible_at_most_s: Seconds | None = None
     """How long a partition's last stable offset may stay unchanged with records beyond it, which
-    readers cannot read. Without it, not judged."""
+    readers cannot read. The samples are about a second apart; a stall that lasts longer only if
+    it began right after the sample before it and ended right before the one after it is
+    undecided. Without it, not judged."""
     timeout_at_least_s: Seconds | None = None
     """The shortest allowed time-out of the job's transactions: one shorter than an outage loses
     records that a checkpoint relies on. Without it, not judged."""
@@ -196,8 +198,8 @@ class Transactions(Check):
             yield "the stable ends of the outputs were not sampled"
         elif longest.at_most_s > self.invisible_at_most_s:
             yield (
-                f"{longest.where} did not move from {longest.stable_end:,} for at most "
-                f"{longest.at_most_s:.1f} s, since samples are missing around it, and "
+                f"{longest.where} did not move from {longest.stable_end:,} for "
+                f"{longest.seconds:.1f} to {longest.at_most_s:.1f} s by the samples around it, and "
                 f"{self.invisible_at_most_s:g} s are allowed"
             )
 

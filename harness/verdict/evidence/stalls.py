@@ -17,8 +17,8 @@ class Stall:
     beyond it.
 
     It lasts from the first sample with records beyond the stable end to the last one with the same
-    stable end. That is a lower bound: it may be one sampling interval longer at either end. Next to
-    a hole of the samples it may extend to the hole's other side.
+    stable end. That is a lower bound: it may have begun right after the sample before, and ended
+    right before the sample after.
     """
 
     where: str
@@ -28,7 +28,7 @@ class Stall:
     hidden: int
     """How many offsets were beyond the stable end at the last sample."""
     at_most_s: float
-    """Its upper bound: it may fill the holes next to it."""
+    """Its upper bound: from the sample before to the sample after."""
 
     @property
     def seconds(self) -> float:
@@ -49,7 +49,7 @@ def longest_possible_stall(
     series: Mapping[str, Mapping[str, Samples]], until_s: float | None
 ) -> Stall | None:
     """The stall with the largest upper bound; None where nothing was sampled. `until_s` is when the
-    job had written everything: there may be a hole between the last sample and it."""
+    job had written everything: the stall may last from the last sample to it."""
     possible = (stall for stalls in _stalls_by_partition(series, until_s) for stall in stalls)
     return max(possible, key=lambda stall: stall.at_most_s, default=None)
 
@@ -75,15 +75,14 @@ def _stalls(where: str, stable: Samples, end: Samples, until_s: float | None) ->
         start = int(hidden[0]) if len(hidden) else after - 1
         begun = int(possible[0]) if len(possible) else after - 1
         # Records hidden at a sample may have been hidden since the sample before it.
-        begun_s = at_s[begun - 1] if len(possible) and _behind_hole(at_s, begun) else at_s[begun]
-        ended_s = at_s[after if _behind_hole(at_s, after) else after - 1]
+        begun_s = at_s[max(begun - 1, 0)] if len(possible) else at_s[begun]
         yield Stall(
             where=where,
             start_s=at_s[start],
             end_s=at_s[after - 1],
             stable_end=int(stable.value[first]),
             hidden=int(ends[hidden[-1]] - stable.value[first]) if len(hidden) else 0,
-            at_most_s=ended_s - begun_s,
+            at_most_s=at_s[after] - begun_s,
         )
 
 
@@ -105,7 +104,3 @@ def _hidden_records(
         beyond & (later_s <= HOLE_S),
         beyond | (later_s > HOLE_S) | (later_s < -HOLE_S),
     )
-
-
-def _behind_hole(at_s: list[float], sample: int) -> bool:
-    return sample > 0 and at_s[sample] - at_s[sample - 1] > HOLE_S

@@ -181,7 +181,9 @@ def test_a_stable_end_that_did_not_move_while_the_end_grew_is_violated(tmp_path:
     assert result.outcome == Outcome.VIOLATED
     assert result.summary == "totals/0 did not move from 100 for 18.0 s, 10 s allowed"
     assert result.counts["longest_stall_s"] == 18.0
-    assert stalled.judged(tmp_path, invisible_at_most_s=18).outcome == Outcome.HELD
+    # Right after the sample before it to right before the one after it, 20 s passed.
+    assert stalled.judged(tmp_path, invisible_at_most_s=19.9).outcome == Outcome.UNDECIDED
+    assert stalled.judged(tmp_path, invisible_at_most_s=20).outcome == Outcome.HELD
     assert stalled.judged(tmp_path).outcome == Outcome.HELD, "not judged without a limit"
 
 
@@ -196,7 +198,7 @@ def test_records_hidden_from_the_first_sample_stall_also_if_the_end_does_not_gro
     (stall,) = result.findings
     assert stall.detail["to_s"] - stall.detail["from_s"] == 19
     assert stall.detail["offsets_hidden"] == 50
-    assert stalled.judged(tmp_path, invisible_at_most_s=19).outcome == Outcome.HELD
+    assert stalled.judged(tmp_path, invisible_at_most_s=21).outcome == Outcome.HELD
 
 
 def test_the_longest_of_several_stalls_is_reported_first(tmp_path: Path) -> None:
@@ -458,13 +460,13 @@ def test_every_partition_is_sampled_after_the_drain_where_one_is(tmp_path: Path)
 @pytest.mark.parametrize(
     ("missed", "at_most_s"),
     [
-        (range(7, 10), 4.0),  # grown at 6 s, moved at 10 s
+        (range(7, 9), 5.0),  # grown after 5 s, moved by 10 s
         (range(16, 25), 10.0),  # another value began and ended in between
-        (range(18, 22), 7.0),  # records hidden at 22 s may be hidden since 17 s
-        (range(27, 36), 4.0),  # from the last sample to the drain
+        (range(18, 22), 8.0),  # records hidden at 22 s may be hidden since 17 s
+        (range(27, 36), 5.0),  # from the last sample to the drain
     ],
 )
-def test_a_stall_may_extend_into_a_hole_of_the_samples(
+def test_a_stall_may_extend_to_the_samples_around_it(
     tmp_path: Path, missed: range, at_most_s: float
 ) -> None:
     with_hole = replace(GOOD, missed=missed)
@@ -472,10 +474,4 @@ def test_a_stall_may_extend_into_a_hole_of_the_samples(
     assert with_hole.judged(tmp_path, invisible_at_most_s=at_most_s).outcome == Outcome.HELD
     result = with_hole.judged(tmp_path, invisible_at_most_s=limit_s)
     assert result.outcome == Outcome.UNDECIDED, result.summary
-    assert f"for at most {at_most_s:.1f} s" in result.summary
-
-
-def test_usual_gaps_of_the_samples_are_no_holes(tmp_path: Path) -> None:
-    for missed in (range(7, 9), range(28, 36)):
-        held = replace(GOOD, missed=missed).judged(tmp_path, invisible_at_most_s=3)
-        assert held.outcome == Outcome.HELD, held.summary
+    assert f" to {at_most_s:.1f} s by the samples around it" in result.summary
