@@ -7,7 +7,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from math import inf, isinf
+from math import ceil, inf, isinf
 
 from streamquake.harness.campaign.statistics.changes import (
     Changes,
@@ -155,7 +155,7 @@ def figure_sentence(change: FigureChange) -> str:
     middles = " → ".join(map(_median_text, (change.before, change.now)))
     if change.finding == "no change seen":
         seen = change.smallest_seen
-        more = f", {middles} ({runs})" if seen is None else f"; {seen:.0%} would have been"
+        more = f", {middles} ({runs})" if seen is None else f"; {ceil(seen * 100)}% would have been"
         return f"no change seen{more}"
     if change.ratio is None or change.low is None or change.high is None:
         return f"{'longer' if is_slower(change) else 'changed'}, {middles} ({runs})"

@@ -20,6 +20,7 @@ from scipy.stats import bootstrap, fisher_exact
 
 from streamquake.harness.campaign.statistics.ranks import p_of_ranks, smallest_p
 from streamquake.harness.campaign.statistics.rates import CONFIDENCE, rate_of
+from streamquake.harness.campaign.statistics.smallest_change import smallest_slowdown
 from streamquake.reports.suite.rate import Rate
 
 LEVEL = 0.05
@@ -46,15 +47,8 @@ class FigureChange:
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
-
-    @property
-    def smallest_seen(self) -> float | None:
-        """The change, as a share, that would have been outside of the interval; None where the
-        change that was seen is not smaller."""
-        if self.ratio is None or self.low is None or self.high is None:
-            return None
-        smallest = max(self.high - self.ratio, self.ratio - self.low)
-        return smallest if abs(self.ratio - 1) < smallest else None
+    smallest_seen: float | None = None
+    """The smallest slowdown, as a share, that would have been found where no change was seen."""
 
     @property
     def is_longer(self) -> bool:
@@ -111,10 +105,21 @@ def compare(experiments: Mapping[str, tuple[Group, Group]]) -> dict[str, Changes
     return {
         name: Changes(
             rate=_decided(changes.rate, largest, corrected),
-            figures=tuple(_decided(figure, largest, corrected) for figure in changes.figures),
+            figures=tuple(
+                _with_smallest(_decided(figure, largest, corrected), len(tests))
+                for figure in changes.figures
+            ),
         )
         for name, changes in found.items()
     }
+
+
+def _with_smallest(change: FigureChange, tests: int) -> FigureChange:
+    """With the slowdown that would have been found even if every other test hid it more."""
+    if change.finding != "no change seen" or change.ratio is None or isinf(max(change.now)):
+        return change
+    smallest = smallest_slowdown(change.before, change.now, LEVEL / tests)
+    return replace(change, smallest_seen=smallest)
 
 
 def _possible(

@@ -55,6 +55,35 @@ def test_without_a_change_it_says_which_one_would_have_been_seen() -> None:
     assert 0.02 < found.smallest_seen < 0.15
 
 
+@pytest.mark.parametrize("others", [0, 10])
+def test_the_slowdown_that_would_have_been_seen_would_have_been(others: int) -> None:
+    """Also where the correction for other tests hides smaller ones."""
+    before, now = drawn(1, 12), drawn(3, 12)
+    same = (group([*range(1, 13)]), group([*range(1, 13)]))
+
+    def with_slowdown(factor: float) -> FigureChange:
+        slower = group([value * factor for value in now])
+        every = {"a": (group(before), slower), **{str(n): same for n in range(others)}}
+        return compare(every)["a"].figures[0]
+
+    found = with_slowdown(1.0)
+    assert found.smallest_seen is not None
+    assert found.ratio is not None
+    needed = (1 + found.smallest_seen) / found.ratio
+    assert with_slowdown(needed).finding == "changed"
+    assert with_slowdown(needed / 1.02).finding == "no change seen"
+    assert found.smallest_seen < (0.1 if others == 0 else 0.15)
+
+
+@pytest.mark.parametrize("figures", [[1.0] * 5, [2.0] * 6])
+def test_any_change_of_equal_values_would_have_been_seen(figures: list[float]) -> None:
+    assert figure(figures, figures).smallest_seen == pytest.approx(0, abs=1e-6)
+
+
+def test_a_time_that_was_never_reached_says_nothing_of_smaller_changes() -> None:
+    assert figure([*drawn(1, 11), 99.0], [*drawn(3, 11), inf]).smallest_seen is None
+
+
 @pytest.mark.parametrize(
     ("before", "now", "finding"),
     [
