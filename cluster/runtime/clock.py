@@ -22,6 +22,11 @@ class Clock(Protocol):
 
     def epoch_ms(self) -> int: ...
 
+    def set_by_ns(self) -> int:
+        """By how much the machine's wall clock was set since the run began, in nanoseconds. Time
+        in which the machine slept counts, too."""
+        ...
+
     def sleep(self, seconds: float) -> None: ...
 
     def wait(self, signal: threading.Event, seconds: float) -> None:
@@ -53,6 +58,10 @@ class SystemClock:
     def epoch_ms(self) -> int:
         return self.epoch_ns() // 1_000_000
 
+    def set_by_ns(self) -> int:
+        # A time service that changes the rate changes it for both clocks alike.
+        return time.time_ns() - self.epoch_ns()
+
     def sleep(self, seconds: float) -> None:
         time.sleep(max(seconds, 0.0))
 
@@ -70,10 +79,11 @@ class FakeClock:
     def __init__(self) -> None:
         self._now_ns = 0
         self._began_epoch_ns = 1_767_225_600_000_000_000
+        self.wall_clock_set_by_ns = 0
 
     def restart(self) -> None:
-        self._began_epoch_ns += self._now_ns
-        self._now_ns = 0
+        self._began_epoch_ns += self._now_ns + self.wall_clock_set_by_ns
+        self._now_ns = self.wall_clock_set_by_ns = 0
 
     def now_ns(self) -> int:
         return self._now_ns
@@ -83,6 +93,9 @@ class FakeClock:
 
     def epoch_ms(self) -> int:
         return self.epoch_ns() // 1_000_000
+
+    def set_by_ns(self) -> int:
+        return self.wall_clock_set_by_ns
 
     def sleep(self, seconds: float) -> None:
         self._now_ns += int(seconds * 1e9)

@@ -23,6 +23,8 @@ IDLE_S = 0.01
 """The longest wait for an event; a trigger with a known moment fires at most this late."""
 FLUSH_EVERY_NS = 10 * 10**9
 SHOW_EVERY_NS = 250 * 10**6
+CLOCK_SET_NS = 50 * 10**6
+"""A wall clock that was set by less changes no verdict, and reading the two clocks takes time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +60,7 @@ class EventLoop:
         self._on_sample = on_sample
         self._flushed_ns = 0
         self._shown_ns = 0
+        self._clock_set_by_ns = 0
 
     def record_event(self, draft: EventDraft) -> None:
         """Queue an event for the history; callable from any thread."""
@@ -111,8 +114,8 @@ class EventLoop:
         return self._history.so_far()
 
     def tick(self) -> None:
-        """Show the progress and save the metrics if they are due, wait shortly for an event, then
-        write the queued events.
+        """Show the progress, look at the wall clock and save the metrics if they are due, wait
+        shortly for an event, then write the queued events.
 
         It returns after one write, so that the caller can react to the events.
         """
@@ -120,6 +123,7 @@ class EventLoop:
         if now_ns - self._shown_ns >= SHOW_EVERY_NS:
             self._shown_ns = now_ns
             self._show()
+            self._watch_wall_clock()
         if now_ns - self._flushed_ns >= FLUSH_EVERY_NS:
             self._flushed_ns = now_ns
             self.metrics.flush()
@@ -145,6 +149,12 @@ class EventLoop:
         self._process_inbox()
         self.metrics.flush()
         self._history.close()
+
+    def _watch_wall_clock(self) -> None:
+        by_ns = self.clock.set_by_ns() - self._clock_set_by_ns
+        if abs(by_ns) >= CLOCK_SET_NS:
+            self._clock_set_by_ns += by_ns
+            self.record(Action.HOST_CLOCK_SET, by_s=round(by_ns / 1e9, 3))
 
     def _process_inbox(self) -> None:
         while True:

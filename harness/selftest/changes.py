@@ -319,6 +319,12 @@ def node_given_up(record: RecordedRunCopy) -> None:
 
 
 @_change({"execution": "undecided"})
+def clock_set_back(record: RecordedRunCopy) -> None:
+    """The clock of the machine was set back by five seconds."""
+    record.add_after(Action.FAULT_IN_EFFECT, Action.HOST_CLOCK_SET, by_s=-5.0)
+
+
+@_change({"execution": "undecided"})
 def watcher_died(record: RecordedRunCopy) -> None:
     """The part of the harness that polls the checkpoints failed."""
     record.add_after(

@@ -58,6 +58,7 @@ class Action(StrEnum):
     SANDBOX_DIED = "sandbox died"
     NODE_REVIVED = "node revived"
     NODE_GIVEN_UP = "node given up"
+    HOST_CLOCK_SET = "host clock set"
     JOB_SUBMITTED = "job submitted"
     JOB_RUNNING = "job running"
     JOB_FAILING = "job failing"

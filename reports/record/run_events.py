@@ -164,6 +164,14 @@ class NodeGivenUp(NodeEvent, action=Action.NODE_GIVEN_UP):
     """How many times it ended."""
 
 
+class HostClockSet(Event, action=Action.HOST_CLOCK_SET):
+    """The wall clock of the machine was set, so that the stamps of engines before and after do not
+    belong together."""
+
+    by_s = EventField[float](0.0)
+    """By how many seconds it was set forward; negative if it was set back."""
+
+
 class OutputSeen(Event, action=Action.OUTPUT_SEEN):
     """The committed part of an output grew."""
 

@@ -18,6 +18,7 @@ from streamquake.reports.record.run_events import (
     ContainerDied,
     ContainerStarted,
     HarnessError,
+    HostClockSet,
     NodeGivenUp,
     PhaseBegan,
     RunDrained,
@@ -34,8 +35,8 @@ RECORDED_LATER_S = 2.0
 class Execution(Check):
     """Undecided when the record has evidence against its own verdict: a load that broke or fell far
     behind its plan, a wait that was not met, a failed part of the harness, a node that was given
-    up, that ended and was not started again, or that lost its network without a fault, a job that
-    goes on after its end."""
+    up, that ended and was not started again, or that lost its network without a fault, a wall
+    clock that was set, a job that goes on after its end."""
 
     name: ClassVar[str] = "execution"
 
@@ -69,6 +70,9 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
     for lost in lost_sandboxes(history):
         reason = f"the sandbox of {lost.node} ended, which no fault did"
         yield _finding("node without network", reason, lost.at_s)
+    for clock in history.of(HostClockSet):
+        reason = f"the clock of the machine was set by {clock.by_s:+.3f} s"
+        yield _finding("clock set", reason, clock.at_s)
     for contradiction in contradicted_ends(history):
         yield Finding(what="contradictory record", detail={"reason": contradiction})
     for problem in load_problems(case.experiment.workload, history):

@@ -277,6 +277,20 @@ def test_a_sandbox_that_another_process_ends_makes_the_run_undecided(
     assert "the sandbox of echo/server-2 ended, which no fault did" in execution.summary
 
 
+def test_a_wall_clock_that_is_set_makes_the_run_undecided(stage: Stage) -> None:
+    def set_clock(event: Event) -> None:
+        if event.value.get("phase") == "disturb":
+            stage.clock.wall_clock_set_by_ns -= 5_000_000_000
+
+    stage.during_load = lambda loop: loop.listen(set_clock)
+    results = stage.run()
+    (found,) = read_history(stage.folder.history).of(Action.HOST_CLOCK_SET)
+    assert found.value == {"by_s": -5.0}
+    assert (results.ended, results.outcome) == ("completed", Outcome.UNDECIDED)
+    (execution,) = (check for check in results.checks if check.check == "execution")
+    assert "the clock of the machine was set by -5.000 s" in execution.summary
+
+
 def test_an_interrupted_run_is_healed_judged_and_removed(stage: Stage) -> None:
     def interrupt(loop: EventLoop) -> None:
         loop.listen(lambda event: stop(event.action))

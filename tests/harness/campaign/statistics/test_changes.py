@@ -80,7 +80,7 @@ def test_any_change_of_equal_values_would_have_been_seen(figures: list[float]) -
     assert figure(figures, figures).smallest_seen == pytest.approx(0, abs=1e-6)
 
 
-def test_a_time_that_was_never_reached_says_nothing_of_smaller_changes() -> None:
+def test_a_time_that_was_never_reached_tells_no_smallest_slowdown() -> None:
     assert figure([*drawn(1, 11), 99.0], [*drawn(3, 11), inf]).smallest_seen is None
 
 

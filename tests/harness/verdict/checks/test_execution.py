@@ -91,6 +91,13 @@ def test_a_failed_part_of_the_harness_makes_it_undecided(tmp_path: Path) -> None
     assert "follow-flink: KeyError: 'x'" in summary
 
 
+def test_a_clock_that_was_set_makes_it_undecided(tmp_path: Path) -> None:
+    story = whole().at(20, Action.HOST_CLOCK_SET, by_s=-5.0)
+    outcome, summary = judged(story, tmp_path)
+    assert outcome == Outcome.UNDECIDED
+    assert "the clock of the machine was set by -5.000 s" in summary
+
+
 def test_a_node_that_was_given_up_makes_it_undecided(tmp_path: Path) -> None:
     story = whole().at(20, Action.NODE_GIVEN_UP, node="flink/taskmanager-1", exit_code=1, times=5)
     outcome, summary = judged(story, tmp_path)
