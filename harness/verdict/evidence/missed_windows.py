@@ -11,7 +11,11 @@ from streamquake.faults.schedule.step import TriggerSpec
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_event
-from streamquake.reports.record.checkpoint_events import CheckpointCompleted, checkpoint_number
+from streamquake.reports.record.checkpoint_events import (
+    CheckpointCompleted,
+    CheckpointEvent,
+    checkpoint_number,
+)
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import FaultCalled, FaultInEffect, FaultMissedWindow
 from streamquake.reports.record.history import History
@@ -39,7 +43,8 @@ def outside_window(when: TriggerSpec, attempt: StepAttempt, history: History) ->
 
 def _closed_before(second: str, opened: Event, attempt: StepAttempt, history: History) -> str:
     """A message if the window had closed before the effect was observed or, by a failure of the
-    checkpoint, before the injection was called: a later failure is caused by the fault."""
+    checkpoint or the job, before the injection was called: a later failure is caused by the
+    fault."""
     in_effect = attempt.get(FaultInEffect)
     if in_effect is None or clock_moved(history):
         return ""
@@ -49,9 +54,11 @@ def _closed_before(second: str, opened: Event, attempt: StepAttempt, history: Hi
         if event.index <= opened.index:
             continue
         for action, moment_ns in clock.moments_in(event):
-            limit_ns = called_ns if action == Action.CHECKPOINT_FAILED else in_effect.moment_ns
-            late_ns = limit_ns - moment_ns
-            if late_ns > TOLERANCE_NS and closes_window(opened, second, action, event):
+            by_second = closes_window(opened, second, action, event)
+            is_regular = by_second and action != Action.CHECKPOINT_FAILED
+            late_ns = (in_effect.moment_ns if is_regular else called_ns) - moment_ns
+            ends = by_second or (action == event.action and _ends_checkpoint(event, opened))
+            if ends and late_ns > TOLERANCE_NS:
                 return (
                     f'"{action}" had closed its window {late_ns / 1e9:.1f} s before, and the '
                     "record does not report it as missed"
@@ -67,15 +74,18 @@ def _never_closed(between: tuple[str, str], opened: Event, history: History) -> 
 
 
 def _closes(event: Event, opened: Event, second: str) -> bool:
-    if isinstance(event, JOB_FAILED):
+    if isinstance(event, JOB_FAILED) or _ends_checkpoint(event, opened):
         return True
-    opened_number, closing_number = checkpoint_number(opened), checkpoint_number(event)
-    if (
-        opened_number is not None
-        and closing_number is not None
-        and isinstance(event, CheckpointCompleted)
-        and closing_number > opened_number
-    ):
-        return True  # the engine then aborts older checkpoints
     earlier = (action for action, _ in later_stamps(event))
     return any(closes_window(opened, second, each, event) for each in (event.action, *earlier))
+
+
+def _ends_checkpoint(event: Event, opened: Event) -> bool:
+    """Whether the checkpoint of `opened` can no longer complete: the job failed, or a later one
+    completed, so that the engine aborts older ones."""
+    opened_number, number = checkpoint_number(opened), checkpoint_number(event)
+    if opened_number is None or not isinstance(opened, CheckpointEvent):
+        return False
+    if isinstance(event, JOB_FAILED):
+        return True
+    return isinstance(event, CheckpointCompleted) and (number or 0) > opened_number

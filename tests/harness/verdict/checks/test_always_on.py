@@ -744,3 +744,36 @@ def test_an_effect_whose_call_is_missing_makes_the_run_undecided(tmp_path: Path)
         story.at(9, Action.FAULT_HEALED, **healed)
         result = Effect().check(case(story, tmp_path))
         assert result.outcome == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "later", "outcome"),
+    [
+        ("checkpoint triggered", "checkpoint completed", {}, Outcome.HELD),
+        ("checkpoint triggered", "checkpoint completed", {"completed": 5}, Outcome.UNDECIDED),
+        ("checkpoint triggered", "checkpoint completed", {"completed": 3}, Outcome.HELD),
+        ("checkpoint triggered", "checkpoint completed", {"failing": None}, Outcome.UNDECIDED),
+        ("job failing", "job running", {"failing": None}, Outcome.HELD),
+    ],
+)
+def test_a_checkpoint_that_could_no_longer_complete_had_closed_the_window(
+    first: str, second: str, later: dict[str, int | None], outcome: Outcome, tmp_path: Path
+) -> None:
+    """The fault was injected long after the job had failed, or a later checkpoint completed. A
+    window of the job itself is open while the job fails."""
+    about_window = {"checkpoint": 4} if first == "checkpoint triggered" else {"job": None}
+    story = Story().at(1, Action(first), **about_window)
+    for name, number in later.items():
+        completed = name == "completed"
+        action = Action.CHECKPOINT_COMPLETED if completed else Action.JOB_RESTARTING
+        story.at(2, action, **({"checkpoint": number} if completed else {"job": None}))
+    about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
+    story.at(20, Action.FAULT_CALLED, **about, trigger_index=0)
+    story.effect(20).at(22, Action.FAULT_HEALED, step=0)
+    story.at(23, Action(second), **about_window)
+    judged = case(story, tmp_path)
+    steps = (Step(fault="kill", target=about["target"], when={"between": (first, second)}),)  # type: ignore[arg-type]
+    experiment = judged.experiment.model_copy(update={"faults": steps})
+    result = Effect().check(replace(judged, experiment=experiment))
+    assert result.outcome == outcome, result.summary
+    assert ("had closed its window" in result.summary) == (outcome == Outcome.UNDECIDED)
