@@ -15,11 +15,11 @@ from streamquake.harness.verdict.evidence.heal_evidence import (
     unhealed_earlier_attempt,
 )
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
+from streamquake.harness.verdict.evidence.planned_duration import early_end, early_heal
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
 from streamquake.reports.record.fault_events import (
     FaultCalled,
-    FaultEndedEarly,
     FaultHealed,
     FaultInEffect,
     FaultMissedWindow,
@@ -44,9 +44,10 @@ from streamquake.topologies.model import Topology
 @checks.register
 class Effect(Check):
     """Undecided when a planned fault was not injected, had no verified effect, disturbed only the
-    harness's own probe, was injected on other targets or at another time than planned, ended or was
-    healed too early, was not verified again until its heal, or was not verified as healed, and when
-    an unplanned fault is recorded. Names the faults that overlapped.
+    harness's own probe, was injected on other targets than planned, before its trigger or outside
+    its window, ended or was healed too early, was not verified again until its heal, or was not
+    verified as healed, and when an unplanned fault is recorded. Whether the metric of a trigger had
+    its value is not judged. Names the faults that overlapped.
     """
 
     name: ClassVar[str] = "effect"
@@ -129,9 +130,9 @@ def _problems_of(
         problems.append(("not by its trigger", untimely))
     elif outside := outside_window(step.when, attempt, history):
         problems.append(("not in its window", outside))
-    if (ended := attempt.get(FaultEndedEarly)) is not None:
-        problems.append(("ended early", _early_end(attempt[FaultInEffect], ended, step.for_s)))
-    elif healed := _early_heal(step, attempt):
+    if ended := early_end(step, attempt):
+        problems.append(("ended early", ended))
+    elif healed := early_heal(step, attempt, history):
         problems.append(("healed early", healed))
     if (unverified := attempt.get(FaultNotVerified)) is not None:
         problems.append(("not verified again", unverified.reason))
@@ -240,41 +241,8 @@ def _unplanned_faults(windows: Sequence[FaultWindow], planned: int) -> Iterator[
             yield Finding(what="not planned", where=f"faults[{window.step}]", detail=detail)
 
 
-def _early_heal(step: Step, attempt: StepAttempt) -> str:
-    """A message if the heal was called before the fault had lasted as long as planned; else empty.
-    A fault that missed its window is healed at once."""
-    began, called = attempt[FaultInEffect], attempt.get(HealCalled)
-    if step.for_s is None or FaultMissedWindow in attempt:
-        return ""
-    if called is not None:
-        ended_ns = called.at_ns
-    elif (healed := attempt.get(FaultHealed)) is not None:
-        ended_ns = healed.called_ns or healed.at_ns
-    else:
-        return ""
-    lasted_s = (ended_ns - began.seen_ns) / 1e9
-    if lasted_s >= step.for_s - CLOCK_S:
-        return ""
-    planned = f"it should have lasted for {step.for_s:g} s"
-    return f"{planned}, and its heal was called after {lasted_s:.1f} s"
-
-
 def _idle(targets: Sequence[str]) -> str:
     return (
         f"on {', '.join(targets)} only the harness's own probe was disturbed: the system sent "
         "nothing and did nothing there; inject it when it does, or for longer"
-    )
-
-
-def _early_end(began: FaultInEffect, ended: FaultEndedEarly, for_s: float | None) -> str:
-    """A message about an effect that ended early: the planned duration, the actual one, the
-    reason."""
-    began_ns = began.seen_ns
-    last_ns = began_ns if ended.last_seen_ns is None else ended.last_seen_ns
-    last_s = (last_ns - began_ns) / 1e9
-    found_ended_s = (ended.seen_ns - began_ns) / 1e9
-    planned = "until the end of the schedule" if for_s is None else f"for {for_s:g} s"
-    return (
-        f"it should have lasted {planned}, was verified last after {last_s:.1f} s and found ended "
-        f"after {found_ended_s:.1f} s: {ended.reason}"
     )

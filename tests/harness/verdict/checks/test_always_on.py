@@ -777,3 +777,33 @@ def test_a_checkpoint_that_could_no_longer_complete_had_closed_the_window(
     result = Effect().check(replace(judged, experiment=experiment))
     assert result.outcome == outcome, result.summary
     assert ("had closed its window" in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("fault", "healed_s", "outcome"),
+    [
+        ("pause", 46.1, Outcome.HELD),
+        ("pause", 45.995, Outcome.HELD),
+        ("pause", 3.0, Outcome.UNDECIDED),
+        ("throw_in_task", 3.0, Outcome.HELD),
+    ],
+)
+def test_a_fault_without_a_duration_lasts_until_the_schedule_ends(
+    fault: str, healed_s: float, outcome: Outcome, tmp_path: Path
+) -> None:
+    """Nothing of an exception in a task lasts."""
+    node = "flink/taskmanager-1"
+    about = {"step": 0, "fault": fault, "target": node, "nodes": [node]}
+    story = Story().at(0, Action.PHASE, phase="disturb").at(1, Action.FAULT_CALLED, **about)
+    evidence = {"called_ns": 10**9, "seen_ns": 11 * 10**8, "evidence": {node: {"pid": 0}}}
+    story.at(1.1, Action.FAULT_IN_EFFECT, **about, **evidence)
+    story.at(healed_s, Action.HEAL_CALLED, **about, last_seen_ns=evidence["seen_ns"])
+    seen = {"seen_ns": int((healed_s + 0.1) * 1e9), "evidence": {node: {"pid": 1}}}
+    story.at(healed_s + 0.2, Action.FAULT_HEALED, **about, **seen)
+    story.at(46, Action.PHASE, phase="heal")
+    judged = case(story, tmp_path)
+    steps = (Step(fault=fault, target=node, when={"after_s": 1}),)  # type: ignore[arg-type]
+    experiment = judged.experiment.model_copy(update={"faults": steps})
+    result = Effect().check(replace(judged, experiment=experiment))
+    assert result.outcome == outcome, result.summary
+    assert ("healed early" in result.summary) == (outcome == Outcome.UNDECIDED)

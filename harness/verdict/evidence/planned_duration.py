@@ -1,0 +1,73 @@
+"""Whether a fault lasted as planned: for its `for_s`, or until the end of the schedule."""
+
+from __future__ import annotations
+
+from streamquake.faults.fault import faults
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.verdict.evidence.heal_evidence import CLOCK_S
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.reports.record.fault_events import (
+    FaultEndedEarly,
+    FaultHealed,
+    FaultInEffect,
+    FaultMissedWindow,
+    HealCalled,
+)
+from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import PhaseBegan
+
+HEAL = "heal"
+"""Faults without a duration are healed in this phase."""
+
+
+def early_end(step: Step, attempt: StepAttempt) -> str:
+    """A message if the effect was found ended before the heal: the planned duration, the actual
+    one, the reason; else empty."""
+    ended = attempt.get(FaultEndedEarly)
+    if ended is None:
+        return ""
+    began_ns = attempt[FaultInEffect].seen_ns
+    last_ns = began_ns if ended.last_seen_ns is None else ended.last_seen_ns
+    last_s = (last_ns - began_ns) / 1e9
+    found_ended_s = (ended.seen_ns - began_ns) / 1e9
+    planned = "until the end of the schedule" if step.for_s is None else f"for {step.for_s:g} s"
+    return (
+        f"it should have lasted {planned}, was verified last after {last_s:.1f} s and found ended "
+        f"after {found_ended_s:.1f} s: {ended.reason}"
+    )
+
+
+def early_heal(step: Step, attempt: StepAttempt, history: History) -> str:
+    """A message if the heal was called before the fault had lasted as long as planned; else empty.
+    A fault that missed its window is healed at once."""
+    ended_ns = _heal_called_ns(attempt)
+    if ended_ns is None or FaultMissedWindow in attempt:
+        return ""
+    lasted_s = (ended_ns - attempt[FaultInEffect].seen_ns) / 1e9
+    if step.for_s is not None:
+        is_early, planned = lasted_s < step.for_s - CLOCK_S, f"for {step.for_s:g} s"
+    else:
+        ends_ns = _schedule_ended_ns(history) if _lasts(step) else None
+        is_early = ends_ns is not None and ended_ns < ends_ns - CLOCK_S * 1e9
+        planned = "until the end of the schedule"
+    if not is_early:
+        return ""
+    return f"it should have lasted {planned}, and its heal was called after {lasted_s:.1f} s"
+
+
+def _heal_called_ns(attempt: StepAttempt) -> int | None:
+    if (called := attempt.get(HealCalled)) is not None:
+        return called.at_ns
+    healed = attempt.get(FaultHealed)
+    return None if healed is None else healed.called_ns or healed.at_ns
+
+
+def _schedule_ended_ns(history: History) -> int | None:
+    phases = history.of(PhaseBegan)
+    return next((phase.at_ns for phase in phases if phase.phase == HEAL), None)
+
+
+def _lasts(step: Step) -> bool:
+    """Whether the fault has an effect that lasts; after a restart of the job, for example, there is
+    nothing to heal."""
+    return step.fault not in faults or faults[step.fault].lasts
