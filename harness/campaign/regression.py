@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from math import ceil, inf, isinf
@@ -50,11 +50,12 @@ def baseline_condition(text: str) -> str:
 def changes_against(
     baseline: Sequence[StoredRun], now: Sequence[StoredRun], figures: Sequence[str] = ()
 ) -> dict[str, Changes]:
-    """Experiment -> what changed, of the experiments with runs in both groups. A run of the
-    baseline does not count as one of now."""
+    """Experiment -> what changed, of the experiments with runs in both groups; only runs on the
+    same topology are compared. A run of the baseline does not count as one of now."""
     known = {run.run_id for run in baseline}
-    before_of = _by_experiment(baseline)
-    now_of = _by_experiment([run for run in now if run.run_id not in known])
+    later = [run for run in now if run.run_id not in known]
+    names = row_names([*baseline, *later])
+    before_of, now_of = _by_row(baseline, names), _by_row(later, names)
     return compare(
         {
             name: _groups(before_of[name], now_of[name], figures)
@@ -64,10 +65,25 @@ def changes_against(
     )
 
 
-def _by_experiment(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+def row_names(runs: Sequence[StoredRun]) -> dict[tuple[str, str], str]:
+    """(experiment, topology) -> the name of its row: the experiment, with its topology where there
+    are runs on several."""
+    rows = dict.fromkeys((run.experiment, run.topology) for run in runs)
+    topologies = Counter(experiment for experiment, _ in rows)
+    return {
+        (experiment, topology): experiment
+        if topologies[experiment] == 1
+        else f"{experiment} on {topology}"
+        for experiment, topology in rows
+    }
+
+
+def _by_row(
+    runs: Sequence[StoredRun], names: Mapping[tuple[str, str], str]
+) -> dict[str, list[StoredRun]]:
     found: dict[str, list[StoredRun]] = defaultdict(list)
     for run in runs:
-        found[run.experiment].append(run)
+        found[names[run.experiment, run.topology]].append(run)
     return dict(found)
 
 

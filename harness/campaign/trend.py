@@ -11,6 +11,7 @@ from streamquake.harness.campaign.regression import (
     is_slower,
     is_time,
     rate_sentence,
+    row_names,
 )
 from streamquake.harness.campaign.statistics.changes import Changes
 from streamquake.harness.campaign.statistics.rates import rate_of
@@ -23,11 +24,12 @@ DRAWN = 3
 
 
 def trend_rows(runs: Sequence[StoredRun], figures: Sequence[str] = ()) -> list[TrendRow]:
-    """A row for each experiment. The runs on its newest software are compared with those on the
-    software before."""
+    """A row for each experiment and topology. The runs on its newest software are compared with
+    those on the software before."""
+    names = row_names(runs)
     runs_of: dict[str, list[StoredRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.started_at, run.run_id)):
-        runs_of[run.experiment].append(run)
+        runs_of[names[run.experiment, run.topology]].append(run)
     drawn = {name: tuple(figures) or _figures_of(own) for name, own in runs_of.items()}
     baseline = [run for own in runs_of.values() for run in _on_earlier_software(own)]
     newest = [run for own in runs_of.values() for run in own if run.key == own[-1].key]

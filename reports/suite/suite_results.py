@@ -272,14 +272,15 @@ class SuiteResults:
     def verdict(self) -> Outcome:
         """Held when every row is as expected, violated when one certainly is not, or something is
         worse than in the baseline. Rows that cannot be measured and quarantined ones do not count,
-        nor within a budget those for which no time was left. A suite that only took over recorded
-        runs is not held, nor one that could not be compared with its baseline."""
+        nor within a budget those for which no time was left. A suite that did not complete, or only
+        took over recorded runs, is not held, nor one that could not be compared with its
+        baseline."""
         verdicts = [
             Outcome.UNDECIDED if row.verdict is None else row.verdict
             for row in self.rows
             if row.counts and not (row.verdict is None and self.budget_s is not None)
         ]
-        if self.ran_nothing:
+        if self.ran_nothing or self.ended != "completed":
             verdicts.append(Outcome.UNDECIDED)
         if self.against and not self.changes:
             verdicts.append(Outcome.UNDECIDED)

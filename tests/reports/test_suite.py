@@ -114,6 +114,15 @@ def test_the_verdict_of_a_suite_is_that_of_its_worst_row(
     assert (results.verdict, results.counted) == (verdict, counted)
 
 
+@pytest.mark.parametrize("budget_s", [None, 3600.0])
+@pytest.mark.parametrize("ended", ["interrupted", "failed_to_run"])
+def test_a_suite_that_did_not_complete_is_not_held(ended: str, budget_s: float | None) -> None:
+    """Only a budget that was used up excuses rows that were not run."""
+    rows = (row(HELD), row(None))
+    assert suite(*rows, ended=ended, budget_s=budget_s).verdict == UNDECIDED
+    assert suite(*rows, budget_s=3600.0).verdict == HELD
+
+
 def test_a_row_that_cannot_be_measured_is_counted_separately_and_does_not_affect_the_verdict() -> (
     None
 ):

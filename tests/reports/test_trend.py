@@ -79,6 +79,16 @@ def test_the_kind_of_a_change_is_named(change: dict[str, object], text: str) -> 
     assert [found.text for found in row.changes] == [text]
 
 
+def test_runs_on_several_topologies_are_rows_of_their_own() -> None:
+    other = replace(SAMPLE, topology="spark", run_id="2")
+    (alone,) = trend_rows([SAMPLE])
+    assert alone.experiment == SAMPLE.experiment
+    assert [row.experiment for row in trend_rows([SAMPLE, other])] == [
+        f"{SAMPLE.experiment} on {SAMPLE.topology}",
+        f"{SAMPLE.experiment} on spark",
+    ]
+
+
 def test_the_figures_to_draw_are_preferred_named_or_vary() -> None:
     def drawn(runs: list[StoredRun], *named: str) -> tuple[str, ...]:
         (row,) = trend_rows(runs, named)

@@ -194,6 +194,24 @@ def test_a_rate_and_the_duration_of_a_run_are_no_times() -> None:
     assert compared("run.elapsed_s", FAST, SLOW) == (False, "")
 
 
+def on(topology: str, name: str, figures: Sequence[float]) -> list[StoredRun]:
+    found = stored_runs(name, "recovery.longest_s", figures)
+    return [replace(run, topology=topology) for run in found]
+
+
+def test_only_runs_on_the_same_topology_are_compared() -> None:
+    """An experiment may also have runs on another engine, by `compare`."""
+    spark_before, spark_now = [20.0, 20.5] * 10, [21.0, 20.2] * 3
+    before = on("flink", "b", FAST) + on("spark", "s", spark_before)
+    now = on("flink", "n", FAST) + on("spark", "t", spark_now)
+    changes = changes_against(before, now)
+    assert [*changes] == ["a on flink", "a on spark"]
+    assert not any(map(is_regression, changes.values()))
+    slower = changes_against(before, on("flink", "n", SLOW))
+    assert [*slower] == ["a on flink"]
+    assert is_regression(slower["a on flink"])
+
+
 def test_undecided_runs_are_no_failures() -> None:
     before = stored_runs("b", "recovery.longest_s", FAST)
     now = [replace(run, as_expected=None) for run in stored_runs("n", "recovery.longest_s", FAST)]

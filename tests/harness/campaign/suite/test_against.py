@@ -45,6 +45,7 @@ def add_baseline(
         [
             stored(
                 name,
+                topology="echo",
                 run_id=f"20260101-{number:06d}-abcd",
                 started_at=f"{DAY}T01:{number:02d}:00+00:00",
                 as_expected=0 if number < failures else 1,
