@@ -27,7 +27,10 @@ from streamquake.harness.verdict.evidence.transaction_samples import (
     timed_out,
     unreported_ids,
 )
-from streamquake.harness.verdict.evidence.transactions import writes_transactions
+from streamquake.harness.verdict.evidence.transactions import (
+    partitions_of_outputs,
+    writes_transactions,
+)
 from streamquake.reports.record.metrics import Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import RunDrained
@@ -90,7 +93,7 @@ class Transactions(Check):
             return self.violated(message, tuple(wrong), **counts)
         problems = (
             *self._unknown(case, last, left, samples),
-            *self._unsampled(series, left, drained),
+            *self._unsampled(case, series, left, drained),
         )
         if why := next((problem for problem in problems if problem), ""):
             return self.undecided(why, (), **counts)
@@ -177,14 +180,17 @@ class Transactions(Check):
             yield from (transactional_id.uncertainty for transactional_id in unreadable)
 
     def _unsampled(
-        self, series: Sampled, left: Mapping[str, int], drained: RunDrained | None
+        self,
+        case: JudgedRun,
+        series: Sampled,
+        left: Mapping[str, int],
+        drained: RunDrained | None,
     ) -> Iterator[str]:
         """Missing evidence about the partitions. All partitions of a run are sampled together."""
-        partitions = {where: None for name in ENDS for where in series.get(name, {})}
+        sampled_at_all = (where for name in ENDS for where in series.get(name, {}))
+        partitions = dict.fromkeys((*sampled_at_all, *partitions_of_outputs(case.experiment)))
         if left:
-            for where in (
-                transactional_id for transactional_id in partitions if transactional_id not in left
-            ):
+            for where in (where for where in partitions if where not in left):
                 yield f"{where} was not sampled after the drain, and others were"
         if self.invisible_at_most_s is None:
             return
@@ -194,9 +200,7 @@ class Transactions(Check):
         if missing := [where for where in partitions if where not in sampled]:
             yield f"the stable ends of {missing[0]} were not sampled"
         longest = longest_possible_stall(series, None if drained is None else drained.at_s)
-        if longest is None:
-            yield "the stable ends of the outputs were not sampled"
-        elif longest.at_most_s > self.invisible_at_most_s:
+        if longest is not None and longest.at_most_s > self.invisible_at_most_s:
             yield (
                 f"{longest.where} did not move from {longest.stable_end:,} for "
                 f"{longest.seconds:.1f} to {longest.at_most_s:.1f} s by the samples around it, and "

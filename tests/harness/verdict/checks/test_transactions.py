@@ -20,6 +20,7 @@ from tests.harness.histories import Story, experiment, no_spark
 DRAINED_S = 30
 EPOCH_MS = 1_700_000_000_000
 TOPIC = {"outputs": {"totals": {"kafka": "totals"}}}
+TWO_TOPICS = {"totals": {"kafka": "totals"}, "copies": {"kafka": "copies"}}
 FOLDER = {"outputs": {"files": {"hdfs": "/output"}}}
 
 
@@ -92,7 +93,8 @@ class Run:
                     at_ns = round(change * self.every_s * 10**9) + late_ns * 1000
                     metrics.add(at_ns, series, f"totals/{partition}", values[series])
         metrics.flush()
-        job = {"sql": "SELECT 1", **self.job}
+        promise = {"partitions": 2 if self.more else 1, **self.job.get("promise", {})}
+        job = {"sql": "SELECT 1", **self.job, "promise": promise}
         created = experiment(0).model_dump(by_alias=True) | {"job": job}
         case = JudgedRun(
             experiment=type(experiment(0)).model_validate(created),
@@ -455,6 +457,19 @@ def test_every_partition_is_sampled_after_the_drain_where_one_is(tmp_path: Path)
     # Without a sample of either, the report of the coordinators is enough.
     neither = replace(both, ends=GOOD.ends[:DRAINED_S], more=GOOD.ends[:DRAINED_S])
     assert neither.judged(tmp_path).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize("outputs", [TOPIC["outputs"], TWO_TOPICS])
+@pytest.mark.parametrize("parameters", [{}, {"invisible_at_most_s": 5}])
+def test_every_promised_partition_is_sampled(
+    tmp_path: Path, outputs: dict[str, Any], parameters: dict[str, Any]
+) -> None:
+    """Nothing was sampled of the second partition, or of the second output."""
+    promise = {"outputs": outputs, "partitions": 2 if outputs == TOPIC["outputs"] else 1}
+    result = replace(GOOD, job={"promise": promise}).judged(tmp_path, **parameters)
+    assert result.outcome == Outcome.UNDECIDED, result.summary
+    missing = "totals/1" if outputs == TOPIC["outputs"] else "copies/0"
+    assert f"{missing} was not sampled after the drain" in result.summary
 
 
 @pytest.mark.parametrize(
