@@ -36,7 +36,7 @@ def ran_by_ns(history: History, failure: JobEvent, running: JobRunning) -> int:
     observation."""
     clock = EngineClock(history)
     steps_ns = [clock.moment_ns(event) for event in (failure, *history.of(JobRestored))]
-    since_ns = max((at_ns for at_ns in steps_ns if at_ns <= running.at_ns), default=running.at_ns)
+    since_ns = max(at_ns for at_ns in steps_ns if at_ns <= running.at_ns)
     triggered_ns = (
         clock.stamped_ns(event, event.trigger_ms)
         for event in history.of(CheckpointCompleted)

@@ -15,6 +15,7 @@ from streamquake.harness.verdict.checks import throughput
 from streamquake.harness.verdict.checks.throughput import Throughput
 from streamquake.harness.verdict.evidence import stopped_partitions as partitions
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords, AppendTimesUnknown
+from streamquake.harness.verdict.evidence.output_rate import OutputRate
 from streamquake.harness.verdict.evidence.stopped_partitions import StoppedPartition
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -360,6 +361,8 @@ def test_an_outage_while_the_load_sent_nothing_is_undecided(run: Run) -> None:
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith("50% needed; the load itself sent nothing for 12.0 s")
     assert run.judged().outcome == Outcome.UNDECIDED
+    assert run.judged(outage_within_s=20, least_share=0.5).outcome == Outcome.UNDECIDED
+    assert run.judged(outage_within_s=20).outcome == Outcome.HELD
 
     run.stamps = stamps_of_run(silent=[(22.95, 37.25)], until_s=60)
     result = run.judged(least_share=0.5)
@@ -541,3 +544,38 @@ def test_an_outage_of_exactly_the_limit_is_within_it(run: Run) -> None:
     assert outage_s == pytest.approx(2.6)
     assert run.judged(outage_within_s=outage_s).outcome == Outcome.HELD
     assert run.judged(outage_within_s=outage_s - 0.002).outcome == Outcome.VIOLATED
+
+
+def test_figures_are_rounded_to_what_was_measured(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times to milliseconds, shares to hundredths of a percent; each text to a tenth of a
+    second."""
+    measured = OutputRate(
+        usual_per_s=1000 / 7,
+        usual_gap_ms=30_151,
+        outage_ms=60_049,
+        loaded_outage_ms=0,
+        loaded_outage_from_ms=0,
+        unsent_ms=0,
+        silent_before_ms=0,
+        outage_open=False,
+        open_ms=0,
+        least_share=2 / 3,
+        worst_from_ms=0,
+        peak_share=8 / 7,
+        available_share=1 / 3,
+    )
+    monkeypatch.setattr(throughput, "_rate", lambda *args: measured)
+    result = run.judged()
+    assert result.counts == {
+        "outage_s": 60.049,
+        "usual_per_s": 142.9,
+        "least_share": 0.6667,
+        "peak_share": 1.14,
+        "available_share": 0.3333,
+        "usual_gap_s": 30.151,
+        "partitions_stopped": 0,
+    }
+    assert "stopped for 60.0 s at most" in result.summary
+    assert "already before the fault it stopped for 30.2 s" in result.summary

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 from streamquake.harness.verdict.evidence.failovers import (
@@ -20,6 +21,7 @@ from streamquake.harness.verdict.evidence.failovers import (
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.job_events import TaskChanged
+from streamquake.reports.record.metrics import Samples
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.test_failover_scope_of_several import ALL, FIRST, Failovers
 
@@ -211,3 +213,37 @@ def test_a_failover_ends_two_seconds_before_a_failure_that_is_not_its_own(
         story.failed(failed_s)
     (found,) = of(story)
     assert found.end_ns == (None if end_s is None else round(end_s * 1e9))
+
+
+@pytest.mark.parametrize(("end_s", "kept"), [(None, 4), (3.0, 3), (2.9, 2)])
+def test_samples_until_the_end_of_a_failover_count(end_s: float | None, kept: int) -> None:
+    story = Failovers().injected(1, 0, "tm-0")
+    found = only(story) if end_s is None else only(story).until(round(end_s * 1e9))
+    samples = Samples(at_s=np.arange(1.0, 5.0), value=np.arange(11.0, 15.0))
+    part = found.samples({"a/0": samples})["a/0"]
+    assert part.at_s.tolist() == [1.0, 2.0, 3.0, 4.0][:kept]
+    assert part.value.tolist() == [11.0, 12.0, 13.0, 14.0][:kept]
+
+
+@pytest.mark.parametrize("action", [Action.FAULT_HEALED, Action.FAULT_ENDED_EARLY])
+@pytest.mark.parametrize(("over_s", "active"), [(19.9, []), (20.0, []), (20.1, [0])])
+def test_a_fault_that_was_healed_or_ended_early_by_then_is_over(
+    action: Action, over_s: float, active: list[int]
+) -> None:
+    story = Failovers().injected(10, 0, "tm-0").injected(20, 1, "tm-1")
+    story.at(over_s, action, step=0, seen_ns=0)
+    later = of(story)[-1]
+    assert [fault.step for fault in later.active_faults] == active
+
+
+def test_restarts_that_only_running_times_show_end_a_failover() -> None:
+    """The engine's own numbers of attempts were not seen."""
+    story = Failovers().injected(10, 0, "tm-0").failed(11).at(13, Action.JOB_RUNNING)
+    assert not over_by_tasks(story)
+    back = {
+        f"{vertex}/{subtask}": Samples(
+            at_s=np.arange(9.0, 17.0), value=np.array([8e3, 9e3, 0, 0, 0, 1e3, 2e3, 3e3])
+        )
+        for vertex, subtask in ALL
+    }
+    assert is_over_by_tasks(only(story), back)
