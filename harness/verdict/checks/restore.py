@@ -45,6 +45,9 @@ class RestoredCheckpoint:
     """The restored checkpoint; None where its completion was not observed."""
     possibly_newer: Checkpoint | None
     """The newest checkpoint that may have completed and is newer than the restored one."""
+    contradicted: Checkpoint | None
+    """The newest checkpoint that would have to be restored, or was, if its recorded completion and
+    not its recorded failure is true; None without one from the restored one on."""
     completed_later: bool
     """Whether a checkpoint completed after all tasks ran and before the job failed again; by then a
     restore would have been reported."""
@@ -170,6 +173,11 @@ class Restore(Check):
                 f"{possibly_newer.number}, acknowledged {ago_s:.1f} s before, was seen to "
                 "complete too late"
             )
+        if each.contradicted is not None:
+            yield (
+                f"{restart.where}: {each.contradicted.where} is recorded both to have completed "
+                "and to have failed"
+            )
         if contradiction := _contradiction(each):
             yield f"{restart.where}: {contradiction}"
         if restart.running_s is None:
@@ -198,6 +206,10 @@ def _contradiction(each: RestoredCheckpoint) -> str:
         early_s = restart.triggered_s - restart.restored_s
         if early_s > CLOCK_S:
             return f"{restored_text} {early_s:.1f} s before it was triggered"
+    if restored_checkpoint is not None and restart.restored_s is not None:
+        early_s = (restored_checkpoint.acknowledged_s or 0.0) - restart.restored_s
+        if early_s > CLOCK_S:
+            return f"{restored_text} {early_s:.1f} s before it was acknowledged"
     if _differs_from_given(each):
         return f"{restored_text} from {restart.path}, and the job was given {_given_path(restart)}"
     if restored_checkpoint is not None and restored_checkpoint.number != restart.checkpoint:
@@ -248,7 +260,11 @@ def _restored_checkpoint(
 ) -> RestoredCheckpoint:
     """`at_once` is how many checkpoints its job takes at the same time; None where it is not
     known."""
-    completed = [each for each in checkpoints if each.completed and each.ended_s is not None]
+    completed = [
+        each
+        for each in checkpoints
+        if (each.completed or each.contradicted) and each.ended_s is not None
+    ]
     own_checkpoint = [each for each in completed if each.job == restart.job]
     # Flink does not restart from savepoints (since 1.15).
     regular = [each for each in own_checkpoint if not each.savepoint]
@@ -263,21 +279,42 @@ def _restored_checkpoint(
         and after_s < (each.ended_s or 0) <= (until_s if until_s is not None else math.inf)
         for each in own_checkpoint
     )
-    # A job's first start restores a checkpoint of another job.
-    at_path = [each for each in completed if restart.path and each.path == restart.path]
-    numbered = [each for each in (*own_checkpoint, *completed) if each.number == restart.checkpoint]
-    restored = [each for each in numbered if each in at_path] or at_path or numbered
+    left = _left_by_former(completed, restart) if restart.submitted else before
     return RestoredCheckpoint(
         restart=restart,
-        newest=max(
-            _left_by_former(completed, restart) if restart.submitted else before,
-            key=_number,
-            default=None,
+        newest=_newest(each for each in left if not each.contradicted),
+        restored_checkpoint=_restored_one(restart, completed, before),
+        possibly_newer=_newest(possibly_newer),
+        contradicted=_newest(
+            each
+            for each in left
+            if each.contradicted
+            and restart.checkpoint is not None
+            and each.number >= restart.checkpoint
         ),
-        restored_checkpoint=restored[0] if restored else None,
-        possibly_newer=max(possibly_newer, key=_number, default=None),
         completed_later=any(completed_later),
     )
+
+
+def _restored_one(
+    restart: Restart, completed: Sequence[Checkpoint], before: Sequence[Checkpoint]
+) -> Checkpoint | None:
+    """The completed checkpoint that was restored, by its path or its number. `before` are those of
+    the job itself that had completed when it failed: from then on it restores none of another job,
+    which may have one of the same number."""
+    numbered = [each for each in completed if each.number == restart.checkpoint]
+    own = [each for each in numbered if each.job == restart.job]
+    others = [each for each in numbered if each not in own and not _is_elsewhere(each, restart)]
+    candidates = [*own, *others] if restart.submitted or not before else own
+    at_path = [each for each in completed if restart.path and each.path == restart.path]
+    restored = [each for each in candidates if each in at_path] or at_path or candidates
+    return restored[0] if restored else None
+
+
+def _is_elsewhere(checkpoint: Checkpoint, restart: Restart) -> bool:
+    """Whether it is known to be stored in another folder than the restored one."""
+    known = bool(checkpoint.path and restart.path)
+    return known and not same_place(checkpoint.path, restart.path)
 
 
 def _left_by_former(completed: Iterable[Checkpoint], restart: Restart) -> list[Checkpoint]:
@@ -338,8 +375,8 @@ def _may_have_completed(checkpoint: Checkpoint, restart: Restart) -> bool:
     return checkpoint.number > restored and acknowledged_s <= restart.broke_s - FINISHING_S
 
 
-def _number(checkpoint: Checkpoint) -> int:
-    return checkpoint.number
+def _newest(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:
+    return max(checkpoints, key=lambda each: each.number, default=None)
 
 
 def _figures(found: Sequence[RestoredCheckpoint]) -> dict[str, float | None]:

@@ -11,7 +11,7 @@ import pytest
 from streamquake.harness.verdict.checks.restore import Restore
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.outcome import CheckResult, Outcome
-from tests.harness.verdict.checkpoint_story import CheckpointStory, stamp
+from tests.harness.verdict.checkpoint_story import EXPIRED, CheckpointStory, stamp
 
 
 def restarted(
@@ -228,6 +228,56 @@ def test_a_checkpoint_restored_before_its_trigger_is_undecided(tmp_path: Path) -
     assert check(triggered(12), tmp_path).outcome == Outcome.HELD
 
 
+def test_a_checkpoint_acknowledged_after_its_restore_is_undecided(tmp_path: Path) -> None:
+    def acknowledged(at_s: float) -> CheckpointStory:
+        story = CheckpointStory().submitted().running(2).completed(1, 5).triggered(2, 12)
+        story.failing(13).restored(2, 14).running(15)
+        return story.completed(2, 20, at_s - 12, trigger_ms=stamp(12))
+
+    result = check(acknowledged(16), tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint 2 was restored 2.0 s before it was acknowledged" in result.summary
+    for early_s in (13.95, 14.05):
+        assert check(acknowledged(early_s), tmp_path).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize("ends", [("completed", "failed"), ("failed", "completed")])
+@pytest.mark.parametrize(
+    ("restored", "outcome"),
+    [
+        (1, Outcome.VIOLATED),  # checkpoint 2 is newer in any case
+        (2, Outcome.UNDECIDED),
+        (3, Outcome.UNDECIDED),
+        (4, Outcome.HELD),
+    ],
+)
+def test_a_checkpoint_that_completed_and_failed_decides_nothing(
+    ends: tuple[str, str], restored: int, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 8)
+    story.triggered(3, 10)
+    for at_s, end in zip((10.5, 10.6), ends, strict=True):
+        action = Action.CHECKPOINT_COMPLETED if end == "completed" else Action.CHECKPOINT_FAILED
+        about = {"job": "job", "checkpoint": 3, "trigger_ms": stamp(10), "duration_ms": 500}
+        story.at(at_s, action, **about, reason=EXPIRED)
+    if restored == 4:
+        story.completed(4, 11)
+    result = check(story.failing(13).restored(restored, 14).running(15), tmp_path)
+    assert result.outcome == outcome, result.summary
+    named = "checkpoint 3 is recorded both to have completed and to have failed" in result.summary
+    assert named == (outcome == Outcome.UNDECIDED)
+
+
+def test_a_failed_checkpoint_of_the_replaced_job_that_also_completed_decides_nothing(
+    tmp_path: Path,
+) -> None:
+    story = restarted_as_ordered(1, "hdfs:///chk-1")
+    story.at(10.5, Action.CHECKPOINT_FAILED, job="job", checkpoint=2, reason=EXPIRED)
+    result = check(story, tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "checkpoint 2 is recorded both" in result.summary
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -400,6 +450,34 @@ def test_the_restored_checkpoint_is_found_by_its_path_where_numbers_repeat(
     story.submitted(12, job="last")
     story.at(13, Action.JOB_RESTORED, job="last", checkpoint=7, restored_at_ms=stamp(13), path=path)
     assert check(story.running(15, job="last"), tmp_path).counts["restored_bytes"] == size
+
+
+@pytest.mark.parametrize(
+    ("own", "path", "outcome"),
+    [
+        (True, None, Outcome.UNDECIDED),
+        (True, "/job/chk-7", Outcome.UNDECIDED),
+        (False, "/job/chk-7", Outcome.UNDECIDED),
+        (False, "hdfs:///former/chk-7", Outcome.HELD),  # the one that the job was given
+        (False, None, Outcome.HELD),
+    ],
+)
+def test_a_checkpoint_of_another_job_does_not_replace_the_missing_one_of_its_number(
+    tmp_path: Path, own: bool, path: str | None, outcome: Outcome
+) -> None:
+    """The completion of the restored checkpoint 7 may be missing. With checkpoints of its `own`,
+    the job does not restore one of the job before it."""
+    story = CheckpointStory().submitted(0.1, job="former")
+    story.completed(7, 1, job="former", path="/former/chk-7").submitted(2).restored(7, 2.5)
+    story.running(3)
+    if own:
+        story.completed(5, 5, path="/job/chk-5").completed(6, 8, path="/job/chk-6")
+    story.failing(13)
+    story.at(14, Action.JOB_RESTORED, job="job", checkpoint=7, restored_at_ms=stamp(14), path=path)
+    result = check(story.running(15).completed(8, 20), tmp_path)
+    assert result.outcome == outcome, result.summary
+    missing = "checkpoint 7 was restored, which was not seen to complete"
+    assert (missing in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
 def restarted_as_ordered(
