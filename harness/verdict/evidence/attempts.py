@@ -16,7 +16,7 @@ from streamquake.reports.record.checkpoint_events import (
     CheckpointTriggered,
 )
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import TaskAttempt
+from streamquake.reports.record.job_events import JobRestored, TaskAttempt
 
 Task = tuple[int | None, int, int]
 """Batch, stage and the number of a task in it."""
@@ -130,17 +130,21 @@ def _follows_recorded(event: TaskAttempt, attempts: Collection[TaskAttempt]) -> 
 
 
 def _run_again(history: History, after_ns: int) -> tuple[int, ...]:
-    """Batches that failed and were triggered again."""
-    failed: set[int] = set()
+    """Batches that were triggered again after they failed, or after a restore: the record may lack
+    the failure."""
+    begun: set[tuple[str | None, int]] = set()
+    set_back: set[tuple[str | None, int]] = set()
     again: list[int] = []
-    for event in history.of(CheckpointFailed, CheckpointTriggered):
-        number = event.checkpoint
-        if event.at_ns < after_ns:
-            continue
-        if isinstance(event, CheckpointFailed):
-            failed.add(number)
-        elif number in failed:
-            again.append(number)
+    for event in history.of(CheckpointFailed, CheckpointTriggered, JobRestored):
+        after = event.at_ns >= after_ns
+        if isinstance(event, CheckpointTriggered):
+            if after and (event.job, event.checkpoint) in set_back:
+                again.append(event.checkpoint)
+            begun.add((event.job, event.checkpoint))
+        elif after and isinstance(event, CheckpointFailed):
+            set_back.add((event.job, event.checkpoint))
+        elif after:
+            set_back |= {each for each in begun if each[0] == event.job}
     return tuple(again)
 
 

@@ -98,6 +98,23 @@ def test_a_batch_that_ran_again_counts_as_the_job(tmp_path: Path) -> None:
     assert result.findings[0].where == "batch 3"
 
 
+@pytest.mark.parametrize(("expect", "outcome"), [("job", "held"), ("task", "violated")])
+@pytest.mark.parametrize("triggered_s", [EFFECT_S - 0.5, EFFECT_S + 0.5])
+def test_a_batch_triggered_again_after_a_restore_counts_although_its_failure_is_missing(
+    triggered_s: float, expect: str, outcome: str, tmp_path: Path
+) -> None:
+    recorded = repeated()
+    recorded.at(triggered_s, Action.CHECKPOINT_TRIGGERED, job="q", checkpoint=3)
+    recorded.at(EFFECT_S + 2, Action.JOB_FAILING, job="q", own=False)
+    recorded.at(EFFECT_S + 3, Action.JOB_RESTARTING, job="q", restart=1)
+    recorded.at(EFFECT_S + 3, Action.JOB_RESTORED, job="q", checkpoint=2)
+    recorded.at(EFFECT_S + 4, Action.CHECKPOINT_TRIGGERED, job="q", checkpoint=3)
+    recorded.at(EFFECT_S + 6, Action.CHECKPOINT_COMPLETED, job="q", checkpoint=3)
+    result = recorded.judged(expect, tmp_path)
+    assert str(result.outcome) == outcome, result.summary
+    assert result.counts["batches_repeated"] == 1
+
+
 def test_a_job_expected_to_restart_that_did_not_is_violated(tmp_path: Path) -> None:
     assert repeated().judged("job", tmp_path).outcome == Outcome.VIOLATED
 

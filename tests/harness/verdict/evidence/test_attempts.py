@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from streamquake.harness.verdict.evidence.attempts import LOST, RepeatedTasks, repeats_after
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
@@ -70,3 +72,18 @@ def test_a_batch_that_failed_and_was_triggered_again_counts_as_repeated() -> Non
     repeats = found(recorded)
     assert (repeats.batches, repeats.kind) == ((5, 6), "job")
     assert found(Story()).kind is None
+
+
+@pytest.mark.parametrize(
+    ("job", "restored_s", "batches"), [("q", 11, (3,)), ("q", 9, ()), ("other", 11, ())]
+)
+def test_a_batch_triggered_before_and_after_a_restore_counts_as_repeated(
+    job: str, restored_s: float, batches: tuple[int, ...]
+) -> None:
+    """Its failure is missing. Without a restore of its job after the moment, it may have been
+    triggered once and recorded twice."""
+    recorded = Story().at(8, Action.CHECKPOINT_TRIGGERED, job="q", checkpoint=3)
+    recorded.at(restored_s, Action.JOB_RESTORED, job=job, checkpoint=2)
+    for number in (3, 4):
+        recorded.at(10.0 + number, Action.CHECKPOINT_TRIGGERED, job="q", checkpoint=number)
+    assert found(recorded).batches == batches
