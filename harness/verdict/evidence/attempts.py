@@ -69,6 +69,7 @@ def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> Re
     """The tasks repeated since the moment of a fault on these nodes."""
     attempts = [e for e in history.of(TaskAttempt) if "batch" in e.value]
     ended = [event for event in attempts if event.at_ns >= after_ns]
+    batches = _run_again(history, after_ns)
     affected: dict[Task, TaskAttempt] = {}
     shuffle: dict[Task, TaskAttempt] = {}
     unexplained: dict[Task, TaskAttempt] = {}
@@ -80,8 +81,9 @@ def repeats_after(history: History, after_ns: int, nodes: Collection[str]) -> Re
             shuffle.setdefault(place, event)
         elif event.state == "FAILED" or kind == LOST:
             unexplained.setdefault(place, event)
+        elif event.batch not in batches and _had_succeeded(event, attempts):
+            shuffle.setdefault(place, event)
     shuffle = {place: event for place, event in shuffle.items() if place not in affected}
-    batches = _run_again(history, after_ns)
     affected_batches = {place[0] for place in (*affected, *shuffle, *unexplained)}
     return RepeatedTasks(
         affected=affected,
@@ -123,10 +125,25 @@ def _was_repeated(lost: TaskAttempt, attempts: Collection[TaskAttempt]) -> bool:
 def _follows_recorded(event: TaskAttempt, attempts: Collection[TaskAttempt]) -> bool:
     """Whether an earlier attempt of its task was recorded, if there must be one: a speculative one
     may end before the first does."""
-    if not event.attempt or event.speculative:
-        return True
+    return not event.attempt or bool(event.speculative or _earlier_attempts(event, attempts))
+
+
+def _had_succeeded(event: TaskAttempt, attempts: Collection[TaskAttempt]) -> bool:
+    """Whether it succeeded although its task had already: the shuffle output was lost, also if the
+    record lacks the `Resubmitted`. A speculative copy and its original may both succeed."""
+    both = (event, *_earlier_attempts(event, attempts))
+    return sum(each.state == DONE and not each.speculative for each in both) > 1
+
+
+def _earlier_attempts(
+    event: TaskAttempt, attempts: Collection[TaskAttempt]
+) -> tuple[TaskAttempt, ...]:
+    """The recorded attempts before this one, of the same task in the same attempt of its stage."""
+    if not event.attempt:
+        return ()  # most attempts of a long run are the first ones
     earlier = (each for each in attempts if each.attempt < event.attempt)
-    return any(_in_stage_attempt(each) == _in_stage_attempt(event) for each in earlier)
+    same = _in_stage_attempt(event)
+    return tuple(each for each in earlier if _in_stage_attempt(each) == same)
 
 
 def _run_again(history: History, after_ns: int) -> tuple[int, ...]:

@@ -176,6 +176,50 @@ def test_a_speculative_attempt_may_end_before_the_first_does(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("copy", "expect", "outcome"),
+    [
+        ({}, "task", "violated"),
+        ({}, "region", "held"),
+        ({"speculative": True}, "task", "held"),
+        ({"stage": 9}, "task", "undecided"),  # another task, whose first attempt is missing
+        ({"state": "KILLED"}, "task", "held"),
+    ],
+)
+def test_a_task_that_succeeded_twice_was_repeated_for_lost_shuffle_output(
+    copy: dict[str, Any], expect: str, outcome: str, tmp_path: Path
+) -> None:
+    """The `Resubmitted` of the first success is missing. A speculative copy may succeed too."""
+    recorded = repeated().attempt(3, 1, **{"attempt": 1, "node": "spark/worker-2", **copy})
+    result = recorded.judged(expect, tmp_path)
+    assert str(result.outcome) == outcome, result.summary
+    assert result.counts["shuffle_lost"] == (copy == {})
+
+
+@pytest.mark.parametrize("speculative", [False, True])
+def test_an_original_that_succeeds_after_its_speculative_copy_is_not_repeated(
+    speculative: bool, tmp_path: Path
+) -> None:
+    recorded = repeated()
+    recorded.attempt(4, 1, attempt=1, node="spark/worker-2", speculative=speculative)
+    recorded.attempt(4, 1)
+    outcome = recorded.judged("task", tmp_path).outcome
+    assert outcome == (Outcome.HELD if speculative else Outcome.VIOLATED)
+
+
+def test_tasks_of_a_batch_that_ran_again_whole_are_not_repeated_for_shuffle_output(
+    tmp_path: Path,
+) -> None:
+    """Another driver numbers stages and attempts anew."""
+    recorded = repeated()
+    recorded.at(EFFECT_S + 2, Action.CHECKPOINT_FAILED, checkpoint=3)
+    recorded.at(EFFECT_S + 4, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
+    recorded.ends(EFFECT_S + 5, 3, 1, state="FAILED", kind="ExceptionFailure")
+    recorded.ends(EFFECT_S + 6, 3, 1, attempt=1)
+    result = recorded.judged("job", tmp_path)
+    assert (result.outcome, result.counts["shuffle_lost"]) == (Outcome.HELD, 0)
+
+
+@pytest.mark.parametrize(
     ("at_s", "speculative", "outcome"),
     [(10.5, False, "undecided"), (10.5, True, "held"), (11.5, False, "held")],
 )
