@@ -3,7 +3,7 @@ records sent between the checkpoint that it began from and the moment it ran aga
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -19,7 +19,9 @@ from streamquake.harness.verdict.evidence.task_restarts import (
     restarts_of_subtasks,
 )
 from streamquake.reports.record.checkpoint_events import (
+    CheckpointAllAcknowledged,
     CheckpointCompleted,
+    CheckpointEnd,
     CheckpointEvent,
     CheckpointTriggered,
 )
@@ -183,7 +185,24 @@ def _checkpoint_ns(history: History, clock: EngineClock, by_ns: int) -> int:
     found_ns = [triggered_ns[each] for each in completed if each in triggered_ns]
     if not found_ns:
         raise LossScopeUnknown("no checkpoint was complete before, so all may be lost")
-    return max(found_ns)
+    newest_ns = max(found_ns)
+    for event in _without_end(history):
+        newer = triggered_ns.get(_checkpoint_key(event), 0) > newest_ns
+        if newer and clock.moment_ns(event) <= by_ns:
+            raise LossScopeUnknown(
+                f"every subtask acknowledged checkpoint {event.checkpoint}, the newest before a "
+                "restart, and its end is not recorded"
+            )
+    return newest_ns
+
+
+def _without_end(history: History) -> Iterator[CheckpointAllAcknowledged]:
+    """The checkpoints, without savepoints, that may have completed: every subtask acknowledged
+    them, and their end is not recorded."""
+    ended = {_checkpoint_key(event) for event in history.of(CheckpointEnd)}
+    for event in history.of(CheckpointAllAcknowledged):
+        if _checkpoint_key(event) not in ended and "SAVEPOINT" not in (event.type or ""):
+            yield event
 
 
 def _checkpoint_key(event: CheckpointEvent) -> tuple[str | None, int]:

@@ -209,6 +209,41 @@ def test_without_evidence_there_is_no_scope(reported: Story, vertex: str | None,
     assert rejection(reported, vertex) == why
 
 
+def acknowledged(at_s: float, end: Action | None = None, kind: str = "CHECKPOINT") -> Story:
+    """The usual run with another checkpoint that every subtask acknowledged; a fault that restarts
+    a subtask at 11.5 s."""
+    about = {"checkpoint": 2, "type": kind}
+    recorded = begun().at(8.6, Action.CHECKPOINT_TRIGGERED, **about)
+    recorded.at(at_s, Action.CHECKPOINT_ALL_ACKNOWLEDGED, **about)
+    if end is not None:
+        recorded.at(30, end, **about)
+    return again(injected(recorded))
+
+
+def test_a_checkpoint_that_may_have_completed_leaves_the_scope_unknown() -> None:
+    """Its end is missing, so that the scope may be shorter."""
+    assert rejection(acknowledged(9.0)) == (
+        "every subtask acknowledged checkpoint 2, the newest before a restart, and its end is not "
+        "recorded"
+    )
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        acknowledged(9.0, Action.CHECKPOINT_FAILED),
+        acknowledged(9.0, Action.CHECKPOINT_COMPLETED),  # only at 30 s
+        acknowledged(11.6),
+        acknowledged(9.0, kind="SAVEPOINT"),
+        acknowledged(9.0).checkpoint(3, 9.1, 9.2),
+    ],
+)
+def test_a_checkpoint_that_did_not_complete_before_the_restart_does_not_matter(
+    recorded: Story,
+) -> None:
+    assert scopes(recorded)[0].partitions == {1}
+
+
 @pytest.mark.parametrize("job", ["j", "another"])
 def test_a_checkpoint_of_the_same_number_after_the_fault_is_another(job: str) -> None:
     recorded = Story().at(8.0, Action.CHECKPOINT_TRIGGERED, checkpoint=1, job="j")
