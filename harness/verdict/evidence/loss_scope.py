@@ -14,9 +14,11 @@ from streamquake.harness.verdict.evidence.sent_times import (
     sent_ranges_of,
 )
 from streamquake.harness.verdict.evidence.task_restarts import (
+    RAN,
     Subtask,
     SubtaskHistory,
     restarts_of_subtasks,
+    restarts_since_first_run,
 )
 from streamquake.reports.record.checkpoint_events import (
     CheckpointAllAcknowledged,
@@ -32,7 +34,6 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 WRITERS = ("Writer", "Sink")
 """Flink's names for operators that write, in the order of the search."""
-RAN = ("RUNNING", "FINISHED")
 
 
 class LossScopeUnknown(StreamquakeError, LookupError):
@@ -48,6 +49,7 @@ class LossScope:
 
     partitions: frozenset[int]
     injected_ns: int
+    """When its fault was injected; for a restart before every fault, the first one."""
     start_ns: int
     end_ns: int
     first: int
@@ -71,7 +73,8 @@ class Restart:
 def scopes_of(
     history: History, vertex: str | None, partitions: int, slack_s: float
 ) -> tuple[LossScope, ...]:
-    """The scopes of each fault that took effect. Raises LossScopeUnknown.
+    """The scopes of each fault that took effect, and of subtasks that restarted by themselves
+    before. Raises LossScopeUnknown.
 
     A fault that restarted only subtasks that do not write has an empty scope: `vertex` may name a
     vertex whose subtasks share the writers' numbers.
@@ -84,20 +87,21 @@ def scopes_of(
     moments = sorted(event.start_ns for event in injected)
     slack_ns = round(slack_s * 1e9)
     sent = sent_ranges_of(history)
+
+    def scope_of(injected_ns: int, restart: Restart) -> LossScope:
+        return _scope(
+            sent,
+            injected_ns,
+            frozenset({restart.subtask % partitions}),
+            _checkpoint_ns(history, clock, restart.began_ns) - slack_ns,
+            restart.ran_ns + slack_ns,
+        )
+
     scopes: list[LossScope] = []
     for injected_ns, next_ns in zip(moments, [*moments[1:], inf], strict=True):
         # A restart belongs to the fault after which it began, also if it ends after the next one.
         restarts = _restarts(_restarted(history, injected_ns), writer, clock, next_ns)
-        scopes += [
-            _scope(
-                sent,
-                injected_ns,
-                frozenset({restart.subtask % partitions}),
-                _checkpoint_ns(history, clock, restart.began_ns) - slack_ns,
-                restart.ran_ns + slack_ns,
-            )
-            for restart in restarts
-        ]
+        scopes += [scope_of(injected_ns, restart) for restart in restarts]
         if not restarts:
             start_ns = _checkpoint_ns(history, clock, injected_ns) - slack_ns
             end_ns = injected_ns + slack_ns
@@ -107,7 +111,10 @@ def scopes_of(
             "no subtask that writes the output restarted, only others; `vertex` may name one whose "
             "subtasks share their numbers"
         )
-    return tuple(scopes)
+    by_itself = _restarts(restarts_since_first_run(history), writer, clock, moments[0])
+    # A restart that ended before anything was sent lost nothing.
+    loaded = [each for each in by_itself if sent and each.ran_ns > sent[0].at_ns]
+    return (*(scope_of(moments[0], restart) for restart in loaded), *scopes)
 
 
 def _scope(

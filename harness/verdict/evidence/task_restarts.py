@@ -24,6 +24,7 @@ RUNNING = "subtask_running_ms"
 SLACK_MS = 2000
 """How far behind the run's clock a survivor's running time may be: a poll takes that long."""
 OVER = ("CANCELING", "CANCELED", "FAILED")
+RAN = ("RUNNING", "FINISHED")
 LAST = 3
 """How many of the last samples count: the answer to a single one may have been late."""
 LATE_NS = 2 * 10**9
@@ -78,12 +79,9 @@ def restarts_of_subtasks(
 ) -> dict[Subtask, SubtaskHistory]:
     """Every subtask recorded until the moment. `running` are the samples of RUNNING by subtask. If
     the history is cut off at `until_ns`, they include later samples."""
-    events_of: dict[Subtask, list[TaskChanged]] = {}
-    for event in history.of(TaskChanged):
-        events_of.setdefault(event.place, []).append(event)
     found = {
         place: task
-        for place, events in events_of.items()
+        for place, events in _events_of_subtasks(history).items()
         if (task := _subtask_history(events, after_ns)) is not None
     }
     names = Counter((task.name, task.subtask) for task in found.values())
@@ -95,6 +93,17 @@ def restarts_of_subtasks(
         else task
         for place, task in found.items()
     }
+
+
+def restarts_since_first_run(history: History) -> dict[Subtask, SubtaskHistory]:
+    """Every subtask that ran, with its attempts after the one that ran first."""
+    found = {}
+    for place, events in _events_of_subtasks(history).items():
+        ran_ns = next((event.at_ns for event in events if event.state in RAN), None)
+        task = None if ran_ns is None else _subtask_history(events, ran_ns)
+        if task is not None:
+            found[place] = task
+    return found
 
 
 def survivors_unsampled(
@@ -112,6 +121,13 @@ def survivors_unsampled(
         return len(at_ns) > 0 and float(at_ns.max()) <= after_ns
 
     return tuple(task for task in found if not task.restarted and is_unsampled(task))
+
+
+def _events_of_subtasks(history: History) -> dict[Subtask, list[TaskChanged]]:
+    found: dict[Subtask, list[TaskChanged]] = {}
+    for event in history.of(TaskChanged):
+        found.setdefault(event.place, []).append(event)
+    return found
 
 
 def _subtask_history(events: Sequence[TaskChanged], after_ns: int) -> SubtaskHistory | None:

@@ -128,6 +128,41 @@ def test_a_later_restart_of_a_subtask_has_its_own_scope() -> None:
     assert found == [({1}, 8e9, 12e9), ({1}, 14e9, 16e9), ({3}, 14e9, 19e9)]
 
 
+@pytest.mark.parametrize(
+    ("ran_s", "windows"),
+    [
+        (4.0, [({1}, 2e9, 4e9), ({1}, 8e9, 12e9)]),
+        (0.9, [({1}, 8e9, 12e9)]),  # before anything was sent
+    ],
+)
+def test_a_restart_before_the_first_fault_has_its_own_scope(
+    ran_s: float, windows: list[tuple[set[int], float, float]]
+) -> None:
+    recorded = again(begun().checkpoint(0, 2.0, 2.2), ran_s=ran_s)
+    found = scopes(again(injected(recorded), attempt=2), slack_s=0)
+    assert [(set(s.partitions), s.start_ns, s.end_ns) for s in found] == windows
+    assert {s.injected_ns for s in found} == {10 * 10**9}
+
+
+def test_an_attempt_before_the_first_that_ran_is_no_restart() -> None:
+    recorded = begun().checkpoint(0, 2.0, 2.2)
+    task(recorded, 0.2, "b", 1, 7, "DEPLOYING")
+    recorded._events.sort(key=lambda event: event.at_ns)
+    (scope,) = scopes(again(injected(recorded)), slack_s=0)
+    assert scope.start_ns == 8e9
+
+
+def test_a_restart_that_the_first_fault_interrupts_began_by_itself() -> None:
+    recorded = task(begun().checkpoint(0, 2.0, 2.2), 7.5, "b", 1, 1, "DEPLOYING")
+    found = scopes(again(injected(recorded), attempt=2), slack_s=0)
+    assert [(s.start_ns, s.end_ns) for s in found] == [(2e9, 12e9), (8e9, 12e9)]
+
+
+def test_a_fault_that_restarted_only_others_is_unknown_also_after_an_earlier_restart() -> None:
+    recorded = again(begun().checkpoint(0, 2.0, 2.2), ran_s=4)
+    assert "only others" in rejection(again(injected(recorded), vertex="a"))
+
+
 def test_an_attempt_that_never_ran_is_part_of_the_next_restart() -> None:
     recorded = task(injected(begun()), 11, "b", 1, 1, "DEPLOYING").checkpoint(2, 14, 14.2)
     (scope,) = scopes(again(recorded, ran_s=16, attempt=2), slack_s=0)
