@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint
+from streamquake.harness.verdict.evidence.engine_clock import EngineClock
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobSubmitted
@@ -28,21 +29,23 @@ know it."""
 def checkpoints_without_end(
     history: History, checkpoints: Iterable[Checkpoint]
 ) -> list[Checkpoint]:
-    """The checkpoints that were triggered and never ended, except for as many as the job takes at a
-    time: those may have been in progress when it restarted, or when the record ended."""
-    ends_s = sorted(event.at_s for event in history.of(*RESTART_ACTIONS))
+    """The checkpoints that were triggered and never ended, except those that may have been in
+    progress when the job restarted, or when the record ended. These are among the last ones that
+    were triggered before, as many as the job takes at a time: any other had ended by then."""
+    clock = EngineClock(history)
+    ends_s = sorted(clock.moment_ns(event) / 1e9 for event in history.of(*RESTART_ACTIONS))
     ends_s.append(max((event.at_s for event in history), default=0.0))
     limits = max_concurrent_of(history)
-    in_progress: dict[tuple[Any, float], list[Checkpoint]] = defaultdict(list)
+    triggered: dict[tuple[Any, float], list[Checkpoint]] = defaultdict(list)
     for each in checkpoints:
-        if each.ended_s is None and not each.savepoint:
-            end_s = ends_s[min(bisect_right(ends_s, each.triggered_s), len(ends_s) - 1)]
-            in_progress[each.job, end_s].append(each)
+        if not each.savepoint:
+            end_s = ends_s[min(bisect_right(ends_s, each.began_s), len(ends_s) - 1)]
+            triggered[each.job, end_s].append(each)
     return [
         each
-        for (job, end_s), limit in in_progress.items()
-        for each in limit[: -limits.get(job, 1)]
-        if end_s - each.triggered_s > GRACE_S
+        for (job, end_s), of_job in triggered.items()
+        for each in of_job[: -limits.get(job, 1)]
+        if each.ended_s is None and end_s - each.began_s > GRACE_S
     ]
 
 

@@ -729,6 +729,32 @@ def test_a_triggered_checkpoint_without_an_end_may_count(
     assert not unended_count or result.summary == f"{message}; {counted}"
 
 
+@pytest.mark.parametrize(("at_once", "outcome"), [(1, Outcome.UNDECIDED), (4, Outcome.HELD)])
+def test_a_checkpoint_had_ended_when_the_last_ones_were_triggered(
+    at_once: int, outcome: Outcome, pressed: Path
+) -> None:
+    """Of six checkpoints the end of the third was lost. It may have failed, unless four may be in
+    progress at a time."""
+    story = CheckpointStory().submitted(max_concurrent=at_once).triggered(3, 30)
+    for number in (1, 2, 4, 5, 6):
+        story.completed(number, 10.0 * number)
+    story.at(120, Action.DRAINED)
+
+    assert check(story, pressed).outcome == outcome
+
+
+def test_a_checkpoint_in_progress_at_a_restart_may_be_followed_by_one_seen_before_it(
+    pressed: Path,
+) -> None:
+    """As after the loss of a JobManager: the first answer of the new one has the new checkpoint and
+    the restore, and the restore came first by its stamp."""
+    story = four().triggered(5, 45).completed(6, 62)
+    about = {"job": "job", "checkpoint": 4, "restored_at_ms": stamp(60)}
+    story.at(62.2, Action.JOB_RESTORED, **about).at(120, Action.DRAINED)
+
+    assert check(story, pressed).outcome == Outcome.HELD
+
+
 def test_a_checkpoint_without_an_end_counts_for_the_fault_it_began_in(pressed: Path) -> None:
     recorded = CheckpointStory().submitted().injected("delay_checkpoint", 5, 44)
     for number in (1, 2, 3):
