@@ -69,13 +69,17 @@ class PressedCheckpoint:
 
     @property
     def aligned_in_time(self) -> bool:
-        """Whether its last barrier arrived before the time-out, so that it did not have to switch.
-        Where not all parts are recorded, whether it had completed by then: writing the state may
-        take longer than the barriers."""
-        last, took_ms = self.checkpoint.last_barrier, self.checkpoint.duration_ms
-        if last is not None and len(self.checkpoint.parts or ()) == self.checkpoint.subtasks:
-            took_ms = last.barriers_ms
-        return took_ms is not None and took_ms <= (self.timeout_ms or -1)
+        """Whether its last barrier arrived before the time-out, so that it did not have to
+        switch."""
+        at_most_ms = self.checkpoint.barriers_at_most_ms
+        return at_most_ms is not None and at_most_ms <= (self.timeout_ms or -1)
+
+    def may_be_late(self, within_ms: float) -> bool:
+        """Whether its last barrier may have arrived longer than that after the time-out."""
+        at_most_ms = self.checkpoint.barriers_at_most_ms
+        if self.timeout_ms == 0:
+            return False  # it began unaligned, so it never had to switch
+        return at_most_ms is None or at_most_ms > (self.timeout_ms or 0) + within_ms
 
 
 LISTED_SHARE = 0.5
@@ -211,8 +215,11 @@ class Checkpoints(Check):
         return [e.checkpoint for e in done if not (aligned_allowed and e.aligned_in_time)]
 
     def _too_slow(self, done: Sequence[Checkpoint]) -> Iterator[Finding]:
+        """The median is too long even if every duration that is not recorded was zero."""
         median_ms, slowest = checkpoint_figures(done)["median_ms"], slowest_checkpoint(done)
-        if median_ms is not None and slowest is not None and median_ms > (self.within_ms or 0):
+        if median_ms is None or slowest is None:
+            return
+        if median(each.duration_ms or 0.0 for each in done) > (self.within_ms or 0):
             yield wrong.too_slow(slowest, median_ms)
 
     def _uncertainties(
@@ -259,6 +266,9 @@ class Checkpoints(Check):
             yield "how long a completed checkpoint took is not recorded"
         if self.switch_within_ms is not None and _switch_ms(done) is None:
             yield "no checkpoint was seen to switch from aligned to unaligned at a time-out"
+        within_ms = self.switch_within_ms
+        if within_ms is not None and (late := [e for e in done if e.may_be_late(within_ms)]):
+            yield f"whether {late[0].checkpoint.where} switched in time is not recorded"
         listings = sum(each.files is not None for each in plain)
         # The folder of a checkpoint with many files may be gone before its listing ends.
         needed = max(self.min_checkpoints, math.ceil(LISTED_SHARE * len(plain)))

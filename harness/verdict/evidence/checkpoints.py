@@ -153,6 +153,16 @@ class Checkpoint:
         return max(self.parts or (), key=lambda part: part.barriers_ms, default=None)
 
     @property
+    def barriers_at_most_ms(self) -> float | None:
+        """How long at most it took from its trigger until its last barrier arrived. Where not all
+        parts are recorded, it had arrived when the checkpoint completed, possibly long before:
+        writing the state may take longer than the barriers."""
+        last = self.last_barrier
+        if last is not None and len(self.parts or ()) == self.subtasks:
+            return last.barriers_ms
+        return self.duration_ms
+
+    @property
     def failure_kind(self) -> str | None:
         """The kind of a failure that the checkpoint itself caused; None for every other end."""
         if self.ended_s is None or self.completed:

@@ -447,6 +447,32 @@ def test_a_switch_long_after_the_time_out_is_late(pressed: Path) -> None:
     assert places(never)[0] == ("not switched", "checkpoint 1")
 
 
+@pytest.mark.parametrize(
+    ("parts", "took_s", "outcome"),
+    [
+        (None, 9, Outcome.UNDECIDED),
+        (unaligned()[:3], 9, Outcome.UNDECIDED),  # the subtask that is missing may have been late
+        (unaligned(), 9, Outcome.HELD),
+        (None, 3.5, Outcome.HELD),  # it completed before a barrier could be late
+    ],
+)
+def test_a_checkpoint_whose_last_barrier_is_not_known_may_have_switched_late(
+    parts: list[dict[str, Any]] | None, took_s: float, outcome: Outcome, pressed: Path
+) -> None:
+    story = switched(3170).completed(5, 50, took_s=took_s, subtasks=parts)
+    assert check(story, pressed, switch_within_ms=500).outcome == outcome
+
+
+def test_a_switch_is_not_judged_where_a_time_out_is_not_known(pressed: Path) -> None:
+    late = unaligned(part("v2", 0, start_delay_ms=3170, unaligned=True))
+    story = switched(3170).submitted(45, job="other")
+    story.completed(5, 50, took_s=4, job="other", subtasks=late)
+
+    result = check(story, pressed, switch_within_ms=500)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "whether checkpoint 5 switched in time is not recorded"
+
+
 def test_a_switch_that_was_not_due_or_not_needed_is_undecided(pressed: Path) -> None:
     for story in (four(), switched(100, "CHECKPOINT")):
         result = check(story, pressed, switch_within_ms=500)
@@ -802,6 +828,18 @@ def test_in_flight_bytes_of_a_subtask_contradict_zero_bytes_of_the_checkpoint(
     assert result.outcome == Outcome.UNDECIDED
     assert "checkpoint 1 is recorded to hold no in-flight bytes, and its subtasks" in result.summary
     assert check(four(persisted_bytes=0, subtasks=kept), pressed).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(("known", "outcome"), [(1, Outcome.UNDECIDED), (3, Outcome.VIOLATED)])
+def test_durations_that_are_not_recorded_may_have_been_short(
+    known: int, outcome: Outcome, pressed: Path
+) -> None:
+    story = CheckpointStory().submitted()
+    for number in range(1, 6):
+        changed: dict[str, Any] = {} if number <= known else {"duration_ms": None}
+        story.completed(number, 10.0 * number, took_s=5, **changed)
+
+    assert check(story, pressed, within_ms=1000).outcome == outcome
 
 
 def test_a_negative_duration_is_not_a_duration(pressed: Path) -> None:
