@@ -12,9 +12,9 @@ ends over it.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -170,10 +170,10 @@ class Checkpoints(Check):
         done = [each for each in ended if each.checkpoint.completed]
         if len(done) / len(ended) < self.completed_share:
             failed = (each.checkpoint for each in ended if not each.checkpoint.completed)
-            yield from islice((wrong.failed(each) for each in failed), EXAMPLES)
+            yield from _examples(wrong.failed(each) for each in failed)
         for requested, rule in self._rules(done):
             if requested is not None:
-                yield from islice((finding for finding in rule if finding), EXAMPLES)
+                yield from _examples(finding for finding in rule if finding)
 
     def _rules(
         self, done: Sequence[PressedCheckpoint]
@@ -384,6 +384,15 @@ def _is_within(taken: PressedCheckpoint, windows: Iterable[FaultWindow]) -> bool
         and (window.acted_until_s is None or ended_s <= window.acted_until_s)
         for window in windows
     )
+
+
+def _examples(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The first findings of each class."""
+    taken = Counter[str]()
+    for finding in findings:
+        taken[finding.what] += 1
+        if taken[finding.what] <= EXAMPLES:
+            yield finding
 
 
 def _aligned_timeouts(case: JudgedRun) -> dict[Any, int]:

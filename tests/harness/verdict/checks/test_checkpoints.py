@@ -473,6 +473,34 @@ def test_a_switch_is_not_judged_where_a_time_out_is_not_known(pressed: Path) -> 
     assert result.summary == "whether checkpoint 5 switched in time is not recorded"
 
 
+def test_examples_of_every_class_are_given(pressed: Path) -> None:
+    """Another class than that of the first examples must not stay hidden: the expected outcome
+    names classes."""
+    story = four()
+    for number in (5, 6, 7):
+        story.failed(number, 7.0 * number, took_s=0.5)
+    story.failed(8, 56, took_s=0.5, reason="Asynchronous task checkpoint failed.")
+    failures = check(story, pressed)
+    assert places(failures) == [
+        ("expired", "checkpoint 5"),
+        ("expired", "checkpoint 6"),
+        ("asynchronous part failed", "checkpoint 8"),
+    ]
+
+    late = unaligned(part("v2", 0, start_delay_ms=9000, unaligned=True))
+    aligned = [part(*place, alignment_ms=9000) for place in PLACES]
+    story = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
+    for number in (1, 2, 3):
+        story.completed(number, 10.0 * number, took_s=9, subtasks=late)
+    story.completed(4, 40, took_s=9, subtasks=aligned, type="CHECKPOINT")
+    switches = check(story, pressed, switch_within_ms=500)
+    assert places(switches) == [
+        ("switched late", "checkpoint 1"),
+        ("switched late", "checkpoint 2"),
+        ("not switched", "checkpoint 4"),
+    ]
+
+
 def test_a_switch_that_was_not_due_or_not_needed_is_undecided(pressed: Path) -> None:
     for story in (four(), switched(100, "CHECKPOINT")):
         result = check(story, pressed, switch_within_ms=500)
