@@ -15,6 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -62,6 +63,9 @@ class PressedCheckpoint:
     timeout_ms: int | None
     """How long it stays aligned before it switches to unaligned; None where that is not
     recorded."""
+    switched_by_ms: float
+    """The shortest time by which a checkpoint of its job had switched; infinite where none did. The
+    time-out is not longer."""
     at_most: float
     """The upper bound of its ratio where samples are missing."""
     unended: bool
@@ -73,6 +77,14 @@ class PressedCheckpoint:
         switch."""
         at_most_ms = self.checkpoint.barriers_at_most_ms
         return at_most_ms is not None and at_most_ms <= (self.timeout_ms or -1)
+
+    @property
+    def may_be_aligned_in_time(self) -> bool:
+        """Whether some time-out would have allowed it to be aligned, where none is recorded."""
+        last = self.checkpoint.last_barrier
+        at_least_ms = 0 if last is None else last.barriers_ms
+        aligned = not self.checkpoint.unaligned
+        return self.timeout_ms is None and aligned and at_least_ms <= self.switched_by_ms
 
     def may_be_late(self, within_ms: float) -> bool:
         """Whether its last barrier may have arrived longer than that after the time-out."""
@@ -180,14 +192,7 @@ class Checkpoints(Check):
     ) -> Iterator[tuple[Any, Iterator[Finding | None]]]:
         """(requirement, the findings of the completed checkpoints, None for one that meets it)."""
         plain = [each.checkpoint for each in done]
-        typed = self._with_type(done)
-        unaligned = self.type == "unaligned"
-        yield self.type, self._if_many(wrong.wrong_type(e, unaligned=unaligned) for e in typed)
-        wanted = bool(self.persisted)
-        yield (
-            self.persisted,
-            self._if_many(wrong.wrongly_persisted(each, wanted=wanted) for each in typed),
-        )
+        yield from self._type_rules(self._with_type(done))
         yield self.within_ms, self._too_slow(plain)
         within_ms = self.switch_within_ms or 0.0
         yield (
@@ -201,6 +206,18 @@ class Checkpoints(Check):
         at_most = self.files_at_most or 0
         yield self.files_at_most, (wrong.too_many_files(each, at_most) for each in plain)
 
+    def _type_rules(
+        self, typed: Sequence[Checkpoint]
+    ) -> Iterator[tuple[Any, Iterator[Finding | None]]]:
+        """The rules of `_rules` about the type and what goes with it."""
+        unaligned = self.type == "unaligned"
+        yield self.type, self._if_many(wrong.wrong_type(e, unaligned=unaligned) for e in typed)
+        wanted = bool(self.persisted)
+        yield (
+            self.persisted,
+            self._if_many(wrong.wrongly_persisted(each, wanted=wanted) for each in typed),
+        )
+
     def _if_many(self, findings: Iterable[Finding | None]) -> Iterator[Finding]:
         """The findings, if fewer checkpoints than `typed_share` are without one."""
         recorded = list(findings)
@@ -209,10 +226,17 @@ class Checkpoints(Check):
         if found and (len(recorded) - len(found)) / len(recorded) < self.typed_share:
             yield from found
 
-    def _with_type(self, done: Sequence[PressedCheckpoint]) -> list[Checkpoint]:
-        """The checkpoints to which `type` and `persisted` apply."""
-        aligned_allowed = self.type == "unaligned"
-        return [e.checkpoint for e in done if not (aligned_allowed and e.aligned_in_time)]
+    def _with_type(
+        self, done: Sequence[PressedCheckpoint], *, doubtful: bool = False
+    ) -> list[Checkpoint]:
+        """The checkpoints to which `type` and `persisted` apply; with the `doubtful` ones, also
+        those to which they may apply."""
+        return [
+            each.checkpoint
+            for each in done
+            if self.type != "unaligned"
+            or not (each.aligned_in_time or (each.may_be_aligned_in_time and not doubtful))
+        ]
 
     def _too_slow(self, done: Sequence[Checkpoint]) -> Iterator[Finding]:
         """The median is too long even if every duration that is not recorded was zero."""
@@ -251,17 +275,7 @@ class Checkpoints(Check):
         if (self.type, self.persisted) != (None, None) and any(e.micro_batch for e in plain):
             yield "micro-batches are neither aligned nor unaligned, and hold nothing in flight"
             return
-        if self.type is not None and not self._with_type(done):
-            yield "every checkpoint aligned before the time-out at which it would have switched"
-        if self.type is not None and any(each.kind is None for each in plain):
-            yield "the type of a completed checkpoint is not recorded"
-        if self.persisted is not None and any(each.persisted_bytes is None for each in plain):
-            yield "how many in-flight bytes a completed checkpoint holds is not recorded"
-        if self.persisted is not None and (
-            contradicting := [each for each in plain if each.parts_persisted_more]
-        ):
-            where = contradicting[0].where
-            yield f"{where} is recorded to hold no in-flight bytes, and its subtasks hold some"
+        yield from self._type_uncertainties(done)
         if self.within_ms is not None and any(each.duration_ms is None for each in plain):
             yield "how long a completed checkpoint took is not recorded"
         if self.switch_within_ms is not None and _switch_ms(done) is None:
@@ -277,6 +291,25 @@ class Checkpoints(Check):
                 f"the files of {listings} of {len(plain)} completed checkpoints were listed, and "
                 f"at least {needed} listings are needed"
             )
+
+    def _type_uncertainties(self, done: Sequence[PressedCheckpoint]) -> Iterator[str]:
+        """What cannot be judged of the type and what goes with it."""
+        plain = [each.checkpoint for each in done]
+        typed = self._with_type(done, doubtful=True)
+        if self.type is not None and not typed:
+            yield "every checkpoint aligned before the time-out at which it would have switched"
+        wanted = (rule for requested, rule in self._type_rules(typed) if requested is not None)
+        if (doubt := next(chain.from_iterable(wanted), None)) is not None:
+            yield f"the time-out before which {doubt.where} may have aligned is not recorded"
+        if self.type is not None and any(each.kind is None for each in plain):
+            yield "the type of a completed checkpoint is not recorded"
+        if self.persisted is not None and any(each.persisted_bytes is None for each in plain):
+            yield "how many in-flight bytes a completed checkpoint holds is not recorded"
+        if self.persisted is not None and (
+            contradicting := [each for each in plain if each.parts_persisted_more]
+        ):
+            where = contradicting[0].where
+            yield f"{where} is recorded to hold no in-flight bytes, and its subtasks hold some"
 
     def _uncertainty(self, taken: PressedCheckpoint) -> str:
         """Why it may count as failed; empty where its end is known."""
@@ -333,8 +366,8 @@ def _checkpoints_of_run(case: JudgedRun) -> list[PressedCheckpoint]:
     """Every checkpoint except savepoints, with the back-pressure during it."""
     series = by_series(read_metrics(case.metrics))
     over_s = max((event.at_s for event in case.history), default=0.0)
-    timeouts = _aligned_timeouts(case)
     found, checkpoints = [], checkpoints_of(case.history)
+    timeouts, switched_by = _aligned_timeouts(case), _switched_by(checkpoints)
     unended = checkpoints_without_end(case.history, checkpoints)
     behind = batches_behind([each.batch for each in checkpoints if each.batch is not None])
     fell_behind: list[bool] = []
@@ -361,6 +394,7 @@ def _checkpoints_of_run(case: JudgedRun) -> list[PressedCheckpoint]:
                     ratio=ratio,
                     vertex=vertex,
                     timeout_ms=timeout_ms,
+                    switched_by_ms=switched_by.get(each.job, math.inf),
                     at_most=at_most,
                     unended=each in unended,
                 )
@@ -402,6 +436,16 @@ def _aligned_timeouts(case: JudgedRun) -> dict[Any, int]:
         for event in case.history.of(JobSubmitted)
     }
     return {job: int(timeout_ms) for job, timeout_ms in recorded.items() if timeout_ms is not None}
+
+
+def _switched_by(checkpoints: Iterable[Checkpoint]) -> dict[Any, float]:
+    """Job -> the shortest time by which one of its checkpoints had switched to unaligned, in
+    milliseconds: its last barrier arrived after the time-out."""
+    found: dict[Any, float] = {}
+    for each in checkpoints:
+        if each.unaligned and (at_most_ms := each.barriers_at_most_ms) is not None:
+            found[each.job] = min(at_most_ms, found.get(each.job, math.inf))
+    return found
 
 
 def _switch_ms(taken: Iterable[PressedCheckpoint]) -> float | None:

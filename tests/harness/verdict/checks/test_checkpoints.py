@@ -542,6 +542,36 @@ def test_a_checkpoint_aligned_before_its_time_out_need_not_be_unaligned(pressed:
     assert ("no in-flight bytes persisted", "checkpoint 5") in places(too_late)
 
 
+@pytest.mark.parametrize(
+    ("config", "last_ms", "outcome"),
+    [
+        ({"aligned_checkpoint_timeout": 3000}, 2900, Outcome.HELD),
+        ({}, 2900, Outcome.UNDECIDED),
+        (None, 2900, Outcome.UNDECIDED),  # the submission is not recorded
+        # The other checkpoints had switched after 3.1 s: no time-out allows one to align later.
+        ({}, 3200, Outcome.VIOLATED),
+    ],
+)
+def test_an_aligned_checkpoint_is_not_judged_where_its_time_out_is_not_known(
+    config: dict[str, Any] | None, last_ms: int, outcome: Outcome, pressed: Path
+) -> None:
+    story = CheckpointStory()
+    if config is not None:
+        story.submitted(**config)
+    late = unaligned(part("v2", 0, start_delay_ms=3100, unaligned=True))
+    for number in (1, 2, 3):
+        story.completed(number, 10.0 * number, took_s=3.2, subtasks=late)
+        acknowledged(story, number, 4)
+    aligned = [part(*place, start_delay_ms=last_ms) for place in PLACES]
+    story.completed(4, 40, took_s=5, type="CHECKPOINT", persisted_bytes=0, subtasks=aligned)
+    acknowledged(story, 4, 4)
+
+    result = check(story, pressed, type="unaligned", persisted=True)
+    assert result.outcome == outcome
+    message = "the time-out before which checkpoint 4 may have aligned is not recorded"
+    assert (result.summary == message) == (outcome == Outcome.UNDECIDED)
+
+
 @pytest.mark.parametrize(("last_ms", "outcome"), [(3000, Outcome.HELD), (3001, Outcome.VIOLATED)])
 def test_a_checkpoint_with_barriers_in_time_may_take_longer_to_write(
     pressed: Path, last_ms: int, outcome: Outcome
