@@ -96,7 +96,8 @@ class Checkpoint:
     a fault moved the clocks, or while it is in progress."""
     completed: bool = False
     kind: str | None = None
-    """The type Flink reports at its end, such as `UNALIGNED_CHECKPOINT`."""
+    """The type Flink reports at its end, such as `UNALIGNED_CHECKPOINT`; that of a savepoint or a
+    micro-batch also where only its trigger has it."""
     reason: str = ""
     duration_ms: float | None = None
     state_bytes: int | None = None
@@ -257,6 +258,7 @@ def _checkpoint(
     assert first is not None, "a checkpoint is known by its trigger or its end"
     began_s = _began_s(first, clock)
     latest = ended or first
+    kind = _kind(started, latest)
     completed = ended if isinstance(ended, CheckpointCompleted) else None
     failed = ended if isinstance(ended, CheckpointFailed) else None
     duration_ms = ended.duration_ms if ended else None
@@ -274,7 +276,7 @@ def _checkpoint(
         ended_s=ended.at_s if ended else None,
         acknowledged_s=_acknowledged_s(ended, clock),
         completed=completed is not None,
-        kind=latest.type,
+        kind=kind,
         reason=(failed.reason or "").strip() if failed else "",
         duration_ms=duration_ms,
         state_bytes=completed.state_bytes if completed else None,
@@ -288,10 +290,20 @@ def _checkpoint(
         path=(completed.path or "") if completed else "",
         files=files.files if files else None,
         shared=files.shared if files else None,
-        batch=_batch(completed, restored),
+        batch=_batch(completed, restored) if kind == MICRO_BATCH else None,
         ended_query=failed.own if failed else None,
         contradicted=contradicted,
     )
+
+
+def _kind(
+    started: CheckpointTriggered | None, latest: CheckpointTriggered | CheckpointEnd
+) -> str | None:
+    """The type in its latest event. Where that has none, the type at its trigger, except for an
+    ordinary checkpoint: it may have become unaligned since."""
+    if latest.type is None and started is not None and started.type != "CHECKPOINT":
+        return started.type
+    return latest.type
 
 
 def _began_s(first: CheckpointTriggered | CheckpointEnd, clock: EngineClock | None) -> float | None:
@@ -309,7 +321,7 @@ def _acknowledged_s(ended: CheckpointEnd | None, clock: EngineClock | None) -> f
 
 
 def _batch(completed: CheckpointCompleted | None, restored: Sequence[int]) -> Batch | None:
-    if completed is None or not completed.is_micro_batch:
+    if completed is None:
         return None
     return batch_of(completed, driver=sum(index < completed.index for index in restored))
 

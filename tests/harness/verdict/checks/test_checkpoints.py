@@ -353,6 +353,18 @@ def test_savepoints_are_no_checkpoints(pressed: Path) -> None:
     assert result.counts["taken_in_run"] == 4
 
 
+@pytest.mark.parametrize("end", [{"type": "SAVEPOINT"}, {}])
+def test_a_failed_savepoint_is_no_failed_checkpoint(end: dict[str, Any], pressed: Path) -> None:
+    """Also where only its trigger has its type."""
+    about = {"job": "job", "checkpoint": 5}
+    story = four()
+    story.at(50, Action.CHECKPOINT_TRIGGERED, **about, type="SAVEPOINT")
+    reason = "Checkpoint was declined."
+    story.at(51, Action.CHECKPOINT_FAILED, **about, **end, reason=reason)
+
+    assert check(story, pressed).outcome == Outcome.HELD
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [

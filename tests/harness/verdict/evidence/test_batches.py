@@ -50,6 +50,11 @@ def test_records_left_by_a_limit_count_as_waiting() -> None:
     assert (last.rows, last.waiting) == (50, 120)
 
 
+def test_a_batch_is_known_by_its_trigger_where_its_end_lacks_the_type() -> None:
+    (batch,) = batches_of(BatchStory().batch(10, type=None).history())
+    assert batch.rows == 10
+
+
 def test_the_reported_begin_of_a_batch_counts_not_its_log_entry() -> None:
     """With asynchronous progress tracking some batches have no log entries."""
     unlogged: dict[str, Any] = {

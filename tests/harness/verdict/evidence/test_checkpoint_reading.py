@@ -35,6 +35,27 @@ def test_a_checkpoint_is_one_value_from_its_trigger_to_its_end() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("at_trigger", "at_end", "kind"),
+    [
+        ("SAVEPOINT", None, "SAVEPOINT"),
+        ("micro-batch", None, "micro-batch"),
+        ("CHECKPOINT", None, None),  # it may have become unaligned
+        ("CHECKPOINT", "UNALIGNED_CHECKPOINT", "UNALIGNED_CHECKPOINT"),
+    ],
+)
+def test_the_type_is_that_of_the_trigger_where_the_end_lacks_it(
+    at_trigger: str, at_end: str | None, kind: str | None
+) -> None:
+    story = CheckpointStory().submitted()
+    about = {"job": JOB, "checkpoint": 1}
+    story.at(10, Action.CHECKPOINT_TRIGGERED, **about, type=at_trigger)
+    story.at(11, Action.CHECKPOINT_COMPLETED, **about, **({"type": at_end} if at_end else {}))
+
+    [found] = checkpoints_of(story.history())
+    assert found.kind == kind
+
+
 def test_sources_are_known_by_the_edges_and_in_flight_bytes_by_their_vertices() -> None:
     parts = [part("v1", 0, start_delay_ms=70), part("v2", 0, start_delay_ms=90, persisted_bytes=9)]
     recorded = checkpoint_figures(
