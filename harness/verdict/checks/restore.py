@@ -18,8 +18,8 @@ from pydantic import Field
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.checkpoint_ends import max_concurrent_of
-from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
-from streamquake.harness.verdict.evidence.restores import Restart, restarts_of, same_place
+from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of, same_place
+from streamquake.harness.verdict.evidence.restores import Restart, restarts_of
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobRestarting
 from streamquake.reports.record.outcome import CheckResult, Finding

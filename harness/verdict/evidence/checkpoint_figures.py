@@ -10,11 +10,9 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from streamquake.harness.verdict.evidence.checkpoints import PHASES, Checkpoint
+from streamquake.harness.verdict.evidence.checkpoints import METADATA, PHASES, Checkpoint
 from streamquake.harness.verdict.evidence.lag import percentile
 
-METADATA = "_metadata"
-"""The only file in a checkpoint's folder with a fixed name."""
 PHASE_NAMES = {
     "start_delay_ms": "start delay",
     "alignment_ms": "alignment",

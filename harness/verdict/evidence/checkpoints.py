@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from streamquake.cluster.engines.flink.checkpoints import NO_REASON
 from streamquake.harness.verdict.evidence.batches import Batch, batch_of
@@ -30,6 +31,8 @@ from streamquake.reports.record.job_events import JobRestored, JobSubmitted
 PHASES = ("start_delay_ms", "alignment_ms", "sync_ms", "async_ms")
 """The phases of a subtask's checkpoint, in their order: until its first barrier arrived, until its
 last one arrived, while it stopped processing records, while it wrote in the background."""
+METADATA = "_metadata"
+"""The only file in a checkpoint's folder with a fixed name."""
 FAILURE_KINDS: Mapping[str, str] = {
     "Checkpoint expired before completing": "expired",
     "Checkpoint was declined.": "declined",
@@ -113,7 +116,8 @@ class Checkpoint:
     missing: tuple[str, ...] = ()
     """The subtasks, as far as known, that had not acknowledged it at its end."""
     files: Mapping[str, int] | None = None
-    """The files in its folder -> their bytes, as listed soon after it completed."""
+    """The files in its folder -> their bytes, as listed soon after it completed; of a micro-batch,
+    the files of the state that are new."""
     shared: Mapping[str, int] | None = None
     """The files in the folder that several checkpoints of the job share, listed with its own."""
     path: str = ""
@@ -260,6 +264,7 @@ def _checkpoint(
     latest = ended or first
     kind = _kind(started, latest)
     completed = ended if isinstance(ended, CheckpointCompleted) else None
+    listing = files if kind == MICRO_BATCH or _is_whole(files, completed) else None
     failed = ended if isinstance(ended, CheckpointFailed) else None
     duration_ms = ended.duration_ms if ended else None
     if duration_ms is not None and duration_ms < 0:
@@ -288,8 +293,8 @@ def _checkpoint(
         unacknowledged=_unacknowledged(parts, acknowledged, graph),
         missing=_missing(parts, expected, graph),
         path=(completed.path or "") if completed else "",
-        files=files.files if files else None,
-        shared=files.shared if files else None,
+        files=listing.files if listing else None,
+        shared=listing.shared if listing else None,
         batch=_batch(completed, restored) if kind == MICRO_BATCH else None,
         ended_query=failed.own if failed else None,
         contradicted=contradicted,
@@ -324,6 +329,20 @@ def _batch(completed: CheckpointCompleted | None, restored: Sequence[int]) -> Ba
     if completed is None:
         return None
     return batch_of(completed, driver=sum(index < completed.index for index in restored))
+
+
+def _is_whole(files: CheckpointFiles | None, completed: CheckpointCompleted | None) -> bool:
+    """Whether a listing is of all files of a checkpoint: it is of the checkpoint's folder, and has
+    the metadata, which every completed checkpoint has until its files are deleted."""
+    if files is None or METADATA not in files.files:
+        return False
+    path = completed.path if completed else None
+    return not (path and files.path) or same_place(path, files.path)
+
+
+def same_place(one: str, other: str) -> bool:
+    """Whether two addresses have the same path, also where one leaves out the file system."""
+    return urlsplit(one).path == urlsplit(other).path
 
 
 def _parts(

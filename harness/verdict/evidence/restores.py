@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.job_return import ran_by_ns
@@ -293,11 +292,6 @@ def _restored_from(history: History, job: Any) -> str:
         if isinstance(each, Mapping) and each.get("job") == job and each.get("restored_from")
     )
     return next((str(each["restored_from"]) for each in samples), "")
-
-
-def same_place(one: str, other: str) -> bool:
-    """Whether two addresses have the same path, also where one leaves out the file system."""
-    return urlsplit(one).path == urlsplit(other).path
 
 
 def _former(history: History, job: Any) -> Any:

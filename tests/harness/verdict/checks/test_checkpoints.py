@@ -400,6 +400,27 @@ def test_files_that_were_not_listed_are_undecided(pressed: Path) -> None:
     assert "the files of 2 of 4 completed checkpoints were listed" in result.summary
 
 
+@pytest.mark.parametrize(
+    ("path", "files", "outcome"),
+    [
+        ("hdfs:///chk-{}", {"_metadata": 50}, Outcome.HELD),
+        ("/chk-{}", {}, Outcome.UNDECIDED),
+        ("/chk-{}", {"file": 50}, Outcome.UNDECIDED),  # its metadata is deleted, others may be too
+        ("/other/chk-{}", {"_metadata": 50}, Outcome.UNDECIDED),
+    ],
+)
+def test_a_listing_that_cannot_be_of_the_whole_checkpoint_proves_nothing(
+    path: str, files: dict[str, int], outcome: Outcome, pressed: Path
+) -> None:
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3, 4):
+        story.completed(number, 10.0 * number)
+        about = {"job": "job", "checkpoint": number, "path": path.format(number)}
+        story.at(10.0 * number + 1, Action.CHECKPOINT_FILES, **about, files=files)
+
+    assert check(story, pressed, files_at_most=7).outcome == outcome
+
+
 @pytest.mark.parametrize(("listed", "outcome"), [(9, Outcome.UNDECIDED), (10, Outcome.HELD)])
 def test_files_of_half_of_the_checkpoints_must_be_listed(
     pressed: Path, listed: int, outcome: Outcome
