@@ -66,6 +66,14 @@ class FaultWindow:
                 return moment
         return None
 
+    @property
+    def proven_until_s(self) -> float | None:
+        """The latest time at which the fault is known to have acted: where it ended early, its last
+        verification, else `acted_until_s`."""
+        if self.ended_early_s is None:
+            return self.acted_until_s
+        return self.in_effect_s if self.still_in_effect_s is None else self.still_in_effect_s
+
     def was_under_way(self, at_s: float) -> bool:
         """Whether it was called by a moment of the run's clock and not yet healed."""
         return self.called_s <= at_s and (self.healed_s is None or at_s < self.healed_s)

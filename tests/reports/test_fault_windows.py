@@ -105,6 +105,10 @@ def test_a_fault_acts_until_its_heal_is_called_unless_it_ended_early() -> None:
     (open_end,) = fault_windows(history(*effect))
     assert open_end.acted_until_s is None
 
+    (never_seen_again,) = fault_windows(history(*effect, ended, *healing))
+    windows = (complete, ended_early, never_seen_again, open_end)
+    assert [window.proven_until_s for window in windows] == [20, 3.9, 2, None]
+
 
 def test_windows_overlap_from_the_call_to_the_removal() -> None:
     events = [*acting(0, 0, 10), *acting(1, 9, 20), *acting(2, 20, 30)]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
@@ -70,6 +70,9 @@ class PressedCheckpoint:
     """The upper bound of its ratio where samples are missing."""
     unended: bool
     """Whether its end is missing in the record, although it should have ended."""
+    in_fault: bool = True
+    """Whether the requested fault is known to have acted until its end; false where it may have
+    ended early before."""
 
     @property
     def aligned_in_time(self) -> bool:
@@ -152,7 +155,7 @@ class Checkpoints(Check):
             windows = [w for w in acted_windows(case.history) if w.fault == self.fault]
             if not windows:
                 return self.undecided(f"{self.fault} was not in effect")
-            taken = [each for each in of_run if _is_within(each, windows)]
+            taken = _taken_in(windows, of_run)
         judged = [each for each in taken if self._is_judged(each)]
         counts = {
             **checkpoint_figures([each.checkpoint for each in judged]),
@@ -171,6 +174,9 @@ class Checkpoints(Check):
         return self.held(self._message(ended), **counts)
 
     def _is_judged(self, taken: PressedCheckpoint) -> bool:
+        return taken.in_fault and self._is_pressed(taken)
+
+    def _is_pressed(self, taken: PressedCheckpoint) -> bool:
         return not self.under_pressure or taken.ratio >= self.pressure_ratio
 
     def _findings(self, case: JudgedRun, ended: Sequence[PressedCheckpoint]) -> Iterator[Finding]:
@@ -317,15 +323,24 @@ class Checkpoints(Check):
         if taken.unended:
             return "was triggered, and its end was not recorded"
         hidden = taken.ratio < self.pressure_ratio <= taken.at_most
-        if each.failed_without_reason and (self._is_judged(taken) or hidden):
+        if not (self._is_pressed(taken) or hidden):
+            return ""
+        if each.failed_without_reason:
             return "failed, and the reason was not recorded"
-        if self.under_pressure and each.failure_kind and hidden:
+        if not each.failure_kind:
+            return ""
+        if not taken.in_fault:
+            return f"failed, and whether {self.fault} had ended early before is not known"
+        if self.under_pressure and hidden:
             return "failed, and whether it was under back-pressure was not sampled"
         return ""
 
     def _too_few(self, taken: Sequence[PressedCheckpoint], ended: int) -> str:
         if not taken:
             return "no checkpoint was triggered"
+        taken = [each for each in taken if each.in_fault]
+        if not taken:
+            return f"no checkpoint ended before {self.fault} was last seen in effect"
         needed = f"at least {self.min_checkpoints} are needed to prove anything"
         if not self.under_pressure:
             return f"{ended} of {len(taken)} checkpoints completed or failed, and {needed}"
@@ -408,15 +423,26 @@ def _has_ended(checkpoint: Checkpoint) -> bool:
     return ended and not checkpoint.contradicted
 
 
-def _is_within(taken: PressedCheckpoint, windows: Iterable[FaultWindow]) -> bool:
-    """Whether it was taken while a fault acted. One in progress at the heal does not count; of one
-    without a recorded end only the trigger counts."""
+def _taken_in(
+    windows: Sequence[FaultWindow], of_run: Iterable[PressedCheckpoint]
+) -> list[PressedCheckpoint]:
+    """The checkpoints that were taken, or may have been taken, while a fault acted."""
+    acted = [(window.in_effect_s or 0.0, window.acted_until_s) for window in windows]
+    proven = [(window.in_effect_s or 0.0, window.proven_until_s) for window in windows]
+    return [
+        replace(each, in_fault=_is_within(each, proven))
+        for each in of_run
+        if _is_within(each, acted)
+    ]
+
+
+def _is_within(taken: PressedCheckpoint, spans: Iterable[tuple[float, float | None]]) -> bool:
+    """Whether it was taken in one of the spans, which may be open. One in progress at the end of a
+    span does not count; of one without a recorded end only the trigger counts."""
     began_s = taken.checkpoint.began_s
     ended_s = began_s if taken.unended else taken.checkpoint.ended_s
     return ended_s is not None and any(
-        (window.in_effect_s or 0.0) <= began_s
-        and (window.acted_until_s is None or ended_s <= window.acted_until_s)
-        for window in windows
+        from_s <= began_s and (until_s is None or ended_s <= until_s) for from_s, until_s in spans
     )
 
 

@@ -283,6 +283,36 @@ def test_a_checkpoint_in_progress_at_the_heal_does_not_count(pressed: Path) -> N
         assert (result.outcome, result.counts["triggered"]) == (Outcome.HELD, judged)
 
 
+@pytest.mark.parametrize(
+    ("last_seen_s", "failures", "outcome"),
+    [
+        (8, 0, Outcome.UNDECIDED),
+        (42, 0, Outcome.HELD),
+        (42, 1, Outcome.UNDECIDED),  # it failed before the fault was found ended
+        (58, 1, Outcome.VIOLATED),
+    ],
+)
+@pytest.mark.parametrize("under_pressure", [True, False])
+def test_a_fault_that_ended_early_acted_until_it_was_last_verified(
+    last_seen_s: float, failures: int, outcome: Outcome, under_pressure: bool, pressed: Path
+) -> None:
+    """It was found ended at 59 s."""
+    recorded = CheckpointStory().submitted().injected("slow_link", 6)
+    for number in (1, 2, 3, 4):
+        recorded.completed(number, 10.0 * number)
+    for number in range(5, 5 + failures):
+        recorded.failed(number, 10.0 * number, took_s=5)
+    about: dict[str, Any] = {"step": 0, "fault": "slow_link"}
+    seen_ns = int(last_seen_s * 1e9)
+    recorded.at(last_seen_s, Action.FAULT_STILL_IN_EFFECT, **about, seen_ns=seen_ns)
+    ended = {"seen_ns": 59 * 10**9, "last_seen_ns": seen_ns, "reason": "gone"}
+    recorded.at(59, Action.FAULT_ENDED_EARLY, **about, **ended)
+
+    result = check(recorded, pressed, fault="slow_link", under_pressure=under_pressure)
+
+    assert result.outcome == outcome, result.summary
+
+
 def test_the_subtask_with_the_latest_last_barrier_gives_the_wait_for_barriers(
     pressed: Path,
 ) -> None:
