@@ -54,8 +54,8 @@ EXAMPLES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class PressedCheckpoint:
-    """A checkpoint, and the back-pressure ratio of the worst vertex while it was taken: 1 for a
-    micro-batch that fell behind, 0 for one that did not."""
+    """A checkpoint, and the back-pressure ratio of the worst vertex while it was taken, as far as
+    samples prove it: 1 for a micro-batch that fell behind, 0 for one that did not."""
 
     checkpoint: Checkpoint
     ratio: float
@@ -389,7 +389,7 @@ def _checkpoints_of_run(case: JudgedRun) -> list[PressedCheckpoint]:
     for each in checkpoints:
         ended_s = over_s if each.ended_s is None else each.ended_s
         worst = worst_vertex(series, each.triggered_s, ended_s)
-        vertex, ratio = (worst[0], worst[1].max) if worst else ("", 0.0)
+        vertex, ratio = worst or ("", 0.0)
         at_most = worst_upper_bound(series, each.triggered_s, ended_s)
         if each.micro_batch:
             if each.batch is not None:

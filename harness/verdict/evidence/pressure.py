@@ -78,31 +78,46 @@ def ratios_of(
 def max_upper_bound(series: Series, vertex: str, start_s: float, end_s: float) -> float:
     """The upper bound of `Ratios.max` of a vertex: its worst subtask may have been back-pressured
     throughout the holes of its samples."""
-    samples = series.get(f"{BACK_PRESSURED}_max", {}).get(vertex)
     found = ratios_of(series, vertex, start_s, end_s)
-    if samples is None or found is None:
+    if found is None:
         return 1.0
+    unsampled = _unsampled_share(series, vertex, start_s, end_s)
+    return found.max * (1 - unsampled) + unsampled
+
+
+def _max_lower_bound(series: Series, vertex: str, start_s: float, end_s: float) -> float | None:
+    """The lower bound of `Ratios.max` of a vertex: it may have been free of back-pressure
+    throughout the holes of its samples. None where it was not sampled."""
+    found = ratios_of(series, vertex, start_s, end_s)
+    if found is None:
+        return None
+    return found.max * (1 - _unsampled_share(series, vertex, start_s, end_s))
+
+
+def _unsampled_share(series: Series, vertex: str, start_s: float, end_s: float) -> float:
+    """The share of a window that lies in holes of a vertex's samples."""
+    samples = series[f"{BACK_PRESSURED}_max"][vertex]
     inside = samples.at_s[(samples.at_s >= start_s) & (samples.at_s <= end_s)]
     gaps_s = np.diff([start_s, *inside, end_s])
-    unsampled_share = float(gaps_s[gaps_s > HOLE_S].sum()) / (end_s - start_s)
-    return found.max * (1 - unsampled_share) + unsampled_share
+    return float(gaps_s[gaps_s > HOLE_S].sum()) / (end_s - start_s)
 
 
 def worst_vertex(
     series: Series, start_s: float, end_s: float, *, margin_s: float = MARGIN_S
-) -> tuple[str, Ratios] | None:
+) -> tuple[str, float] | None:
     """The vertex whose worst subtask was back-pressured most in a window that is widened by
-    `margin_s` on either side; None where it was not sampled."""
+    `margin_s` on either side, with the ratio that its samples prove; None where none was
+    sampled."""
+    window = (max(0.0, start_s - margin_s), end_s + margin_s)
     vertices = series.get(f"{BACK_PRESSURED}_max", {})
-    window = (start_s - margin_s, end_s + margin_s)
-    found = ((vertex, ratios_of(series, vertex, *window)) for vertex in vertices)
+    found = ((vertex, _max_lower_bound(series, vertex, *window)) for vertex in vertices)
     known = [(vertex, ratio) for vertex, ratio in found if ratio is not None]
-    return max(known, key=lambda each: each[1].max, default=None)
+    return max(known, key=lambda each: each[1], default=None)
 
 
 def worst_upper_bound(series: Series, start_s: float, end_s: float) -> float:
-    """The upper bound of the ratio of `worst_vertex`: a vertex may have been back-pressured
-    throughout the holes of its samples. 1 where none was sampled."""
+    """The upper bound of the ratio of any vertex: it may have been back-pressured throughout the
+    holes of its samples. 1 where none was sampled."""
     window = (max(0.0, start_s - MARGIN_S), end_s + MARGIN_S)
     # A vertex without samples, beside sampled ones, did not belong to the job at that time.
     vertices = [v for v in series.get(f"{BACK_PRESSURED}_max", {}) if ratios_of(series, v, *window)]

@@ -32,7 +32,7 @@ EXCEEDED = (
 @pytest.fixture
 def pressed(tmp_path: Path) -> Path:
     """A run's folder, in which the source was back-pressured all the time."""
-    press(tmp_path, 0.9)
+    press(tmp_path, 0.9, until_s=120)
     return tmp_path
 
 
@@ -824,7 +824,8 @@ def test_a_failed_checkpoint_with_unsampled_pressure_may_count(tmp_path: Path) -
             range(48, 66),
             Outcome.HELD,
         ),  # even with back-pressure throughout the hole it is too little
-        (1.0, range(48, 86), Outcome.VIOLATED),
+        (1.0, range(48, 66), Outcome.VIOLATED),
+        (1.0, range(48, 86), Outcome.UNDECIDED),  # nor is it known from the samples at its ends
     ],
 )
 def test_a_failed_checkpoint_in_a_hole_of_the_samples_may_count(
@@ -837,6 +838,26 @@ def test_a_failed_checkpoint_in_a_hole_of_the_samples_may_count(
     assert result.outcome == outcome, result.summary
     message = "checkpoint 5 failed, and whether it was under back-pressure was not sampled"
     assert outcome != Outcome.UNDECIDED or result.summary.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "missed", "outcome"),
+    [
+        (0.0, range(0), Outcome.UNDECIDED),
+        (0.0, range(13, 100), Outcome.UNDECIDED),
+        (0.9, range(13, 100), Outcome.UNDECIDED),
+        (0.9, range(13, 30), Outcome.HELD),
+        (0.9, range(0), Outcome.HELD),
+    ],
+)
+def test_samples_of_its_begin_prove_no_back_pressure_of_a_long_checkpoint(
+    ratio: float, missed: range, outcome: Outcome, tmp_path: Path
+) -> None:
+    """It took from 10 to 50 s, and the ratio was 0.9 until 13 s."""
+    story = CheckpointStory().submitted().completed(1, 10, took_s=40)
+    press(tmp_path, lambda second: 0.9 if second < 13 else ratio, until_s=60, missed=missed)
+
+    assert check(story, tmp_path, min_checkpoints=1).outcome == outcome
 
 
 def unended(at_once: int | None = None) -> CheckpointStory:

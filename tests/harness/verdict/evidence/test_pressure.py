@@ -43,7 +43,7 @@ def test_a_window_has_the_ratios_of_its_own_samples(tmp_path: Path) -> None:
     assert (found.samples, found.level) == (4, PressureLevel.HIGH)
     assert found.mean == pytest.approx(0.54)
     assert found.max == pytest.approx(0.6)
-    assert worst_vertex(series, 2, 5, margin_s=0) == ("source", found)
+    assert worst_vertex(series, 2, 5, margin_s=0) == ("source", found.max)
     assert ratios_of(series, "source", 12, 15) is None
     assert ratios_of(series, "unknown", 2, 5) is None
     assert ratios_of(series, "source", 2, 5, "unknown_ms_per_s") is None
@@ -80,8 +80,24 @@ def test_the_vertex_with_the_worst_subtask_is_the_worst_whatever_the_averages(
         metrics.add(10**9, f"{BACK_PRESSURED}_max", name, worst)
     metrics.flush()
     found = worst_vertex(by_series(read_metrics(tmp_path / "metrics.parquet")), 1, 1)
-    assert found is not None
-    assert (found[0], found[1].max) == ("keyed", 0.9)
+    assert found == ("keyed", 0.9)
+
+
+def test_a_vertex_is_not_known_to_be_back_pressured_in_a_hole_of_its_samples(
+    tmp_path: Path,
+) -> None:
+    press(tmp_path, 0.6, until_s=40, missed=range(11, 20))
+    series = by_series(read_metrics(tmp_path / "metrics.parquet"))
+
+    def proven(start_s: float, end_s: float) -> float:
+        worst = worst_vertex(series, start_s, end_s)
+        assert worst is not None
+        return worst[1]
+
+    assert proven(22, 38) == pytest.approx(0.6)
+    assert proven(0, 8) == pytest.approx(0.6), "no run begins before zero"
+    assert proven(7, 23) == pytest.approx(0.6 * 10 / 20)
+    assert proven(39, 50) == pytest.approx(0.6 * 3 / 15)
 
 
 def test_the_upper_bound_counts_vertices_sampled_in_the_window(tmp_path: Path) -> None:
