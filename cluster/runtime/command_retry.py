@@ -8,7 +8,7 @@ from streamquake.cluster.runtime.runtime import ContainerRuntime, ExecResult, Re
 
 
 def run_again_on_failure(
-    runtime: ContainerRuntime, container: str, argv: Sequence[str], timeout_s: float
+    runtime: ContainerRuntime, container: str, argv: Sequence[str], timeout_s: float = 60
 ) -> ExecResult:
     """The result of a command, whatever its exit code. The command must be safe to run twice: it is
     repeated when the engine loses the output."""

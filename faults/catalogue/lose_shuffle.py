@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.spark.config import WORK
 from streamquake.cluster.node import Node
+from streamquake.cluster.runtime.command_retry import run_again_on_failure
 from streamquake.cluster.runtime.runtime import ContainerError, InjectionTimes
 from streamquake.faults.catalogue.kill_executor import ROLE
 from streamquake.faults.fault import Evidence, NodeFault, faults
@@ -53,7 +54,7 @@ class LoseShuffle(NodeFault):
         if _files_lost(cluster, target) is None:
             return nothing_done(cluster)
         called_ns = cluster.clock.epoch_ns()
-        cluster.runtime.exec(target.container, ["rm", "-f", MARK])
+        run_again_on_failure(cluster.runtime, target.container, ["rm", "-f", MARK])
         return until_now(cluster, called_ns, "exec")
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.kafka import log as kafka_log
 from streamquake.cluster.node import Node
+from streamquake.cluster.runtime.command_retry import run_again_on_failure
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.resources import run_inside
@@ -89,7 +90,7 @@ class LoseUnflushedLog(NodeFault):
             if _marked_at(cluster, target) == cluster.state(target).started_at:
                 cluster.runtime.kill(target.container)
         bracket = cluster.start_again(target)
-        cluster.runtime.exec(target.container, ["rm", "-f", MARK])
+        run_again_on_failure(cluster.runtime, target.container, ["rm", "-f", MARK])
         return bracket
 
 

@@ -36,6 +36,7 @@ from streamquake.cluster.engines.service_declaration import (
     version_problems,
 )
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.runtime.command_retry import run_again_on_failure
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
@@ -204,18 +205,17 @@ def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
     """
     container = namenode_of(cluster, service).container
     copy = f"/tmp/fetch-{uuid.uuid4().hex}"
-    script = 'mkdir -p "$1" && JVM_HEAP_MB=128 hdfs dfs -copyToLocal "$2" "$1/"'
+    script = 'rm -rf "$1" && mkdir -p "$1" && JVM_HEAP_MB=128 hdfs dfs -copyToLocal "$2" "$1/"'
     try:
-        done = cluster.runtime.exec(
-            container, ["sh", "-c", script, "sh", copy, path], timeout_s=FETCH_S
-        )
+        argv = ["sh", "-c", script, "sh", copy, path]
+        done = run_again_on_failure(cluster.runtime, container, argv, FETCH_S)
         if done.exit_code != 0:
             raise HdfsShellError(f"{service}: {path} could not be read: {done.output.strip()}")
         name = path.rstrip("/").rsplit("/", 1)[-1]
         target.mkdir(parents=True, exist_ok=True)
         cluster.runtime.copy_out(container, f"{copy}/{name}", target)
     finally:
-        cluster.runtime.exec(container, ["rm", "-rf", copy])
+        run_again_on_failure(cluster.runtime, container, ["rm", "-rf", copy])
     return target / name
 
 

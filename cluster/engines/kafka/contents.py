@@ -14,6 +14,7 @@ from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.engines.kafka.brokers import ABORTING, OPEN, Transaction, brokers
 from streamquake.cluster.engines.kafka.log import FOLDER
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.runtime.command_retry import run_again_on_failure
 from streamquake.cluster.runtime.runtime import ContainerError
 from streamquake.cluster.runtime.waiting import wait_until
 
@@ -91,7 +92,8 @@ def _folders_of_deleted(cluster: LiveCluster, service: str) -> list[str]:
     ContainerError."""
     found = []
     for node in cluster.of_role(f"{service}/broker"):
-        listed = cluster.runtime.exec(node.container, [*LIST_DELETED, FOLDER])
+        argv = [*LIST_DELETED, FOLDER]
+        listed = run_again_on_failure(cluster.runtime, node.container, argv)
         if listed.exit_code != 0:
             raise ContainerError(f"{node.name}: its folders were not listed: {listed.output}")
         found += [f"{node.name}: {folder}" for folder in listed.output.split()]
