@@ -52,6 +52,8 @@ COUNTED = {
     "format_number": 1,
 }
 """Functions whose result has a requested size -> the index of the argument for the size."""
+STARS = ("UnresolvedStar", "UnresolvedStarExceptOrReplace")
+"""The parts of a tree that stand for all columns."""
 MOMENTS = ("date", "timestamp", "timestamp_ntz")
 """Types whose literals may depend on the present time, such as 'today' or a time without a day."""
 _WITH_A_YEAR = re.compile(r"\s*(?:[+-]?\d{4}|epoch\b)", re.IGNORECASE)
@@ -138,13 +140,17 @@ def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
         allowed_relations = (given or frozenset()) | query_relations
         for node in all_nodes:
             if node.qualified_name not in allowed:
-                expected = "an expression over one record" if given is None else "one query"
-                raise UnsafeSql(
-                    f"expected {expected}, got SQL with {node.class_name}, not allowed here"
-                )
+                raise UnsafeSql(_not_allowed(node, is_query=given is not None))
             _reject_node(node, allowed_relations, is_query=given is not None)
     except UnsafeSql as unsafe:
         raise bad_input(place, str(unsafe)) from None
+
+
+def _not_allowed(node: SqlNode, *, is_query: bool) -> str:
+    if node.class_name in STARS:  # only the fields that an expression names are read
+        return "expected an expression that names its fields, got one with `*`; name each field"
+    expected = "one query" if is_query else "an expression over one record"
+    return f"expected {expected}, got SQL with {node.class_name}, not allowed here"
 
 
 def _own_relations(node: SqlNode) -> frozenset[str]:

@@ -303,6 +303,15 @@ def test_an_expression_reads_no_relation(session: SparkSession, text: str) -> No
         expressions(session, text, "--key")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["*", "hash(*)", "concat_ws('|', * EXCEPT (_file))", "struct(amount.*).a", "key IN (*)"],
+)
+def test_an_expression_names_its_fields(session: SparkSession, text: str) -> None:
+    with pytest.raises(BadInput, match=r"got one with `\*`; name each field"):
+        expressions(session, f"key, {text}", "--compare")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_of_a_function_is_rejected_in_a_query_and_is_a_field_in_an_expression(
     session: SparkSession, name: str
