@@ -89,8 +89,12 @@ def _expression(tree: Any, text: str, option: str) -> Expression:
 def type_of(expression: Expression, table: Table, side: str) -> DataType:
     """The type of an expression over a table.
 
-    Raises BadInput where it reads an unknown column, and where it is no function of one record.
+    Raises BadInput where it reads an unknown column or one of two meanings, and where it is no
+    function of one record.
     """
+    if hidden := sorted(expression.names & table.hidden):
+        message = f"`{hidden[0]}` is the place of a record, and a field of the {side} side as well"
+        raise bad_input(expression.option, f"{message}; rename the field")
     missing = sorted(expression.names - {*table.columns, *table.place})
     if missing:
         raise _unknown_column(expression, missing[0], table, side)

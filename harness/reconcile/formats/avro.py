@@ -63,7 +63,13 @@ class Avro(Format):
             reader = reader.option("avroSchema", json.dumps(_newest(self._records())))
         rows = reader.load(list(paths))
         frame = mark_all_readable(with_place(rows))
-        return Table(frame=frame, columns=tuple(rows.columns), place=FILE_PLACE, costly=True)
+        return Table(
+            frame=frame,
+            columns=tuple(rows.columns),
+            place=FILE_PLACE,
+            hidden=frozenset(rows.columns).intersection(FILE_PLACE),
+            costly=True,
+        )
 
     def values(
         self,

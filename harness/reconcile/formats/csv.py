@@ -78,7 +78,14 @@ class Csv(Format):
         rows = reader.schema(schema).csv(list(paths))
         frame = with_place(rows).withColumn(MALFORMED, F.col(RAW).isNotNull())
         place = (*FILE_PLACE, *folders.names)
-        return Table(frame=frame, columns=fields, place=place, origin="csv", costly=True)
+        return Table(
+            frame=frame,
+            columns=fields,
+            place=place,
+            hidden=frozenset(fields).intersection(FILE_PLACE),
+            origin="csv",
+            costly=True,
+        )
 
 
 def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:

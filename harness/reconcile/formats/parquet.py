@@ -64,7 +64,12 @@ class Parquet(Format):
                 for n in _whole_microseconds(frame, nanos)
             }
         )
-        return Table(frame=mark_all_readable(frame), columns=fields, place=FILE_PLACE)
+        return Table(
+            frame=mark_all_readable(frame),
+            columns=fields,
+            place=FILE_PLACE,
+            hidden=frozenset(rows.columns).intersection(FILE_PLACE),
+        )
 
 
 def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> DataFrame:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
@@ -41,6 +42,7 @@ from streamquake.harness.reconcile.reading.table import (
 
 _CORRUPT, _RECORD = "__corrupt", "__record"
 _CELL, _MISSING = "__field_", "_missing"
+_HIDDEN = "__hidden_"
 MANY_UNCERTAIN = 0.3
 """Above this share of uncertain lines the records should be persisted."""
 FIELDS_SAMPLE = 1000
@@ -60,18 +62,18 @@ def json_table(
     requested = sorted(set(names) - set(place))
     reject_reserved(requested)
     cells = {name: f"{_CELL}{number}" for number, name in enumerate(requested)}
+    places = {name: f"{_HIDDEN}{number}" for number, name in enumerate(_named_places(place, names))}
     sample = sample_lines(lines)
     kinds = guess_types(sample, requested)
-    rows = _parse_with_guess(lines, sample, place, cells, kinds) if kinds else None
+    rows = _parse_with_guess(lines, sample, place, cells, places, kinds) if kinds else None
     if rows is None:
-        kinds = {}
-        # Persisted, since the types must be known before the comparison starts.
-        parsed_rows = _parse_lines(lines, sample, place, cells).persist(
-            StorageLevel.MEMORY_AND_DISK
-        )
-        rows = _Rows(frame=parsed_rows, persisted_frames=(parsed_rows,), costly=True)
+        kinds, rows = {}, _parse_exactly(lines, sample, place, cells, places)
     variant_cells = {name: cells[name] for name in requested if name not in kinds}
-    survey = _survey(rows.frame, variant_cells) if variant_cells or not kinds else _FieldSurvey()
+    survey = (
+        _survey(rows.frame, variant_cells, rows.unchecked)
+        if variant_cells or not kinds
+        else _FieldSurvey()
+    )
     typed = {name: F.col(cells[name]) for name in kinds}
     typed |= {name: _cast_field(cells[name], kind) for name, kind in survey.kinds.items()}
     columns = tuple(sorted(typed)) if len(typed) == len(cells) else _fields(lines, place)
@@ -79,6 +81,7 @@ def json_table(
         frame=rows.frame.withColumns(typed),
         columns=columns,
         place=place,
+        hidden=rows.hidden | survey.hidden,
         origin="json",
         lane=lane,
         position=position,
@@ -98,25 +101,40 @@ class _Rows:
     frame: DataFrame
     persisted_frames: tuple[DataFrame, ...]
     costly: bool
+    hidden: frozenset[str] = frozenset()
+    """The fields that are known to be hidden (`Table.hidden`)."""
+    unchecked: Mapping[str, str] = field(default_factory=dict)
+    """Column of the place -> the cell of the field of this name, if any record has one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _FieldSurvey:
-    """The number of readable records, and the common type of all values of each variant field."""
+    """The number of readable records, the common type of all values of each variant field, and the
+    fields that are hidden."""
 
     readable: int = 0
     kinds: Mapping[str, str] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
 
 
-def _survey(rows: DataFrame, cells: Mapping[str, str]) -> _FieldSurvey:
+def _named_places(place: Iterable[str], names: Iterable[str]) -> list[str]:
+    """The columns of the place that expressions name, except partition folders: these override a
+    field of the same name."""
+    return sorted(name for name in set(place).intersection(names) if name.startswith("_"))
+
+
+def _survey(rows: DataFrame, cells: Mapping[str, str], places: Mapping[str, str]) -> _FieldSurvey:
     surveyed = rows.agg(
         F.count_if(~F.col(MALFORMED)).alias("readable"),
         *(F.expr(f"schema_of_variant_agg({cell})").alias(f"type{cell}") for cell in cells.values()),
-        *(F.count(cell).alias(cell) for cell in cells.values()),
+        *(F.count(cell).alias(cell) for cell in (*cells.values(), *places.values())),
     ).first()
     assert surveyed is not None
-    kinds = {name: surveyed[f"type{cell}"] for name, cell in cells.items() if surveyed[cell]}
-    return _FieldSurvey(readable=surveyed.readable, kinds=kinds)
+    return _FieldSurvey(
+        readable=surveyed.readable,
+        kinds={name: surveyed[f"type{cell}"] for name, cell in cells.items() if surveyed[cell]},
+        hidden=frozenset(name for name, cell in places.items() if surveyed[cell]),
+    )
 
 
 def _parse_with_guess(
@@ -124,6 +142,7 @@ def _parse_with_guess(
     sample: LineForm,
     place: tuple[str, ...],
     cells: Mapping[str, str],
+    places: Mapping[str, str],
     kinds: Mapping[str, str],
 ) -> _Rows | None:
     """The records parsed with the guessed types; None where the guess was wrong."""
@@ -138,25 +157,44 @@ def _parse_with_guess(
     certain = mark_all_readable(
         parsed_rows.where(~F.col(UNCERTAIN)).drop(UNCERTAIN, TEXT).withColumns(missing)
     )
+    # A line is only certain where it has the names of a line of the sample, and no others.
+    hidden = frozenset(places).intersection(chain(*sample.variants))
     if not count.uncertain:
-        return _Rows(frame=certain, persisted_frames=(parsed_rows,), costly=False)
+        return _Rows(frame=certain, persisted_frames=(parsed_rows,), costly=False, hidden=hidden)
     uncertain = parsed_rows.where(UNCERTAIN).select(
         F.col(TEXT).alias("value"), *map(quote_name, place)
     )
-    rest = _parse_lines(uncertain, sample, place, cells).persist(StorageLevel.MEMORY_AND_DISK)
-    actual_kinds = _survey(rest, {name: cells[name] for name in kinds}).kinds
-    if any(kind not in (kinds[name].upper(), "VOID") for name, kind in actual_kinds.items()):
+    rest = _parse_lines(uncertain, sample, place, {**cells, **places}).persist(
+        StorageLevel.MEMORY_AND_DISK
+    )
+    survey = _survey(rest, {name: cells[name] for name in kinds}, places)
+    if any(kind not in (kinds[name].upper(), "VOID") for name, kind in survey.kinds.items()):
         parsed_rows.unpersist()
         rest.unpersist()
         return None
     typed = {cells[name] + _MISSING: F.isnull(cells[name]) for name in kinds}
     typed |= {cells[name]: F.col(cells[name]).cast(kind) for name, kind in kinds.items()}
-    records = certain.unionByName(rest.withColumns(typed))
+    records = certain.unionByName(rest.drop(*places.values()).withColumns(typed))
     return _Rows(
         frame=records,
         persisted_frames=(parsed_rows, rest),
         costly=count.uncertain > count.lines * MANY_UNCERTAIN,
+        hidden=hidden | survey.hidden,
     )
+
+
+def _parse_exactly(
+    lines: DataFrame,
+    sample: LineForm,
+    place: tuple[str, ...],
+    cells: Mapping[str, str],
+    places: Mapping[str, str],
+) -> _Rows:
+    """The records parsed without a guess."""
+    parsed_rows = _parse_lines(lines, sample, place, {**cells, **places})
+    # Persisted, since the types must be known before the comparison starts.
+    parsed_rows = parsed_rows.persist(StorageLevel.MEMORY_AND_DISK)
+    return _Rows(frame=parsed_rows, persisted_frames=(parsed_rows,), costly=True, unchecked=places)
 
 
 def _parse_lines(

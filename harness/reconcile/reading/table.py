@@ -30,6 +30,8 @@ class Table:
     columns: tuple[str, ...]
     """The fields that expressions may read, apart from `place`."""
     place: tuple[str, ...]
+    hidden: frozenset[str] = frozenset()
+    """Fields of the data that cannot be read, since a column of `place` has the same name."""
     origin: Origin = "declared"
     lane: tuple[str, ...] = ()
     """The unit with an order of its own, such as a partition; `position` is the place in it."""

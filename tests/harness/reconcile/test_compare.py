@@ -430,6 +430,22 @@ def test_fields_with_names_of_internal_columns_are_rejected(
         comparison_of(spark, path, path, compare=name)
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_field_with_the_name_of_a_place_is_rejected_where_it_is_named(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    expected, actual = (
+        write_rows(tmp_path / f"{v}.{kind}", [{"id": "a", "_position": v, "_file": None}])
+        for v in (5, 6)
+    )
+
+    for compare, order in (("_position", None), ("hash(_file)", None), ("id", "_position")):
+        with pytest.raises(BadInput, match="is the place of a record, and a field of the"):
+            comparison_of(spark, expected, actual, sequence="id", compare=compare, order=order)
+    unnamed = comparison_of(spark, expected, actual)
+    assert nonzero_counts(unnamed) == {"changed": None, "reordered": None}
+
+
 def test_a_failed_comparison_keeps_nothing_for_the_next_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:

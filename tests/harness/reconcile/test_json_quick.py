@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.harness.reconcile.json import json_quick, quick_record
+from streamquake.harness.reconcile.json import json_quick, json_record, quick_record
 from streamquake.harness.reconcile.json.json_quick import UNCERTAIN, guess_types, read_with_types
 from streamquake.harness.reconcile.json.json_record import sample_lines
 from streamquake.harness.reconcile.json.json_table import json_table
@@ -60,10 +60,12 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(quick_record, "runs_here", lambda session: request.param == "Arrow")
 
 
-def table(spark: SparkSession, path: Path, lines: list[str]) -> Table:
+def table(
+    spark: SparkSession, path: Path, lines: list[str], names: tuple[str, ...] = NAMES
+) -> Table:
     path.write_text("\n".join(lines) + "\n")
     text = spark.read.text(str(path)).withColumn("_line", F.monotonically_increasing_id())
-    return json_table(text, ("_line",), NAMES)
+    return json_table(text, ("_line",), names)
 
 
 def rows(lines_table: Table) -> list[Row]:
@@ -112,6 +114,25 @@ def test_uncertain_lines_are_read_as_without_a_guess(
 
     assert (set(exact.missing), set(guess.missing)) == (set(), set(NAMES))
     assert rows(guess) == rows(exact)
+
+
+@pytest.mark.parametrize("number", [0, len(PLAIN)], ids=["in the sample", "behind it"])
+def test_a_field_with_the_name_of_the_place_is_noticed_in_any_line(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(json_quick, "MIN_SAMPLE", len(PLAIN))
+    lines = [*PLAIN]
+    lines.insert(number, '{"user": "a", "seq": 1, "ok": true, "_line": null}')
+
+    monkeypatch.setattr(json_record, "SAMPLE_SIZE", len(PLAIN))
+    named = table(spark, tmp_path / "named.json", lines, (*NAMES, "_line"))
+    unnamed = table(spark, tmp_path / "unnamed.json", lines)
+    without = table(spark, tmp_path / "without.json", PLAIN, (*NAMES, "_line"))
+
+    assert named.hidden == {"_line"}
+    assert not unnamed.hidden | without.hidden
+    assert set(named.missing) == set(NAMES)
+    assert rows(named) == rows(unnamed)
 
 
 def test_a_wrong_guess_is_dropped(
