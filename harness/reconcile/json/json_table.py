@@ -43,6 +43,10 @@ from streamquake.harness.reconcile.reading.table import (
 _CORRUPT, _RECORD = "__corrupt", "__record"
 _CELL, _MISSING = "__field_", "_missing"
 _HIDDEN = "__hidden_"
+_INTERNAL = re.compile(
+    rf"(?:{_CELL}|{_HIDDEN})[0-9]+(?:{_MISSING})?|{_CORRUPT}|{_RECORD}|{UNCERTAIN}|{TEXT}"
+)
+"""Names of columns beside those of the fields."""
 MANY_UNCERTAIN = 0.3
 """Above this share of uncertain lines the records should be persisted."""
 FIELDS_SAMPLE = 1000
@@ -60,7 +64,7 @@ def json_table(
     """The table of `lines`, which have the columns `value` and `place`. A null value (a tombstone)
     is a record without fields."""
     requested = sorted(set(names) - set(place))
-    reject_reserved(requested)
+    reject_reserved(requested, [name for name in requested if _INTERNAL.fullmatch(name)])
     cells = {name: f"{_CELL}{number}" for number, name in enumerate(requested)}
     places = {name: f"{_HIDDEN}{number}" for number, name in enumerate(_named_places(place, names))}
     sample = sample_lines(lines)

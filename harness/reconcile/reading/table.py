@@ -70,9 +70,9 @@ def _exact_value(frame: DataFrame, name: str) -> Column:
     return value
 
 
-def reject_reserved(names: Iterable[str]) -> None:
-    """Raise BadInput for fields with the names of internal columns."""
-    if own := {MALFORMED, RAW} & set(names):
+def reject_reserved(names: Iterable[str], internal: Iterable[str] = ()) -> None:
+    """Raise BadInput for fields with the names of internal columns; `internal` are further ones."""
+    if own := {MALFORMED, RAW, *internal}.intersection(names):
         names_text = " and ".join(f"`{name}`" for name in sorted(own))
         raise bad_input("input", f"expected fields of other names than {names_text}; rename them")
 

@@ -430,6 +430,19 @@ def test_fields_with_names_of_internal_columns_are_rejected(
         comparison_of(spark, path, path, compare=name)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["__field_0", "__field_1", "__field_0_missing", "__hidden_0", "__corrupt", "__uncertain"],
+)
+def test_json_fields_with_names_of_internal_cells_are_rejected(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    path = write_rows(tmp_path / "e.json", [{"id": 1, name: 1}, {"id": "a", name: "z"}])
+
+    with pytest.raises(BadInput, match=f"expected fields of other names than `{name}`"):
+        comparison_of(spark, path, path, compare=name)
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_field_with_the_name_of_a_place_is_rejected_where_it_is_named(
     spark: SparkSession, tmp_path: Path, kind: str
