@@ -198,8 +198,9 @@ def _rank(side: Operand) -> Column:
 
 
 def _number_parts(text: Column) -> dict[str, Column]:
-    """A number of any size as parts that sort as it does. The parts of a negative number are
-    inverted. Where 38 digits hold the number, `number` and `fraction` are its value."""
+    """A number of any size as parts that sort as it does, the same in any spelling. The parts of a
+    negative number are inverted. Where 38 digits hold the number, `number` and `fraction` are its
+    value."""
     is_number = text.rlike(NUMBER_PATTERN)
     sign, whole, fraction, power = (F.regexp_extract(text, NUMBER_PATTERN, n) for n in (1, 2, 3, 4))
     written = F.concat(whole, fraction)
@@ -207,18 +208,26 @@ def _number_parts(text: Column) -> dict[str, Column]:
     digits = F.rtrim(without_zeros, F.lit("0"))
     size = F.coalesce(power.try_cast("bigint"), F.lit(0)) + F.length(whole)
     size += F.length(without_zeros) - F.length(written)
-    negative = sign == "-"
+    negative = (sign == "-") & (digits != "")
     direction = F.when(digits == "", 0).otherwise(F.when(negative, -1).otherwise(1))
     # Inverted digits end in a character above all digits: fewer digits sort after more digits.
     inverted = F.concat(F.translate(digits, "0123456789", "9876543210"), F.lit("~"))
-    fits = (power == "") & (F.length(whole) <= MAX_DIGITS) & (F.length(fraction) <= MAX_DIGITS)
+    places = F.length(digits) - size
+    fits = is_number & ((digits == "") | ((size <= MAX_DIGITS) & (places <= MAX_DIGITS)))
+    before = F.rpad(digits, _bounded(size), F.lit("0"))
+    behind = F.lpad(F.substr(digits, _bounded(size) + 1), _bounded(places), F.lit("0"))
     return {
         "sign": F.when(is_number, direction),
         "size": F.when(is_number, F.when(digits != "", direction * size)),
         "digits": F.when(is_number, F.when(negative, inverted).otherwise(digits)),
-        "number": F.when(fits, F.concat(sign, whole).try_cast("decimal(38,0)")),
-        "fraction": F.when(fits, F.concat(sign, F.lit("0."), fraction).try_cast("decimal(38,38)")),
+        "number": F.when(fits, F.concat(sign, F.lit("0"), before).try_cast("decimal(38,0)")),
+        "fraction": F.when(fits, F.concat(sign, F.lit("0."), behind).try_cast("decimal(38,38)")),
     }
+
+
+def _bounded(count: Column) -> Column:
+    """A number of digits, from zero to `MAX_DIGITS`."""
+    return F.least(F.greatest(count, F.lit(0)), F.lit(MAX_DIGITS)).cast("int")
 
 
 def _shape(

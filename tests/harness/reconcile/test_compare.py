@@ -127,6 +127,27 @@ def test_records_of_the_same_moment_are_not_reordered(spark: SparkSession, tmp_p
     assert comparison_of(spark, path, path, sequence="seq", order="at").counts["reordered"] == 0
 
 
+def test_equal_numbers_of_an_order_are_one_moment(spark: SparkSession, tmp_path: Path) -> None:
+    groups = (
+        ["-1e20", f"-1{'0' * 20}"],
+        ["-0", "0", "0e999999999", "0e-999999999", "0.000"],
+        ["1e-38", f"0.{'0' * 37}10"],
+        ["0.05", "5e-2", "0.5e-1", "50e-3"],
+        ["5", "5e0", "0.5e1", "50e-1", f"5.{'0' * 40}", f"{'0' * 40}5"],
+        ["2e50", f"2{'0' * 50}", "0.2e51"],
+    )
+    rows = [
+        {"id": f"k{number}", "seq": -n, "at": text}
+        for number, group in enumerate(groups)
+        for n, text in enumerate(group)
+    ]
+    path = write_rows(tmp_path / "e.csv", rows)
+
+    assert comparison_of(spark, path, path, sequence="seq", order="at").counts["reordered"] == 0
+    ascending = comparison_of(spark, path, path, "seq", sequence="at", order="_position")
+    assert ascending.counts["reordered"] == 0
+
+
 def test_large_whole_numbers_stay_exact_beside_floating_point(
     spark: SparkSession, tmp_path: Path
 ) -> None:
