@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from streamquake.harness.reconcile.identity_join import same_values
 from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.values.rank import rank_of
 
 BEFORE = "__before"
 """The sequence of the record just before; no column of a job has this name."""
@@ -25,7 +26,8 @@ def records_out_of_order(actual: DataFrame, shape: Shape) -> DataFrame:
     assert shape.position is not None
     stream = Window.partitionBy(*shape.key, *shape.lane).orderBy(shape.position)
     before = _ordering_columns(actual, shape).withColumn(BEFORE, F.lag(shape.sequence).over(stream))
-    return before.where(F.col(BEFORE) > F.col(shape.sequence))
+    kind = actual.schema[shape.sequence].dataType
+    return before.where(rank_of(F.col(BEFORE), kind) > rank_of(F.col(shape.sequence), kind))
 
 
 def without_phantoms(records: DataFrame, phantoms: DataFrame, shape: Shape) -> DataFrame:

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DecimalType, IntegralType, StructType
+from pyspark.sql.types import DataType, DecimalType, IntegralType, StringType, StructType
 
 from streamquake.harness.reconcile.anomaly import Anomaly, AnomalyCount, anomalies
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.examples import MAX_EXAMPLES, finding_at, with_python_types
 from streamquake.harness.reconcile.shape import Shape
+from streamquake.harness.reconcile.values.rank import rank_of_text
 from streamquake.reports.record.outcome import Finding
 
 
@@ -55,7 +56,13 @@ def _whole_numbers(sequence: Column, kind: DataType) -> Column | None:
     """The sequence as whole numbers, null where it is none. None where its type has none."""
     if isinstance(kind, IntegralType) or (isinstance(kind, DecimalType) and kind.scale == 0):
         return sequence.cast("decimal(38,0)")
+    if isinstance(kind, StringType):
+        return _whole_part(rank_of_text(sequence))
     if isinstance(kind, StructType) and "number" in kind.names:
-        no_fraction = F.coalesce(sequence["fraction"], F.lit(0)) == 0
-        return F.when(no_fraction, sequence["number"])
+        return _whole_part(sequence)
     return None
+
+
+def _whole_part(rank: Column) -> Column:
+    """The number of a rank; null where it is no whole number."""
+    return F.when(F.coalesce(rank["fraction"], F.lit(0)) == 0, rank["number"])

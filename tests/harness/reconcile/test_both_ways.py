@@ -22,6 +22,7 @@ from streamquake.harness.reconcile.json.json_quick import MIN_SAMPLE
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.promised_columns import FIELDS_BY_NAME
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.verdict.expected_output import reconciled_output
 from streamquake.reports.record.outcome import Finding
 from streamquake.topologies.problems import BadInput
@@ -479,6 +480,37 @@ def test_both_ways_distinguish_names_by_their_case(spark: SparkSession, tmp_path
         differences_in_run(spark, tmp_path, promised, ["v"])
 
 
+@pytest.mark.parametrize(
+    ("texts", "reordered", "gap"),
+    [
+        (("10", "9"), 1, 0),
+        (("9", "10", "5e1"), 0, 39),
+        (("2026-01-02T01:00:00+01:00", "2026-01-02T00:30:00Z"), 0, None),
+    ],
+)
+def test_both_ways_order_text_by_its_number_or_time(
+    spark: SparkSession, tmp_path: Path, texts: Sequence[str], reordered: int, gap: int | None
+) -> None:
+    records = [{"key": "x", "seq": text} for text in texts]
+    write_rows(tmp_path / "copied" / "part-0.json", records)
+    promised = write_rows(tmp_path / "promised.parquet", records)
+    output = Output(hdfs="/nasty", identity=("key", "seq"), order="seq", also=("gap",))
+
+    command = comparison_of(
+        spark,
+        promised,
+        tmp_path / "copied",
+        "key",
+        sequence="seq",
+        order="_position",
+        also=("gap",),
+    )
+    run = result_of_run(spark, tmp_path, promised, output)
+
+    for counts in (command.counts, run.counts):
+        assert (counts["reordered"], counts["gap"]) == (reordered, gap)
+
+
 def differences_both_ways(
     spark: SparkSession,
     folder: Path,
@@ -537,11 +569,17 @@ def findings_of_run(
     values: Sequence[str],
     column_expressions: Mapping[str, str],
 ) -> tuple[Finding, ...]:
+    output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values), map=column_expressions)
+    return result_of_run(spark, folder, promised, output).findings
+
+
+def result_of_run(
+    spark: SparkSession, folder: Path, promised: Path, output: Output
+) -> ReconciliationResult:
     dataset = Testbed(spark, folder / "data")
     read_files(
         spark, folder / "copied", into=StoredOutput(path=dataset.data / "nasty"), source="/nasty"
     )
-    output = Output(hdfs="/nasty", identity=("n",), compare=tuple(values), map=column_expressions)
     expected = spark.read.parquet(str(promised))
     with reconciled_output(dataset.case(), "nasty", output, expected) as result:
-        return result.findings
+        return result
