@@ -52,6 +52,11 @@ COUNTED = {
     "format_number": 1,
 }
 """Functions whose result has a requested size -> the index of the argument for the size."""
+UNCOUNTED = {"sequence": ("date", "timestamp", "interval"), "format_number": ("string",)}
+"""Functions -> the types of further literals in the place of a size."""
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
+VARIABLES = ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable", "UnresolvedStar")
+"""The parts of a tree whose values differ between records."""
 STARS = ("UnresolvedStar", "UnresolvedStarExceptOrReplace")
 """The parts of a tree that stand for all columns."""
 MOMENTS = ("date", "timestamp", "timestamp_ntz")
@@ -141,7 +146,7 @@ def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
         for node in all_nodes:
             if node.qualified_name not in allowed:
                 raise UnsafeSql(_not_allowed(node, is_query=given is not None))
-            _reject_node(node, allowed_relations, is_query=given is not None)
+            _reject_node(spark, node, allowed_relations, is_query=given is not None)
     except UnsafeSql as unsafe:
         raise bad_input(place, str(unsafe)) from None
 
@@ -170,17 +175,19 @@ def _reject_hidden_relations(spark: SparkSession, names: frozenset[str]) -> None
             )
 
 
-def _reject_node(node: SqlNode, relations: frozenset[str], *, is_query: bool) -> None:
+def _reject_node(
+    spark: SparkSession, node: SqlNode, relations: frozenset[str], *, is_query: bool
+) -> None:
     match node.class_name:
         case "UnresolvedFunction":
-            _reject_function(elements(node.tree.nameParts()), node.tree)
+            name = _reject_function(elements(node.tree.nameParts()))
+            _reject_large(spark, name, elements(node.tree.arguments()))
         case "UnresolvedGenerator":
-            _reject_generator(
-                str(node.tree.name().unquotedString()), elements(node.tree.children())
-            )
+            name = _reject_generator(str(node.tree.name().unquotedString()))
+            _reject_large(spark, name, elements(node.tree.children()))
         case "UnresolvedTableValuedFunction":
-            name = ".".join(map(str, elements(node.tree.name())))
-            _reject_generator(name, elements(node.tree.functionArgs()))
+            name = _reject_generator(".".join(map(str, elements(node.tree.name()))))
+            _reject_large(spark, name, elements(node.tree.functionArgs()))
         case "UnresolvedRelation":
             _reject_relation(node.tree, relations)
         case "Literal":
@@ -197,7 +204,8 @@ def _reject_name(name: str) -> None:
         raise UnsafeSql(message)
 
 
-def _reject_function(parts: list[Any], function: Any) -> None:
+def _reject_function(parts: list[Any]) -> str:
+    """The name of a function. Raises UnsafeSql for one that is not allowed."""
     name = ".".join(map(str, parts)).lower()
     reasons = functions()
     if name not in reasons:
@@ -206,25 +214,45 @@ def _reject_function(parts: list[Any], function: Any) -> None:
         raise UnsafeSql(f"`{name}` is no function that is allowed here{hint}")
     if reasons[name] != ALLOWED:
         raise UnsafeSql(f"the function `{name}` is not allowed here: {reasons[name]}")
-    if name in COUNTED:
-        _reject_large(name, elements(function.arguments()))
+    return name
 
 
-def _reject_large(name: str, arguments: list[Any]) -> None:
-    """Reject a literal size that is larger than any record; a computed size is not known yet."""
-    numbers = [_written_number(argument) for argument in arguments]
-    count = numbers[COUNTED[name]] if COUNTED[name] < len(numbers) else None
-    if name == "sequence" and len(numbers) == 2 and count is not None:
-        count = None if numbers[0] is None else abs(count - numbers[0])
+def _reject_large(spark: SparkSession, name: str, arguments: list[Any]) -> None:
+    """Reject a constant size unless it is a literal that is not larger than any record. The size
+    that a column gives is not known yet."""
+    if name not in COUNTED or COUNTED[name] >= len(arguments):
+        return
+    # The number of elements of a sequence is that of the steps between its ends.
+    counted = arguments if name == "sequence" else [arguments[COUNTED[name]]]
+    numbers = [_literal_number(spark, name, argument) for argument in counted]
+    count = _steps(numbers) if name == "sequence" else numbers[0]
     if count is not None and abs(count) > MAX_COUNT:
         raise UnsafeSql(f"`{name}` may create at most {MAX_COUNT:,} elements, got {count:,.0f}")
 
 
-def _written_number(argument: Any) -> float | None:
-    try:
-        return float(str(argument.sql()).rstrip("LSYDBlsydb")) if argument.foldable() else None
-    except ValueError:
+def _steps(numbers: list[float | None]) -> float | None:
+    """The number of steps of a sequence, from its arguments; None where an end is not known. A step
+    that is not known may be one."""
+    start, stop, step = (*numbers, 1)[:3]
+    return None if start is None or stop is None else (stop - start) / (step or 1)
+
+
+def _literal_number(spark: SparkSession, name: str, argument: Any) -> float | None:
+    """The number of a literal. None for what is no number of elements: a time in a sequence, a
+    format, or a value that depends on a column. Raises UnsafeSql for any other constant."""
+    parts = list(nodes(spark, argument))
+    if any(part.class_name in VARIABLES for part in parts):
         return None
+    if parts[0].class_name == "Literal":
+        kind = str(argument.dataType().simpleString())
+        if kind.partition("(")[0] in NUMBERS:
+            return float(str(argument.value()))
+        if kind.startswith(UNCOUNTED.get(name, ())):
+            return None
+    raise UnsafeSql(
+        f"`{name}` may create at most {MAX_COUNT:,} elements: expected a number as a literal, got "
+        "a constant of another form"
+    )
 
 
 def _reject_present(type_name: str, literal: Any) -> None:
@@ -253,12 +281,12 @@ def _text_within(written: str) -> str:
     return written[written.rfind(written[-1], 0, -1) + 1 : -1] if written else ""
 
 
-def _reject_generator(name: str, arguments: list[Any]) -> None:
+def _reject_generator(name: str) -> str:
+    """The name of a generator in small letters. Raises UnsafeSql for one that is not allowed."""
     if name.lower() not in generators():
         known = ", ".join(sorted(generators()))
         raise UnsafeSql(f"`{name}` may not generate rows here; allowed: {known}")
-    if name.lower() in COUNTED:
-        _reject_large(name.lower(), arguments)
+    return name.lower()
 
 
 def _reject_relation(relation: Any, relations: frozenset[str]) -> None:

@@ -287,6 +287,56 @@ def test_a_time_that_does_not_depend_on_the_present_is_allowed(
     assert len(expressions(session, f"key, {text}", "--key")) == 2
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(
+            f"repeat('x', {count})"
+            for count in (
+                "1000 * 1000000",
+                "CAST(2000000 AS INT)",
+                "int(2e6)",
+                "-(-2000000)",
+                "2000000 + 0",
+                "'2000000'",
+                "2e9D",
+                "(SELECT 2000000)",
+            )
+        ),
+        "sequence(-2000000, 5, 1)",
+        "sequence(1, 2000000, seq)",
+        "sequence(1 - 2000000, 5)",
+        "sequence(0, 10, 1 / 1000000)",
+        "stack(1000 * 1000000, 1)",
+    ],
+)
+def test_a_constant_count_is_a_bounded_literal(session: SparkSession, call: str) -> None:
+    with pytest.raises(BadInput, match="at most 1,000,000"):
+        reject_unsafe_query(session, f"SELECT {call} AS x FROM sent", "expected")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "repeat(key, 1000000)",
+        "repeat(key, int(seq) + 1)",
+        "rpad(key, CAST(seq AS INT), 'x')",
+        "transform(array(3), n -> repeat(key, n))",
+        "repeat(key, (SELECT int(max(seq)) FROM sent))",
+        "sequence(1L, 10000000L, 1000L)",
+        "sequence(seq, 5L)",
+        "sequence(5, -5, -1)",
+        "sequence(DATE '2026-01-01', DATE '2026-02-01', INTERVAL 1 DAY)",
+        "sequence(DATE '2026-01-01', DATE '2026-02-01')",
+        "array_insert(array(1), -1, 2)",
+        "format_number(seq, '#,###.0')",
+        "format_number(seq, 2)",
+    ],
+)
+def test_a_small_count_and_one_of_a_column_are_allowed(session: SparkSession, call: str) -> None:
+    assert safe_query(session, f"SELECT {call} AS x FROM sent", "expected").count() == 2
+
+
 def test_generated_rows_are_bounded(session: SparkSession) -> None:
     for text in (
         "SELECT stack(2147483647, 1)",
