@@ -144,8 +144,10 @@ def message_line(error: Exception) -> str:
 def _unknown_column(expression: Expression, name: str, table: Table, side: str) -> BadInput:
     known = did_you_mean(name, (*table.columns, *table.place))
     header = " (as the first line of a CSV file names them)" if table.origin == "csv" else ""
+    # A note may say why folders give no columns.
+    why = "".join(f"; {note}" for note in table.notes)
     return bad_input(
-        expression.option, f"`{name}` is not a column of the {side} side{known}{header}"
+        expression.option, f"`{name}` is not a column of the {side} side{known}{header}{why}"
     )
 
 

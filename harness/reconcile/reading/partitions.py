@@ -11,14 +11,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 DIFFERENT_FOLDERS = "its files are not all in the same NAME=VALUE folders, so these give no columns"
-ODD_NUMBER = "Spark reads {} as a number, so the NAME=VALUE folders give no columns"
-NUMBER = re.compile(r"\s*[+-]?(?:[\d.]+(?:[eE][+-]?\d+)?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)[dDfF]?\s*")
-"""Text that Java reads as a number, such as `1d`, `1f`, `0x8p-3` and `1` with a blank."""
+ODD_NUMBER = (
+    "Spark reads {} as a number that this text is not, so the NAME=VALUE folders give no columns"
+)
+NUMBER = re.compile(
+    r"[\x00-\x20]*[+-]?(?:NaN|Infinity|(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+    r"|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)[dDfF]?)[\x00-\x20]*"
+)
+"""Text that Java reads as a number, such as `1d`, `1f`, `0x8p-3`, `NaN` and `1` with a blank."""
 PLAIN_NUMBER = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
+MAX_DIGITS = 38
+"""Spark reads whole numbers of so many digits exactly, and all others as floating point."""
 NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -61,10 +69,26 @@ def partitions_of(files: Iterable[tuple[str, str]]) -> Partitions:
 
 
 def _odd_number(values: set[str]) -> str | None:
-    """A value that is no plain number, where Spark would read all values as numbers."""
+    """A value that Spark would not read as exactly its number, where it would read all values as
+    numbers."""
     if not all(map(NUMBER.fullmatch, values)):
         return None
-    return min((value for value in values if not PLAIN_NUMBER.fullmatch(value)), default=None)
+    return min((value for value in values if not _is_exact(value)), default=None)
+
+
+def _is_exact(text: str) -> bool:
+    """Whether Spark reads a text as exactly the number that it is, so that no two folders with
+    different numbers are one."""
+    if not PLAIN_NUMBER.fullmatch(text):
+        return False
+    try:
+        number = Decimal(text)
+    except InvalidOperation:  # an exponent too large for Python, and for Java
+        return False
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    is_whole = exponent >= 0 and number.adjusted() < MAX_DIGITS and len(digits) <= MAX_DIGITS
+    return is_whole or number == Decimal(repr(float(text)))
 
 
 def _partition_folders(path: str, base: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:

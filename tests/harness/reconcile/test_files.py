@@ -224,6 +224,8 @@ def test_partition_folders_that_differ_between_files_give_no_columns(
         ([("/o/a=1/=2/f", "/o/")], "", ()),
         ([("/o/a=1d/f", "/o/"), ("/o/a=b/f", "/o/")], "/o", ("a",)),
         ([(f"/o/a={n}/f", "/o/") for n in ("-1", "07", "1.5e3", NULL)], "/o", ("a",)),
+        ([(f"/o/a={n}/f", "/o/") for n in ("1.2.3", "0.10000000000000001")], "/o", ("a",)),
+        ([(f"/o/a={n}/f", "/o/") for n in ("9" * 38, "1e37", "1e300", "0.1")], "/o", ("a",)),
         ([("/o/a=1/f", "/o/a=1/")], "", ()),
         ([("/o/a=1/f", "")], "", ()),
         ([("/o/f", "/o/")], "", ()),
@@ -235,7 +237,14 @@ def test_which_folders_give_columns(
     assert partitions_of(files) == Partitions(base=base, names=names)
 
 
-@pytest.mark.parametrize("odd", ["1d", "2F", "0x8p-3", " 1", "1%20", "１"])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *("1d", "2F", "0x8p-3", " 1", "1%20", "1%01", "１", "NaN", "-Infinity"),
+        *("0.10000000000000001", "12345678901234567890.5", f"1{'0' * 37}1", "1e400", "1e-400"),
+        "1e99999999999999999999",
+    ],
+)
 def test_a_folder_that_spark_reads_as_a_number_gives_no_column(odd: str) -> None:
     partitions = partitions_of([("/o/a=1/f", "/o/"), (f"/o/a={odd}/f", "/o/")])
 
@@ -250,7 +259,7 @@ def test_folders_of_different_texts_are_not_read_as_one_number(
     write_rows(tmp_path / "out" / "k=1f" / "two.json", [{"id": 2}])
     expected = write_rows(tmp_path / "e.json", [{"id": 1, "k": 1}, {"id": 2, "k": 1}])
 
-    with pytest.raises(BadInput, match="`k` is not a column of the actual side"):
+    with pytest.raises(BadInput, match=r"`k` is not a column of the actual side.*reads '1d' as"):
         comparison_of(spark, expected, tmp_path / "out", "id, k")
     assert (
         "Spark reads '1d' as a number" in comparison_of(spark, expected, tmp_path / "out").notes[0]
