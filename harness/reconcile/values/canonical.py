@@ -19,6 +19,7 @@ from pyspark.sql.types import FloatType
 
 from streamquake.harness.reconcile.json.json_record import exact_json, numeral
 from streamquake.harness.reconcile.json.json_text import json_text
+from streamquake.harness.reconcile.values.floating_width import WIDEN, with_width_of
 from streamquake.harness.reconcile.values.nested import (
     NESTED_MARK,
     nested_text,
@@ -61,7 +62,8 @@ def canonical_text(side: Operand, other: Operand) -> Column:
         return _of_variant(side.value, other)
     if side.origin == "json":  # an expression over fields
         return _of_variant(F.parse_json(exact_json(json_text(side.value))), other)
-    return nested_text(side.value, side.type)
+    kind = side.type if other.origin == "json" else with_width_of(side.type, other.type, WIDEN)
+    return nested_text(side.value if kind == side.type else side.value.cast(kind), kind)
 
 
 _PER_VALUE = ("floating-point", SEVERAL_KINDS, OBJECT_OR_LIST)

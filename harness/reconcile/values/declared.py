@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.custom_shape import Tree
 from streamquake.harness.reconcile.reading.table import Table
+from streamquake.harness.reconcile.values.floating_width import NARROW, WIDEN, with_width_of
 from streamquake.harness.reconcile.values.nested import nested_text
 from streamquake.harness.reconcile.values.operand import Operand
 from streamquake.harness.reconcile.values.pairing import pair_operands
@@ -75,7 +76,7 @@ def _field(
     if promised is None:
         return value, F.lit(True)
     if isinstance(promised, NESTED) and isinstance(kind, NESTED):
-        return nested_text(value, kind), F.lit(True)
+        return _nested_value(value, kind, promised)
     return _promised_value(value, kind, promised)
 
 
@@ -88,6 +89,19 @@ def _part(value: Column, kind: DataType, name: str) -> tuple[Column, DataType]:
     if isinstance(element, StructType) and name in element.names:
         return value.getField(name), ArrayType(element[name].dataType)
     return F.lit(None).cast("string"), NullType()
+
+
+def _nested_value(value: Column, kind: DataType, promised: DataType) -> tuple[Column, Column]:
+    """A struct, list or map as the text of a value with the promised widths of floating point, and
+    whether it has them exactly: a DOUBLE of 0.1 is no FLOAT."""
+    text = nested_text(value, kind)
+    wanted = with_width_of(kind, promised, WIDEN, NARROW)
+    if wanted == kind:
+        return text, F.lit(True)
+    cast_value = value.cast(wanted)
+    return nested_text(cast_value, wanted), text.eqNullSafe(
+        nested_text(cast_value.cast(kind), kind)
+    )
 
 
 def _promised_value(value: Column, kind: DataType, promised: DataType) -> tuple[Column, Column]:

@@ -241,6 +241,22 @@ COLUMNS = (
     ColumnCase(
         promised="array(CAST('NaN' AS DOUBLE))", actual="array(CAST('NaN' AS DOUBLE))", equal=True
     ),
+    ColumnCase(promised="array(0.1D)", actual="array(CAST(0.1 AS FLOAT))", equal=False),
+    ColumnCase(promised="array(0.5D)", actual="array(CAST(0.5 AS FLOAT))", equal=True),
+    ColumnCase(
+        promised="map('a', named_struct('b', 0.10000000149011612D, 'c', CAST(0.1 AS FLOAT)))",
+        actual="named_struct('a', named_struct('c', CAST(0.1 AS FLOAT), 'b', CAST(0.1 AS FLOAT)))",
+        equal=True,
+    ),
+    ColumnCase(promised="map('a', 0.1D)", actual="map('a', CAST(0.1 AS FLOAT))", equal=False),
+    ColumnCase(promised="map(0.5D, 'a')", actual="map(CAST(0.5 AS FLOAT), 'a')", equal=True),
+    ColumnCase(promised="array(CAST(0.1 AS FLOAT))", actual="array(0.1D)", equal=False),
+    ColumnCase(
+        promised="array(CAST(0.1 AS FLOAT), NULL)",
+        actual="array(0.10000000149011612D, NULL)",
+        equal=True,
+    ),
+    ColumnCase(promised="array(CAST(0.1 AS FLOAT))", actual="array(0.1BD)", equal=True),
     ColumnCase(promised="array(1e-8BD)", actual="array(0.00000001BD)", equal=True),
     ColumnCase(
         promised="array(0.12345678901234567890123456789BD/1e7BD)",
