@@ -9,6 +9,7 @@ timestamp.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from pyspark.sql import Column
@@ -41,6 +42,7 @@ NESTED_MARK = "o:"
 """Prefix of such a text."""
 TIMES = (TimestampType, TimestampNTZType)
 NESTED = (ArrayType, MapType, StructType)
+FLOATING_KEYS = re.compile("map<(?:float|double),")
 
 
 def nested_text(value: Column, kind: DataType) -> Column:
@@ -48,14 +50,24 @@ def nested_text(value: Column, kind: DataType) -> Column:
     if isinstance(kind, VariantType):
         return F.concat(F.lit(NESTED_MARK), F.to_json(F.parse_json(exact_json(F.to_json(value)))))
     tagged = F.to_json(F.parse_json(F.to_json(_tagged_value(value, kind), WITH_NULLS)))
-    return F.concat(F.lit(NESTED_MARK), exact_floating(tagged))
+    return _canonical_text(tagged, kind)
 
 
 def nested_text_of_json(variant: Column, kind: DataType) -> Column:
     """A JSON value that is compared with a struct, list or map of type `kind`; null for null."""
     if isinstance(kind, VariantType):
         return F.concat(F.lit(NESTED_MARK), F.to_json(variant))
-    return F.concat(F.lit(NESTED_MARK), exact_floating(F.to_json(_tagged_json(variant, kind))))
+    return _canonical_text(F.to_json(_tagged_json(variant, kind)), kind)
+
+
+def _canonical_text(tagged: Column, kind: DataType) -> Column:
+    """The text of tagged values, whose names are sorted, as those of a variant are."""
+    text = exact_floating(tagged)
+    if FLOATING_KEYS.search(kind.simpleString()):
+        # The keys are sorted again: their order must not depend on the type that wrote them. A map
+        # may have both 0 and minus zero, which are one number; a variant has no name twice.
+        text = F.coalesce(F.to_json(F.try_parse_json(text)), text)
+    return F.concat(F.lit(NESTED_MARK), text)
 
 
 def _tagged_value(value: Column, kind: DataType) -> Column:

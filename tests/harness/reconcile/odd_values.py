@@ -660,6 +660,8 @@ VALUES = [
         '{"2026-01-02T03:04:05Z":1,"2026-01-02T03:04:05.000Z":1}',
     ),
     *equal("map<double,bigint>", "map(0.5D,1L)", '{"0.5":1}'),
+    *equal("map<double,bigint>", "map(15D,1L,1e7D,2L)", '{"15.0":1,"1.0E7":2}'),
+    *unequal("map<double,bigint>", "map(0D,1L)", '{"0.0":1,"-0.0":2}'),
     *equal("map<decimal(10,2),bigint>", "map(1.10,1L)", '{"1.10":1}'),
     *equal("map<boolean,bigint>", "map(true,1L)", '{"true":1}'),
     *equal(

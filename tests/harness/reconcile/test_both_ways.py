@@ -230,6 +230,11 @@ COLUMNS = (
     ),
     ColumnCase(promised="map(1L, 'a')", actual="map('1', 'a')", equal=False),
     ColumnCase(promised="map(1L, 'a')", actual="map(1, 'a')", equal=True),
+    ColumnCase(promised="map(1L, 'a', 15L, 'b')", actual="map(15D, 'b', 1D, 'a')", equal=True),
+    ColumnCase(promised="map(2D, 'a', 10D, 'b')", actual="map(10BD, 'b', 2BD, 'a')", equal=True),
+    ColumnCase(
+        promised="map(1e7D, 'a', 15D, 'b')", actual="map(15L, 'b', 10000000L, 'a')", equal=True
+    ),
     ColumnCase(promised="map(X'61', 1L)", actual="map(X'61', 1L)", equal=True),
     ColumnCase(promised="map(X'61', 1L)", actual="map(X'62', 1L)", equal=False),
     ColumnCase(
