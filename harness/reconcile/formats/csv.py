@@ -73,7 +73,7 @@ class Csv(Format):
             # break within quotes as LF; one that is given leaves all of them as they are.
             options |= {"multiLine": True, "lineSep": _row_end(spark, paths)}
         # Spark would remove the field of a partition folder; CSV fields are read by position.
-        folders = partitions.without_conflicts(fields)
+        folders = partitions.without_conflicts((*fields, *FILE_PLACE))
         reader = spark.read.options(**options, **folders.options)
         rows = reader.schema(schema).csv(list(paths))
         frame = with_place(rows).withColumn(MALFORMED, F.col(RAW).isNotNull())

@@ -42,6 +42,7 @@ class FileSource(Source):
         table = kind(request.schema).read(spark, paths, request.names, partitions)
         ignored = {
             "pending or in-progress files were ignored": listing.pending,
+            "files with hidden names or in hidden folders were ignored": listing.hidden,
             "files that the sink's log has not committed were ignored": listing.uncommitted,
         }
         notes = [f"{n} {what}" for what, n in ignored.items() if n]

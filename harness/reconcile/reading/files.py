@@ -1,7 +1,7 @@
 """Reads a folder of JSON lines, of Parquet or of Avro files, and stores its records as Parquet.
 
-Files whose names begin with a dot or an underscore are ignored: Flink marks in-progress and pending
-files so, and Spark files without data. Where Spark's file sink has a log, only the files in the log
+Files are ignored as Spark ignores them (`is_hidden`): Flink marks in-progress and pending files so,
+and committers the files of attempts. Where Spark's file sink has a log, only the files in the log
 are read. Columns: value (the line, or the record as JSON), record (except for lines; see
 `declared.py`), file (relative to the folder), position (ascending within the file), and, for lines
 in partition folders, folders (`partitions.py`).
@@ -31,9 +31,10 @@ from streamquake.harness.reconcile.reading.table import as_json
 from streamquake.harness.reconcile.values.declared import FOLDERS, stored_columns
 
 FILE_PLACE = ("_file", "_position")
-HIDDEN_PREFIXES = (".", "_")
 COPYING_SUFFIX = "._COPYING_"
 """Suffix of a file that Hadoop's client is still copying."""
+WITHOUT_RECORDS = ("_SUCCESS", "_metadata", "_common_metadata")
+"""Hidden files that are marks and summaries of others."""
 LINES = "json"
 HEAD_BYTES = 4
 BLOCK_BITS = 28
@@ -54,13 +55,11 @@ def read_files(
     folder = folder.resolve()
     all_files = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {path: path.relative_to(folder).as_posix() for path in all_files}
-    data_files = [path for path in all_files if FOLDER not in path.relative_to(folder).parts]
     uncommitted = uncommitted_files(folder, names.values())
-    visible = [
-        path
-        for path in data_files
-        if not is_hidden(path.relative_to(folder)) and names[path] not in uncommitted
-    ]
+    ignored = {
+        path for path, name in names.items() if is_hidden(PurePath(name)) or name in uncommitted
+    }
+    visible = [path for path in all_files if path not in ignored]
     name = _format_of(visible, folder, source)
     if name == LINES:
         records = _lines(spark, visible, folder)
@@ -80,16 +79,29 @@ def read_files(
             "source": source,
             "records": into.rows(),
             "files": len(visible),
-            "pending_files": len(data_files) - len(visible),
+            "pending_files": sum(may_have_records(PurePath(names[path])) for path in ignored),
         }
     )
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether Spark ignores a file by its name or by that of a folder."""
-    return any(part.startswith(HIDDEN_PREFIXES) for part in path.parts) or path.name.endswith(
-        COPYING_SUFFIX
+    """Whether Spark ignores a file by its name or by that of a folder (InMemoryFileIndex). A
+    partition folder may begin with an underscore."""
+    return any(
+        is_pending(name) or (name.startswith("_") and "=" not in name) for name in path.parts
     )
+
+
+def is_pending(name: str) -> bool:
+    """Whether a name is one that Flink or Hadoop's client gives a file until it is complete."""
+    return name.startswith(".") or name.endswith(COPYING_SUFFIX)
+
+
+def may_have_records(path: PurePath) -> bool:
+    """Whether an ignored file may have records, so that it is counted. The log of Spark's sink,
+    checksums, marks and summaries have none."""
+    is_other = path.name in WITHOUT_RECORDS or path.suffix == ".crc"
+    return not is_other and FOLDER not in path.parts
 
 
 def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
@@ -138,7 +150,7 @@ def text_lines(
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """The lines of some files `with_place`, and the names of the columns from their partition
     folders, which are also in the frame. The text of a line is in `value`."""
-    folders = partitions.without_conflicts(("value",))
+    folders = partitions.without_conflicts(("value", *FILE_PLACE))
     lines = spark.read.options(**folders.options).text(list(paths))
     return with_place(lines), folders.names
 

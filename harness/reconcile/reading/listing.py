@@ -1,7 +1,7 @@
 """Lists the files of a side with Hadoop's client, for local disks and HDFS alike.
 
-Files whose names begin with a dot or an underscore are ignored: Flink marks pending and in-progress
-files so, and Spark files without data. Where a Spark sink has a log (`_spark_metadata`), files that
+Files are ignored as Spark ignores them (`is_hidden`): Flink marks pending and in-progress files so,
+and committers the files of attempts. Where a Spark sink has a log (`_spark_metadata`), files that
 it has not committed are ignored too.
 """
 
@@ -17,7 +17,12 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.reading.files import COPYING_SUFFIX, is_hidden
+from streamquake.harness.reconcile.reading.files import (
+    COPYING_SUFFIX,
+    is_hidden,
+    is_pending,
+    may_have_records,
+)
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.source import NOT_FOUND
 from streamquake.harness.reconcile.reading.spark_sink_log import FOLDER as SINK_LOG
@@ -26,8 +31,8 @@ from streamquake.topologies.problems import bad_input
 
 HEAD_BYTES = 4096
 HIDDEN_FILE = (
-    "Spark reads no file whose name begins with a dot or an underscore, or ends in "
-    f"{COPYING_SUFFIX}: expected another name"
+    "Spark reads no file whose name begins with a dot or an underscore (unless it contains =), or "
+    f"ends in {COPYING_SUFFIX}: expected another name"
 )
 
 
@@ -53,6 +58,7 @@ class Listing:
 
     files: tuple[ListedFile, ...]
     pending: int
+    hidden: int
     uncommitted: int
 
 
@@ -62,7 +68,7 @@ def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
     Raises BadInput for a missing path, ConnectionError for an unreachable file system.
     """
     files: list[ListedFile] = []
-    ignored = {"pending": 0, "uncommitted": 0}
+    ignored = {"pending": 0, "hidden": 0, "uncommitted": 0}
     for uri in uris:
         try:
             files += _files_under(_HadoopFileSystem(spark, uri), uri, ignored)
@@ -84,12 +90,11 @@ def _files_under(
         raise bad_input(uri, NOT_FOUND)
     above = _above_pattern(uri)
     for root in roots:
+        root_name = PurePosixPath(root.getPath().getName())
         if not root.isDirectory():
-            hidden = is_hidden(PurePosixPath(root.getPath().getName()))
-            if hidden and not above:
+            if not above and is_hidden(root_name):
                 raise bad_input(uri, HIDDEN_FILE)
-            ignored["pending"] += hidden
-            if not hidden:
+            if not _count_hidden(root_name, ignored):
                 yield hadoop.listed_file(root, above)
             continue
         base = root.getPath().toString().rstrip("/") + "/"
@@ -98,15 +103,21 @@ def _files_under(
         }
         committed = _committed_files(hadoop, base, sorted(statuses))
         for name in sorted(statuses):
-            if is_hidden(PurePosixPath(name)):
-                last = PurePosixPath(name).name
-                marked = last.startswith(".") and not last.endswith(".crc")
-                marked |= last.endswith(COPYING_SUFFIX)
-                ignored["pending"] += marked and not name.startswith(SINK_LOG)
-            elif committed is not None and name not in committed:
+            # A requested folder may have any name; a pattern matches no hidden one.
+            if _count_hidden(root_name / name if above else PurePosixPath(name), ignored):
+                continue
+            if committed is not None and name not in committed:
                 ignored["uncommitted"] += 1
             else:
                 yield hadoop.listed_file(statuses[name], above or base)
+
+
+def _count_hidden(path: PurePosixPath, ignored: dict[str, int]) -> bool:
+    """Whether Spark ignores a file by its name; it is then counted where it may have records."""
+    hidden = is_hidden(path)
+    if hidden and may_have_records(path):
+        ignored["pending" if is_pending(path.name) else "hidden"] += 1
+    return hidden
 
 
 def _above_pattern(uri: str) -> str:

@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
+from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.listing import list_files
 from streamquake.harness.reconcile.reading.partitions import (
     NULL,
@@ -19,6 +20,7 @@ from streamquake.harness.reconcile.reading.partitions import (
     Partitions,
     partitions_of,
 )
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import FORMATS, comparison_of, nonzero_counts, write_rows
 
@@ -52,6 +54,41 @@ def test_a_note_about_ignored_files_names_all_folders_of_the_side(
     result = comparison_of(spark, tmp_path / "a", (one, other))
 
     assert result.notes[-1] == f"{one}, {other}: 1 pending or in-progress files were ignored"
+
+
+def test_ignored_files_are_counted_both_ways(spark: SparkSession, tmp_path: Path) -> None:
+    """Files of a committer's attempts, and others in hidden folders; marks are not counted."""
+    folder = tmp_path / "out"
+    expected = write_rows(folder / "part-0.json", ROWS)
+    for name in ("_temporary/0/part-1.json", "_more/part-2.json", "k=1/_part-3.json", ".p.pending"):
+        write_rows(folder / "p.json", ROWS).rename(written := folder / "x")
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        written.rename(folder / name)
+    for name in ("_SUCCESS", ".part-0.json.crc", "_metadata", "_more/_SUCCESS"):
+        (folder / name).write_text("no record")
+
+    for some in (folder, f"{folder}/*"):
+        result = comparison_of(spark, expected, some)
+        assert (result.counts["actual"], len(result.notes)) == (len(ROWS), 2)
+        assert "1 pending or in-progress files were ignored" in result.notes[0]
+        assert "3 files with hidden names or in hidden folders were ignored" in result.notes[1]
+    stored = StoredOutput(path=tmp_path / "stored")
+    read_files(spark, folder, into=stored, source="/out")
+    assert (stored.rows(), stored.facts()["pending_files"]) == (len(ROWS), 4)
+
+
+def test_a_partition_folder_may_begin_with_an_underscore(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_rows(tmp_path / "out" / "_k=7" / "part-0.json", ROWS)
+    expected = write_rows(tmp_path / "e.json", [{**row, "_k": 7} for row in ROWS])
+
+    result = comparison_of(spark, expected, tmp_path / "out", "id, _k")
+
+    assert (result.counts["lost"], result.counts["phantom"], result.notes) == (0, 0, ())
+    stored = StoredOutput(path=tmp_path / "stored")
+    read_files(spark, tmp_path / "out", into=stored, source="/out")
+    assert stored.frame(spark).select("folders._k").distinct().collect() == [(7,)]
 
 
 def test_files_that_sparks_sink_has_not_committed_are_ignored(
