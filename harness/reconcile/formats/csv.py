@@ -92,8 +92,9 @@ def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
     """The fields of the first file; Spark compares the headers of the other files with them."""
     first = spark.read.text(list(paths[:1])).where("trim(value) != ''").first()
     fields = tuple(next(csv.reader([first.value]))) if first else ()
-    if not fields or len(set(fields)) < len(fields):
-        actual = f"got {', '.join(fields)}" if fields else "the file is empty"
+    if not fields or not all(fields) or len(set(fields)) < len(fields):
+        names = ", ".join(name or '""' for name in fields)
+        actual = f"got {names}" if fields else "the file is empty"
         message = (
             f"expected a first line with a name for each field, no name twice; {actual}; "
             "give the file such a line"

@@ -188,6 +188,14 @@ def test_csv_files_must_name_the_same_fields(
         comparison_of(spark, tmp_path / "a", tmp_path / "a")
 
 
+@pytest.mark.parametrize("header", [",n,n2", '"",n,n2'])
+def test_a_csv_field_must_have_a_name(spark: SparkSession, tmp_path: Path, header: str) -> None:
+    (tmp_path / "a.csv").write_text(f"{header}\n0,1,2\n")
+
+    with pytest.raises(BadInput, match=r'a\.csv: .* a name for each field.* got "", n, n2'):
+        comparison_of(spark, tmp_path / "a.csv", tmp_path / "a.csv", "n")
+
+
 def test_parquet_files_with_different_columns_are_read_by_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
