@@ -807,3 +807,27 @@ def test_a_fault_without_a_duration_lasts_until_the_schedule_ends(
     result = Effect().check(replace(judged, experiment=experiment))
     assert result.outcome == outcome, result.summary
     assert ("healed early" in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("failed_s", "outcome"),
+    [(19.5, Outcome.UNDECIDED), (19.95, Outcome.HELD), (20.5, Outcome.HELD)],
+)
+def test_a_failure_after_the_call_is_of_the_fault_and_closed_no_window_before(
+    failed_s: float, outcome: Outcome, tmp_path: Path
+) -> None:
+    """The effect is seen a second after the call; the failure that it causes may be seen before."""
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
+    about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
+    for at_s, action in sorted([(20.0, Action.FAULT_CALLED), (failed_s, Action.JOB_RESTARTING)]):
+        fields = {**about, "trigger_index": 0} if action == Action.FAULT_CALLED else {"job": None}
+        story.at(at_s, action, **fields)
+    in_effect = {"called_ns": 20 * 10**9, "seen_ns": 21 * 10**9}
+    story.at(21, Action.FAULT_IN_EFFECT, step=0, **in_effect, evidence={"node": {"pid": 0}})
+    story.at(22, Action.FAULT_HEALED, step=0)
+    judged = case(story, tmp_path)
+    when = {"between": ("checkpoint triggered", "checkpoint completed")}
+    steps = (Step(fault="kill", target=about["target"], when=when),)  # type: ignore[arg-type]
+    experiment = judged.experiment.model_copy(update={"faults": steps})
+    result = Effect().check(replace(judged, experiment=experiment))
+    assert result.outcome == outcome, result.summary
