@@ -89,12 +89,14 @@ class Csv(Format):
 
 
 def _header(spark: SparkSession, paths: Sequence[str]) -> tuple[str, ...]:
-    """The fields of the first file; Spark compares the headers of the other files with them."""
-    first = spark.read.text(list(paths[:1])).where("trim(value) != ''").first()
+    """The fields of the first file that is not blank; Spark compares the headers of the other files
+    with them."""
+    lines = (spark.read.text(path).where("trim(value) != ''").first() for path in paths)
+    first = next((line for line in lines if line is not None), None)
     fields = tuple(next(csv.reader([first.value]))) if first else ()
     if not fields or not all(fields) or len(set(fields)) < len(fields):
         names = ", ".join(name or '""' for name in fields)
-        actual = f"got {names}" if fields else "the file is empty"
+        actual = f"got {names}" if fields else "every file is empty"
         message = (
             f"expected a first line with a name for each field, no name twice; {actual}; "
             "give the file such a line"

@@ -21,6 +21,7 @@ from streamquake.harness.reconcile.reading.partitions import (
     partitions_of,
 )
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import FORMATS, comparison_of, nonzero_counts, write_rows
 
@@ -194,6 +195,18 @@ def test_a_csv_field_must_have_a_name(spark: SparkSession, tmp_path: Path, heade
 
     with pytest.raises(BadInput, match=r'a\.csv: .* a name for each field.* got "", n, n2'):
         comparison_of(spark, tmp_path / "a.csv", tmp_path / "a.csv", "n")
+
+
+@pytest.mark.parametrize("blank", ["a.csv", "z.csv"])
+def test_a_csv_file_of_blank_lines_has_no_records(
+    spark: SparkSession, tmp_path: Path, blank: str
+) -> None:
+    for side in ("e", "a"):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "b.csv").write_text("n,v\n1,a\n")
+    (tmp_path / "a" / blank).write_text("\n\n")
+    result = comparison_of(spark, tmp_path / "e", tmp_path / "a", "n")
+    assert (result.outcome, result.counts["actual"]) == (Outcome.HELD, 1)
 
 
 def test_parquet_files_with_different_columns_are_read_by_name(
