@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from streamquake.harness.selftest.recorded_run_copy import EventRecord, RecordedRunCopy
 from streamquake.harness.selftest.second_kill import second_kill
+from streamquake.harness.verdict.checks.transactions import ENDS
 from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, Action
 from streamquake.reports.record.expected_outcome import Written
 from streamquake.reports.record.outcome import Outcome
@@ -234,7 +235,7 @@ def fault_not_healed(record: RecordedRunCopy) -> None:
 @_change({"failover_scope": "predicted"})
 def task_went_on(record: RecordedRunCopy) -> None:
     """A task did not restart with the others: the events of its end and of its next attempt are
-    removed, and its samples."""
+    removed, and the samples of tasks with its number, not of partitions."""
     subtask, ended = 1, ("CANCELING", "CANCELED", "FAILED")
 
     def without_subtask(event: EventRecord) -> Iterable[EventRecord]:
@@ -243,7 +244,9 @@ def task_went_on(record: RecordedRunCopy) -> None:
         return [] if matches and (value["attempt"] > 0 or value["state"] in ended) else [event]
 
     record.replace_events(without_subtask)
-    record.keep_samples(lambda sample: not sample["where"].endswith(f"/{subtask}"))
+    record.keep_samples(
+        lambda sample: sample["series"] in ENDS or not sample["where"].endswith(f"/{subtask}")
+    )
 
 
 @_change(
