@@ -783,7 +783,7 @@ def test_a_checkpoint_that_could_no_longer_complete_had_closed_the_window(
     ("fault", "healed_s", "outcome"),
     [
         ("pause", 46.1, Outcome.HELD),
-        ("pause", 45.995, Outcome.HELD),
+        ("pause", 45.99, Outcome.HELD),
         ("pause", 3.0, Outcome.UNDECIDED),
         ("throw_in_task", 3.0, Outcome.HELD),
     ],

@@ -102,7 +102,7 @@ def test_without_an_observed_restart_only_the_injection_counts() -> None:
 def test_without_recorded_sends_the_scope_has_no_record() -> None:
     recorded = Story().checkpoint(1, 8.0, 8.2)
     task(recorded, 0.5, "b", 1, 0)
-    (scope,) = scopes(again(injected(recorded)))
+    (scope,) = scopes(again(injected(again(recorded, ran_s=4)), attempt=2))
     assert (scope.first, scope.last) == (0, -1)
 
 
@@ -142,6 +142,16 @@ def test_a_restart_before_the_first_fault_has_its_own_scope(
     found = scopes(again(injected(recorded), attempt=2), slack_s=0)
     assert [(set(s.partitions), s.start_ns, s.end_ns) for s in found] == windows
     assert {s.injected_ns for s in found} == {10 * 10**9}
+
+
+@pytest.mark.parametrize(("ran_s", "scopes_found"), [(1.0, 1), (1.5, 2)])
+def test_a_restart_that_ended_before_the_first_sends_lost_nothing(
+    ran_s: float, scopes_found: int
+) -> None:
+    """The first sends were reported after one second, the next ones after two."""
+    recorded = again(begun().checkpoint(0, 0.1, 0.2), ran_s=ran_s)
+    recorded._events.sort(key=lambda event: event.at_ns)
+    assert len(scopes(again(injected(recorded), attempt=2))) == scopes_found
 
 
 def test_an_attempt_before_the_first_that_ran_is_no_restart() -> None:
