@@ -1001,3 +1001,24 @@ def late_beyond_next(own: bool, folder: Path) -> tuple[Outcome, str]:
 def test_a_job_down_for_longer_than_the_limit_is_not_held(tmp_path: Path, own: bool) -> None:
     outcome, summary = late_beyond_next(own, tmp_path)
     assert outcome == Outcome.UNDECIDED, summary
+
+
+@pytest.mark.parametrize("only_files", [False, True])
+def test_a_failure_from_which_the_job_had_recovered_before_the_call_changes_nothing(
+    only_files: bool, tmp_path: Path
+) -> None:
+    """The fault makes no task fail; it is over when it is healed."""
+
+    def phases_of(*, failed_before: bool) -> tuple[Phases, ...]:
+        story = Story()
+        if failed_before:
+            story.at(2, Action.JOB_FAILING, cause="lost").at(3, Action.JOB_RESTORED, checkpoint=1)
+            story.at(4, Action.JOB_RUNNING)
+        story.checkpoint(2, 5, 6).at(7, Action.OUTPUT_SEEN, output="o", end=5).effect(10)
+        story.at(15, Action.FAULT_HEALED, step=0, seen_ns=15 * 10**9)
+        story.checkpoint(3, 16, 17).at(18, Action.OUTPUT_SEEN, output="o", end=9)
+        return recoveries_of(story.history(), tmp_path / "none", only_files=only_files)
+
+    assert phases_of(failed_before=True) == phases_of(failed_before=False)
+    (phases,) = phases_of(failed_before=True)
+    assert (phases.detected_s, phases.restored_s) == (None, None)
