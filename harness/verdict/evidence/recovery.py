@@ -279,7 +279,6 @@ class _RecoveryEvents:
     failures: Sequence[JobEvent]
     """The reports of failures, in order."""
     restores: Sequence[JobRestored]
-    running: JobRunning | None
     ran_ns: int | None
     """When every task ran again, which may have been observed later."""
     output: OutputSeen | CheckpointCompleted | None
@@ -316,7 +315,6 @@ def _recovery_events(
     return _RecoveryEvents(
         failures=failures,
         restores=restores,
-        running=running,
         ran_ns=ran_ns,
         output=output,
         checkpoint=checkpoint,

@@ -1022,3 +1022,19 @@ def test_a_failure_from_which_the_job_had_recovered_before_the_call_changes_noth
     assert phases_of(failed_before=True) == phases_of(failed_before=False)
     (phases,) = phases_of(failed_before=True)
     assert (phases.detected_s, phases.restored_s) == (None, None)
+
+
+@pytest.mark.parametrize("only_files", [False, True])
+@pytest.mark.parametrize("seen", ["output", "checkpoint"])
+def test_a_heal_that_was_not_verified_leaves_the_start_unclear_if_output_went_on(
+    seen: str, only_files: bool, tmp_path: Path
+) -> None:
+    """A job that writes files commits them with its checkpoints; others may write without one."""
+    story = Story().checkpoint(1, 5, 6).at(7, Action.OUTPUT_SEEN, output="o", end=5).effect(10)
+    if seen == "output":
+        story.at(12, Action.OUTPUT_SEEN, output="o", end=9)
+    else:
+        story.checkpoint(2, 12, 13)
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=only_files)
+    unclear = "output continued, and the heal of the fault was not verified"
+    assert phases.unclear == (unclear if only_files == (seen == "checkpoint") else "")
