@@ -460,7 +460,7 @@ def _ns(moment_s: float) -> int:
 
 
 def _last_s(events: Sequence[Event]) -> float:
-    return max((event.at_s for event in events), default=0.0)
+    return max(event.at_s for event in events)
 
 
 def _loaded_s(history: History) -> float:
