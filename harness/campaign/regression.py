@@ -55,7 +55,7 @@ def changes_against(
     known = {run.run_id for run in baseline}
     later = [run for run in now if run.run_id not in known]
     names = row_names([*baseline, *later])
-    before_of, now_of = _by_row(baseline, names), _by_row(later, names)
+    before_of, now_of = by_row(baseline, names), by_row(later, names)
     return compare(
         {
             name: _groups(before_of[name], now_of[name], figures)
@@ -78,9 +78,10 @@ def row_names(runs: Sequence[StoredRun]) -> dict[tuple[str, str], str]:
     }
 
 
-def _by_row(
+def by_row(
     runs: Sequence[StoredRun], names: Mapping[tuple[str, str], str]
 ) -> dict[str, list[StoredRun]]:
+    """Name -> the runs of its row, in their order; `names` as of `row_names`."""
     found: dict[str, list[StoredRun]] = defaultdict(list)
     for run in runs:
         found[names[run.experiment, run.topology]].append(run)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from streamquake.harness.campaign.regression import (
+    by_row,
     changes_against,
     figure_sentence,
     is_slower,
@@ -26,10 +27,8 @@ DRAWN = 3
 def trend_rows(runs: Sequence[StoredRun], figures: Sequence[str] = ()) -> list[TrendRow]:
     """A row for each experiment and topology. The runs on its newest software are compared with
     those on the software before."""
-    names = row_names(runs)
-    runs_of: dict[str, list[StoredRun]] = defaultdict(list)
-    for run in sorted(runs, key=lambda run: (run.started_at, run.run_id)):
-        runs_of[names[run.experiment, run.topology]].append(run)
+    in_time = sorted(runs, key=lambda run: (run.started_at, run.run_id))
+    runs_of = by_row(in_time, row_names(in_time))
     drawn = {name: tuple(figures) or _figures_of(own) for name, own in runs_of.items()}
     baseline = [run for own in runs_of.values() for run in _on_earlier_software(own)]
     newest = [run for own in runs_of.values() for run in own if run.key == own[-1].key]

@@ -21,8 +21,8 @@ def smallest_slowdown(before: Sequence[float], now: Sequence[float], level: floa
     All values are above 0 and finite."""
     before, now = _apart(before), _apart(now)
     # The ranks change only where a value of now passes one of before.
-    factors = np.unique(np.divide.outer(np.array(before, float), np.array(now, float)) * _ABOVE)
-    factors = np.unique([1.0, *factors[factors > 1]])
+    ratios = np.divide.outer(before, now).ravel() * _ABOVE
+    factors = np.unique(np.maximum([1.0, *ratios], 1.0))
 
     def is_found(factor: float) -> bool:
         slower = [value * factor for value in now]
