@@ -294,6 +294,13 @@ def test_faults_that_overlapped_are_named(tmp_path: Path) -> None:
     assert "overlapped" not in judged(8.0).summary
 
 
+def effect_of(step: Step, story: Story, folder: Path) -> CheckResult:
+    """The result of an experiment with one planned step."""
+    judged = case(story, folder)
+    experiment = judged.experiment.model_copy(update={"faults": (step,)})
+    return Effect().check(replace(judged, experiment=experiment))
+
+
 @pytest.mark.parametrize(
     ("later", "outcome"),
     [
@@ -315,11 +322,9 @@ def test_a_window_that_never_closed_is_undecided(
     story.effect(2).at(4, Action.FAULT_HEALED, step=0)
     if later is not None:
         story.at(5, later[0], checkpoint=later[1])
-    judged = case(story, tmp_path)
     when = {"between": ("checkpoint triggered", "checkpoint completed")}
-    steps = (Step(fault="kill", target="one of flink/taskmanager", when=when),)  # type: ignore[arg-type]
-    experiment = judged.experiment.model_copy(update={"faults": steps})
-    result = Effect().check(replace(judged, experiment=experiment))
+    step = Step(fault="kill", target="one of flink/taskmanager", when=when)  # type: ignore[arg-type]
+    result = effect_of(step, story, tmp_path)
     assert result.outcome == outcome
     assert ("never closed" in result.summary) == (outcome == Outcome.UNDECIDED)
 
@@ -771,10 +776,8 @@ def test_a_checkpoint_that_could_no_longer_complete_had_closed_the_window(
     story.at(20, Action.FAULT_CALLED, **about, trigger_index=0)
     story.effect(20).at(22, Action.FAULT_HEALED, step=0)
     story.at(23, Action(second), **about_window)
-    judged = case(story, tmp_path)
-    steps = (Step(fault="kill", target=about["target"], when={"between": (first, second)}),)  # type: ignore[arg-type]
-    experiment = judged.experiment.model_copy(update={"faults": steps})
-    result = Effect().check(replace(judged, experiment=experiment))
+    step = Step(fault="kill", target=about["target"], when={"between": (first, second)})  # type: ignore[arg-type]
+    result = effect_of(step, story, tmp_path)
     assert result.outcome == outcome, result.summary
     assert ("had closed its window" in result.summary) == (outcome == Outcome.UNDECIDED)
 
@@ -801,10 +804,8 @@ def test_a_fault_without_a_duration_lasts_until_the_schedule_ends(
     seen = {"seen_ns": int((healed_s + 0.1) * 1e9), "evidence": {node: {"pid": 1}}}
     story.at(healed_s + 0.2, Action.FAULT_HEALED, **about, **seen)
     story.at(46, Action.PHASE, phase="heal")
-    judged = case(story, tmp_path)
-    steps = (Step(fault=fault, target=node, when={"after_s": 1}),)  # type: ignore[arg-type]
-    experiment = judged.experiment.model_copy(update={"faults": steps})
-    result = Effect().check(replace(judged, experiment=experiment))
+    step = Step(fault=fault, target=node, when={"after_s": 1})  # type: ignore[arg-type]
+    result = effect_of(step, story, tmp_path)
     assert result.outcome == outcome, result.summary
     assert ("healed early" in result.summary) == (outcome == Outcome.UNDECIDED)
 
@@ -825,9 +826,7 @@ def test_a_failure_after_the_call_is_of_the_fault_and_closed_no_window_before(
     in_effect = {"called_ns": 20 * 10**9, "seen_ns": 21 * 10**9}
     story.at(21, Action.FAULT_IN_EFFECT, step=0, **in_effect, evidence={"node": {"pid": 0}})
     story.at(22, Action.FAULT_HEALED, step=0)
-    judged = case(story, tmp_path)
     when = {"between": ("checkpoint triggered", "checkpoint completed")}
-    steps = (Step(fault="kill", target=about["target"], when=when),)  # type: ignore[arg-type]
-    experiment = judged.experiment.model_copy(update={"faults": steps})
-    result = Effect().check(replace(judged, experiment=experiment))
+    step = Step(fault="kill", target=about["target"], when=when)  # type: ignore[arg-type]
+    result = effect_of(step, story, tmp_path)
     assert result.outcome == outcome, result.summary
