@@ -29,6 +29,7 @@ from streamquake.harness.verdict.evidence.latency import (
     with_read_ms,
 )
 from streamquake.harness.verdict.evidence.observation_window import injected_ns
+from streamquake.harness.verdict.evidence.phases import DISTURB
 from streamquake.harness.verdict.evidence.sent_times import SentRange, sent_ranges_of
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
 from streamquake.harness.verdict.expected_output import (
@@ -43,8 +44,6 @@ from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import PhaseBegan
 from streamquake.topologies.limits import Limit
 
-DISTURB = "disturb"
-"""The phase of a run that begins with the steady state, also in a run without faults."""
 LEAST = 100
 """With fewer records a percentile is not meaningful."""
 

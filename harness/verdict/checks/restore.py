@@ -18,7 +18,11 @@ from pydantic import Field
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.checkpoint_ends import max_concurrent_of
-from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of, same_place
+from streamquake.harness.verdict.evidence.checkpoints import (
+    Checkpoint,
+    checkpoints_of,
+    is_elsewhere,
+)
 from streamquake.harness.verdict.evidence.restores import Restart, restarts_of
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobRestarting
@@ -235,11 +239,10 @@ def _contradiction(each: RestoredCheckpoint) -> str:
 def _differs_from_given(each: RestoredCheckpoint) -> bool:
     """Whether a job that replaced another one restored another path than the fault's evidence has,
     and no checkpoint of its own."""
-    given_path, path = _given_path(each.restart), each.restart.path
     own_checkpoint = (
         each.restored_checkpoint is not None and each.restored_checkpoint.job == each.restart.job
     )
-    return bool(given_path and path) and not own_checkpoint and not same_place(given_path, path)
+    return not own_checkpoint and is_elsewhere(_given_path(each.restart), each.restart.path)
 
 
 def _given_path(restart: Restart) -> str:
@@ -304,17 +307,13 @@ def _restored_one(
     which may have one of the same number."""
     numbered = [each for each in completed if each.number == restart.checkpoint]
     own = [each for each in numbered if each.job == restart.job]
-    others = [each for each in numbered if each not in own and not _is_elsewhere(each, restart)]
+    others = [
+        each for each in numbered if each not in own and not is_elsewhere(each.path, restart.path)
+    ]
     candidates = [*own, *others] if restart.submitted or not before else own
     at_path = [each for each in completed if restart.path and each.path == restart.path]
     restored = [each for each in candidates if each in at_path] or at_path or candidates
     return restored[0] if restored else None
-
-
-def _is_elsewhere(checkpoint: Checkpoint, restart: Restart) -> bool:
-    """Whether it is known to be stored in another folder than the restored one."""
-    known = bool(checkpoint.path and restart.path)
-    return known and not same_place(checkpoint.path, restart.path)
 
 
 def _left_by_former(completed: Iterable[Checkpoint], restart: Restart) -> list[Checkpoint]:

@@ -190,8 +190,10 @@ class Transactions(Check):
         sampled_at_all = (where for name in ENDS for where in series.get(name, {}))
         partitions = dict.fromkeys((*sampled_at_all, *partitions_of_outputs(case.experiment)))
         if left:
-            for where in (where for where in partitions if where not in left):
-                yield f"{where} was not sampled after the drain, and others were"
+            unseen = (where for where in partitions if where not in left)
+            yield from (
+                f"{each} was not sampled after the drain, and others were" for each in unseen
+            )
         if self.invisible_at_most_s is None:
             return
         sampled = {

@@ -336,13 +336,13 @@ def _is_whole(files: CheckpointFiles | None, completed: CheckpointCompleted | No
     the metadata, which every completed checkpoint has until its files are deleted."""
     if files is None or METADATA not in files.files:
         return False
-    path = completed.path if completed else None
-    return not (path and files.path) or same_place(path, files.path)
+    return not is_elsewhere(completed.path if completed else None, files.path)
 
 
-def same_place(one: str, other: str) -> bool:
-    """Whether two addresses have the same path, also where one leaves out the file system."""
-    return urlsplit(one).path == urlsplit(other).path
+def is_elsewhere(one: str | None, other: str | None) -> bool:
+    """Whether two addresses, where both are known, have different paths. One may leave out the file
+    system."""
+    return bool(one and other) and urlsplit(one).path != urlsplit(other).path
 
 
 def _parts(

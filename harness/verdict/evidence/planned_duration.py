@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamquake.faults.fault import faults
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.evidence.heal_evidence import CLOCK_S
+from streamquake.harness.verdict.evidence.phases import HEAL, phase_began
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.reports.record.fault_events import (
     FaultEndedEarly,
@@ -14,10 +15,6 @@ from streamquake.reports.record.fault_events import (
     HealCalled,
 )
 from streamquake.reports.record.history import History
-from streamquake.reports.record.run_events import PhaseBegan
-
-HEAL = "heal"
-"""Faults without a duration are healed in this phase."""
 
 
 def early_end(step: Step, attempt: StepAttempt) -> str:
@@ -30,10 +27,9 @@ def early_end(step: Step, attempt: StepAttempt) -> str:
     last_ns = began_ns if ended.last_seen_ns is None else ended.last_seen_ns
     last_s = (last_ns - began_ns) / 1e9
     found_ended_s = (ended.seen_ns - began_ns) / 1e9
-    planned = "until the end of the schedule" if step.for_s is None else f"for {step.for_s:g} s"
     return (
-        f"it should have lasted {planned}, was verified last after {last_s:.1f} s and found ended "
-        f"after {found_ended_s:.1f} s: {ended.reason}"
+        f"it should have lasted {_planned_text(step)}, was verified last after {last_s:.1f} s and "
+        f"found ended after {found_ended_s:.1f} s: {ended.reason}"
     )
 
 
@@ -45,14 +41,18 @@ def early_heal(step: Step, attempt: StepAttempt, history: History) -> str:
         return ""
     lasted_s = (ended_ns - attempt[FaultInEffect].seen_ns) / 1e9
     if step.for_s is not None:
-        is_early, planned = lasted_s < step.for_s - CLOCK_S, f"for {step.for_s:g} s"
+        is_early = lasted_s < step.for_s - CLOCK_S
     else:
-        ends_ns = _schedule_ended_ns(history) if _lasts(step) else None
-        is_early = ends_ns is not None and ended_ns < ends_ns - CLOCK_S * 1e9
-        planned = "until the end of the schedule"
+        end = phase_began(history, HEAL) if _lasts(step) else None
+        is_early = end is not None and ended_ns < end.at_ns - CLOCK_S * 1e9
     if not is_early:
         return ""
+    planned = _planned_text(step)
     return f"it should have lasted {planned}, and its heal was called after {lasted_s:.1f} s"
+
+
+def _planned_text(step: Step) -> str:
+    return "until the end of the schedule" if step.for_s is None else f"for {step.for_s:g} s"
 
 
 def _heal_called_ns(attempt: StepAttempt) -> int | None:
@@ -60,11 +60,6 @@ def _heal_called_ns(attempt: StepAttempt) -> int | None:
         return called.at_ns
     healed = attempt.get(FaultHealed)
     return None if healed is None else healed.called_ns or healed.at_ns
-
-
-def _schedule_ended_ns(history: History) -> int | None:
-    phases = history.of(PhaseBegan)
-    return next((phase.at_ns for phase in phases if phase.phase == HEAL), None)
 
 
 def _lasts(step: Step) -> bool:

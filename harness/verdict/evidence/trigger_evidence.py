@@ -8,13 +8,11 @@ from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.faults.schedule.trigger import referenced_step
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.heal_evidence import CLOCK_S
+from streamquake.harness.verdict.evidence.phases import DISTURB, phase_began
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import FaultCalled, FaultEvent, FaultInEffect
 from streamquake.reports.record.history import History
-from streamquake.reports.record.run_events import PhaseBegan
 
-DISTURB = "disturb"
-"""Triggers count from the start of this phase."""
 STAMP_S = 0.1
 """The tolerance of a delay after an event with a stamp of the engine: a history relates these
 stamps to the run's clock only by the fastest observation."""
@@ -55,7 +53,7 @@ def _trigger_candidates(
 ) -> Sequence[Event]:
     """The events that may have triggered it: the nth since steady state and all later ones before
     the call, or only the one of these that the call names. Raises LookupError."""
-    steady = _steady_state(history)
+    steady = phase_began(history, DISTURB)
     referenced = None if when.effect_of is None else referenced_step(when, steps)
     found = [
         event
@@ -84,20 +82,13 @@ def _too_soon(when: TriggerSpec, event: Event, called: FaultCalled, history: His
     return f"it should have been injected {when}, and was called {after_s:.1f} s after that"
 
 
-def _steady_state(history: History) -> Event | None:
-    """The start of the disturbance, at which the system is in steady state; None where it is not
-    recorded."""
-    phases = history.of(PhaseBegan)
-    return next((event for event in phases if event.phase == DISTURB), None)
-
-
 def _awaited_action(when: TriggerSpec) -> str:
     first, _ = when.between or ("", "")
     return when.event or first or Action.FAULT_IN_EFFECT
 
 
 def _too_early(after_s: float, called: FaultCalled, history: History) -> str:
-    steady = _steady_state(history)
+    steady = phase_began(history, DISTURB)
     called_s = called.at_s - (0.0 if steady is None else steady.at_s)
     if called_s >= after_s - CLOCK_S:
         return ""
