@@ -8,6 +8,7 @@ from math import inf
 
 import pytest
 
+from streamquake.harness.campaign.statistics import changes as changes_module
 from streamquake.harness.campaign.statistics.changes import (
     Changes,
     FigureChange,
@@ -15,6 +16,7 @@ from streamquake.harness.campaign.statistics.changes import (
     compare,
 )
 from streamquake.harness.campaign.statistics.ranks import p_of_ranks
+from tests.tiers import others_nightly
 
 FIGURE = "recovery.longest_s"
 
@@ -192,15 +194,23 @@ def test_equal_values_of_few_runs_are_tested_exactly() -> None:
     assert p_of_ranks([1.0], [1.0], "two-sided") == 1.0
 
 
-def test_rounded_values_raise_no_false_alarm() -> None:
+@pytest.fixture
+def rough_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals of few resamples, on which no finding depends."""
+    monkeypatch.setattr(changes_module, "RESAMPLES", 10)
+
+
+@pytest.mark.usefixtures("rough_intervals")
+@pytest.mark.parametrize("comparisons", others_nightly([40, 200], always=[40]))
+def test_rounded_values_raise_no_false_alarm(comparisons: int) -> None:
     """Two nights against a baseline of a hundred, with one value in fifty a step higher."""
     draw = random.Random(1)
 
     def rounded(n: int) -> list[float]:
         return [2.0 if draw.random() < 0.02 else 1.0 for _ in range(n)]
 
-    alarms = sum(figure(rounded(100), rounded(2)).finding == "changed" for _ in range(200))
-    assert alarms <= 0.05 * 200
+    alarms = sum(figure(rounded(100), rounded(2)).finding == "changed" for _ in range(comparisons))
+    assert alarms <= 0.05 * comparisons
 
 
 def test_undecided_runs_alone_are_too_few() -> None:
@@ -210,10 +220,12 @@ def test_undecided_runs_alone_are_too_few() -> None:
     assert (found.finding, found.is_worse, found.now.n) == ("too few runs", False, 0)
 
 
-def test_without_changes_a_false_alarm_is_rarer_than_the_level() -> None:
-    """Each of 300 nights compares five experiments that did not change."""
+@pytest.mark.usefixtures("rough_intervals")
+@pytest.mark.parametrize("nights", others_nightly([60, 300], always=[60]))
+def test_without_changes_a_false_alarm_is_rarer_than_the_level(nights: int) -> None:
+    """Each night compares five experiments that did not change."""
     alarms = 0
-    for night in range(300):
+    for night in range(nights):
         found = compare(
             {
                 str(n): (
@@ -224,4 +236,4 @@ def test_without_changes_a_false_alarm_is_rarer_than_the_level() -> None:
             }
         )
         alarms += any(f.finding == "changed" for each in found.values() for f in each.figures)
-    assert alarms / 300 <= 0.05
+    assert alarms / nights <= 0.05
