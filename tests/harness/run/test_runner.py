@@ -25,6 +25,7 @@ from streamquake.harness.run import runner
 from streamquake.harness.run.cluster_lease import ClusterLease, DedicatedClusters
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
+from streamquake.harness.run.progress import Figures
 from streamquake.harness.verdict.judge import judge
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import read_history
@@ -58,7 +59,7 @@ class RecordingView:
     def show_message(self, line: str) -> None:
         self.messages.append(line)
 
-    def update(self, now: object) -> None: ...
+    def update(self, now: Figures) -> None: ...
 
 
 class NoSpark:
@@ -66,6 +67,7 @@ class NoSpark:
 
     def __init__(self, phase: Callable[[], str]) -> None:
         self.calls: list[tuple[str, str]] = []
+        self.works: list[Callable[[Any], None]] = []
         self.is_warm = False
         self._phase = phase
 
@@ -78,6 +80,7 @@ class NoSpark:
 
     def use(self, work: Callable[[Any], None]) -> None:
         self.calls.append(("use", self._phase()))
+        self.works.append(work)
 
     def get(self) -> Any:
         return self
@@ -115,6 +118,8 @@ class Stage:
         self.view = RecordingView()
         self.spark = NoSpark(lambda: self.view.current_phase)
         self.during_load: Callable[[EventLoop], None] = lambda loop: None
+        self.prepared_for: list[tuple[str, str, str]] = []
+        """Experiment, cluster and consumer group of the job, and of the load."""
 
     def run(
         self, keep: bool = False, options: Mapping[str, Any] = NOTHING, **fields: Any
@@ -163,16 +168,20 @@ def stage_in(folder: Path, patch: pytest.MonkeyPatch) -> Stage:
 
     @contextmanager
     def start_load(
-        experiment: Experiment, cluster: Any, loop: EventLoop, group: str
+        experiment: Experiment, cluster: Cluster, loop: EventLoop, group: str
     ) -> Iterator[Load]:
+        new_stage.prepared_for.append((experiment.name, cluster.run_id, group))
         loop.record(Action.SENT, first=0, last=499, count=500, status="acknowledged")
         loop.record(Action.OUTPUT_SEEN, output="input", end=500, grown=500)
         loop.listen(lambda event: send_rest(loop, event))
         new_stage.during_load(loop)
         yield Load()
 
+    def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> None:
+        new_stage.prepared_for.append((experiment.name, cluster.run_id, group))
+
     patch.setattr(runner, "start_load", start_load)
-    patch.setattr(runner, "prepare_job", lambda *args: None)
+    patch.setattr(runner, "prepare_job", prepare_job)
     patch.setattr(runner, "collect_outputs", read_everything)
     patch.setattr(runner, "SparkInBackground", new_stage.spark.session_of)
     return new_stage
@@ -202,6 +211,52 @@ def test_a_run_passes_all_phases_and_its_verdict_is_held(stage: Stage) -> None:
     assert (stage.folder.logs / "echo-server-1" / "log.txt").exists()
     assert stage.folder.read_results() == results
     assert stage.folder.read_manifest()["images"]["echo/server"].startswith("streamquake/toolbox")
+
+
+def test_job_and_load_are_those_of_the_experiment_in_a_group_of_the_run(stage: Stage) -> None:
+    run_id = stage.run().run_id
+    assert stage.prepared_for == [("on-fakes", run_id, run_id)] * 2
+
+
+def test_results_and_view_have_the_time_since_the_start(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[tuple[float, float]] = []
+
+    def update(now: Figures) -> None:
+        shown.append((now.elapsed_s, stage.clock.now_ns() / 1e9))
+
+    monkeypatch.setattr(stage.view, "update", update)
+    stage.clock.sleep(0.26)
+    stage.during_load = lambda loop: stage.clock.sleep(10_000)
+    elapsed_s = stage.run().elapsed_s
+    assert elapsed_s == round(stage.clock.now_ns() / 1e9, 1) > 10_000
+    assert stage.clock.now_ns() / 1e9 != elapsed_s, "it is rounded"
+    assert [each for each, _ in shown] == [now for _, now in shown]
+    assert shown[-1][0] > 10_000
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("no session")])
+def test_spark_rehearses_the_experiment_at_low_priority(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, error: RuntimeError | None
+) -> None:
+    calls: list[tuple[str, Any]] = []
+
+    def rehearse(experiment: Experiment, session: Any) -> None:
+        calls.append((experiment.name, session))
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(runner, "rehearse", rehearse)
+    monkeypatch.setattr(runner, "lower_priority", lambda session: calls.append(("low", session)))
+    monkeypatch.setattr(
+        runner, "restore_priority", lambda session: calls.append(("usual", session))
+    )
+    stage.run()
+    (work,) = stage.spark.works
+    with contextlib.nullcontext() if error is None else pytest.raises(RuntimeError):
+        work("session")
+    assert calls == [("low", "session"), ("on-fakes", "session"), ("usual", "session")]
 
 
 class LongBatches:
@@ -241,6 +296,13 @@ def test_the_end_of_a_long_batch_is_awaited(
         drained or "not within 45 s" in history.of(Action.OUTPUTS_NOT_COMMITTED)[0].value["reason"]
     )
     assert any(f"the longest so far took {batch_s}.0 s" in line for line in stage.view.messages)
+
+
+def test_without_batches_none_is_awaited(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: LongBatches(stage.clock))
+    stage.run(limits={"drain_s": 70})
+    assert read_history(stage.folder.history).of(Action.DRAINED)
+    assert not any("waiting for the batch" in line for line in stage.view.messages)
 
 
 def test_a_container_that_dies_while_starting_fails_the_run_with_its_log(stage: Stage) -> None:

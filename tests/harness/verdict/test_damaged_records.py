@@ -117,6 +117,22 @@ def test_without_its_metrics_a_record_is_judged_by_its_history(
     assert outcome_of(late, folder)[0] == Outcome.VIOLATED
 
 
+def test_a_plan_without_a_seed_has_that_of_the_run(recorded: tuple[Experiment, RunFolder]) -> None:
+    _, folder = recorded
+    manifest = folder.read_manifest()
+    plan = {name: value for name, value in manifest["experiment"].items() if name != "seed"}
+    folder.write_manifest({**manifest, "experiment": plan, "seed": 7})
+    assert recorded_experiment(folder).seed == 7
+
+
+def test_an_invalid_plan_is_reported_with_its_file(recorded: tuple[Experiment, RunFolder]) -> None:
+    _, folder = recorded
+    manifest = folder.read_manifest()
+    folder.write_manifest({**manifest, "experiment": {**manifest["experiment"], "fualts": []}})
+    with pytest.raises(BadInput, match=f"{folder.manifest.name}.*fualts"):
+        recorded_experiment(folder)
+
+
 def test_a_plan_of_another_seed_is_bad_input(recorded: tuple[Experiment, RunFolder]) -> None:
     _, folder = recorded
     manifest = folder.read_manifest()

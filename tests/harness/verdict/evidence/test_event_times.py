@@ -11,6 +11,7 @@ import pytest
 from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.verdict.evidence.disturbed_traffic import targets_of_probe_alone
 from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.heal_evidence import not_healed
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.recovery import RecoveryPhases, recoveries_of
@@ -20,7 +21,7 @@ from streamquake.harness.verdict.evidence.sent_times import (
     sent_ranges_of,
 )
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
-from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
+from streamquake.harness.verdict.evidence.trigger_evidence import trigger_event, trigger_problem
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import DISTURBED, MICRO_BATCH, PROBE_ALONE, SYSTEM, Action
@@ -472,3 +473,50 @@ def test_the_restart_after_the_last_failure_counts(tmp_path: Path) -> None:
     story.at(13, Action.JOB_RESTARTING).at(13, Action.JOB_RUNNING)
     (found,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
     assert found.restarted_s == 3
+
+
+@pytest.mark.parametrize(
+    ("index", "found"),
+    [(None, 2), (0, 0), (2, 2), (1, None), (3, None), (4, None), (5, None), (-3, None)],
+)
+def test_the_trigger_is_an_earlier_event_of_the_awaited_kind(
+    index: int | None, found: int | None
+) -> None:
+    """Records of older versions name none: there it is the newest before the call."""
+    story = Story().checkpoint(1, 1, 2).checkpoint(2, 3, 4)
+    named = {} if index is None else {"trigger_index": index}
+    story.at(5, Action.FAULT_CALLED, step=0, **named).at(6, Action.CHECKPOINT_TRIGGERED)
+    history = story.history()
+    event = trigger_event(TriggerSpec(event=TRIGGERED), history.of(FaultCalled)[0], history)
+    assert (None if event is None else event.index) == found
+
+
+@pytest.mark.parametrize(("called_s", "wrong"), [(2.989, True), (2.99, False), (3, False)])
+def test_a_fault_is_not_called_before_its_moment(called_s: float, wrong: bool) -> None:
+    """The clocks are equal but for a hundredth of a second."""
+    history = Story().at(called_s, Action.FAULT_CALLED, step=0).history()
+    message = trigger_problem(TriggerSpec(after_s=3), history.of(FaultCalled)[0], history)
+    expected = "it should have been injected 3 s after steady state, and was called at 3.0 s"
+    assert message == (expected if wrong else "")
+
+
+@pytest.mark.parametrize(
+    ("healed_s", "message"),
+    [
+        (1.999, "its removal was seen before its effect"),
+        (2, ""),
+        (4.989, "its removal was seen before its heal was called"),
+        (4.99, ""),
+        (5, ""),
+    ],
+)
+def test_a_removal_is_seen_after_the_effect_and_after_its_heal_was_called(
+    healed_s: float, message: str
+) -> None:
+    story = Story().at(1, Action.FAULT_CALLED, step=0).effect(2)
+    if healed_s > 2:
+        story.at(5, Action.HEAL_CALLED, step=0)
+    story.at(6, Action.FAULT_HEALED, step=0, seen_ns=round(healed_s * 1e9))
+    attempt = last_attempt(story.history(), 0)
+    assert attempt is not None
+    assert not_healed(attempt) == message
