@@ -369,6 +369,19 @@ def test_an_interrupted_run_leaves_no_time_to_detect_a_failure(
     assert undecided == (expected == "undecided"), result.summary
 
 
+def test_a_failure_of_an_interrupted_run_was_detected(tmp_path: Path) -> None:
+    failover = Failover([])
+    failover.drained, failover.whole_s = False, None
+    failed = (21.0, Action.JOB_FAILING, {"cause": "lost", "task": "c"})
+    failover.others += [failed, (21.5, Action.FAULT_HEALED, {"step": 0})]
+
+    result = failover.judged(tmp_path, "region")
+
+    assert "the record ends" not in result.summary, result.summary
+    assert result.outcome == Outcome.UNDECIDED
+    assert "not every task was seen to run again" in result.summary, result.summary
+
+
 @pytest.mark.parametrize(
     ("others", "message"),
     [
