@@ -6,6 +6,8 @@ import threading
 import time
 from typing import Protocol
 
+from streamquake.cluster.runtime.runnable_threads import others_are_runnable
+
 
 class Clock(Protocol):
     """Nanoseconds since the run began, and a way to let time pass."""
@@ -69,8 +71,10 @@ class SystemClock:
         signal.wait(max(seconds, 0.0))
 
 
-OTHER_THREADS_S = 0.001
+OTHER_THREADS_S = 0.0001
 """The real time for which other threads may run before fake time passes."""
+RUNNABLE_THREADS_S = 0.02
+"""The same while some of them have work."""
 
 
 class FakeClock:
@@ -106,5 +110,8 @@ class FakeClock:
         Fake time passes faster than threads work, so they get real time first: otherwise a fault
         was "not in effect within its limit" on a busy machine.
         """
-        if not signal.wait(OTHER_THREADS_S):
-            self.sleep(seconds)
+        until_s = time.monotonic() + RUNNABLE_THREADS_S
+        while not signal.wait(OTHER_THREADS_S):
+            if not others_are_runnable() or time.monotonic() >= until_s:
+                self.sleep(seconds)
+                return

@@ -113,9 +113,9 @@ class EventLoop:
         """The events recorded so far."""
         return self._history.so_far()
 
-    def tick(self) -> None:
+    def tick(self, idle_s: float = IDLE_S) -> None:
         """Show the progress, look at the wall clock and save the metrics if they are due, wait
-        shortly for an event, then write the queued events.
+        `idle_s` for an event, then write the queued events.
 
         It returns after one write, so that the caller can react to the events.
         """
@@ -127,7 +127,7 @@ class EventLoop:
         if now_ns - self._flushed_ns >= FLUSH_EVERY_NS:
             self._flushed_ns = now_ns
             self.metrics.flush()
-        self.clock.wait(self._woken, IDLE_S)
+        self.clock.wait(self._woken, idle_s)
         self._woken.clear()
         self._process_inbox()
 
@@ -140,8 +140,8 @@ class EventLoop:
             if self.clock.now_ns() >= deadline_ns:
                 raise NotReadyInTime(what, limit_s, reason)
             next_poll_ns = self.clock.now_ns() + int(every_s * 1e9)
-            while self.clock.now_ns() < next_poll_ns:
-                self.tick()
+            while (left_ns := next_poll_ns - self.clock.now_ns()) > 0:
+                self.tick(left_ns / 1e9)
         self.tick()
 
     def close(self) -> None:
