@@ -28,6 +28,7 @@ from streamquake.faults.injection.injection import (
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.injection.verification import verify_again
 from streamquake.faults.schedule.target import find_target
+from streamquake.topologies.errors import ErrorKind
 from tests.fakes import FakeToxiproxy, fake_cluster, use_proxy
 
 WORKER = "flink/taskmanager-1"
@@ -309,6 +310,7 @@ def test_sequential_injection_ends_with_the_first_target_that_fails(
     intent = write_intent(log, recorded_fault, WORKER, OTHER)
     injected = inject_fault(intent, cluster, [cluster.node(WORKER), cluster.node(OTHER)], limit_s=1)
     assert (injected.done, injected.reason) == (False, "RuntimeError: no")
+    assert injected.cause == ErrorKind.INTERNAL
     in_turn = [WORKER] if recorded_fault.one_by_one else [WORKER, OTHER]
     assert sorted(RECORDED["calls"]) == in_turn
     began_ns = cluster.clock.now_ns()

@@ -9,7 +9,7 @@ import pytest
 
 from streamquake.faults.fault import Evidence
 from streamquake.faults.injection.verification import RepeatedVerification
-from streamquake.harness.run.effect_watch import EffectWatch
+from streamquake.harness.run.effect_watch import UNVERIFIED_NS, EffectWatch
 
 S = 10**9
 
@@ -130,3 +130,9 @@ def test_a_final_check_that_hangs_is_awaited_for_ten_seconds() -> None:
     watch.advance(12 * S)
     assert not watch.final_check_is_done(22 * S - 1)
     assert watch.final_check_is_done(22 * S)
+
+
+def test_an_effect_counts_as_unverified_only_beyond_the_limit() -> None:
+    watch = watch_of(ManualChecks(), 100)
+    assert watch.unverified_ns(10 * S + UNVERIFIED_NS) == 0
+    assert watch.unverified_ns(10 * S + UNVERIFIED_NS + 1) == UNVERIFIED_NS + 1

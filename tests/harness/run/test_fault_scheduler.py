@@ -23,11 +23,12 @@ from streamquake.faults.injection.injection import InjectionResult
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.injection.verification import RepeatedVerification
 from streamquake.faults.schedule.step import Step
+from streamquake.harness.run import fault_scheduler
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.fault_events import (
     FaultCalled,
     FaultHealed,
@@ -171,6 +172,81 @@ def test_heal_all_heals_every_fault_in_effect_at_any_time(tmp_path: Path) -> Non
     states = {testbed.cluster.state(node).status for node in testbed.cluster.nodes.values()}
     assert states == {ContainerStatus.RUNNING}
     assert testbed.intents.open_intents() == ()
+
+
+def test_heal_all_waits_for_an_injection_under_way(tmp_path: Path) -> None:
+    testbed = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=1000.0, after_s=0.0))
+    (run,) = testbed.scheduler.runs
+    while run.work is None:
+        testbed.scheduler.pending()
+        testbed.loop.tick()
+    testbed.scheduler.heal_all()
+    testbed.loop.tick()
+    history = testbed.loop.history()
+    assert actions_of(history) == ["fault called", "fault in effect", "heal called", "fault healed"]
+    assert {event.value["step"] for event in history} == {0}
+    assert testbed.intents.open_intents() == ()
+
+
+def test_heal_all_records_a_check_that_has_just_ended(tmp_path: Path) -> None:
+    testbed = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=1000.0, after_s=0.0))
+    (run,) = testbed.scheduler.runs
+    while run.watch is None or run.watch.check_under_way is None:
+        testbed.scheduler.pending()
+        testbed.loop.tick()
+    wait([run.watch.check_under_way], timeout=60)
+    testbed.scheduler.heal_all()
+    testbed.loop.tick()
+    history = testbed.loop.history()
+    assert actions_of(history)[1:] == [
+        "fault in effect",
+        "fault still in effect",
+        "heal called",
+        "fault healed",
+    ]
+    still, called = history[2:4]
+    assert set(still.value["evidence"]) == {"flink/taskmanager-1"}
+    assert called.value["last_seen_ns"] == still.value["seen_ns"]
+
+
+def test_an_intent_names_its_step(tmp_path: Path) -> None:
+    first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
+    testbed = Testbed(tmp_path, first, step("pause", "flink/taskmanager-2", after_s=2.0))
+    steps: list[int | None] = []
+
+    def listen(event: Event) -> None:
+        if event.action == Action.FAULT_IN_EFFECT:
+            steps[:] = [each.step for each in testbed.intents.open_intents()]
+
+    testbed.loop.listen(listen)
+    testbed.run()
+    assert steps == [0, 1]
+
+
+def test_what_an_injection_reports_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How late it was, to a microsecond, and targets that were gone when it was healed."""
+    injected = InjectionResult(done=True, called_ns=10**9, seen_ns=10**9 + 1_234_567)
+    healed = InjectionResult(
+        done=True, called_ns=3 * 10**9, seen_ns=3 * 10**9, removed_targets=("flink/taskmanager-1",)
+    )
+    monkeypatch.setattr(fault_scheduler, "inject_fault", lambda *args, **limits: injected)
+    monkeypatch.setattr(fault_scheduler, "undo", lambda *args, **limits: healed)
+    history = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0)).run()
+    assert history.of(Action.FAULT_IN_EFFECT)[0].value["lateness_ms"] == 1.235
+    assert history.of(Action.FAULT_HEALED)[0].value["gone"] == ["flink/taskmanager-1"]
+
+
+@pytest.mark.parametrize(("done", "seen_ns"), [(False, None), (False, 10**9), (True, None)])
+def test_an_effect_without_proof_or_without_its_moment_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: bool, seen_ns: int | None
+) -> None:
+    result = InjectionResult(done=done, called_ns=10**9, seen_ns=seen_ns, reason="not seen")
+    monkeypatch.setattr(fault_scheduler, "inject_fault", lambda *args, **limits: result)
+    history = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0)).run()
+    assert not history.of(Action.FAULT_IN_EFFECT)
+    assert history.of(Action.FAULT_NOT_IN_EFFECT)[0].value["reason"] == "not seen"
 
 
 ACKNOWLEDGED = ("checkpoint triggered", "checkpoint acknowledged")
@@ -410,6 +486,7 @@ def test_checks_without_an_answer_do_not_prove_an_end_but_are_recorded_as_unveri
     unverified = history.of(Action.FAULT_NOT_VERIFIED)
     assert len(unverified) == (for_s > 15)
     for event in unverified:
+        assert event.kind == Kind.FAIL
         (effect,) = history.of(Action.FAULT_IN_EFFECT)
         assert event.value["last_seen_ns"] == effect.value["seen_ns"]
         assert "in effect or in place in the 25.0 s before its heal" in event.value["reason"]
