@@ -236,6 +236,19 @@ def test_results_and_view_have_the_time_since_the_start(
     assert shown[-1][0] > 10_000
 
 
+def test_a_completed_run_with_a_damaged_record_is_undecided(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judge_damaged(experiment: Experiment, folder: RunFolder, **options: Any) -> Results:
+        folder.metrics.write_bytes(b"no table")
+        return judge(experiment, folder, **options)
+
+    monkeypatch.setattr(runner, "judge", judge_damaged)
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("completed", Outcome.UNDECIDED)
+    assert results.reason.startswith("the metrics cannot be read"), results.reason
+
+
 @pytest.mark.parametrize("error", [None, RuntimeError("no session")])
 def test_spark_rehearses_the_experiment_at_low_priority(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, error: RuntimeError | None
