@@ -123,6 +123,7 @@ def test_a_plan_without_a_seed_has_that_of_the_run(recorded: tuple[Experiment, R
     plan = {name: value for name, value in manifest["experiment"].items() if name != "seed"}
     folder.write_manifest({**manifest, "experiment": plan, "seed": 7})
     assert recorded_experiment(folder).seed == 7
+    assert recorded_experiment(folder, ["workload.numbered.records=5"]).workload.records == 5  # type: ignore[attr-defined]
 
 
 def test_an_invalid_plan_is_reported_with_its_file(recorded: tuple[Experiment, RunFolder]) -> None:

@@ -520,3 +520,30 @@ def test_a_removal_is_seen_after_the_effect_and_after_its_heal_was_called(
     attempt = last_attempt(story.history(), 0)
     assert attempt is not None
     assert not_healed(attempt) == message
+
+
+@pytest.mark.parametrize(
+    ("after_s", "of_effect", "of_stamp"),
+    [
+        (2.85, False, False),
+        (2.9, False, True),
+        (2.95, False, True),
+        (2.989, False, True),
+        (2.99, True, True),
+        (3, True, True),
+    ],
+)
+def test_a_delay_is_as_exact_as_the_moment_that_it_counts_from(
+    after_s: float, of_effect: bool, of_stamp: bool
+) -> None:
+    """An effect was seen by the harness; a stamp of the engine is related to the run's clock."""
+
+    def in_time(when: TriggerSpec, index: int) -> bool:
+        story = Story().at(1, Action.PHASE, phase="disturb").effect(2)
+        story.at(2, Action.CHECKPOINT_TRIGGERED, checkpoint=1)
+        story.at(2 + after_s, Action.FAULT_CALLED, step=1, trigger_index=index)
+        history = story.history()
+        return trigger_problem(when, history.of(FaultCalled)[0], history, (KILLED,)) == ""
+
+    assert in_time(TriggerSpec(effect_of=1, delay_s=3), 1) == of_effect
+    assert in_time(TriggerSpec(event=TRIGGERED, delay_s=3), 2) == of_stamp

@@ -17,7 +17,11 @@ from tests.harness.histories import Story, case
 
 
 def quick_restart(
-    *, began_ms: int = 110_600, restarting_ms: int = 110_500, fault: str = "throw_in_task"
+    *,
+    began_ms: int = 110_600,
+    restarting_ms: int = 110_500,
+    fault: str = "throw_in_task",
+    task_s: float = 11,
 ) -> Story:
     """A task failed at 10.5 s and ran again at 11 s; the change of the job's state was observed at
     12 s."""
@@ -25,7 +29,7 @@ def quick_restart(
     recorded = Story().at(1, Action.JOB_SUBMITTED, job="a", submitted_ms=101_000)
     recorded.sent(2, 9).at(10, Action.FAULT_CALLED, **about).effect(10.1)
     recorded.at(10.9, Action.JOB_FAILING, job="a", cause="boom", failed_ms=110_500)
-    recorded.at(11, Action.TASK_CHANGED, job="a", state="RUNNING", start_ms=began_ms)
+    recorded.at(task_s, Action.TASK_CHANGED, job="a", state="RUNNING", start_ms=began_ms)
     recorded.at(11.1, Action.JOB_RUNNING, job="a")
     recorded.at(11.2, Action.FAULT_HEALED, **about)
     recorded.at(12, Action.JOB_RESTARTING, job="a", restart=1, restarting_ms=restarting_ms)
@@ -37,6 +41,8 @@ def quick_restart(
     ("reported", "back"),
     [
         (quick_restart(), True),
+        (quick_restart(began_ms=110_500), True),  # within the same millisecond
+        (quick_restart(task_s=11.1), True),  # both by one poll
         (quick_restart(began_ms=102_000), False),  # the poll began before the failure
         (quick_restart(restarting_ms=111_500), False),  # it restarted once more
         (quick_restart(restarting_ms=0), False),
