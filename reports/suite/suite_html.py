@@ -126,15 +126,16 @@ def change_lines(results: SuiteResults) -> Iterator[str]:
 
 
 def measured(spread: Spread | None, name: str) -> str:
-    """A figure over its repeats as text: the median, and for several repeats their number and
-    range."""
+    """A figure over its repeats as text: the median, and for several repeats their number with
+    the interval of the median or, of few, their range."""
     if spread is None:
         return UNKNOWN_FIGURE
     _, median = run_sentences.measured(name, spread.median)
     if spread.n == 1:
         return median
-    span = f"{run_sentences.counted(spread.low)} … {run_sentences.counted(spread.high)}"
-    return f"{median} (n {spread.n}, {span})"
+    low, high = spread.interval or (spread.low, spread.high)
+    span = f"{run_sentences.counted(low)} … {run_sentences.counted(high)}"
+    return f"{median} (n {spread.n}, {'95 %: ' if spread.interval else ''}{span})"
 
 
 def figures_of(row: RowResult) -> Iterator[FigureRow]:

@@ -40,6 +40,8 @@ class Spread:
     low: float
     high: float
     values: tuple[float, ...]
+    interval: tuple[float, float] | None = None
+    """The interval of 95 % of the median; None of fewer than six values."""
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Spread | None:
@@ -55,7 +57,9 @@ class Spread:
         return self.high - self.low
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "values": list(self.values), "spread": self.spread}
+        found = {**asdict(self), "values": list(self.values), "spread": self.spread}
+        interval = found.pop("interval")
+        return found if interval is None else {**found, "interval": list(interval)}
 
 
 Figures = Mapping[str, Spread | None]

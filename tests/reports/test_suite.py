@@ -15,7 +15,7 @@ from streamquake.reports.junit import write_suite_junit
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.run.text import make_console
-from streamquake.reports.suite.suite_html import overview, render_suite
+from streamquake.reports.suite.suite_html import measured, overview, render_suite
 from streamquake.reports.suite.suite_markdown import write_markdown
 from streamquake.reports.suite.suite_results import (
     ClaimResult,
@@ -154,6 +154,15 @@ def test_a_spread_leaves_out_values_that_were_not_measured() -> None:
     made = spread(9, 1, 2)
     assert (made.n, made.median, made.spread) == (3, 2, 8)
     assert Spread.of([3, None]) == spread(3)
+
+
+def test_the_interval_of_a_median_is_shown_in_place_of_the_range() -> None:
+    of_few = spread(1, 2, 9)
+    assert measured(of_few, "c.x") == "2 (n 3, 1 … 9)"
+    assert "interval" not in of_few.to_json()
+    of_many = replace(spread(1, 2, 3, 4, 5, 6, 7, 8, 9), interval=(2, 8))
+    assert measured(of_many, "c.x") == "5 (n 9, 95 %: 2 … 8)"
+    assert of_many.to_json()["interval"] == [2, 8]
 
 
 def test_the_json_of_rows_has_stable_keys(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from streamquake.harness.campaign.statistics.bounds import LEVEL
-from streamquake.harness.campaign.statistics.rates import rate_of
+from streamquake.harness.campaign.statistics.medians import Median
+from streamquake.harness.campaign.statistics.rates import CONFIDENCE, rate_of
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.model import RowSource
 from streamquake.harness.campaign.suite.relations import Side, relations_of
@@ -170,7 +172,18 @@ def _spreads(source: RowSource, role: Role, completed: Sequence[CompletedRun]) -
     sloped = (slope.figure for slope in source.slopes)
     names = dict.fromkeys((*source.figures, *related, *sloped))
     results = [each.results for each in completed if each.run.role == role]
-    return {name: Spread.of([figure_of(each, name) for each in results]) for name in names}
+    return {name: spread_of([figure_of(each, name) for each in results]) for name in names}
+
+
+def spread_of(values: Sequence[float | None]) -> Spread | None:
+    """The spread of the values that were measured, with the interval of their median where they are
+    enough for 95 %; None when none was measured."""
+    spread = Spread.of(values)
+    if spread is None:
+        return None
+    median = Median.of(spread.values)
+    enough = median.confidence >= CONFIDENCE
+    return replace(spread, interval=(median.low, median.high)) if enough else spread
 
 
 def _with_relations(

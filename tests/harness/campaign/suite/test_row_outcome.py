@@ -10,7 +10,7 @@ import pytest
 
 from streamquake.harness.campaign.suite.loader import Row
 from streamquake.harness.campaign.suite.model import RowSource
-from streamquake.harness.campaign.suite.row_outcome import row_result
+from streamquake.harness.campaign.suite.row_outcome import row_result, spread_of
 from streamquake.harness.campaign.suite.suite_run import CompletedRun, figure_of
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -164,6 +164,26 @@ def test_a_ratio_with_divisor_zero_is_infinite() -> None:
     assert row.claim is not None
     (relation,) = row.claim.relations
     assert "is infinite, since the divisor is 0, wanted at least 10" in relation.text
+
+
+@pytest.mark.parametrize(
+    ("values", "interval"),
+    [
+        ([9.0, 1, 2, 3, 4], None),  # their range has 94 %
+        ([9.0, 1, 2, 3, 4, 5], (1, 9)),
+        ([9.0, 1, 2, 3, 4, 5, 6, 7], (1, 9)),
+        ([9.0, 1, 2, 3, 4, 5, 6, 7, 8], (2, 8)),
+        ([9.0, 1, 2, 3, 4, 5, None], (1, 9)),
+    ],
+)
+def test_of_six_repeats_and_more_the_median_has_its_interval(
+    values: list[float | None], interval: tuple[float, float] | None
+) -> None:
+    spread = spread_of(values)
+    assert spread is not None
+    assert spread.interval == interval
+    assert (spread.low, spread.high) == (1, 9)
+    assert spread_of([None]) is None
 
 
 def test_figures_are_of_the_completed_repeats() -> None:
