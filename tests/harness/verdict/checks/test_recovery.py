@@ -1003,6 +1003,27 @@ def test_a_job_down_for_longer_than_the_limit_is_not_held(tmp_path: Path, own: b
     assert outcome == Outcome.UNDECIDED, summary
 
 
+@pytest.mark.parametrize(("within_s", "outcome"), [(105, Outcome.UNDECIDED), (120, Outcome.HELD)])
+def test_a_job_whose_checkpoints_fail_for_longer_than_the_limit_is_not_held(
+    tmp_path: Path, within_s: float, outcome: Outcome
+) -> None:
+    """After a kill at 100 s its output continues at 111 s, and its checkpoints at 206.5 s. Another
+    fault, called at 120 s and in effect at 200 s, causes no failure."""
+    story = acting(flowing(97, 300), 0, "kill", 100, 103).at(101, Action.JOB_FAILING, job="j")
+    story.at(110, Action.JOB_RUNNING, job="j")
+    for at_s in range(111, 298):
+        story.at(at_s, Action.OUTPUT_SEEN, output="o", end=at_s, grown=1)
+    about = {"step": 1, "fault": "slow_link", "target": "x"}
+    story.at(120, Action.FAULT_CALLED, **about)
+    story.at(200, Action.FAULT_IN_EFFECT, **about, called_ns=120 * 10**9, seen_ns=200 * 10**9)
+    story.at(203, Action.FAULT_HEALED, **about, seen_ns=203 * 10**9)
+    for at_s in range(206, 298):
+        story.checkpoint(1000 + at_s, at_s, at_s + 0.5)
+    judged = case(story.at(310, Action.DRAINED), tmp_path, 2)
+    result = Recovery(within_s=within_s).check(judged)
+    assert result.outcome == outcome, result.summary
+
+
 @pytest.mark.parametrize("only_files", [False, True])
 def test_a_failure_from_which_the_job_had_recovered_before_the_call_changes_nothing(
     only_files: bool, tmp_path: Path

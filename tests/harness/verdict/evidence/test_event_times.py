@@ -11,7 +11,7 @@ import pytest
 from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.verdict.evidence.disturbed_traffic import targets_of_probe_alone
 from streamquake.harness.verdict.evidence.drain import not_drained
-from streamquake.harness.verdict.evidence.heal_evidence import not_healed
+from streamquake.harness.verdict.evidence.heal_evidence import not_healed, unhealed_earlier_attempt
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.recovery import RecoveryPhases, recoveries_of
@@ -26,6 +26,7 @@ from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import DISTURBED, MICRO_BATCH, PROBE_ALONE, SYSTEM, Action
 from streamquake.reports.record.fault_events import FaultCalled
+from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
 from tests.harness.histories import Story
 
@@ -547,3 +548,35 @@ def test_a_delay_is_as_exact_as_the_moment_that_it_counts_from(
 
     assert in_time(TriggerSpec(effect_of=1, delay_s=3), 1) == of_effect
     assert in_time(TriggerSpec(event=TRIGGERED, delay_s=3), 2) == of_stamp
+
+
+@pytest.mark.parametrize(
+    ("healed", "message"),
+    [
+        ((True, True, True), ""),
+        ((True, False, True), "an injection called at 11.0 s was not healed"),
+        ((False, False, True), "an injection called at 1.0 s was not healed"),
+        ((True, True, False), ""),  # the last one is judged by its own events
+    ],
+)
+def test_every_earlier_injection_of_a_step_has_to_be_healed(
+    healed: tuple[bool, ...], message: str
+) -> None:
+    story = Story()
+    for number, is_healed in enumerate(healed):
+        at_s = 1 + 10 * number
+        story.at(at_s, Action.FAULT_CALLED, step=0, fault="kill", target="x").effect(at_s + 1)
+        if is_healed:
+            story.at(at_s + 2, Action.FAULT_HEALED, step=0, fault="kill", target="x")
+    story.at(0, Action.FAULT_CALLED, step=1, fault="kill", target="y").effect(1, step=1)
+    assert unhealed_earlier_attempt(fault_windows(story.history()), 0) == message
+
+
+def test_every_node_without_a_removal_is_named() -> None:
+    about = {"step": 0, "nodes": ["a", "b", "c"]}
+    story = Story().at(1, Action.FAULT_CALLED, **about)
+    story.at(2, Action.FAULT_IN_EFFECT, **about, seen_ns=2 * 10**9, evidence={})
+    story.at(6, Action.FAULT_HEALED, **about, seen_ns=6 * 10**9, evidence={"b": {}})
+    attempt = last_attempt(story.history(), 0)
+    assert attempt is not None
+    assert not_healed(attempt) == "no removal was seen on a, c"
