@@ -30,6 +30,8 @@ TESTED_ELSEWHERE = {
 CLAIMED = {name for row in DOCUMENT["rows"] for name in names_of_experiments(row)}
 """The suite of claims runs these, see `test_claims.py`."""
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
+HALF_A_MINUTE = ("--set", "workload.numbered.records=60000")
+"""The main experiment with half of its load."""
 
 
 def run(experiment: str, out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
@@ -53,15 +55,22 @@ def counts(results: dict[str, Any], check: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "experiment",
+    "arguments",
     others_nightly(
-        ["quickstart", "kill-taskmanager-mid-checkpoint"], ["kill-taskmanager-mid-checkpoint"]
+        [
+            ("quickstart",),
+            ("kill-taskmanager-mid-checkpoint",),
+            ("kill-taskmanager-mid-checkpoint", *HALF_A_MINUTE),
+        ],
+        [("kill-taskmanager-mid-checkpoint", *HALF_A_MINUTE)],
     ),
+    ids=" ".join,
 )
 def test_a_killed_taskmanager_causes_no_loss_and_no_duplicates(
-    experiment: str, tmp_path: Path
+    arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    status, results, message = run(experiment, tmp_path)
+    experiment, *options = arguments
+    status, results, message = run(experiment, tmp_path, *options)
     assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
     (fault,) = results["faults"]
     assert fault["in_effect"]
