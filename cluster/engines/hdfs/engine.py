@@ -7,6 +7,7 @@ folder into the container, and copies it from there through the container engine
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,9 +21,11 @@ from streamquake.cluster.engines.engine import (
     PortAllocator,
     engines,
 )
+from streamquake.cluster.engines.hdfs.download import NotDownloaded, download
 from streamquake.cluster.engines.hdfs.namenode import (
     HTTP,
     NameNodeUnreachable,
+    OpenRejected,
     namenode,
     namenode_of,
 )
@@ -40,7 +43,7 @@ from streamquake.cluster.runtime.command_retry import run_again_on_failure
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
-RPC, DATA = 8020, 9866
+RPC, DATA, DATANODE_HTTP = 8020, 9866, 9864
 FOLDER = "/var/lib/hadoop"
 CONFIG = "/opt/hadoop/etc/hadoop"
 MEMORY_MB = {"namenode": 576, "datanode": 448}
@@ -102,7 +105,7 @@ class HdfsEngine:
                 f"{CONFIG}/core-site.xml": _xml({"fs.defaultFS": uri(topology, node.service)}),
                 f"{CONFIG}/hdfs-site.xml": _xml(_settings(topology, node)),
             },
-            publish=(HTTP,) if node.role == "namenode" else (),
+            publish=(HTTP,) if node.role == "namenode" else (DATANODE_HTTP,),
             memory_mb=memory_mb,
             volumes=(FOLDER,),
             health=_health(topology, node),
@@ -203,6 +206,22 @@ def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
     Returns the copy's own folder below `target`. Raises HdfsShellError when the folder does not
     exist or cannot be read completely.
     """
+    folder = target / path.rstrip("/").rpartition("/")[2]
+    datanodes = {
+        node.spec.host: cluster.address(node, DATANODE_HTTP)
+        for node in cluster.of_role(f"{service}/datanode")
+        if DATANODE_HTTP in node.host_ports
+    }
+    try:
+        download(namenode(cluster, service), datanodes, path.rstrip("/"), folder)
+    except (NotDownloaded, NameNodeUnreachable, OpenRejected):
+        # The shell asks every DataNode that has a block, and its errors tell more.
+        shutil.rmtree(folder, ignore_errors=True)
+        _copy_by_shell(cluster, service, path, target)
+    return folder
+
+
+def _copy_by_shell(cluster: LiveCluster, service: str, path: str, target: Path) -> None:
     container = namenode_of(cluster, service).container
     copy = f"/tmp/fetch-{uuid.uuid4().hex}"
     script = 'rm -rf "$1" && mkdir -p "$1" && JVM_HEAP_MB=128 hdfs dfs -copyToLocal "$2" "$1/"'
@@ -216,7 +235,6 @@ def fetch(cluster: LiveCluster, service: str, path: str, target: Path) -> Path:
         cluster.runtime.copy_out(container, f"{copy}/{name}", target)
     finally:
         run_again_on_failure(cluster.runtime, container, ["rm", "-rf", copy])
-    return target / name
 
 
 def _settings(topology: Topology, node: NodeSpec) -> dict[str, Scalar]:

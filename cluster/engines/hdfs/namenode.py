@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import requests
 
@@ -25,6 +26,12 @@ class NameNodeUnreachable(StreamquakeError):
 
 class DeletionRejected(StreamquakeError):
     """The NameNode rejected a deletion; the message has the path and its reason."""
+
+    kind = ErrorKind.CLUSTER_FAILED
+
+
+class OpenRejected(StreamquakeError):
+    """The NameNode named no DataNode for a file; the message has the path and its reason."""
 
     kind = ErrorKind.CLUSTER_FAILED
 
@@ -59,6 +66,11 @@ class NameNode(Protocol):
         missing folder. It sends one request per folder."""
         ...
 
+    def source_of(self, path: str) -> str:
+        """The URL at which a DataNode serves a file, with the DataNode's host name in the network.
+        May raise OpenRejected."""
+        ...
+
     def paths(self) -> frozenset[str]:
         """All files and folders, by their absolute paths. It sends one request per folder."""
         ...
@@ -80,6 +92,13 @@ def namenode(cluster: LiveCluster, service: str) -> NameNode:
         cluster.clients[service] = LiveNameNode(address)
     known: NameNode = cluster.clients[service]
     return known
+
+
+def direct_session() -> requests.Session:
+    """A session that ignores the proxy in the environment, which is not meant for loopback."""
+    session = requests.Session()
+    session.trust_env = False
+    return session
 
 
 class LiveNameNode:
@@ -122,6 +141,13 @@ class LiveNameNode:
                 found |= {f"{name}/{path}": size for path, size in below.items()}
         return found
 
+    def source_of(self, path: str) -> str:
+        answer = self._answer("GET", f"/webhdfs/v1{path}", {"op": "OPEN", "noredirect": "true"})
+        if "Location" not in answer:
+            reason = _reason(answer) if "RemoteException" in answer else "no DataNode was named"
+            raise OpenRejected(f"{path} cannot be read: {reason}")
+        return str(answer["Location"])
+
     def paths(self) -> frozenset[str]:
         return frozenset(self._paths_below(""))
 
@@ -150,10 +176,11 @@ class LiveNameNode:
     def _answer(self, verb: str, path: str, query: Mapping[str, str]) -> dict[str, Any]:
         """The JSON answer; a rejection is in JSON too."""
         try:
-            response = requests.request(
-                verb, f"http://{self._address}{path}", params=query, timeout=POLL_S
-            )
-            answer: dict[str, Any] = response.json()
+            with direct_session() as session:
+                response = session.request(
+                    verb, f"http://{self._address}{quote(path)}", params=query, timeout=POLL_S
+                )
+                answer: dict[str, Any] = response.json()
         except requests.RequestException as error:
             raise NameNodeUnreachable(f"{verb} {path}: {type(error).__name__}") from error
         return answer

@@ -178,6 +178,11 @@ class FakeNameNode:
         safe = self.state()["FSState"] == "safeMode"
         return f"SafeModeException: Cannot create directory {folder}." if safe else None
 
+    def tree(self, folder: str) -> Mapping[str, int]:
+        """No files: only the shell of the container has some."""
+        self._process_start()
+        return {}
+
     def holders(self, path: str) -> tuple[str, ...]:
         self._process_start()
         return ("hdfs-datanode-2",) if path == "/kept" else ()
