@@ -45,7 +45,7 @@ def test_the_lateness_needs_the_moments_of_trigger_and_effect(
     assert run.lateness() == expected
 
 
-def test_a_step_that_waits_again_keeps_nothing_of_its_last_try() -> None:
+def test_a_step_that_waits_again_keeps_nothing_of_its_former_try() -> None:
     run, new = step_run(), step_run()
     run.state, run.effect_times_ns, run.heal_due_ns = StepState.ACTIVE, (1, 2), 3
     run.verified_ns, run.has_missed_window = 4, True
