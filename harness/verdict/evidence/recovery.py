@@ -451,7 +451,8 @@ def _silent_outputs(
     if events.back_ns is None:
         return ""
     since_ns = max(events.back_ns, 0 if healed_s is None else _ns(healed_s))
-    silent = silent_outputs(whole, _ns(window.called_s), since_ns)
+    effect_ns = _ns(window.in_effect_s or window.called_s)
+    silent = silent_outputs(whole, _ns(window.called_s), effect_ns, since_ns)
     return f"no further output was seen of {', '.join(silent)}" if silent else ""
 
 

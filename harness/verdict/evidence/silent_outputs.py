@@ -12,10 +12,12 @@ from itertools import pairwise
 from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
-from streamquake.reports.record.run_events import OutputSeen
+from streamquake.reports.record.run_events import OutputSeen, RunDrained
 
 LEAST_BEFORE = 5
 """An output that grew less often before the fault has no known usual pause."""
+LEAST_ENDED = 2
+"""The same for an output that never grew after the effect, not even when the run drained."""
 PAUSES, LEAST_NS = 3, 10 * 10**9
 """An output is silent after so many of its longest earlier pauses, and at least this time."""
 
@@ -26,26 +28,33 @@ def has_grown(event: OutputSeen) -> bool:
     return event.grown is None or event.grown > 0
 
 
-def silent_outputs(history: History, called_ns: int, back_ns: int) -> tuple[str, ...]:
+def silent_outputs(
+    history: History, called_ns: int, effect_ns: int, back_ns: int
+) -> tuple[str, ...]:
     """The outputs that grew until the fault was called and not since the system was back, although
-    records were sent for long enough; moments on the run's clock."""
+    records were sent for long enough since then; or not since the effect, although records were
+    sent for long enough since that, and the run drained. Moments on the run's clock."""
     if any(window.target == "the workload" for window in fault_windows(history)):
         return ()
-    loaded_ns = (load_ended_ns(history) or 0) - back_ns
+    loaded_ns = load_ended_ns(history) or 0
+    drained = history.first(RunDrained) is not None
     moments_of: dict[str, list[int]] = {}
     for event in filter(has_grown, history.of(OutputSeen)):
         moments_of.setdefault(event.output, []).append(event.at_ns)
     return tuple(
         name
         for name, moments in moments_of.items()
-        if _is_silent(moments, called_ns, back_ns, loaded_ns)
+        if _is_silent(moments, called_ns, back_ns, loaded_ns, LEAST_BEFORE)
+        or (drained and _is_silent(moments, effect_ns, effect_ns, loaded_ns, LEAST_ENDED))
     )
 
 
-def _is_silent(moments: list[int], called_ns: int, back_ns: int, loaded_ns: int) -> bool:
+def _is_silent(
+    moments: list[int], called_ns: int, back_ns: int, loaded_ns: int, least_before: int
+) -> bool:
     before = [moment for moment in moments if moment <= called_ns]
-    if len(before) < LEAST_BEFORE or moments[-1] >= back_ns:
+    if len(before) < least_before or moments[-1] >= back_ns:
         return False
     pause_ns = max(later - earlier for earlier, later in pairwise(before))
     active_until_fault = called_ns - before[-1] <= 2 * pause_ns
-    return active_until_fault and loaded_ns >= max(LEAST_NS, PAUSES * pause_ns)
+    return active_until_fault and loaded_ns - back_ns >= max(LEAST_NS, PAUSES * pause_ns)
