@@ -10,12 +10,13 @@ from streamquake.harness.verdict.evidence.down_by_itself import (
     down_by_itself_since_ns,
     down_message,
 )
-from streamquake.harness.verdict.evidence.recovery import RecoveryPhases as Phases
 from streamquake.harness.verdict.evidence.recovery import (
+    RECORDED_LATER_S,
     recoveries_from_heal,
     recoveries_of,
     recoveries_until_next_effect,
 )
+from streamquake.harness.verdict.evidence.recovery import RecoveryPhases as Phases
 from streamquake.harness.verdict.evidence.waits import FailedWait, Wait, failed_waits
 from streamquake.reports.record.fault_windows import acted_windows
 from streamquake.reports.record.history import History
@@ -32,11 +33,11 @@ class Recovery(Check):
     faults caused no failure, and nothing was sent after its heal, it is enough that the run
     drained.
 
-    Undecided where an output that grew until a fault never grew again; where a failed job had not
-    recovered in time when the next fault took effect, if that fault was called within the limit, or
-    caused no failure itself; where the system did not recover, but a heal was not verified; and
-    where it was late or did not recover, but the job was down by itself when the fault was
-    called."""
+    Undecided where an output that grew until a fault never grew again; where no output or no
+    checkpoint was seen after the last heal; where a failed job had not recovered in time when the
+    next fault took effect, if that fault was called within the limit, or caused no failure itself;
+    where the system did not recover, but a heal was not verified; and where it was late or did not
+    recover, but the job was down by itself when the fault was called."""
 
     name: ClassVar[str] = "recovery"
     classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
@@ -54,19 +55,23 @@ class Recovery(Check):
         found = self._judged(recorded)
         # If the system was back before the heal, its continued output proves nothing new: only a
         # violation after the heal counts.
+        after_heals = self._judged(_recorded(recoveries_from_heal, case))
         from_heal = [
-            each
-            for each in self._judged(_recorded(recoveries_from_heal, case))
-            if not each.was_back or self._is_violation(each, case)
+            each for each in after_heals if not each.was_back or self._is_violation(each, case)
         ]
         if not found:
             return self.undecided("no fault took effect, so there was nothing to recover from")
         result = self._judge(found, from_heal, case.experiment.checkpointed)
         if result.outcome != Outcome.HELD:
             return result
-        if (late := self._late_beyond_next(recorded, case)) is None:
-            return result
-        return self.undecided(f"{late}; {self.within_s:g} s allowed", (), **result.counts)
+        if (late := self._late_beyond_next(recorded, case)) is not None:
+            return self.undecided(f"{late}; {self.within_s:g} s allowed", (), **result.counts)
+        for each in after_heals:
+            missing = _missing(each, case.experiment.checkpointed)
+            # Where the load ended with the heal there may be nothing more to write.
+            if missing and each.until_s is None and each.loaded_s > RECORDED_LATER_S:
+                return self.undecided(f"{_prefix(each, found)}{missing}", (), **result.counts)
+        return result
 
     def _not_recovered(self, failed: FailedWait, history: History) -> CheckResult:
         """The system did not recover after the faults: undecided where that may have another

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
@@ -48,11 +49,13 @@ def ran_by_ns(history: History, failure: JobEvent, running: JobRunning) -> int:
 def checkpoints_since(
     history: History, restored_ns: int | None, resumed_ns: int | None
 ) -> Iterator[CheckpointCompleted]:
-    """The completed checkpoints that were triggered after the system resumed. A micro-batch is
-    triggered before its tasks run, so it counts from the restore on. Savepoints do not count: they
-    do not prove that the job continues to take checkpoints."""
+    """The completed checkpoints that were triggered after the system resumed, each at the moment of
+    its completion, by the engine's stamps where they are recorded. A micro-batch is triggered
+    before its tasks run, so it counts from the restore on. Savepoints do not count: they do not
+    prove that the job continues to take checkpoints."""
     if resumed_ns is None:
         return
+    clock = EngineClock(history)
     earliest_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
     triggered = {
         e.checkpoint
@@ -61,5 +64,18 @@ def checkpoints_since(
         and "SAVEPOINT" not in (e.type or "")
     }
     for event in history.of(CheckpointCompleted):
-        if event.at_ns >= resumed_ns and event.checkpoint in triggered:
-            yield event
+        if event.at_ns < resumed_ns or event.checkpoint not in triggered:
+            continue
+        began_ns, ended_ns = _stamped_ns(clock, event)
+        if event.is_micro_batch or began_ns is None or began_ns >= resumed_ns:
+            yield replace(event, at_ns=event.at_ns if ended_ns is None else ended_ns)
+
+
+def _stamped_ns(clock: EngineClock, event: CheckpointCompleted) -> tuple[int | None, int | None]:
+    """When a checkpoint was triggered and completed by its stamps; None where one is missing."""
+    if event.trigger_ms is None or event.is_micro_batch:
+        return None, None
+    began_ns = clock.stamped_ns(event, event.trigger_ms)
+    if event.duration_ms is None:
+        return began_ns, None
+    return began_ns, clock.stamped_ns(event, event.trigger_ms + event.duration_ms)

@@ -1,7 +1,8 @@
-"""Moves failures that were observed after the restart they caused to before it.
+"""Moves failures that were observed late to the moment of the engine's own stamp.
 
 A poll queries a job's state and its tasks one after the other. If a quick restart happens within
-one slow poll, the restarted tasks are observed before the failure.
+one slow poll, the restarted tasks are observed before the failure. If a fault is called between a
+failure and the poll that observes it, the failure would seem to be the fault's.
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ from streamquake.faults.schedule.event_times import stamp_ms
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.restores import BREAKS
 from streamquake.reports.record.event import Event
+from streamquake.reports.record.fault_events import FaultCalled
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobEvent, JobRunning, TaskChanged
+
+STAMP_NS = 100_000_000
+"""The tolerance of a stamp of the engine: a history relates it to the run's clock only by the
+fastest observation."""
 
 
 def in_engine_order(history: History) -> History:
@@ -22,6 +28,7 @@ def in_engine_order(history: History) -> History:
         return history
     clock = EngineClock(history)
     running, changed = history.of(JobRunning), history.of(TaskChanged)
+    called_ns = [event.at_ns for event in history.of(FaultCalled)]
 
     def in_order(event: Event) -> Event:
         if not isinstance(event, BREAKS):
@@ -29,6 +36,7 @@ def in_engine_order(history: History) -> History:
         own_ns = clock.moment_ns(event)
         ran = [e for e in running if own_ns <= e.at_ns < event.at_ns and _same_job(e, event)]
         late = bool(ran) and any(_began_between(task, event, ran[-1]) for task in changed)
+        late |= any(own_ns + STAMP_NS < each <= event.at_ns for each in called_ns)
         return replace(event, at_ns=own_ns) if late else event
 
     return History(in_order(event) for event in history)

@@ -1059,3 +1059,66 @@ def test_a_heal_that_was_not_verified_leaves_the_start_unclear_if_output_went_on
     (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=only_files)
     unclear = "output continued, and the heal of the fault was not verified"
     assert phases.unclear == (unclear if only_files == (seen == "checkpoint") else "")
+
+
+def stamped(*, triggered_ms: int, duration_ms: int | None, completed_s: float) -> Story:
+    """A job is killed at 10 s and runs again at 14 s, and its one checkpoint afterwards has these
+    stamps. The engine's clock began 100 s before the run."""
+    story = Story().at(1, Action.JOB_SUBMITTED, job="j", submitted_ms=101_000)
+    story.sent(99, 9).effect(10).at(11, Action.JOB_FAILING, job="j", failed_ms=111_000)
+    story.at(14, Action.JOB_RUNNING, job="j").at(15, Action.OUTPUT_SEEN, output="o", end=9)
+    stamps = {"job": "j", "checkpoint": 5, "trigger_ms": triggered_ms}
+    story.at(completed_s, Action.CHECKPOINT_TRIGGERED, **stamps)
+    story.at(completed_s, Action.CHECKPOINT_COMPLETED, **stamps, duration_ms=duration_ms)
+    return story.at(15.5, Action.FAULT_HEALED, step=0)
+
+
+@pytest.mark.parametrize(
+    ("triggered_ms", "duration_ms", "first_s"),
+    [
+        (114_500, 300, 4.8),
+        (114_500, None, 12.0),  # its observation
+        (114_000, 300, 4.3),  # by this one all tasks ran
+        (109_900, 300, None),  # before the fault
+    ],
+)
+def test_a_checkpoint_counts_at_its_own_moments(
+    tmp_path: Path, triggered_ms: int, duration_ms: int | None, first_s: float | None
+) -> None:
+    """Its events are observed at 22 s."""
+    story = stamped(triggered_ms=triggered_ms, duration_ms=duration_ms, completed_s=22)
+    (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
+    assert phases.first_checkpoint_s == (None if first_s is None else pytest.approx(first_s))
+
+
+def after_the_heal(*seen: str, loaded_s: float) -> Story:
+    """A job that is back before the heal of a kill at 20 s; after it only what is `seen`."""
+    story = acting(flowing(9, loaded_s), 0, "kill", 10, 20).at(11, Action.JOB_FAILING, job="j")
+    story.at(12, Action.JOB_RUNNING, job="j").checkpoint(900, 13, 14)
+    story.at(14, Action.OUTPUT_SEEN, output="o", end=9, grown=1)
+    if "checkpoint" in seen:
+        story.checkpoint(901, 22, 23)
+    if "output" in seen:
+        story.at(23, Action.OUTPUT_SEEN, output="o", end=19, grown=1)
+    return story.at(loaded_s + 2, Action.DRAINED)
+
+
+@pytest.mark.parametrize(
+    ("seen", "loaded_s", "outcome"),
+    [
+        (("output", "checkpoint"), 40, Outcome.HELD),
+        (("output",), 40, Outcome.UNDECIDED),
+        (("checkpoint",), 40, Outcome.UNDECIDED),
+        ((), 40, Outcome.UNDECIDED),
+        ((), 90, Outcome.VIOLATED),
+        ((), 22, Outcome.UNDECIDED),
+        ((), 21, Outcome.HELD),  # everything may have been written before the heal
+    ],
+)
+def test_a_system_that_was_back_before_the_heal_is_back_after_it_too(
+    tmp_path: Path, seen: tuple[str, ...], loaded_s: float, outcome: Outcome
+) -> None:
+    result = Recovery(within_s=60).check(case(after_the_heal(*seen, loaded_s=loaded_s), tmp_path))
+    assert result.outcome == outcome, result.summary
+    if outcome == Outcome.UNDECIDED:
+        assert result.summary.startswith(("heal of kill (faults[0]): no ", "no further output"))

@@ -66,3 +66,24 @@ def test_only_the_late_observed_failure_is_moved() -> None:
         if before != after
     }
     assert moved == {Action.JOB_RESTARTING: 10.5}
+
+
+@pytest.mark.parametrize(
+    ("failed_ms", "called_s", "moved"),
+    [
+        (110_500, 10.7, True),
+        (110_500, 10.61, True),
+        (110_500, 10.6, False),  # as exact as stamps are
+        (110_500, 10.4, False),  # after the call
+        (110_500, 12.1, False),  # observed before the call
+        (0, 10.7, False),
+    ],
+)
+def test_a_failure_observed_after_the_call_of_a_fault_that_it_precedes_is_moved(
+    failed_ms: int, called_s: float, moved: bool
+) -> None:
+    story = Story().at(1, Action.JOB_SUBMITTED, job="a", submitted_ms=101_000)
+    story.at(called_s, Action.FAULT_CALLED, step=0, fault="kill", target="x")
+    story.at(12, Action.JOB_FAILING, job="a", cause="boom", failed_ms=failed_ms)
+    (failing,) = in_engine_order(story.history()).of(Action.JOB_FAILING)
+    assert failing.at_s == (10.5 if moved else 12)
