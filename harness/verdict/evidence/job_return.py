@@ -52,10 +52,11 @@ def checkpoints_since(
     """The completed checkpoints that were triggered after the system resumed, each at the moment of
     its completion, by the engine's stamps where they are recorded. A micro-batch is triggered
     before its tasks run, so it counts from the restore on. Savepoints do not count: they do not
-    prove that the job continues to take checkpoints."""
+    prove that the job continues to take checkpoints. Nor do checkpoints of a job that was never
+    submitted."""
     if resumed_ns is None:
         return
-    clock = EngineClock(history)
+    clock, jobs = EngineClock(history), {e.job for e in history.of(JobSubmitted)}
     earliest_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
     triggered = {
         e.checkpoint
@@ -64,7 +65,8 @@ def checkpoints_since(
         and "SAVEPOINT" not in (e.type or "")
     }
     for event in history.of(CheckpointCompleted):
-        if event.at_ns < resumed_ns or event.checkpoint not in triggered:
+        is_foreign = jobs and event.job is not None and event.job not in jobs
+        if is_foreign or event.at_ns < resumed_ns or event.checkpoint not in triggered:
             continue
         began_ns, ended_ns = _stamped_ns(clock, event)
         if event.is_micro_batch or began_ns is None or began_ns >= resumed_ns:

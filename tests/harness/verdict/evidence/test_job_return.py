@@ -147,3 +147,21 @@ def test_a_completion_without_its_trigger_or_before_the_run_does_not_count() -> 
     story.at(11, Action.CHECKPOINT_TRIGGERED, checkpoint=8, type="CHECKPOINT")
     story.at(9, Action.CHECKPOINT_COMPLETED, checkpoint=8)
     assert list(checkpoints_since(story.history(), None, 10_000_000_000)) == []
+
+
+@pytest.mark.parametrize(
+    ("submitted", "job", "counts"),
+    [(("a",), "a", True), (("a",), "b", False), (("a", "b"), "b", True), ((), "b", True)],
+)
+def test_a_checkpoint_of_a_job_that_was_never_submitted_does_not_count(
+    submitted: tuple[str, ...], job: str, counts: bool
+) -> None:
+    """An existing job is not submitted, and older records name no job."""
+    story = Story()
+    for each in submitted:
+        story.at(1, Action.JOB_SUBMITTED, job=each)
+    story.at(11, Action.CHECKPOINT_TRIGGERED, checkpoint=5, job=job)
+    story.at(12, Action.CHECKPOINT_COMPLETED, checkpoint=5, job=job)
+    assert bool(list(checkpoints_since(story.history(), None, 10**10))) == counts
+    older = Story().at(1, Action.JOB_SUBMITTED, job="a").checkpoint(5, 11, 12)
+    assert len(list(checkpoints_since(older.history(), None, 10**10))) == 1
