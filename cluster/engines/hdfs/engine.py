@@ -1,8 +1,9 @@
 """The engine "hdfs": one NameNode and its DataNodes.
 
-Clients outside the network cannot connect to the DataNodes that a NameNode names, so the harness
-does not read HDFS directly. `fetch` lets the file-system shell in the NameNode's container copy a
-folder into the container, and copies it from there through the container engine.
+Clients outside the network cannot connect to the DataNodes by the names that a NameNode gives. So
+`fetch` reads a folder over HTTP from their published ports. Where that fails, it lets the
+file-system shell in the NameNode's container copy the folder into the container, and copies it from
+there through the container engine.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ RPC, DATA, DATANODE_HTTP = 8020, 9866, 9864
 FOLDER = "/var/lib/hadoop"
 CONFIG = "/opt/hadoop/etc/hadoop"
 MEMORY_MB = {"namenode": 576, "datanode": 448}
-"""The NameNode's container also runs the file-system shell while the harness fetches files."""
+"""The NameNode's container also runs the file-system shell where files cannot be read over HTTP."""
 FETCH_S = 300.0
 HOLDING = "datanode holding "
 HOLDER = NodeDuty(role="datanode", usage="datanode holding PATH", pattern=HOLDING + r"/\S+")
