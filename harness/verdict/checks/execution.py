@@ -9,7 +9,10 @@ from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends
 from streamquake.harness.verdict.evidence.load_plan import load_problems
-from streamquake.harness.verdict.evidence.lost_sandboxes import lost_sandboxes
+from streamquake.harness.verdict.evidence.lost_sandboxes import (
+    lost_sandboxes,
+    revived_without_network,
+)
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
@@ -70,6 +73,9 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
     for lost in lost_sandboxes(history):
         reason = f"the sandbox of {lost.node} ended, which no fault did"
         yield _finding("node without network", reason, lost.at_s)
+    for revived in revived_without_network(history):
+        reason = f"{revived.node} had lost its network, which no fault did, and was started again"
+        yield _finding("node without network", reason, revived.at_s)
     for clock in history.of(HostClockSet):
         reason = f"the clock of the machine was set by {clock.by_s:+.3f} s"
         yield _finding("clock set", reason, clock.at_s)

@@ -1,4 +1,4 @@
-"""Sandboxes that ended by themselves: their nodes lost the network without a fault."""
+"""Nodes that lost their network without a fault: their sandbox ended by itself."""
 
 from __future__ import annotations
 
@@ -7,21 +7,31 @@ from collections.abc import Iterator
 from streamquake.faults.fault import faults
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
-from streamquake.reports.record.run_events import SandboxDied
+from streamquake.reports.record.run_events import NodeEvent, NodeRevived, SandboxDied
 
 
 def lost_sandboxes(history: History) -> Iterator[SandboxDied]:
     """The ends of sandboxes that no fault caused. A node that got its network back had lost it, so
     a later start changes nothing."""
-    ending = [
-        window
-        for window in fault_windows(history)
-        if window.fault in faults and faults[window.fault].ends_sandbox
-    ]
+    yield from (event for event in history.of(SandboxDied) if not _by_a_fault(history, event))
+
+
+def revived_without_network(history: History) -> Iterator[NodeRevived]:
+    """The restarts of nodes whose process ran without a network, which no fault took away. The end
+    of the sandbox may be missing in the record."""
     yield from (
         event
-        for event in history.of(SandboxDied)
-        if not any(
-            event.node in window.nodes and window.was_under_way(event.at_s) for window in ending
-        )
+        for event in history.of(NodeRevived)
+        if event.lost_network and not _by_a_fault(history, event)
+    )
+
+
+def _by_a_fault(history: History, event: NodeEvent) -> bool:
+    """Whether a fault that ends sandboxes acted on the node at that moment."""
+    return any(
+        window.fault in faults
+        and faults[window.fault].ends_sandbox
+        and event.node in window.nodes
+        and window.was_under_way(event.at_s)
+        for window in fault_windows(history)
     )

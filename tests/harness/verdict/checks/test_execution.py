@@ -304,6 +304,34 @@ def test_a_power_off_that_is_not_healed_yet_explains_the_end_of_a_sandbox(tmp_pa
     assert judged(story, tmp_path / "2")[0] == Outcome.UNDECIDED
 
 
+@pytest.mark.parametrize(
+    ("fault", "revived_s", "lost", "outcome"),
+    [
+        ("power_off", 6, {"lost_network": True}, Outcome.HELD),
+        ("power_off", 4.9, {"lost_network": True}, Outcome.UNDECIDED),
+        ("power_off", 10, {"lost_network": True}, Outcome.UNDECIDED),
+        ("kill", 6, {"lost_network": True}, Outcome.UNDECIDED),
+        ("kill", 6, {"lost_network": False}, Outcome.HELD),  # its process had ended
+        ("kill", 6, {}, Outcome.HELD),
+    ],
+)
+def test_a_node_revived_without_its_network_had_lost_it(
+    tmp_path: Path, fault: str, revived_s: float, lost: dict[str, Any], outcome: Outcome
+) -> None:
+    """The supervisor saw that the network was gone, also where the end of the sandbox is not
+    recorded."""
+    node = "flink/taskmanager-2"
+    about = {"step": 0, "fault": fault, "target": "x", "nodes": [node]}
+    story = whole().at(5, Action.FAULT_CALLED, **about)
+    story.at(10, Action.FAULT_HEALED, **about, seen_ns=int(10e9))
+    story.at(revived_s, Action.NODE_REVIVED, node=node, exit_code=None, times=1, **lost)
+
+    found, summary = judged(story, tmp_path)
+
+    assert found == outcome
+    assert (f"{node} had lost its network" in summary) == (outcome == Outcome.UNDECIDED)
+
+
 def test_a_drain_before_the_end_of_the_load_is_incomplete(tmp_path: Path) -> None:
     events = whole().history()
     loaded_ns = next(e.at_ns for e in events if e.action == Action.WORKLOAD_DONE)
