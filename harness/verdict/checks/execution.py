@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
-from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends
+from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends, drained_without_job
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.lost_sandboxes import (
     lost_sandboxes,
     revived_without_network,
 )
+from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
@@ -39,7 +40,8 @@ class Execution(Check):
     """Undecided when the record has evidence against its own verdict: a load that broke or fell far
     behind its plan, a wait that was not met, a failed part of the harness, a node that was given
     up, that ended and was not started again, or that lost its network without a fault, a wall
-    clock that was set, a job that goes on after its end."""
+    clock that was set, a drain that left records unread, a job that goes on after its end or that
+    read what was sent after it, a commit of a checkpoint that is not recorded to complete."""
 
     name: ClassVar[str] = "execution"
 
@@ -79,24 +81,46 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
     for clock in history.of(HostClockSet):
         reason = f"the clock of the machine was set by {clock.by_s:+.3f} s"
         yield _finding("clock set", reason, clock.at_s)
-    for contradiction in contradicted_ends(history):
+    for contradiction in _contradictions(case):
         yield Finding(what="contradictory record", detail={"reason": contradiction})
     for problem in load_problems(case.experiment.workload, history):
         yield Finding(what="workload", detail={"reason": problem})
-    drained, loaded = history.first(RunDrained), history.first(WorkloadDone)
-    if not waits and drained is None:
-        yield Finding(what="incomplete", detail={"reason": "no drain is recorded"})
-    if drained is not None and loaded is not None and drained.at_ns < loaded.at_ns:
-        reason = "it was drained before the load had ended"
-        yield Finding(what="incomplete", detail={"reason": reason})
-    phases = [event.phase for event in history.of(PhaseBegan)]
-    if LAST_PHASE not in phases:
-        last = phases[-1] if phases else "none"
-        yield Finding(what="incomplete", detail={"reason": f"the last phase recorded is {last}"})
+    for missing in _missing_parts(case, drain_expected=not waits):
+        yield Finding(what="incomplete", detail={"reason": missing})
     for name in case.experiment.promise.outputs:
         if not (case.data / name / "read.json").is_file():
             reason = f"the output {name} was not read"
             yield Finding(what="incomplete", where=name, detail={"reason": reason})
+
+
+def _contradictions(case: JudgedRun) -> Iterator[str]:
+    """Parts of the record of which one must be wrong, or of which one is missing."""
+    history, job = case.history, case.experiment.job
+    yield from contradicted_ends(history)
+    # Only of a job with checkpoints that the run started itself is it known what it has read.
+    reads_all = case.experiment.checkpointed and job is not None and job.existing is None
+    if reads_all and (message := drained_without_job(history)) is not None:
+        yield message
+    if (commit := unknown_commit(history)) is not None:
+        yield (
+            f"the output {commit.output} grew by the commit of checkpoint {commit.checkpoint}, "
+            "whose completion is not recorded"
+        )
+
+
+def _missing_parts(case: JudgedRun, *, drain_expected: bool) -> Iterator[str]:
+    """What the run did not reach by its record, and the drain where it was not one."""
+    history = case.history
+    drained, loaded = history.first(RunDrained), history.first(WorkloadDone)
+    if drain_expected and drained is None:
+        yield "no drain is recorded"
+    if drained is not None and loaded is not None and drained.at_ns < loaded.at_ns:
+        yield "it was drained before the load had ended"
+    if drained is not None and drained.lag:
+        yield f"it was drained while {drained.lag:,} records had not been read"
+    phases = [event.phase for event in history.of(PhaseBegan)]
+    if LAST_PHASE not in phases:
+        yield f"the last phase recorded is {phases[-1] if phases else 'none'}"
 
 
 def _ended_nodes(history: History) -> Iterator[ContainerDied]:

@@ -11,6 +11,7 @@ import pytest
 
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import JudgedRun
+from streamquake.harness.experiment.model import ExistingJob
 from streamquake.harness.verdict.checks.execution import Execution
 from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.harness.verdict.evidence.waits import NOT_MET
@@ -24,15 +25,24 @@ PLANNED = Numbered(records=1000, rate_per_s=100)
 Change = Callable[[Story], Story]
 
 
-def judged(story: Story, folder: Path, *, read: bool = True) -> tuple[Outcome, str]:
+def judged(
+    story: Story,
+    folder: Path,
+    *,
+    read: bool = True,
+    records: int = 1000,
+    existing: ExistingJob | None = None,
+) -> tuple[Outcome, str]:
     data = folder / "data"
     for name in ("totals",) if read else ():
         (data / name).mkdir(parents=True)
         (data / name / "read.json").write_text("{}")
-    tried = experiment().model_copy(update={"workload": PLANNED})
+    planned = PLANNED.model_copy(update={"records": records})
+    tried = experiment().model_copy(update={"workload": planned})
     assert tried.job is not None
     promise = tried.job.promise.model_validate({"outputs": {"totals": {"kafka": "totals"}}})
-    tried = tried.model_copy(update={"job": tried.job.model_copy(update={"promise": promise})})
+    job = {"promise": promise, "existing": existing}
+    tried = tried.model_copy(update={"job": tried.job.model_copy(update=job)})
     result = Execution().check(
         JudgedRun(
             experiment=tried,
@@ -390,6 +400,112 @@ def test_a_job_that_goes_on_after_its_end_makes_it_undecided(
     found, summary = judged(story, tmp_path)
     assert found == outcome, summary
     assert (f"the job {state} at 4.0 s" in summary) == (outcome == Outcome.UNDECIDED)
+
+
+def stamp(at_s: float) -> int:
+    """A moment of the run's clock as a stamp of the engine, in milliseconds since the epoch."""
+    return 1_700_000_000_000 + round(at_s * 1000)
+
+
+@pytest.mark.parametrize(
+    ("triggered_s", "acknowledged_s", "outcome"),
+    [
+        (4.5, 5.0, Outcome.HELD),
+        (6.0, 7.0, Outcome.HELD),
+        (6.0, 7.1, Outcome.UNDECIDED),  # 3 s after the end
+        (7.1, 7.2, Outcome.UNDECIDED),
+    ],
+)
+@pytest.mark.parametrize("end_seen_s", [4.1, 19.0])
+def test_a_checkpoint_that_completes_after_the_end_of_its_job_makes_it_undecided(
+    tmp_path: Path, end_seen_s: float, triggered_s: float, acknowledged_s: float, outcome: Outcome
+) -> None:
+    """By the engine's own stamps, also where the end is observed after the drain."""
+    story = whole(done_s=5.5)
+    story.at(1, Action.CHECKPOINT_ACKNOWLEDGED, ack_ms=stamp(1))  # observed at once
+    story.at(
+        acknowledged_s + 0.1,
+        Action.CHECKPOINT_COMPLETED,
+        job="j",
+        checkpoint=7,
+        trigger_ms=stamp(triggered_s),
+        last_ack_ms=stamp(acknowledged_s),
+    )
+    story.at(end_seen_s, Action.JOB_ENDED, job="j", state="FAILED", ended_ms=stamp(4))
+    found, summary = judged(story, tmp_path)
+    assert found == outcome, summary
+    assert ("the job FAILED at 4.0 s" in summary) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("ended_s", "outcome"),
+    [(7.4, Outcome.UNDECIDED), (7.5, Outcome.HELD), (11.0, Outcome.HELD)],
+)
+@pytest.mark.parametrize("state", ["FINISHED", "FAILED", "CANCELED"])
+def test_a_job_that_read_what_was_sent_after_its_end_makes_it_undecided(
+    tmp_path: Path, state: str, ended_s: float, outcome: Outcome
+) -> None:
+    """The last records were sent at 10.5 s."""
+    story = whole().at(0, Action.JOB_SUBMITTED, job="j")
+    story.at(10.5, Action.SENT, first=1000, last=1000, count=1, status="acknowledged")
+    story.at(ended_s, Action.JOB_ENDED, job="j", state=state)
+    found, summary = judged(story, tmp_path, records=1001)
+    assert found == outcome, summary
+    message = f"the last job {state} at {ended_s} s, and is recorded to have read what was sent"
+    assert (message in summary) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize("submitted_s", [3.0, 5.0])
+def test_another_job_may_read_what_was_sent_after_the_end_of_the_first(
+    tmp_path: Path, submitted_s: float
+) -> None:
+    story = whole().at(0, Action.JOB_SUBMITTED, job="j")
+    story.at(10.5, Action.SENT, first=1000, last=1000, count=1, status="acknowledged")
+    story.at(4, Action.JOB_ENDED, job="j", state="CANCELED")
+    story.at(submitted_s, Action.JOB_SUBMITTED, job="next")
+    assert judged(story, tmp_path, records=1001)[0] == Outcome.HELD
+
+
+def test_a_job_that_is_submitted_again_may_read_what_was_sent_after_its_end(tmp_path: Path) -> None:
+    story = whole().at(0, Action.JOB_SUBMITTED, job="j")
+    story.at(10.5, Action.SENT, first=1000, last=1000, count=1, status="acknowledged")
+    story.at(4, Action.JOB_ENDED, job="j", state="CANCELED").at(5, Action.JOB_SUBMITTED, job="j")
+    assert judged(story, tmp_path, records=1001)[0] == Outcome.HELD
+
+
+def test_a_job_that_the_run_did_not_start_may_leave_records_unread(tmp_path: Path) -> None:
+    """Its drain is only the silence of its outputs."""
+    story = whole().at(0, Action.JOB_SUBMITTED, job="j")
+    story.at(10.5, Action.SENT, first=1000, last=1000, count=1, status="acknowledged")
+    story.at(4, Action.JOB_ENDED, job="j", state="FAILED")
+    assert judged(story, tmp_path, records=1001, existing=ExistingJob())[0] == Outcome.HELD
+
+
+@pytest.mark.parametrize(("completed", "outcome"), [(7, Outcome.HELD), (6, Outcome.UNDECIDED)])
+def test_a_commit_of_a_checkpoint_that_is_not_recorded_makes_it_undecided(
+    tmp_path: Path, completed: int, outcome: Outcome
+) -> None:
+    """As if the engine was not observed any more, while the output still was."""
+    story = whole().at(4, Action.CHECKPOINT_COMPLETED, job="j", checkpoint=completed)
+    story.at(5, Action.SINK_COMMITTED, checkpoint=7, output="totals", end=9)
+    found, summary = judged(story, tmp_path)
+    assert found == outcome, summary
+    message = "the output totals grew by the commit of checkpoint 7, whose completion is not"
+    assert (message in summary) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("lag", "outcome"),
+    [({}, Outcome.HELD), ({"lag": 0}, Outcome.HELD), ({"lag": 500}, Outcome.UNDECIDED)],
+)
+def test_a_drain_with_records_that_were_not_read_is_incomplete(
+    tmp_path: Path, lag: dict[str, int], outcome: Outcome
+) -> None:
+    story = whole(drained=False).at(25, Action.DRAINED, **lag)
+    found, summary = judged(story, tmp_path)
+    assert found == outcome
+    message = "it was drained while 500 records had not been read"
+    assert (message in summary) == (outcome == Outcome.UNDECIDED)
 
 
 @pytest.mark.parametrize(
