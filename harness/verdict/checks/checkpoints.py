@@ -27,6 +27,7 @@ from streamquake.harness.verdict.evidence.batch_figures import batch_figures, ba
 from streamquake.harness.verdict.evidence.batches import GROWN, batches_behind
 from streamquake.harness.verdict.evidence.checkpoint_ends import checkpoints_without_end
 from streamquake.harness.verdict.evidence.checkpoint_figures import (
+    PHASE_NAMES,
     checkpoint_figures,
     durations_text,
     slowest_checkpoint,
@@ -70,6 +71,8 @@ class PressedCheckpoint:
     """The upper bound of its ratio where samples are missing."""
     unended: bool
     """Whether its end is missing in the record, although it should have ended."""
+    known_job: bool = True
+    """Whether its job is one of those that were submitted; also true where none is recorded."""
     in_fault: bool = True
     """Whether the requested fault is known to have acted until its end; false where it may have
     ended early before."""
@@ -143,7 +146,9 @@ class Checkpoints(Check):
     persisted: bool | None = None
     """Whether every completed checkpoint must, or must not, hold in-flight bytes."""
     switch_within_ms: Milliseconds | None = None
-    """How long after the aligned checkpoint's time-out the last barrier may reach a subtask."""
+    """How long after the aligned checkpoint's time-out the last barrier may reach a subtask. Where
+    not all subtasks of a checkpoint are recorded, its whole duration must not be longer. Of one or
+    more that switched, all of them must be."""
     files_at_most: Annotated[int, Field(ge=1)] | None = None
     """The most files in the folder of a completed checkpoint."""
     tolerate_loop: bool = False
@@ -273,6 +278,8 @@ class Checkpoints(Check):
                 f"{first.checkpoint.where} {why}; if such checkpoints count as failed, {len(done)} "
                 f"of {of} completed"
             )
+        if unknown := [each for each in ended if not each.known_job]:
+            yield f"{unknown[0].checkpoint.where} is of a job whose submission is not recorded"
         if incomplete := [each for each in plain if each.unacknowledged]:
             yield (
                 f"{incomplete[0].where} is recorded as completed, and acknowledgements of "
@@ -284,11 +291,7 @@ class Checkpoints(Check):
         yield from self._type_uncertainties(done)
         if self.within_ms is not None and any(each.duration_ms is None for each in plain):
             yield "how long a completed checkpoint took is not recorded"
-        if self.switch_within_ms is not None and _switch_ms(done) is None:
-            yield "no checkpoint was seen to switch from aligned to unaligned at a time-out"
-        within_ms = self.switch_within_ms
-        if within_ms is not None and (late := [e for e in done if e.may_be_late(within_ms)]):
-            yield f"whether {late[0].checkpoint.where} switched in time is not recorded"
+        yield from self._switch_uncertainties(done)
         listings = sum(each.files is not None for each in plain)
         # The folder of a checkpoint with many files may be gone before its listing ends.
         needed = max(self.min_checkpoints, math.ceil(LISTED_SHARE * len(plain)))
@@ -297,6 +300,29 @@ class Checkpoints(Check):
                 f"the files of {listings} of {len(plain)} completed checkpoints were listed, and "
                 f"at least {needed} listings are needed"
             )
+
+    def _switch_uncertainties(self, done: Sequence[PressedCheckpoint]) -> Iterator[str]:
+        """What cannot be judged of the switches at the time-out."""
+        if (within_ms := self.switch_within_ms) is None:
+            return
+        if _switch_ms(done) is None:
+            listed = (
+                ""
+                if all(e.checkpoint.has_all_parts for e in done)
+                else ", of those with all their subtasks"
+            )
+            yield (
+                "no checkpoint was seen to switch from aligned to unaligned at a time-out" + listed
+            )
+        if late := [each for each in done if each.may_be_late(within_ms)]:
+            yield f"whether {late[0].checkpoint.where} switched in time is not recorded"
+        for phase in ("start_delay_ms", "alignment_ms"):
+            longer = (e.checkpoint for e in done if phase in e.checkpoint.longer_phases)
+            if (first := next(longer, None)) is not None:
+                yield (
+                    f"the longest {PHASE_NAMES[phase]} of {first.where} is recorded as "
+                    f"{first.longest_ms[phase]:,.0f} ms, and none of its subtasks has it"
+                )
 
     def _type_uncertainties(self, done: Sequence[PressedCheckpoint]) -> Iterator[str]:
         """What cannot be judged of the type and what goes with it."""
@@ -312,10 +338,14 @@ class Checkpoints(Check):
         if self.persisted is not None and any(each.persisted_bytes is None for each in plain):
             yield "how many in-flight bytes a completed checkpoint holds is not recorded"
         if self.persisted is not None and (
-            contradicting := [each for each in plain if each.parts_persisted_more]
+            contradicting := [each for each in plain if each.parts_persisted_otherwise]
         ):
-            where = contradicting[0].where
-            yield f"{where} is recorded to hold no in-flight bytes, and its subtasks hold some"
+            first = contradicting[0]
+            of_whole, of_parts = ("some", "none") if first.persisted_bytes else ("no", "some")
+            yield (
+                f"{first.where} is recorded to hold {of_whole} in-flight bytes, and its subtasks "
+                f"hold {of_parts}"
+            )
 
     def _uncertainty(self, taken: PressedCheckpoint) -> str:
         """Why it may count as failed; empty where its end is known."""
@@ -385,6 +415,7 @@ def _checkpoints_of_run(case: JudgedRun) -> list[PressedCheckpoint]:
     timeouts, switched_by = _aligned_timeouts(case), _switched_by(checkpoints)
     unended = checkpoints_without_end(case.history, checkpoints)
     behind = batches_behind([each.batch for each in checkpoints if each.batch is not None])
+    jobs = {event.job for event in case.history.of(JobSubmitted)}
     fell_behind: list[bool] = []
     for each in checkpoints:
         ended_s = over_s if each.ended_s is None else each.ended_s
@@ -412,6 +443,7 @@ def _checkpoints_of_run(case: JudgedRun) -> list[PressedCheckpoint]:
                     switched_by_ms=switched_by.get(each.job, math.inf),
                     at_most=at_most,
                     unended=each in unended,
+                    known_job=not jobs or None in jobs or each.job in {None, *jobs},
                 )
             )
     return found
@@ -476,13 +508,14 @@ def _switched_by(checkpoints: Iterable[Checkpoint]) -> dict[Any, float]:
 
 def _switch_ms(taken: Iterable[PressedCheckpoint]) -> float | None:
     """The median time from the aligned checkpoint's time-out until the last barrier arrived, over
-    the checkpoints that switched; None without any."""
+    the checkpoints that switched; None without any of which all subtasks are recorded."""
     behind = [
         last.barriers_ms - each.timeout_ms
         for each in taken
         if each.timeout_ms
         and each.checkpoint.completed
         and each.checkpoint.unaligned
+        and each.checkpoint.has_all_parts
         and (last := each.checkpoint.last_barrier) is not None
     ]
     return median(behind) if behind else None

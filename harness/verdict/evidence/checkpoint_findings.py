@@ -46,7 +46,7 @@ def wrong_type(checkpoint: Checkpoint, *, unaligned: bool) -> Finding | None:
 def wrongly_persisted(checkpoint: Checkpoint, *, wanted: bool) -> Finding | None:
     """It persisted in-flight bytes, or none, against the requirement; None where it complies."""
     persisted = checkpoint.persisted_bytes
-    if persisted is None or checkpoint.parts_persisted_more or (persisted > 0) == wanted:
+    if persisted is None or checkpoint.parts_persisted_otherwise or (persisted > 0) == wanted:
         return None
     what = "in-flight bytes persisted" if persisted else "no in-flight bytes persisted"
     return Finding(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -106,6 +106,8 @@ class Checkpoint:
     state_bytes: int | None = None
     checkpointed_bytes: int | None = None
     persisted_bytes: int | None = None
+    longest_ms: Mapping[str, float] = field(default_factory=dict)
+    """Phase -> how long it took at most in any subtask, as reported for the whole checkpoint."""
     parts: tuple[SubtaskCheckpoint, ...] | None = None
     """The parts that were acknowledged; None where they are not recorded."""
     acknowledged: int = 0
@@ -148,9 +150,28 @@ class Checkpoint:
         return self.kind == "UNALIGNED_CHECKPOINT"
 
     @property
-    def parts_persisted_more(self) -> bool:
-        """Whether its parts report in-flight bytes, and the checkpoint as a whole reports none."""
-        return self.persisted_bytes == 0 and any(p.persisted_bytes > 0 for p in self.parts or ())
+    def has_all_parts(self) -> bool:
+        """Whether the parts of all of its subtasks are recorded."""
+        return bool(self.parts) and len(self.parts or ()) == self.subtasks
+
+    @property
+    def parts_persisted_otherwise(self) -> bool:
+        """Whether some of its parts report in-flight bytes, and the checkpoint as a whole reports
+        none; or all of its parts report none, and the whole does."""
+        if self.persisted_bytes == 0:
+            return any(part.persisted_bytes > 0 for part in self.parts or ())
+        reported = self.persisted_bytes is not None and self.has_all_parts
+        return reported and not any(part.persisted_bytes for part in self.parts or ())
+
+    @property
+    def longer_phases(self) -> Mapping[str, float]:
+        """Phase -> its longest duration, where no recorded part has it: a part is missing, or one
+        of both is wrong."""
+        return {
+            phase: took_ms
+            for phase, took_ms in self.longest_ms.items()
+            if self.parts and took_ms > max(part.phases[phase] for part in self.parts)
+        }
 
     @property
     def last_barrier(self) -> SubtaskCheckpoint | None:
@@ -163,7 +184,7 @@ class Checkpoint:
         parts are recorded, it had arrived when the checkpoint completed, possibly long before:
         writing the state may take longer than the barriers."""
         last = self.last_barrier
-        if last is not None and len(self.parts or ()) == self.subtasks:
+        if last is not None and self.has_all_parts:
             return last.barriers_ms
         return self.duration_ms
 
@@ -287,6 +308,7 @@ def _checkpoint(
         state_bytes=completed.state_bytes if completed else None,
         checkpointed_bytes=completed.checkpointed_bytes if completed else None,
         persisted_bytes=completed.persisted_bytes if completed else None,
+        longest_ms=_longest_ms(completed),
         parts=parts,
         acknowledged=done,
         subtasks=expected or len(_subtasks(graph)) or None,
@@ -366,6 +388,19 @@ def _parts(
         )
         for recorded in ended.subtasks
     )
+
+
+def _longest_ms(completed: CheckpointCompleted | None) -> dict[str, float]:
+    """Phase -> how long it took at most in any subtask, where that is recorded."""
+    if completed is None:
+        return {}
+    longest = (
+        completed.start_delay_ms,
+        completed.alignment_ms,
+        completed.sync_ms,
+        completed.async_ms,
+    )
+    return {phase: ms for phase, ms in zip(PHASES, longest, strict=True) if ms is not None}
 
 
 def _unacknowledged(

@@ -465,6 +465,58 @@ def test_files_of_half_of_the_checkpoints_must_be_listed(
     assert check(story, pressed, files_at_most=7).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("total", "of_parts", "listed", "text"),
+    [
+        (0, 1000, 4, "no in-flight bytes, and its subtasks hold some"),
+        (4000, 0, 4, "some in-flight bytes, and its subtasks hold none"),
+        (4000, 0, 3, ""),  # the subtask that is missing may hold them
+        (4000, 0, 0, ""),
+        (4000, 1000, 4, ""),
+    ],
+)
+@pytest.mark.parametrize("persisted", [True, False])
+def test_in_flight_bytes_that_its_subtasks_contradict_are_undecided(
+    persisted: bool, total: int, of_parts: int, listed: int, text: str, pressed: Path
+) -> None:
+    parts = [part(*place, unaligned=True, persisted_bytes=of_parts) for place in PLACES][:listed]
+    story = CheckpointStory().submitted(aligned_checkpoint_timeout=0)
+    for number in (1, 2, 3):
+        story.completed(number, 10.0 * number, persisted_bytes=total, subtasks=parts)
+        acknowledged(story, number, 4)
+
+    result = check(story, pressed, persisted=persisted)
+    agrees = Outcome.HELD if persisted else Outcome.VIOLATED
+    assert result.outcome == (Outcome.UNDECIDED if text else agrees)
+    assert text in result.summary
+
+
+@pytest.mark.parametrize(
+    ("job", "submitted", "outcome"),
+    [
+        ("job", ["job"], Outcome.HELD),
+        ("other", ["job"], Outcome.UNDECIDED),
+        ("other", ["job", "other"], Outcome.HELD),
+        ("other", [None], Outcome.HELD),  # an old record has no ids of jobs
+        ("other", [], Outcome.HELD),
+        (None, ["job"], Outcome.HELD),
+    ],
+)
+def test_checkpoints_of_a_job_that_was_not_submitted_are_undecided(
+    job: Any, submitted: list[Any], outcome: Outcome, pressed: Path
+) -> None:
+    story = CheckpointStory()
+    for each in submitted:
+        story.submitted(job=each)
+    for number in (1, 2, 3):
+        story.completed(number, 10.0 * number, job=job)
+
+    result = check(story, pressed)
+    assert result.outcome == outcome
+    message = "checkpoint 1 is of a job whose submission is not recorded"
+    assert (message == result.summary) == (outcome == Outcome.UNDECIDED)
+
+
 def test_the_subtask_and_the_phase_that_took_longest_are_named(pressed: Path) -> None:
     quick = check(four(), pressed)
     assert "slowest checkpoint 4 at source/0: asynchronous part 10 ms" in quick.summary
@@ -524,6 +576,48 @@ def test_a_checkpoint_whose_last_barrier_is_not_known_may_have_switched_late(
 ) -> None:
     story = switched(3170).completed(5, 50, took_s=took_s, subtasks=parts)
     assert check(story, pressed, switch_within_ms=500).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("listed", "outcome"),
+    [(4, Outcome.HELD), (3, Outcome.UNDECIDED), (0, Outcome.UNDECIDED)],
+)
+def test_a_switch_is_seen_only_where_all_subtasks_are_recorded(
+    listed: int, outcome: Outcome, pressed: Path
+) -> None:
+    """The subtasks that are listed may all be sources, which get no barriers from others."""
+    story = CheckpointStory().submitted(aligned_checkpoint_timeout=3000)
+    parts = unaligned(part("v2", 1, start_delay_ms=3170, unaligned=True))[:listed]
+    for number in (1, 2, 3):
+        story.completed(number, 10.0 * number, took_s=3.2, subtasks=parts)
+        acknowledged(story, number, 4)
+
+    result = check(story, pressed, switch_within_ms=500)
+    assert result.outcome == outcome
+    message = "no checkpoint was seen to switch from aligned to unaligned at a time-out, of those"
+    assert (message in result.summary) == (outcome == Outcome.UNDECIDED)
+    assert result.counts["switch_ms"] == (171 if outcome == Outcome.HELD else None)
+
+
+@pytest.mark.parametrize(
+    ("longest", "contradicted"),
+    [
+        ({"start_delay_ms": 3170, "alignment_ms": 1}, ""),
+        ({"start_delay_ms": 3171}, "start delay of checkpoint 5 is recorded as 3,171 ms"),
+        ({"alignment_ms": 9000}, "alignment of checkpoint 5 is recorded as 9,000 ms"),
+        ({"async_ms": 9000}, ""),  # of no concern for the barriers
+    ],
+)
+def test_a_longer_wait_for_barriers_than_any_of_its_subtasks_is_undecided(
+    longest: dict[str, Any], contradicted: str, pressed: Path
+) -> None:
+    parts = unaligned(part("v2", 0, start_delay_ms=3170, unaligned=True))
+    story = switched(3170).completed(5, 50, took_s=3.3, subtasks=parts, **longest)
+
+    result = check(story, pressed, switch_within_ms=500)
+    assert result.outcome == (Outcome.UNDECIDED if contradicted else Outcome.HELD)
+    assert contradicted in result.summary
+    assert check(story, pressed).outcome == Outcome.HELD
 
 
 def test_a_switch_is_not_judged_where_a_time_out_is_not_known(pressed: Path) -> None:
