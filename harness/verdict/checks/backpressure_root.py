@@ -87,7 +87,7 @@ class BackpressureRoot(Check):
     """Held when the root of the back-pressure, by the samples, is what the fault slowed down.
 
     Another fault that overlaps may be what the job waits for: then another root, or back-pressure
-    where none is expected, is undecided.
+    where none is expected, is undecided. So is a root with full input buffers that was idle.
     """
 
     name: ClassVar[str] = "backpressure_root"
@@ -186,6 +186,13 @@ class BackpressureRoot(Check):
         if root.is_link and any(loads[vertex].pool is None for vertex in root.vertices):
             return self.undecided("how full the input buffers were was not sampled", **counts)
         message_of_root = _message(root, graph)
+        if not root.is_link and loads[root.vertices[0]].is_idle_with_full_buffers:
+            idle = loads[root.vertices[0]].idle
+            return self.undecided(
+                f"the root is {message_of_root} by its full input buffers, and it was idle "
+                f"{idle:.2f} of its time",
+                **counts,
+            )
         expected = self._expected_cause(case, graph, window)
         if expected is None:
             return self.undecided(

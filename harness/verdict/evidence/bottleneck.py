@@ -15,10 +15,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from streamquake.harness.verdict.evidence.pressure import PressureLevel, Ratios, Series, ratios_of
+from streamquake.harness.verdict.evidence.pressure import (
+    LOW_ABOVE,
+    PressureLevel,
+    Ratios,
+    Series,
+    ratios_of,
+)
 from streamquake.reports.record.job_events import JobSubmitted
 
-BUSY = "busy_ms_per_s"
+BUSY, IDLE = "busy_ms_per_s", "idle_ms_per_s"
 POOL = "input_pool_usage_max"
 STRAINED_ABOVE = 0.5
 """A bottleneck has nearly full buffers and is busy nearly all the time; a vertex that waits for
@@ -61,6 +67,17 @@ class VertexLoad:
     pressed: Ratios
     busy: float | None
     pool: float | None
+    idle: float | None = None
+    """The share of time without records, as a mean over the subtasks; None without samples."""
+
+    @property
+    def is_idle_with_full_buffers(self) -> bool:
+        """Whether it waits for records, by its samples, and has full input buffers: one of both is
+        wrong, or its inputs are blocked for a checkpoint, which hides who is slow."""
+        if self.busy is None or self.idle is None or self.pool is None:
+            return False
+        is_idle = self.busy <= LOW_ABOVE and self.idle > STRAINED_ABOVE
+        return is_idle and self.pool > STRAINED_ABOVE
 
     @property
     def strain(self) -> float:
@@ -91,7 +108,7 @@ def load_of(series: Series, name: str, start_s: float, end_s: float) -> VertexLo
     pressed = ratios_of(series, name, start_s, end_s)
     if pressed is None:
         return None
-    busy = ratios_of(series, name, start_s, end_s, BUSY)
+    busy, idle = (ratios_of(series, name, start_s, end_s, kind) for kind in (BUSY, IDLE))
     samples = series.get(POOL, {}).get(name)
     used = (
         ()
@@ -102,6 +119,7 @@ def load_of(series: Series, name: str, start_s: float, end_s: float) -> VertexLo
         pressed=pressed,
         busy=None if busy is None else busy.max,
         pool=float(sum(used)) / len(used) if len(used) else None,
+        idle=None if idle is None else idle.mean,
     )
 
 

@@ -242,6 +242,29 @@ def test_a_full_pool_or_a_busy_consumer_marks_the_root(sink: VertexShares, tmp_p
     assert f"the root is {FILES}" in other.summary
 
 
+@pytest.mark.parametrize(
+    ("sink", "outcome"),
+    [
+        (VertexShares(0.0, 0.0, 1.0), Outcome.UNDECIDED),
+        (VertexShares(0.0, 0.1, 0.51), Outcome.UNDECIDED),
+        (VertexShares(0.0, 0.11, 1.0), Outcome.HELD),
+        (VertexShares(0.45, 0.1, 1.0), Outcome.HELD),  # idle less than half of its time
+        (VertexShares(0.0, None, 1.0), Outcome.HELD),  # how busy it was is not known
+    ],
+)
+def test_a_root_that_is_idle_with_full_buffers_contradicts_itself(
+    sink: VertexShares, outcome: Outcome, tmp_path: Path
+) -> None:
+    result = GOOD.but(sink=sink).judged(tmp_path)
+    assert result.outcome == outcome, result.summary
+    assert ("by its full input buffers, and it was idle" in result.summary) == (
+        outcome == Outcome.UNDECIDED
+    )
+    assert GOOD.but(sink=IDLE, files=sink).judged(tmp_path).outcome == (
+        Outcome.UNDECIDED if outcome == Outcome.UNDECIDED else Outcome.VIOLATED
+    )
+
+
 def test_a_consumer_with_low_back_pressure_is_skipped(tmp_path: Path) -> None:
     little = GOOD.but(sink=IDLE, files=VertexShares(0.3, 0.6, 1.0), end=WORKS)
     assert f"the root is {END}" in little.judged(tmp_path, expect=END).summary
