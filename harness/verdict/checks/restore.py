@@ -76,7 +76,13 @@ class RestoredCheckpoint:
 @checks.register
 class Restore(Check):
     """Held when every restart restored the newest completed checkpoint and ran again, in time.
-    Undecided where the job was not seen to run again."""
+    Undecided where the job was not seen to run again.
+
+    A restart that failed again before a restore was seen belongs to the next one: only what was
+    restored in the end is judged. A checkpoint that was seen to complete only after the restore had
+    completed before the failure if a later one had been triggered by then, and one is taken at a
+    time. Else, if it was not restored, it is undecided where its last acknowledgement was a second
+    or more before the failure, and is not judged otherwise: its metadata may have been missing."""
 
     name: ClassVar[str] = "restore"
     classes: ClassVar[tuple[str, ...]] = (
