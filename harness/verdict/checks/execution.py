@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.drain import checkpoints_stop_before_drain
 from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends, drained_without_job
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.lost_sandboxes import (
@@ -41,7 +42,8 @@ class Execution(Check):
     behind its plan, a wait that was not met, a failed part of the harness, a node that was given
     up, that ended and was not started again, or that lost its network without a fault, a wall
     clock that was set, a drain that left records unread, a job that goes on after its end or that
-    read what was sent after it, a commit of a checkpoint that is not recorded to complete."""
+    read what was sent after it, a drain without a checkpoint that completed after the load, a
+    commit of a checkpoint that is not recorded to complete."""
 
     name: ClassVar[str] = "execution"
 
@@ -98,9 +100,11 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     history, job = case.history, case.experiment.job
     yield from contradicted_ends(history)
     # Only of a job with checkpoints that the run started itself is it known what it has read.
-    reads_all = case.experiment.checkpointed and job is not None and job.existing is None
-    if reads_all and (message := drained_without_job(history)) is not None:
-        yield message
+    if case.experiment.checkpointed and job is not None and job.existing is None:
+        if (message := drained_without_job(history)) is not None:
+            yield message
+        if checkpoints_stop_before_drain(history):
+            yield "no checkpoint is recorded to complete after the load, and it was drained"
     if (commit := unknown_commit(history)) is not None:
         yield (
             f"the output {commit.output} grew by the commit of checkpoint {commit.checkpoint}, "

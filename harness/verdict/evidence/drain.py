@@ -9,6 +9,7 @@ must have persisted nothing except the headers of empty channels
 from __future__ import annotations
 
 from streamquake.cluster.engines.flink.plan import channels, may_hold_records
+from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.history import History
@@ -40,3 +41,14 @@ def not_drained(history: History) -> str | None:
             "bytes of in-flight data"
         )
     return None
+
+
+def checkpoints_stop_before_drain(history: History) -> bool:
+    """Whether checkpoints are recorded until before the load ended, and none since, although the
+    run was drained: a checkpoint covers what was sent last. Only the engine's reports can be
+    missing then."""
+    completed_ns = [event.at_ns for event in history.of(CheckpointCompleted)]
+    ended_ns = load_ended_ns(history)
+    if history.first(RunDrained) is None or not completed_ns or ended_ns is None:
+        return False
+    return max(completed_ns) < ended_ns

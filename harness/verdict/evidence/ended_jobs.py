@@ -66,7 +66,7 @@ def drained_without_job(history: History) -> str | None:
     if any(clock.moment_ns(event) > ended_ns for event in submitted):
         return None
     acknowledged_ns = (
-        event.at_ns if event.acknowledged_until_ns is None else event.acknowledged_until_ns
+        min(event.at_ns, event.acknowledged_until_ns or event.at_ns)
         for event in history.of(RecordsSent)
         if event.status == "acknowledged"
     )

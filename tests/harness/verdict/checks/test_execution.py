@@ -486,12 +486,38 @@ def test_a_commit_of_a_checkpoint_that_is_not_recorded_makes_it_undecided(
     tmp_path: Path, completed: int, outcome: Outcome
 ) -> None:
     """As if the engine was not observed any more, while the output still was."""
-    story = whole().at(4, Action.CHECKPOINT_COMPLETED, job="j", checkpoint=completed)
-    story.at(5, Action.SINK_COMMITTED, checkpoint=7, output="totals", end=9)
+    story = whole().at(15, Action.CHECKPOINT_COMPLETED, job="j", checkpoint=completed)
+    story.at(16, Action.SINK_COMMITTED, checkpoint=7, output="totals", end=9)
     found, summary = judged(story, tmp_path)
     assert found == outcome, summary
     message = "the output totals grew by the commit of checkpoint 7, whose completion is not"
     assert (message in summary) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("completed_s", "existing", "outcome"),
+    [
+        ((), None, Outcome.HELD),
+        ((4.0, 10.4), None, Outcome.UNDECIDED),
+        ((4.0, 10.5), None, Outcome.HELD),
+        ((24.0,), None, Outcome.HELD),
+        ((4.0,), ExistingJob(), Outcome.HELD),
+    ],
+)
+def test_a_drain_without_a_checkpoint_since_the_load_makes_it_undecided(
+    tmp_path: Path,
+    completed_s: tuple[float, ...],
+    existing: ExistingJob | None,
+    outcome: Outcome,
+) -> None:
+    """The load ended at 10.5 s. As if the engine was not observed any more."""
+    story = whole()
+    story.at(10.5, Action.SENT, first=1000, last=1000, count=1, status="acknowledged")
+    for number, at_s in enumerate(completed_s):
+        story.at(at_s, Action.CHECKPOINT_COMPLETED, job="j", checkpoint=number)
+    found, summary = judged(story, tmp_path, records=1001, existing=existing)
+    assert found == outcome, summary
+    assert ("no checkpoint is recorded to complete" in summary) == (outcome == Outcome.UNDECIDED)
 
 
 @pytest.mark.parametrize(
