@@ -16,10 +16,12 @@ from pydantic import Field
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.broker_clock import broker_clock_moved
 from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.phases import STEADY, phase_began
 from streamquake.harness.verdict.evidence.stalls import (
     Stall,
     longest_possible_stall,
     longest_stalls,
+    unsampled_begins,
 )
 from streamquake.harness.verdict.evidence.transaction_samples import (
     TransactionSample,
@@ -61,7 +63,8 @@ class Transactions(Check):
     """How long a partition's last stable offset may stay unchanged with records beyond it, which
     readers cannot read. The samples are about a second apart; a stall that lasts longer only if
     it began right after the sample before it and ended right before the one after it is
-    undecided. Without it, not judged."""
+    undecided. So is a partition with records that was first sampled later than this after the
+    load began. Without it, not judged."""
     timeout_at_least_s: Seconds | None = None
     """The shortest allowed time-out of the job's transactions: one shorter than an outage loses
     records that a checkpoint relies on. Without it, not judged."""
@@ -201,7 +204,16 @@ class Transactions(Check):
         }
         if missing := [where for where in partitions if where not in sampled]:
             yield f"the stable ends of {missing[0]} were not sampled"
-        longest = longest_possible_stall(series, None if drained is None else drained.at_s)
+        load = phase_began(case.history, STEADY)
+        since_s = 0.0 if load is None else load.at_s
+        for where, late_s in unsampled_begins(series, since_s).items():
+            if late_s > self.invisible_at_most_s:
+                yield (
+                    f"{where} was first sampled {late_s:.1f} s after the load began, and "
+                    f"{self.invisible_at_most_s:g} s are allowed"
+                )
+        until_s = None if drained is None else drained.at_s
+        longest = longest_possible_stall(series, until_s, since_s)
         if longest is not None and longest.at_most_s > self.invisible_at_most_s:
             yield (
                 f"{longest.where} did not move from {longest.stable_end:,} for "

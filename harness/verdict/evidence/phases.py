@@ -5,6 +5,8 @@ from __future__ import annotations
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import PhaseBegan
 
+STEADY = "steady"
+"""It begins right before the load."""
 DISTURB = "disturb"
 """It begins with the steady state, also in a run without faults; triggers count from it."""
 HEAL = "heal"

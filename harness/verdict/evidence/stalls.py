@@ -46,28 +46,54 @@ def longest_stalls(series: Mapping[str, Mapping[str, Samples]]) -> list[Stall]:
 
 
 def longest_possible_stall(
-    series: Mapping[str, Mapping[str, Samples]], until_s: float | None
+    series: Mapping[str, Mapping[str, Samples]],
+    until_s: float | None,
+    since_s: float | None = None,
 ) -> Stall | None:
     """The stall with the largest upper bound; None where nothing was sampled. `until_s` is when the
-    job had written everything: the stall may last from the last sample to it."""
-    possible = (stall for stalls in _stalls_by_partition(series, until_s) for stall in stalls)
+    job had written everything: the stall may last from the last sample to it. `since_s` is when it
+    began to write: records hidden at the first sample may have been hidden since then."""
+    possible = (
+        stall for stalls in _stalls_by_partition(series, until_s, since_s) for stall in stalls
+    )
     return max(possible, key=lambda stall: stall.at_most_s, default=None)
 
 
+def unsampled_begins(
+    series: Mapping[str, Mapping[str, Samples]], since_s: float
+) -> dict[str, float]:
+    """Partition -> the seconds from `since_s` to its first sample. Any stall may have begun and
+    ended before that sample, unless the partition was still empty."""
+    ends = series.get("end", {})
+    found = {}
+    for where, stable in series.get("stable_end", {}).items():
+        if where in ends:
+            # An end from before that sample may have grown.
+            later = np.flatnonzero(ends[where].at_s >= stable.at_s[0])
+            if len(later) == 0 or ends[where].value[later[0]] > 0:
+                found[where] = float(stable.at_s[0]) - since_s
+    return found
+
+
 def _stalls_by_partition(
-    series: Mapping[str, Mapping[str, Samples]], until_s: float | None
+    series: Mapping[str, Mapping[str, Samples]],
+    until_s: float | None,
+    since_s: float | None = None,
 ) -> Iterator[list[Stall]]:
     ends = series.get("end", {})
     for where, stable in series.get("stable_end", {}).items():
         if where in ends:
-            yield list(_stalls(where, stable, ends[where], until_s))
+            yield list(_stalls(where, stable, ends[where], until_s, since_s))
 
 
-def _stalls(where: str, stable: Samples, end: Samples, until_s: float | None) -> Iterator[Stall]:
+def _stalls(
+    where: str, stable: Samples, end: Samples, until_s: float | None, since_s: float | None
+) -> Iterator[Stall]:
     """One stall for each value of the stable end."""
     moves = np.flatnonzero(np.diff(stable.value)) + 1
     ends, is_hidden, may_be_hidden = _hidden_records(stable, end)
-    last_s = float(stable.at_s[-1])
+    first_s, last_s = float(stable.at_s[0]), float(stable.at_s[-1])
+    before_s = first_s if since_s is None else min(since_s, first_s)
     at_s = [*stable.at_s.tolist(), last_s if until_s is None else max(until_s, last_s)]
     for first, after in zip([0, *moves], [*moves, len(stable.value)], strict=True):
         hidden = first + np.flatnonzero(is_hidden[first:after])
@@ -75,7 +101,8 @@ def _stalls(where: str, stable: Samples, end: Samples, until_s: float | None) ->
         start = int(hidden[0]) if len(hidden) else after - 1
         begun = int(possible[0]) if len(possible) else after - 1
         # Records hidden at a sample may have been hidden since the sample before it.
-        begun_s = at_s[max(begun - 1, 0)] if len(possible) else at_s[begun]
+        sample_before_s = at_s[begun - 1] if begun else before_s
+        begun_s = sample_before_s if len(possible) else at_s[begun]
         yield Stall(
             where=where,
             start_s=at_s[start],

@@ -54,6 +54,8 @@ class Run:
     """Why one of several brokers was unreachable."""
     sampled: bool = True
     drains: bool = True
+    loaded_s: float | None = None
+    """When the load began; without it, when the run did."""
     moved_clock: str | None = None
     """The node whose clock a fault moved."""
     job: Any = field(default_factory=lambda: {"promise": TOPIC})
@@ -63,6 +65,8 @@ class Run:
         if self.moved_clock is not None:
             moved = {"fault": "clock_skew", "nodes": [self.moved_clock]}
             story.at(1, Action.FAULT_CALLED, step=0, **moved)
+        if self.loaded_s is not None:
+            story.at(self.loaded_s, Action.PHASE, phase="steady")
         self._inspect(story, 15, "recovery", self.recovered)
         self._inspect(story, 20, "recovery", self.between)
         if self.drains:
@@ -490,3 +494,30 @@ def test_a_stall_may_extend_to_the_samples_around_it(
     result = with_hole.judged(tmp_path, invisible_at_most_s=limit_s)
     assert result.outcome == Outcome.UNDECIDED, result.summary
     assert f" to {at_most_s:.1f} s by the samples around it" in result.summary
+
+
+@pytest.mark.parametrize(
+    ("first", "loaded_s", "limit_s", "message"),
+    [
+        (15, 5.0, 9.9, "totals/0 was first sampled 10.0 s after the load began, and 9.9 s are"),
+        (15, 5.0, 10.0, ""),
+        (15, None, 14.9, "totals/0 was first sampled 15.0 s after the load began"),
+        # Records hidden at 12 s may be hidden since the load began at 8 s, until 15 s.
+        (12, 8.0, 6.9, " for 2.0 to 7.0 s by the samples around it"),
+        (12, 8.0, 7.0, ""),
+    ],
+)
+def test_a_stall_may_have_ended_before_the_first_sample(
+    tmp_path: Path, first: int, loaded_s: float | None, limit_s: float, message: str
+) -> None:
+    late = replace(GOOD, missed=range(first), loaded_s=loaded_s)
+    result = late.judged(tmp_path, invisible_at_most_s=limit_s)
+    assert result.outcome == (Outcome.UNDECIDED if message else Outcome.HELD), result.summary
+    assert message in result.summary
+    assert late.judged(tmp_path).outcome == Outcome.HELD, "not judged without a limit"
+
+
+def test_a_partition_that_was_empty_at_its_first_sample_had_no_stall(tmp_path: Path) -> None:
+    ends = tuple((0, 0) if at_s < 14 else GOOD.ends[at_s] for at_s in range(36))
+    late = replace(GOOD, ends=ends, missed=range(13), loaded_s=3.0)
+    assert late.judged(tmp_path, invisible_at_most_s=5).outcome == Outcome.HELD

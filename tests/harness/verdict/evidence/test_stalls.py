@@ -9,6 +9,7 @@ from streamquake.harness.verdict.evidence.stalls import (
     Stall,
     longest_possible_stall,
     longest_stalls,
+    unsampled_begins,
 )
 from streamquake.reports.record.metrics import Samples
 
@@ -51,3 +52,34 @@ def test_an_end_from_before_a_hole_proves_records_but_not_their_absence() -> Non
 def test_samples_within_the_length_of_a_hole_are_paired(sampled_s: float, seconds: float) -> None:
     found, at_most_s = stalls({1.0: 5.0, 1.5: 5.0}, {sampled_s: 6.0})
     assert (found.seconds, at_most_s) == (seconds, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("end", "late_s"),
+    [
+        ({1.0: 0.0, 10.0: 1.0, 11.0: 2.0}, 9.0),
+        ({10.0: 0.0, 11.0: 2.0}, None),
+        ({20.0: 0.0}, None),
+        ({9.9: 0.0}, 9.0),  # it may have grown by 10 s
+    ],
+)
+def test_a_stall_before_the_first_sample_needs_records(
+    end: dict[float, float], late_s: float | None
+) -> None:
+    """The stable end is first sampled at 10 s, 9 s after the load began."""
+    series = {"stable_end": {"p": samples({10.0: 0.0})}, "end": {"p": samples(end)}}
+    assert unsampled_begins(series, 1.0).get("p") == late_s
+
+
+@pytest.mark.parametrize(("since_s", "at_most_s"), [(None, 2.0), (-3.0, 5.0), (1.0, 2.0)])
+def test_records_hidden_at_the_first_sample_may_be_hidden_since_the_load_began(
+    since_s: float | None, at_most_s: float
+) -> None:
+    stable = {0.0: 1.0, 1.0: 1.0, 2.0: 5.0}
+    series = {
+        "stable_end": {"p": samples(stable)},
+        "end": {"p": samples(dict.fromkeys(stable, 5.0))},
+    }
+    possible = longest_possible_stall(series, None, since_s)
+    assert possible is not None
+    assert possible.at_most_s == at_most_s
