@@ -8,7 +8,7 @@ producer; Kafka, KIP-98). The job itself continues without an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -33,7 +33,7 @@ from streamquake.harness.verdict.evidence.transactions import (
     partitions_of_outputs,
     writes_transactions,
 )
-from streamquake.reports.record.metrics import Samples, by_series, read_metrics
+from streamquake.reports.record.metrics import HOLE_S, Samples, by_series, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import RunDrained
 from streamquake.topologies.limits import Limit
@@ -46,7 +46,14 @@ Sampled = Mapping[str, Mapping[str, Samples]]
 
 @checks.register
 class Transactions(Check):
-    """Held when no transaction hangs and no committed record stays invisible to readers."""
+    """Held when no transaction hangs and no committed record stays invisible to readers.
+
+    The transaction coordinators report the transactions, and the sampled ends of the outputs show
+    what readers can read. Undecided where the job was not drained, where no coordinator answered
+    after the drain, or where the ends were last sampled more than three seconds before it. A broker
+    may be missing from the answer where all ends were sampled after the drain, and every
+    transactional id that was reported before is reported again.
+    """
 
     name: ClassVar[str] = "transactions"
     classes: ClassVar[tuple[str, ...]] = (
@@ -156,8 +163,6 @@ class Transactions(Check):
         """Missing evidence about the transactional ids."""
         if not_drained(case.history):
             yield "the job was not drained, so what is open now may yet be committed"
-        if last is None and not left:
-            yield "after the drain no coordinator answered, and the ends were not sampled"
         for transactional_id in () if last is None else last.ids:
             yield transactional_id.uncertainty
             if (transactional_id.is_open or transactional_id.is_ending) and not left:
@@ -181,6 +186,8 @@ class Transactions(Check):
                 if transactional_id.timeout_ms is None
             )
             yield from (transactional_id.uncertainty for transactional_id in unreadable)
+        if last is None:
+            yield "after the drain no coordinator answered"
 
     def _unsampled(
         self,
@@ -197,29 +204,15 @@ class Transactions(Check):
             yield from (
                 f"{each} was not sampled after the drain, and others were" for each in unseen
             )
-        if self.invisible_at_most_s is None:
-            return
-        sampled = {
-            where for where in series.get("stable_end", {}) if where in series.get("end", {})
-        }
-        if missing := [where for where in partitions if where not in sampled]:
-            yield f"the stable ends of {missing[0]} were not sampled"
-        load = phase_began(case.history, STEADY)
-        since_s = 0.0 if load is None else load.at_s
-        for where, late_s in unsampled_begins(series, since_s).items():
-            if late_s > self.invisible_at_most_s:
-                yield (
-                    f"{where} was first sampled {late_s:.1f} s after the load began, and "
-                    f"{self.invisible_at_most_s:g} s are allowed"
-                )
-        until_s = None if drained is None else drained.at_s
-        longest = longest_possible_stall(series, until_s, since_s)
-        if longest is not None and longest.at_most_s > self.invisible_at_most_s:
-            yield (
-                f"{longest.where} did not move from {longest.stable_end:,} for "
-                f"{longest.seconds:.1f} to {longest.at_most_s:.1f} s by the samples around it, and "
-                f"{self.invisible_at_most_s:g} s are allowed"
+        elif drained is not None:
+            sampled = _sampled_since(series.get("held_back", {}), drained.at_s - HOLE_S)
+            yield from (
+                f"the ends of {each} were not sampled until the drain"
+                for each in partitions
+                if each not in sampled
             )
+        if self.invisible_at_most_s is not None:
+            yield from _unknown_stalls(case, series, partitions, drained, self.invisible_at_most_s)
 
     def _text_of(
         self, last: TransactionSample | None, left: Mapping[str, int], stalls: Sequence[Stall]
@@ -235,6 +228,35 @@ class Transactions(Check):
         return ", ".join(message)
 
 
+def _unknown_stalls(
+    case: JudgedRun,
+    series: Sampled,
+    partitions: Iterable[str],
+    drained: RunDrained | None,
+    allowed_s: float,
+) -> Iterator[str]:
+    """Stalls that may be longer than allowed, by the missing samples."""
+    sampled = {where for where in series.get("stable_end", {}) if where in series.get("end", {})}
+    if missing := [where for where in partitions if where not in sampled]:
+        yield f"the stable ends of {missing[0]} were not sampled"
+    load = phase_began(case.history, STEADY)
+    since_s = 0.0 if load is None else load.at_s
+    for where, late_s in unsampled_begins(series, since_s).items():
+        if late_s > allowed_s:
+            yield (
+                f"{where} was first sampled {late_s:.1f} s after the load began, and "
+                f"{allowed_s:g} s are allowed"
+            )
+    until_s = None if drained is None else drained.at_s
+    longest = longest_possible_stall(series, until_s, since_s)
+    if longest is not None and longest.at_most_s > allowed_s:
+        yield (
+            f"{longest.where} did not move from {longest.stable_end:,} for "
+            f"{longest.seconds:.1f} to {longest.at_most_s:.1f} s by the samples around it, and "
+            f"{allowed_s:g} s are allowed"
+        )
+
+
 def _held_back_after_drain(
     held_back: Mapping[str, Samples], drained: RunDrained | None
 ) -> dict[str, int]:
@@ -242,11 +264,13 @@ def _held_back_after_drain(
     writes."""
     if drained is None:
         return {}
-    return {
-        where: int(samples.value[-1])
-        for where, samples in held_back.items()
-        if samples.at_s[-1] >= drained.at_s
-    }
+    sampled = _sampled_since(held_back, drained.at_s)
+    return {where: int(samples.value[-1]) for where, samples in sampled.items()}
+
+
+def _sampled_since(held_back: Mapping[str, Samples], at_s: float) -> dict[str, Samples]:
+    """The partitions that were sampled at or after a moment, with their samples."""
+    return {where: samples for where, samples in held_back.items() if samples.at_s[-1] >= at_s}
 
 
 def _timeouts(samples: Sequence[TransactionSample]) -> dict[str, int]:
