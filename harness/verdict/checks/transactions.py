@@ -8,7 +8,7 @@ producer; Kafka, KIP-98). The job itself continues without an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -16,6 +16,7 @@ from pydantic import Field
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.broker_clock import broker_clock_moved
 from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.partition_ends import contradicted_at_the_end, moved_back
 from streamquake.harness.verdict.evidence.phases import STEADY, phase_began
 from streamquake.harness.verdict.evidence.stalls import (
     Stall,
@@ -52,7 +53,8 @@ class Transactions(Check):
     what readers can read. Undecided where the job was not drained, where no coordinator answered
     after the drain, or where the ends were last sampled more than three seconds before it. A broker
     may be missing from the answer where all ends were sampled after the drain, and every
-    transactional id that was reported before is reported again.
+    transactional id that was reported before is reported again. Undecided too where the last
+    sampled ends of a partition contradict each other.
     """
 
     name: ClassVar[str] = "transactions"
@@ -71,7 +73,7 @@ class Transactions(Check):
     readers cannot read. The samples are about a second apart; a stall that lasts longer only if
     it began right after the sample before it and ended right before the one after it is
     undecided. So is a partition with records that was first sampled later than this after the
-    load began. Without it, not judged."""
+    load began, and one whose end or stable end went back. Without it, not judged."""
     timeout_at_least_s: Seconds | None = None
     """The shortest allowed time-out of the job's transactions: one shorter than an outage loses
     records that a checkpoint relies on. Without it, not judged."""
@@ -90,11 +92,12 @@ class Transactions(Check):
         drained = case.history.first(RunDrained)
         last = next((sample for sample in samples if sample.after == "drain"), None)
         left = _held_back_after_drain(held_back, drained)
+        contradicted = contradicted_at_the_end(series)
         stalls = longest_stalls(series)
         counts = _counts(last, samples, held_back, stalls)
         wrong = [
             *self._hanging(last),
-            *self._hidden_offsets(last, left),
+            *self._hidden_offsets(last, left, contradicted),
             *self._invisible(stalls),
             *self._too_short(samples),
         ]
@@ -103,6 +106,7 @@ class Transactions(Check):
             return self.violated(message, tuple(wrong), **counts)
         problems = (
             *self._unknown(case, last, left, samples),
+            *contradicted.values(),
             *self._unsampled(case, series, left, drained),
         )
         if why := next((problem for problem in problems if problem), ""):
@@ -121,12 +125,15 @@ class Transactions(Check):
                 )
 
     def _hidden_offsets(
-        self, last: TransactionSample | None, left: Mapping[str, int]
+        self,
+        last: TransactionSample | None,
+        left: Mapping[str, int],
+        contradicted: Container[str],
     ) -> Iterator[Finding]:
         if last is not None and 0 < len(last.open) <= self.hanging:
             return  # an allowed open transaction may hide records
         for where, offsets in left.items():
-            if offsets > 0:
+            if offsets > 0 and where not in contradicted:
                 detail = {"offsets": offsets}
                 yield Finding(what="held back after the drain", where=where, detail=detail)
 
@@ -235,7 +242,8 @@ def _unknown_stalls(
     drained: RunDrained | None,
     allowed_s: float,
 ) -> Iterator[str]:
-    """Stalls that may be longer than allowed, by the missing samples."""
+    """Stalls that may be longer than allowed, by the missing or contradictory samples."""
+    yield from moved_back(series)
     sampled = {where for where in series.get("stable_end", {}) if where in series.get("end", {})}
     if missing := [where for where in partitions if where not in sampled]:
         yield f"the stable ends of {missing[0]} were not sampled"

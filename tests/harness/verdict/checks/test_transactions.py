@@ -43,6 +43,8 @@ class Run:
     more: tuple[tuple[int, int], ...] = ()
     """A second partition, sampled beside the first."""
     series: tuple[str, ...] = ("stable_end", "end", "held_back")
+    last_held_back: int | None = None
+    """The last sample of `held_back`, if it is not the difference of the ends."""
     every_s: float = 1.0
     missed: range = range(0)
     """The seconds without samples."""
@@ -93,6 +95,8 @@ class Run:
                 if change in self.missed:
                     continue
                 values = {"stable_end": stable, "end": end, "held_back": end - stable}
+                if self.last_held_back is not None and change == len(ends) - 1:
+                    values["held_back"] = self.last_held_back
                 for late_ns, series in enumerate(self.series):
                     at_ns = round(change * self.every_s * 10**9) + late_ns * 1000
                     metrics.add(at_ns, series, f"totals/{partition}", values[series])
@@ -538,3 +542,32 @@ def test_a_partition_that_was_empty_at_its_first_sample_had_no_stall(tmp_path: P
     ends = tuple((0, 0) if at_s < 14 else GOOD.ends[at_s] for at_s in range(36))
     late = replace(GOOD, ends=ends, missed=range(13), loaded_s=3.0)
     assert late.judged(tmp_path, invisible_at_most_s=5).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("ends", "held_back", "outcome"),
+    [
+        ((500, 600), 100, Outcome.VIOLATED),
+        ((500, 600), 0, Outcome.UNDECIDED),
+        ((600, 600), 100, Outcome.UNDECIDED),
+        ((600, 600), 0, Outcome.HELD),
+    ],
+)
+def test_contradictory_ends_after_the_drain_prove_nothing(
+    tmp_path: Path, ends: tuple[int, int], held_back: int, outcome: Outcome
+) -> None:
+    run = replace(GOOD, ends=(*GOOD.ends[:35], ends), last_held_back=held_back)
+    result = run.judged(tmp_path)
+    assert result.outcome == outcome, result.summary
+    contradiction = f"the last end of totals/0 is 600, its stable end {ends[0]}, and {held_back}"
+    assert (contradiction in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize("back", [(99, 120), (100, 99)])
+def test_an_end_that_went_back_leaves_stalls_unknown(tmp_path: Path, back: tuple[int, int]) -> None:
+    """A stall that is interrupted by a wrong sample looks like two shorter ones."""
+    run = replace(GOOD, ends=(*GOOD.ends[:7], back, *GOOD.ends[8:]))
+    result = run.judged(tmp_path, invisible_at_most_s=30)
+    assert result.outcome == Outcome.UNDECIDED, result.summary
+    assert " end of totals/0 went back from " in result.summary
+    assert run.judged(tmp_path).outcome == Outcome.HELD, "not judged without a limit"

@@ -1,0 +1,47 @@
+"""Contradictions between the samples of a partition's ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from streamquake.reports.record.metrics import Samples
+
+NAMES = {"stable_end": "stable end", "end": "end"}
+
+
+def contradicted_at_the_end(series: Mapping[str, Mapping[str, Samples]]) -> dict[str, str]:
+    """Partition -> a message where its last `held_back` is not the difference of its two ends."""
+    found = {}
+    for where, held_back in series.get("held_back", {}).items():
+        at_s, held = float(held_back.at_s[-1]), int(held_back.value[-1])
+        stable = _newest(series.get("stable_end", {}).get(where), at_s)
+        end = _newest(series.get("end", {}).get(where), at_s)
+        if stable is not None and end is not None and max(0, end - stable) != max(0, held):
+            found[where] = (
+                f"the last end of {where} is {end:,}, its stable end {stable:,}, and {held:,} "
+                "offsets are recorded as held back"
+            )
+    return found
+
+
+def moved_back(series: Mapping[str, Mapping[str, Samples]]) -> Iterator[str]:
+    """A message for each end that went back. A partition that keeps its records only grows."""
+    for name, text in NAMES.items():
+        for where, samples in series.get(name, {}).items():
+            back = np.flatnonzero(np.diff(samples.value) < 0)
+            if len(back):
+                before, after = samples.value[back[0]], samples.value[back[0] + 1]
+                yield (
+                    f"the {text} of {where} went back from {int(before):,} to {int(after):,} at "
+                    f"{float(samples.at_s[back[0] + 1]):.1f} s"
+                )
+
+
+def _newest(samples: Samples | None, until_s: float) -> int | None:
+    """The last value until a moment; None where there is none."""
+    if samples is None:
+        return None
+    until = np.flatnonzero(samples.at_s <= until_s)
+    return int(samples.value[until[-1]]) if len(until) else None
