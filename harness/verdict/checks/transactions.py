@@ -67,7 +67,8 @@ class Transactions(Check):
 
     hanging: Annotated[int, Field(ge=0)] = 0
     """How many transactions may be open beyond their time-out after the drain, or hide later
-    records."""
+    records. A coordinator looks for overdue transactions every ten seconds, so one counts
+    only if it is open for more than ten seconds after its time-out."""
     invisible_at_most_s: Seconds | None = None
     """How long a partition's last stable offset may stay unchanged with records beyond it, which
     readers cannot read. The samples are about a second apart; a stall that lasts longer only if
