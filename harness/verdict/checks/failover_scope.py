@@ -68,8 +68,9 @@ class FailoverScope(Check):
 
     Each of several faults is judged separately, if its failover was over before the next one. A
     failure long after the failover and the heal does not count. Undecided where the sandbox of
-    a node ended that no fault ended, where the job was down by itself when a fault was called, and
-    where the run was interrupted before anything failed.
+    a node ended that no fault ended, where the job was down by itself when a fault was called,
+    where the run was interrupted before anything failed, and where more may have had to restart,
+    since the nodes of some subtasks are not recorded.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -251,6 +252,13 @@ class FailoverScope(Check):
                 f"the running times of {len(ended)} others were not sampled "
                 f"after the fault, the first: {ended[0].name} ({ended[0].subtask})"
             )
+        affected, unplaced = failover.affected_subtasks(), failover.unplaced_subtasks()
+        predicted = graph.reach(self.expect, affected)
+        if more := graph.reach(self.expect, affected | unplaced) - predicted:
+            return (
+                f"the nodes of {len(unplaced)} subtasks are not recorded, so that it is not known "
+                f"whether {len(more)} more had to restart"
+            )
         if self.expect != "job" and (fault := unnoticed_fault(failover)) is not None:
             return (
                 f"nothing had failed when {fault_name(fault)} was over and the next fault was "
@@ -269,7 +277,8 @@ class FailoverScope(Check):
         restarted = {place for place, task in found.items() if task.restarted}
         predicted = graph.reach(self.expect, affected)
         # An earlier fault that still acts may end tasks on its nodes at any time.
-        allowed = graph.reach(self.expect, affected | failover.endangered_subtasks())
+        endangered = failover.endangered_subtasks() | failover.unplaced_subtasks()
+        allowed = graph.reach(self.expect, affected | endangered)
         early = failover.restarted_early(partial(graph.reach, self.expect))
         more = (restarted - allowed) | early
         causes = [

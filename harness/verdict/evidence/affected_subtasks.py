@@ -23,6 +23,8 @@ ENDS = re.compile("<->|->")
 """The arrow between the two nodes in the name of a pair."""
 ENDING_TASKS = ("process", "network")
 """The values of `touches` of faults that end all tasks of their nodes."""
+DEPLOYED = ("DEPLOYING", "INITIALIZING", "RUNNING")
+"""The states of a subtask that is on some node."""
 ORDERING_RESTART = ("job", "parallelism")
 """The values of `touches` of faults that order the engine to restart the job."""
 
@@ -67,6 +69,22 @@ def tasks_on_its_nodes(injected: FaultInEffect, history: History) -> dict[Subtas
     """The subtasks that ran on the fault's nodes at its injection, each with its last event; none
     for a pair, of which either node may continue."""
     return _tasks_on(injected.nodes or (), history, injected.start_ns)
+
+
+def unplaced_subtasks(injected: FaultInEffect, history: History) -> set[Subtask]:
+    """The subtasks that ran at the injection on a node that is not recorded: the fault may have
+    affected them. None for an exception inside a task, whose failure names the task."""
+    fault = _fault_type(injected)
+    if fault is not None and fault.fails_tasks:
+        return set()
+    until_ns = injected.start_ns
+    newest = {event.place: event for event in history.of(TaskChanged) if event.at_ns <= until_ns}
+    placed = _last_events(history, until_ns)
+    return {
+        place
+        for place, event in newest.items()
+        if event.state in DEPLOYED and not placed[place].node
+    }
 
 
 def tasks_within_reach(injected: FaultInEffect, history: History, at_ns: int) -> set[Subtask]:

@@ -19,6 +19,7 @@ from streamquake.harness.verdict.evidence.affected_subtasks import (
     orders_restart,
     tasks_on_its_nodes,
     tasks_within_reach,
+    unplaced_subtasks,
 )
 from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.harness.verdict.evidence.restores import is_failure
@@ -135,6 +136,10 @@ class Failover:
         """The subtasks that its faults affected."""
         return _affected_by(self.task_ending_faults or self.faults, self.history)
 
+    def unplaced_subtasks(self) -> set[Subtask]:
+        """The subtasks that its faults may have affected: on which node they ran is not known."""
+        return _unplaced_by(self.task_ending_faults or self.faults, self.history)
+
     @property
     def active_faults(self) -> tuple[FaultInEffect, ...]:
         """The earlier faults that were not over when it began."""
@@ -168,6 +173,7 @@ class Failover:
         early: set[Subtask] = set()
         for number, following in enumerate(self.faults[1:], 1):
             affected = _affected_by(self.faults[:number], self.history)
+            affected |= _unplaced_by(self.faults[:number], self.history)
             reached = reach(affected | self.endangered_subtasks())
             early |= self._ended_by(following.start_ns) - reached
         return early
@@ -294,7 +300,8 @@ def is_over_by_batches(failover: Failover) -> bool:
 def affects_no_task(failover: Failover) -> bool:
     """Whether none of its faults ends tasks, or no task ran where they were injected."""
     return not any(
-        tasks_on_its_nodes(fault, failover.history) for fault in failover.task_ending_faults
+        tasks_on_its_nodes(fault, failover.history) or unplaced_subtasks(fault, failover.history)
+        for fault in failover.task_ending_faults
     )
 
 
@@ -329,6 +336,10 @@ def _may_end_tasks(fault: FaultInEffect, history: History) -> bool:
 
 def _affected_by(faults: Iterable[FaultInEffect], history: History) -> set[Subtask]:
     return {place for fault in faults for place in affected_subtasks_of(fault, history)}
+
+
+def _unplaced_by(faults: Iterable[FaultInEffect], history: History) -> set[Subtask]:
+    return {place for fault in faults for place in unplaced_subtasks(fault, history)}
 
 
 def _until(history: History, end_ns: int) -> History:

@@ -605,3 +605,31 @@ def test_a_survivor_without_later_samples_may_have_restarted(
     assert result.outcome == Outcome.UNDECIDED
     assert "others were not sampled after the fault" in result.summary
     assert failover.judged(tmp_path, "job").outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("node", [None, ""])
+@pytest.mark.parametrize(
+    ("restarted", "expect", "outcome"),
+    [
+        ([("c", 0)], "task", Outcome.UNDECIDED),
+        ([("c", 0), ("c", 1)], "task", Outcome.UNDECIDED),
+        ([("c", 0), ("s", 0)], "task", Outcome.VIOLATED),
+        ([("c", 1)], "task", Outcome.VIOLATED),
+        (ALL, "job", Outcome.HELD),
+        ([("c", 0)], "job", Outcome.VIOLATED),
+    ],
+)
+def test_a_subtask_of_which_no_node_is_recorded_may_have_been_affected(
+    restarted: list[Subtask],
+    expect: str,
+    outcome: Outcome,
+    node: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The counter 1 may have run on the killed node."""
+    monkeypatch.setitem(PLACES, ("c", 1), node)
+    result = Failover(restarted).judged(tmp_path, expect)
+    assert result.outcome == outcome, result.summary
+    unknown = "the nodes of 1 subtasks are not recorded" in result.summary
+    assert unknown == (outcome == Outcome.UNDECIDED)

@@ -554,3 +554,36 @@ def test_restarts_after_the_call_of_a_fault_without_verified_effect(
         recorded.failed(21).restarted(23, set(ALL) - set(FIRST))
     result = recorded.judged(tmp_path, "region")
     assert result.outcome != Outcome.VIOLATED, result.summary
+
+
+UNKNOWN = dict.fromkeys(OTHER, "")
+
+
+@pytest.mark.parametrize(
+    ("moved", "message"),
+    [
+        (UNKNOWN, "no subtask is known to have been affected on tm-1"),
+        (dict.fromkeys(OTHER, "tm-2"), "it affected no task"),
+    ],
+)
+def test_a_fault_where_tasks_may_have_run_is_judged(
+    moved: Mapping[Subtask, str], message: str, tmp_path: Path
+) -> None:
+    """After the first kill the second region runs on nodes that are not recorded, or on tm-2."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, ALL, moved)
+    result = recorded.healed(14, 0).injected(30, 1, "tm-1").judged(tmp_path, "job")
+    undecided = moved == UNKNOWN
+    assert result.outcome == (Outcome.UNDECIDED if undecided else Outcome.HELD), result.summary
+    assert message in result.summary
+
+
+@pytest.mark.parametrize(("moved", "outcome"), [(UNKNOWN, "undecided"), ({}, "violated")])
+def test_a_restart_of_tasks_that_may_have_run_there_is_not_early(
+    moved: Mapping[Subtask, str], outcome: str, tmp_path: Path
+) -> None:
+    """The second region restarts after the kill of tm-0 and before that of tm-1."""
+    recorded = Failovers().restarted(3, OTHER, moved)
+    recorded.injected(10, 0, "tm-0").failed(11).restarted(11.5, OTHER).failed(11.7)
+    recorded.injected(12, 1, "tm-1").failed(13).restarted(16, ALL, dict.fromkeys(OTHER, "tm-1"))
+    result = recorded.healed(17, 0).healed(18, 1).judged(tmp_path, "region")
+    assert str(result.outcome) == outcome, result.summary

@@ -9,6 +9,7 @@ import pytest
 from streamquake.harness.verdict.evidence.affected_subtasks import (
     affected_subtasks_of,
     must_end_tasks,
+    unplaced_subtasks,
 )
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_events import FaultInEffect
@@ -122,3 +123,35 @@ def test_a_null_node_keeps_the_earlier_node_of_the_same_attempt(
         recorded.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=0, attempt=0, node="tm-1")
     recorded.at(3, Action.TASK_CHANGED, vertex="c", subtask=0, attempt=attempt, node=None)
     assert affected_subtasks(recorded, "kill") == found
+
+
+@pytest.mark.parametrize(
+    ("events", "fault", "unplaced"),
+    [
+        ([("RUNNING", None)], "kill", True),
+        ([("RUNNING", "")], "kill", True),
+        ([("SCHEDULED", None), ("RUNNING", None)], "kill", True),
+        ([("DEPLOYING", "")], "kill", True),
+        ([("DEPLOYING", "tm-1"), ("RUNNING", None)], "kill", False),
+        ([("RUNNING", "tm-2")], "kill", False),
+        ([("SCHEDULED", "")], "kill", False),
+        ([("CANCELED", "")], "kill", False),
+        ([("RUNNING", None)], "throw_in_task", False),
+        ([("RUNNING", None)], None, True),
+    ],
+)
+def test_a_running_subtask_without_a_node_may_be_affected(
+    events: list[tuple[str, str | None]], fault: str | None, unplaced: bool
+) -> None:
+    """A subtask that waits for its deployment is on no node."""
+    recorded = Story()
+    for at_s, (state, node) in enumerate(events):
+        at = {"vertex": "c", "subtask": 0, "attempt": 0, "node": node, "state": state}
+        recorded.at(at_s, Action.TASK_CHANGED, **at)
+    later = {"vertex": "c", "subtask": 1, "attempt": 0, "node": None, "state": "RUNNING"}
+    recorded.at(INJECTED_S + 1, Action.TASK_CHANGED, **later)
+    about = {} if fault is None else {"fault": fault}
+    recorded.at(22, Action.FAULT_IN_EFFECT, step=0, called_ns=int(INJECTED_S * 1e9), **about)
+    history = recorded.history()
+    found = unplaced_subtasks(history.of(FaultInEffect)[0], history)
+    assert found == ({("c", 0)} if unplaced else set())
