@@ -68,9 +68,10 @@ class FailoverScope(Check):
 
     Each of several faults is judged separately, if its failover was over before the next one. A
     failure long after the failover and the heal does not count. Undecided where the sandbox of
-    a node ended that no fault ended, where the job was down by itself when a fault was called,
-    where the run was interrupted before anything failed, and where more may have had to restart,
-    since the nodes of some subtasks are not recorded.
+    a node ended that no fault ended, during the failover or up to 30 s before it, where the job
+    was down by itself when a fault was called, where the run was interrupted before anything
+    failed, and where more may have had to restart, since the nodes of some subtasks are not
+    recorded.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -370,8 +371,9 @@ def _lost_sandbox(
     judge: Callable[[Failover], CheckResult],
 ) -> str | None:
     """A message if a sandbox ended that no fault ended, and that may explain the restarts; else
-    None. During the failover it may if they are not as predicted, or if a task ran on its node;
-    shortly before, if subtasks of its node are not as predicted: the engine may notice late."""
+    None. It may if they are as predicted and a task ran on its node, during the failover or
+    shortly before: the engine may notice late. If they are not as predicted, it may during the
+    failover, and shortly before where subtasks of its node are not as predicted."""
     until_ns = inf if failover.end_ns is None else failover.end_ns
     nodes = {event.node for event in whole.of(TaskChanged)}
     nodes |= {event.node for event in whole.of(TaskAttempt)}
@@ -384,7 +386,7 @@ def _lost_sandbox(
             # What was wrong already when the sandbox ended has another cause.
             matters = during and not _same_findings(judge(earlier), result)
         else:
-            matters = during and lost.node in nodes
+            matters = (during or before) and lost.node in nodes
         if matters or (before and lost.node in wrong):
             return f"the sandbox of {lost.node} ended, which no fault did"
     return None

@@ -587,3 +587,26 @@ def test_a_restart_of_tasks_that_may_have_run_there_is_not_early(
     recorded.injected(12, 1, "tm-1").failed(13).restarted(16, ALL, dict.fromkeys(OTHER, "tm-1"))
     result = recorded.healed(17, 0).healed(18, 1).judged(tmp_path, "region")
     assert str(result.outcome) == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("node", "lost_s", "outcome"),
+    [
+        ("tm-1", 40.5, "undecided"),
+        ("tm-1", 39.8, "undecided"),
+        ("tm-1", 10, "undecided"),
+        ("tm-1", 9.9, "held"),
+        ("tm-0", 39.8, "undecided"),
+        ("hdfs", 39.8, "held"),
+    ],
+)
+def test_a_sandbox_lost_shortly_before_the_fault_unsettles_a_held_failover(
+    node: str, lost_s: float, outcome: str, tmp_path: Path
+) -> None:
+    """The restarts are as predicted, and may be of the node that lost its network."""
+    recorded = Failovers().injected(40, 0, "tm-0").failed(41).restarted(43, FIRST).healed(49, 0)
+    recorded.at(lost_s, Action.SANDBOX_DIED, node=node, exit_code=137)
+    result = recorded.judged(tmp_path, "region")
+    assert str(result.outcome) == outcome, result.summary
+    lost = f"the sandbox of {node} ended, which no fault did"
+    assert (lost in result.summary) == (outcome == "undecided")
