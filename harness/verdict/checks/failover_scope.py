@@ -18,6 +18,7 @@ from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.affected_subtasks import nodes_of
 from streamquake.harness.verdict.evidence.attempts import KINDS, RepeatedTasks, repeats_after
 from streamquake.harness.verdict.evidence.blast_radius import RegionGraph
+from streamquake.harness.verdict.evidence.called_nodes import effect_elsewhere
 from streamquake.harness.verdict.evidence.down_by_itself import (
     down_by_itself_since_ns,
     down_message,
@@ -70,8 +71,8 @@ class FailoverScope(Check):
     failure long after the failover and the heal does not count. Undecided where the sandbox of
     a node ended that no fault ended, during the failover or up to 30 s before it, where the job
     was down by itself when a fault was called, where the run was interrupted before anything
-    failed, and where more may have had to restart, since the nodes of some subtasks are not
-    recorded.
+    failed, where a fault is recorded as called and in effect on different nodes, and where more may
+    have had to restart, since the nodes of some subtasks are not recorded.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -337,6 +338,7 @@ def _with_doubts(
     """The result of a failover; undecided where not only its faults may explain it."""
     doubt = (
         _down_before(failover, whole)
+        or _effect_elsewhere(failover, whole)
         or _lost_sandbox(result, failover, whole, judge)
         or _unverified_fault(result, failover, whole)
         or _interruption(result, failover, whole)
@@ -351,6 +353,19 @@ def _down_before(failover: Failover, whole: History) -> str | None:
     cannot be distinguished from theirs; else None."""
     failed_ns = down_by_itself_since_ns(whole, failover.start_ns)
     return None if failed_ns is None else down_message(failed_ns)
+
+
+def _effect_elsewhere(failover: Failover, whole: History) -> str | None:
+    """A message if a fault was in effect on other nodes than those it was called on: then it is not
+    known which tasks it affected; else None."""
+    found = effect_elsewhere((*failover.active_faults, *failover.faults), whole)
+    if found is None:
+        return None
+    fault, call = found
+    return (
+        f"{fault_name(fault)} was called on {', '.join(call.nodes or ())} and in effect on "
+        f"{', '.join(fault.nodes or ())}"
+    )
 
 
 def _unverified_fault(result: CheckResult, failover: Failover, whole: History) -> str | None:

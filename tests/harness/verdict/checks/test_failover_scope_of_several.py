@@ -610,3 +610,33 @@ def test_a_sandbox_lost_shortly_before_the_fault_unsettles_a_held_failover(
     assert str(result.outcome) == outcome, result.summary
     lost = f"the sandbox of {node} ended, which no fault did"
     assert (lost in result.summary) == (outcome == "undecided")
+
+
+@pytest.mark.parametrize(
+    ("calls", "restarted", "outcome"),
+    [
+        ({10: ["tm-0"]}, FIRST, "held"),
+        ({10: ["tm-0"]}, OTHER, "violated"),
+        ({10: ["tm-1"]}, FIRST, "undecided"),
+        ({10: ["tm-1"]}, OTHER, "undecided"),
+        ({5: ["tm-1"], 10: ["tm-0"]}, FIRST, "held"),
+        ({10: ["tm-0"], 20: ["tm-1"]}, FIRST, "held"),
+        ({10: None}, FIRST, "held"),
+        ({}, FIRST, "held"),
+    ],
+)
+def test_a_fault_in_effect_on_other_nodes_than_called_is_undecided(
+    calls: Mapping[float, list[str] | None],
+    restarted: Collection[Subtask],
+    outcome: str,
+    tmp_path: Path,
+) -> None:
+    """Its last call before the effect counts: a step may be called again, for another node."""
+    recorded = Failovers()
+    recorded.injected(10, 0, "tm-0").failed(11).restarted(13, restarted).healed(14, 0)
+    for at_s, nodes in calls.items():
+        recorded.at(at_s, Action.FAULT_CALLED, step=0, fault="kill", nodes=nodes)
+    result = recorded.judged(tmp_path)
+    assert str(result.outcome) == outcome, result.summary
+    doubt = "kill (faults[0]) was called on tm-1 and in effect on tm-0"
+    assert (doubt in result.summary) == (outcome == "undecided")
