@@ -41,7 +41,9 @@ class TriggerSpec(Model):
     """An event of the history, by its name."""
     between: tuple[str, str] | None = None
     """Inject after the first event and before the second one of the same checkpoint (or of the same
-    restart). Whether the window was met is judged afterwards, by the system's own time stamps."""
+    restart). Whether the window was met is judged afterwards, by the system's own time stamps. A
+    checkpoint may have completed at its last acknowledgement, unless it was seen in progress after
+    that; a window that opens with all acknowledgements closes when the completion is seen."""
     metric: str | None = None
     """A series of the run's samples; the largest value of its places counts."""
     effect_of: Annotated[int, Field(ge=1)] | str | None = None

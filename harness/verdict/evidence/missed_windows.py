@@ -1,17 +1,23 @@
 """Whether the record shows that a step was injected between its two events.
 
 "Before the second event" is proven by a later second event, or by evidence that it can no longer
-happen: the checkpoint failed, a later one completed, or the job failed.
+happen: the checkpoint failed, a later one completed, or the job failed. A completion counts from
+the earliest moment that it may have; a window that opens with all acknowledgements has only its
+observation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamquake.faults.schedule.event_times import closes_window, later_stamps
 from streamquake.faults.schedule.step import TriggerSpec
+from streamquake.harness.verdict.evidence.checkpoint_completion import CompletionTimes
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_event
 from streamquake.reports.record.checkpoint_events import (
+    CheckpointAllAcknowledged,
     CheckpointCompleted,
     CheckpointEvent,
     checkpoint_number,
@@ -49,21 +55,47 @@ def _closed_before(second: str, opened: Event, attempt: StepAttempt, history: Hi
     if in_effect is None or clock_moved(history):
         return ""
     called_ns = in_effect.called_ns or attempt[FaultCalled].at_ns
+    effect_ns, completions = in_effect.moment_ns, CompletionTimes(history)
     clock = EngineClock(history)
     for event in history:
         if event.index <= opened.index:
             continue
-        for action, moment_ns in clock.moments_in(event):
+        for action, moment_ns in _moments_in(event, opened, effect_ns, clock, completions):
             by_second = closes_window(opened, second, action, event)
             is_regular = by_second and action != Action.CHECKPOINT_FAILED
-            late_ns = (in_effect.moment_ns if is_regular else called_ns) - moment_ns
+            limit_ns = effect_ns if is_regular else called_ns
+            late_ns = limit_ns - moment_ns
             ends = by_second or (action == event.action and _ends_checkpoint(event, opened))
             if ends and late_ns > TOLERANCE_NS:
                 return (
-                    f'"{action}" had closed its window {late_ns / 1e9:.1f} s before, and the '
-                    "record does not report it as missed"
+                    f'"{action}" {_had(action, event, limit_ns)} closed its window '
+                    f"{late_ns / 1e9:.1f} s before, and the record does not report it as missed"
                 )
     return ""
+
+
+def _moments_in(
+    event: Event,
+    opened: Event,
+    effect_ns: int,
+    clock: EngineClock,
+    completions: CompletionTimes,
+) -> Iterator[tuple[Action, int]]:
+    """Everything an event reports: (action, its moment). Of a completion it is the earliest
+    possible one, unless the record shows that it followed the effect."""
+    for action, moment_ns in clock.moments_in(event):
+        if action != event.action or isinstance(opened, CheckpointAllAcknowledged):
+            yield action, moment_ns
+        elif isinstance(event, CheckpointCompleted):
+            yield action, completions.earliest_ns(event, effect_ns)
+        else:
+            yield action, moment_ns
+
+
+def _had(action: Action, event: Event, limit_ns: int) -> str:
+    """How certain it is that an event of a moment before `limit_ns` had happened by then."""
+    is_completion = isinstance(event, CheckpointCompleted) and action == event.action
+    return "may have" if is_completion and limit_ns - event.at_ns <= TOLERANCE_NS else "had"
 
 
 def _never_closed(between: tuple[str, str], opened: Event, history: History) -> str:

@@ -830,3 +830,39 @@ def test_a_failure_after_the_call_is_of_the_fault_and_closed_no_window_before(
     step = Step(fault="kill", target=about["target"], when=when)  # type: ignore[arg-type]
     result = effect_of(step, story, tmp_path)
     assert result.outcome == outcome, result.summary
+
+
+@pytest.mark.parametrize(
+    ("changed", "opens", "text"),
+    [
+        ({}, "checkpoint triggered", '"checkpoint completed" may have closed its window 0.8 s'),
+        ({"seen_s": 19.8}, "checkpoint triggered", '"checkpoint completed" had closed its window'),
+        ({"in_progress_s": 20.1}, "checkpoint triggered", ""),
+        ({"in_progress_s": 19.9}, "checkpoint triggered", "may have closed its window"),
+        ({"duration_ms": 950}, "checkpoint triggered", ""),  # within the tolerance
+        ({"duration_ms": 850}, "checkpoint triggered", "may have closed its window 0.1 s before"),
+        ({"duration_ms": -1}, "checkpoint triggered", ""),  # not measured
+        ({"trigger_ms": None}, "checkpoint triggered", ""),  # an older record
+        ({}, "checkpoint all acknowledged", ""),
+    ],
+)
+def test_a_checkpoint_may_complete_at_its_last_acknowledgement(
+    changed: dict[str, Any], opens: str, text: str, tmp_path: Path
+) -> None:
+    """It was triggered at 19 s, took 200 ms and was seen completed at 20.3 s; the fault was called
+    at 19.95 s and took effect at 20 s. Stamps are 100 s ahead of the run."""
+    seen_s, duration_ms = changed.get("seen_s", 20.3), changed.get("duration_ms", 200)
+    about, trigger_ms = {"checkpoint": 4}, changed.get("trigger_ms", 119_000)
+    story = Story().at(19, Action.CHECKPOINT_TRIGGERED, **about, trigger_ms=119_000)
+    story.at(19.3, Action(opens), **about, trigger_ms=trigger_ms)
+    step = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
+    story.at(19.95, Action.FAULT_CALLED, **step, trigger_index=1)
+    if "in_progress_s" in changed:
+        story.at(changed["in_progress_s"], Action.CHECKPOINT_ACKNOWLEDGED, **about)
+    ended = {"trigger_ms": trigger_ms, "duration_ms": duration_ms}
+    story.at(seen_s, Action.CHECKPOINT_COMPLETED, **about, **ended)
+    story.effect(20).at(22, Action.FAULT_HEALED, step=0)
+    when = {"between": (opens, "checkpoint completed")}
+    result = effect_of(Step(fault="kill", target=step["target"], when=when), story, tmp_path)  # type: ignore[arg-type]
+    assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD), result.summary
+    assert text in result.summary

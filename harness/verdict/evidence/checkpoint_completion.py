@@ -1,0 +1,54 @@
+"""When a checkpoint may have completed, from its acknowledgements and from the polls that saw it in
+progress.
+
+Flink gives no stamp of the completion, which is observed up to a second later. It may have followed
+the last acknowledgement at once, or much later, where the metadata is written slowly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamquake.harness.verdict.evidence.engine_clock import EngineClock
+from streamquake.reports.record.checkpoint_events import (
+    CheckpointAcknowledged,
+    CheckpointAllAcknowledged,
+    CheckpointCompleted,
+    CheckpointTriggered,
+    checkpoint_number,
+)
+from streamquake.reports.record.history import History
+
+IN_PROGRESS = (CheckpointTriggered, CheckpointAcknowledged, CheckpointAllAcknowledged)
+
+
+class CompletionTimes:
+    """When the checkpoints of a history may have completed."""
+
+    def __init__(self, history: History) -> None:
+        self._clock = EngineClock(history)
+        self._in_progress_ns: dict[tuple[Any, int | None], int] = {}
+        """(job, checkpoint) -> when it was seen in progress last."""
+        for event in history.of(*IN_PROGRESS):
+            key = (event.job, checkpoint_number(event))
+            self._in_progress_ns[key] = max(event.at_ns, self._in_progress_ns.get(key, 0))
+
+    def earliest_ns(self, completed: CheckpointCompleted, until_ns: int) -> int:
+        """The earliest moment at which a checkpoint may have completed: its last acknowledgement.
+        It is the observation of its completion where the record lacks that moment, or where the
+        checkpoint was seen in progress at `until_ns` or later."""
+        key = (completed.job, checkpoint_number(completed))
+        in_progress_ns = self._in_progress_ns.get(key, 0)
+        acknowledged_ms = _acknowledged_ms(completed)
+        if acknowledged_ms is None or in_progress_ns >= until_ns:
+            return completed.at_ns
+        return self._clock.stamped_ns(completed, acknowledged_ms)
+
+
+def _acknowledged_ms(completed: CheckpointCompleted) -> float | None:
+    """The last acknowledgement, at which the engine's duration ends, in milliseconds since the
+    epoch. None of a micro-batch, and where it was not measured."""
+    trigger_ms, duration_ms = completed.trigger_ms, completed.duration_ms
+    if completed.is_micro_batch or not trigger_ms or duration_ms is None or duration_ms < 0:
+        return None
+    return trigger_ms + duration_ms
