@@ -15,6 +15,7 @@ from streamquake.harness.verdict.evidence.heal_evidence import (
     unhealed_earlier_attempt,
 )
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
+from streamquake.harness.verdict.evidence.node_ends import ended_before_call, started_early
 from streamquake.harness.verdict.evidence.planned_duration import early_end, early_heal
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
@@ -119,6 +120,8 @@ def _problems_of(
         problems.append(("another injection", other))
     if observed_early := _observed_before_call(attempt):
         problems.append(("without evidence", observed_early))
+    if ended_before := ended_before_call(step, attempt, history):
+        problems.append(("without evidence", ended_before))
     if (late := attempt.get(FaultMissedWindow)) is not None:
         problems.append(("not in its window", late.reason))
     if idle:
@@ -134,6 +137,8 @@ def _problems_of(
         problems.append(("ended early", ended))
     elif healed := early_heal(step, attempt, history):
         problems.append(("healed early", healed))
+    elif started := started_early(step, attempt, history):
+        problems.append(("ended early", started))
     if (unverified := attempt.get(FaultNotVerified)) is not None:
         problems.append(("not verified again", unverified.reason))
     elif unreported := _unrecorded_verification(attempt):

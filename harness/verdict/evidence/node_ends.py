@@ -1,0 +1,59 @@
+"""Whether the processes of a fault's nodes ended and started again when the fault says so.
+
+The record has each end and start of a container, with the container engine's own stamp.
+"""
+
+from __future__ import annotations
+
+from streamquake.faults.fault import faults
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.verdict.evidence.planned_duration import heal_called_ns
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.reports.record.fault_events import FaultInEffect
+from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import ContainerDied, ContainerStarted
+
+TOLERANCE_NS = 100 * 10**6
+"""The tolerance of the container engine's stamps on the run's clock."""
+
+
+def started_early(step: Step, attempt: StepAttempt, history: History) -> str:
+    """A message if a node that the fault should have kept down was started again before the heal
+    was called; else empty."""
+    healed_ns = heal_called_ns(attempt)
+    if healed_ns is None or not _keeps_down(step):
+        return ""
+    began = attempt[FaultInEffect]
+    for event in history.of(ContainerStarted):
+        after_ns, before_ns = event.at_ns - began.moment_ns, healed_ns - event.at_ns
+        if event.node in (began.nodes or ()) and min(after_ns, before_ns) > TOLERANCE_NS:
+            return (
+                f"{event.node} was started again after {after_ns / 1e9:.1f} s, "
+                f"{before_ns / 1e9:.1f} s before the heal was called"
+            )
+    return ""
+
+
+def ended_before_call(step: Step, attempt: StepAttempt, history: History) -> str:
+    """A message if the process of a node that the fault should have ended had ended before the
+    injection was called; else empty."""
+    if not _keeps_down(step) or not faults[step.fault].ends_process:
+        return ""
+    began = attempt[FaultInEffect]
+    for node in began.nodes or ():
+        before = [
+            event
+            for event in history.of(ContainerDied, ContainerStarted)
+            if event.node == node and event.at_ns < began.start_ns - TOLERANCE_NS
+        ]
+        last = max(before, key=lambda event: event.at_ns, default=None)
+        if isinstance(last, ContainerDied):
+            before_s = (began.start_ns - last.at_ns) / 1e9
+            return f"{node} had ended {before_s:.1f} s before its injection was called"
+    return ""
+
+
+def _keeps_down(step: Step) -> bool:
+    """Whether the fault keeps the processes of its nodes down until its heal."""
+    fault = faults.get(step.fault)
+    return fault is not None and fault.lasts and fault.touches == "process"

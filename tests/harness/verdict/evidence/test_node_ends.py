@@ -1,0 +1,110 @@
+"""The ends and starts of the containers of a fault's nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.verdict.checks.effect import Effect
+from streamquake.harness.verdict.evidence.node_ends import ended_before_call, started_early
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import History
+from streamquake.reports.record.outcome import Outcome
+from tests.harness.histories import KILL, Story, case
+
+NODE, OTHER = "flink/taskmanager-1", "flink/taskmanager-2"
+DIED, STARTED = Action.CONTAINER_DIED, Action.CONTAINER_STARTED
+
+
+def acted(*containers: tuple[float, Action, str], healed_s: float | None = 20.0) -> Story:
+    """A fault on a node, called at 9 s and in effect from 10 s until its heal."""
+    about = {"step": 0, "fault": "kill", "target": KILL["target"], "nodes": [NODE]}
+    story = Story().at(9, Action.FAULT_CALLED, **about, params={})
+    for at_s, action, node in containers:
+        story.at(at_s, action, node=node)
+    seen = {"called_ns": 9 * 10**9, "seen_ns": 10 * 10**9, "evidence": {NODE: {"pid": 0}}}
+    story.at(10, Action.FAULT_IN_EFFECT, **about, **seen)
+    if healed_s is not None:
+        story.at(healed_s, Action.HEAL_CALLED, **about)
+    return story.at(21, Action.FAULT_HEALED, **about, seen_ns=21 * 10**9)
+
+
+def judged(story: Story, fault: str) -> tuple[Step, StepAttempt, History]:
+    history = story.history()
+    step = Step(fault=fault, target=NODE, when={"after_s": 1})  # type: ignore[arg-type]
+    return step, last_attempt(history, 0), history
+
+
+@pytest.mark.parametrize(
+    ("fault", "at_s", "node", "early"),
+    [
+        ("kill", 15, NODE, True),
+        ("pause", 15, NODE, True),
+        ("kill", 10.2, NODE, True),
+        ("kill", 10.05, NODE, False),  # within the tolerance
+        ("kill", 5, NODE, False),
+        ("kill", 19.8, NODE, True),
+        ("kill", 19.95, NODE, False),
+        ("kill", 20.3, NODE, False),
+        ("kill", 15, OTHER, False),
+        ("crash_loop", 15, NODE, False),  # the container engine restarts it
+        ("slow_operator", 15, NODE, False),  # another fault may have killed it
+    ],
+)
+def test_a_node_that_is_kept_down_starts_at_its_heal(
+    fault: str, at_s: float, node: str, early: bool
+) -> None:
+    found = started_early(*judged(acted((at_s, STARTED, node)), fault))
+    assert bool(found) == early
+
+
+def test_an_early_start_is_named_with_its_distance_to_the_heal() -> None:
+    found = started_early(*judged(acted((15, STARTED, NODE)), "kill"))
+    assert found == f"{NODE} was started again after 5.0 s, 5.0 s before the heal was called"
+
+
+def test_a_fault_without_a_recorded_heal_has_no_early_start() -> None:
+    story = acted((15, STARTED, NODE), healed_s=None).history()
+    kept = Story()
+    for event in story:
+        if event.action != Action.FAULT_HEALED:
+            kept.at(event.at_s, event.action, **event.value)
+    assert started_early(*judged(kept, "kill")) == ""
+
+
+@pytest.mark.parametrize(
+    ("fault", "containers", "ended"),
+    [
+        ("kill", [(7, DIED, NODE)], True),
+        ("kill", [(7, DIED, NODE), (8, STARTED, NODE)], False),
+        ("kill", [(8, STARTED, NODE), (7, DIED, NODE)], False),  # recorded in another order
+        ("kill", [(8.95, DIED, NODE)], False),  # within the tolerance
+        ("kill", [(9.1, DIED, NODE)], False),
+        ("kill", [(7, DIED, OTHER)], False),
+        ("pause", [(7, DIED, NODE)], False),
+        ("crash_loop", [(7, DIED, NODE)], False),
+    ],
+)
+def test_a_process_that_had_ended_was_not_ended_by_the_fault(
+    fault: str, containers: list[tuple[float, Action, str]], ended: bool
+) -> None:
+    found = ended_before_call(*judged(acted(*containers), fault))
+    assert found == (f"{NODE} had ended 2.0 s before its injection was called" if ended else "")
+
+
+@pytest.mark.parametrize(
+    ("container", "text"),
+    [
+        ((15, STARTED, NODE), f"faults[0] ended early: {NODE} was started again after 5.0 s"),
+        ((7, DIED, NODE), f"faults[0] without evidence: {NODE} had ended 2.0 s before"),
+    ],
+)
+def test_ends_and_starts_that_contradict_the_fault_make_the_run_undecided(
+    tmp_path: Path, container: tuple[float, Action, str], text: str
+) -> None:
+    result = Effect().check(case(acted(container), tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.startswith(text)
