@@ -208,6 +208,25 @@ def outside_target(
     return tuple(others) or (tuple(names[1:]) if choice.how in ("one of", "node") else ())
 
 
+def left_out_of_target(
+    choice: TargetChoice, names: Sequence[str], topology: Topology
+) -> tuple[str, ...]:
+    """The nodes, or pairs of nodes, to which a choice always resolves and that are not among the
+    names. None where the choice depends on the run."""
+    return tuple(name for name in _always_in(choice, topology) if name not in names)
+
+
+def _always_in(choice: TargetChoice, topology: Topology) -> tuple[str, ...]:
+    """The nodes, or pairs of nodes, to which a choice always resolves."""
+    if choice.how in ("between", "from"):
+        arrow = "<->" if choice.how == "between" else "->"
+        sources, targets = (_always_in(end, topology) for end in choice.ends)
+        return tuple(f"{one}{arrow}{other}" for one in sources for other in targets if one != other)
+    if choice.how in ("all of", "all but"):
+        return tuple(node.name for node in topology.nodes() if _may_be(choice, node.name, topology))
+    return (choice.name,) if choice.how == "node" else ()
+
+
 def _is_pair(choice: TargetChoice, name: str, topology: Topology) -> bool:
     if ("<->" in name) != (choice.how == "between"):
         return False

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from streamquake.faults.schedule.step import Step
-from streamquake.faults.schedule.target import outside_target, parse_target
+from streamquake.faults.schedule.target import left_out_of_target, outside_target, parse_target
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.disturbed_traffic import targets_of_probe_alone
 from streamquake.harness.verdict.evidence.heal_evidence import (
@@ -45,10 +45,10 @@ from streamquake.topologies.model import Topology
 @checks.register
 class Effect(Check):
     """Undecided when a planned fault was not injected, had no verified effect, disturbed only the
-    harness's own probe, was injected on other targets than planned, before its trigger or outside
-    its window, ended or was healed too early, was not verified again until its heal, or was not
-    verified as healed, and when an unplanned fault is recorded. Whether the metric of a trigger had
-    its value is not judged. Names the faults that overlapped.
+    harness's own probe, was injected on other targets than planned or not on all of them, before
+    its trigger or outside its window, ended or was healed too early, was not verified again until
+    its heal, or was not verified as healed, and when an unplanned fault is recorded. Whether the
+    metric of a trigger had its value is not judged. Names the faults that overlapped.
     """
 
     name: ClassVar[str] = "effect"
@@ -198,8 +198,11 @@ def _contradictions(
     if targets and set(called_on) != set(targets):
         chosen, seen = ", ".join(called_on) or "nothing", ", ".join(targets)
         yield "another target", f"it was called on {chosen}, and its effect was seen on {seen}"
-    if unplanned := outside_target(parse_target(step.target), targets, topology):
+    planned = parse_target(step.target)
+    if unplanned := outside_target(planned, targets, topology):
         yield "another target", f"{step.target} was planned, and {', '.join(unplanned)} is recorded"
+    elif targets and (left_out := left_out_of_target(planned, targets, topology)):
+        yield "another target", f"{step.target} was planned, and not {', '.join(left_out)}"
     if unseen := _unseen_targets(targets, in_effect):
         yield "without evidence", f"no effect was seen on {', '.join(unseen)}"
     if unseen := _unseen_targets(targets, attempt.get(FaultStillInEffect)):

@@ -419,7 +419,7 @@ def test_a_call_with_an_empty_field_is_not_as_planned(
             ["flink/taskmanager-1", "flink/taskmanager-2"],
             "flink/taskmanager-2",
         ),
-        ("all of flink/taskmanager", ["flink/taskmanager-1", "flink/taskmanager-2"], ""),
+        ("all of flink/taskmanager", [f"flink/taskmanager-{number}" for number in (1, 2, 3)], ""),
         ("all but flink/taskmanager-1", ["flink/taskmanager-1"], "flink/taskmanager-1"),
         ("flink/taskmanager-1", ["flink/taskmanager-1"], ""),
         ("flink/taskmanager-1", ["flink/taskmanager-2"], "flink/taskmanager-2"),
@@ -430,7 +430,7 @@ def test_a_call_with_an_empty_field_is_not_as_planned(
         ("the job", ["the workload"], "the workload"),
         (
             "between flink/jobmanager-1 and all of flink/taskmanager",
-            ["flink/jobmanager-1<->flink/taskmanager-1"],
+            [f"flink/jobmanager-1<->flink/taskmanager-{number}" for number in (1, 2, 3)],
             "",
         ),
         (
@@ -443,19 +443,54 @@ def test_a_call_with_an_empty_field_is_not_as_planned(
 def test_a_fault_is_injected_into_the_nodes_of_its_target(
     tmp_path: Path, target: str, nodes: list[str], other: str
 ) -> None:
+    result = injected_into(target, nodes, tmp_path)
+
+    assert result.outcome == (Outcome.UNDECIDED if other else Outcome.HELD), result.summary
+    assert (f"{target} was planned, and {other} is recorded" in result.summary) == bool(other)
+
+
+@pytest.mark.parametrize(
+    ("target", "nodes", "left_out"),
+    [
+        ("all of flink/taskmanager", ["flink/taskmanager-1", "flink/taskmanager-3"], "r-2"),
+        ("all of flink/taskmanager", ["flink/taskmanager-2"], "r-1, flink/taskmanager-3"),
+        ("all but flink/taskmanager-1", ["flink/taskmanager-3"], "r-2"),
+        ("between one of kafka/broker and flink/taskmanager-1", [], None),
+        (
+            "from all of flink/taskmanager to flink/taskmanager-3",
+            ["flink/taskmanager-2->flink/taskmanager-3"],
+            "r-1->flink/taskmanager-3",
+        ),
+        (
+            "between flink/taskmanager-1 and one of kafka/broker",
+            ["flink/taskmanager-1<->kafka/broker-2"],
+            "",
+        ),
+        ("the active jobmanager", ["flink/jobmanager-1"], ""),
+    ],
+)
+def test_a_fault_is_injected_into_all_nodes_of_its_target(
+    tmp_path: Path, target: str, nodes: list[str], left_out: str | None
+) -> None:
+    result = injected_into(target, nodes, tmp_path)
+
+    assert result.outcome == (Outcome.HELD if left_out == "" else Outcome.UNDECIDED), result.summary
+    text = f"{target} was planned, and not flink/taskmanage{left_out}"
+    assert result.summary.endswith(text) == bool(left_out)
+
+
+def injected_into(target: str, nodes: list[str], folder: Path) -> CheckResult:
+    """The result of a fault on these nodes, or pairs of nodes, of a topology with three
+    TaskManagers."""
     step = Step(fault="kill", target=target, when={"after_s": 1.0})  # type: ignore[arg-type]
     about = {"step": 0, "fault": "kill", "target": target, "nodes": nodes}
     story = Story().at(1, Action.FAULT_CALLED, **about)
     seen = {node: {"pid": 0} for node in nodes}
     story.at(1, Action.FAULT_IN_EFFECT, **about, seen_ns=10**9, evidence=seen)
-    judged = case(story.at(7, Action.FAULT_HEALED, **about), tmp_path)
+    judged = case(story.at(7, Action.FAULT_HEALED, **about), folder)
     topology = load_topology("flink-kafka-hdfs")
     plan = judged.experiment.model_copy(update={"faults": (step,), "topology": topology})
-
-    result = Effect().check(replace(judged, experiment=plan))
-
-    assert result.outcome == (Outcome.UNDECIDED if other else Outcome.HELD), result.summary
-    assert (f"{target} was planned, and {other} is recorded" in result.summary) == bool(other)
+    return Effect().check(replace(judged, experiment=plan))
 
 
 @pytest.mark.parametrize("step", [1, -1])
