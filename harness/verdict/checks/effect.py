@@ -113,6 +113,8 @@ def _problems_of(
     if FaultInEffect not in attempt:
         skipped = attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)
         return [("not in effect", skipped.reason if skipped else "it was never attempted")]
+    if attempt[FaultInEffect].value.get("seen_ns") is None:
+        return [("without evidence", "the moment of its effect is not recorded")]
     problems = [*_contradictions(step, attempt, case.experiment.topology)]
     if (denied := attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)) is not None:
         problems.append(("contradictory evidence", f"it is also recorded that {denied.reason}"))

@@ -26,7 +26,7 @@ def early_end(step: Step, attempt: StepAttempt) -> str:
     began_ns = attempt[FaultInEffect].seen_ns
     last_ns = began_ns if ended.last_seen_ns is None else ended.last_seen_ns
     last_s = (last_ns - began_ns) / 1e9
-    found_ended_s = (ended.seen_ns - began_ns) / 1e9
+    found_ended_s = (ended.moment_ns - began_ns) / 1e9
     return (
         f"it should have lasted {_planned_text(step)}, was verified last after {last_s:.1f} s and "
         f"found ended after {found_ended_s:.1f} s: {ended.reason}"

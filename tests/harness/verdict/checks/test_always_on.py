@@ -901,3 +901,21 @@ def test_a_checkpoint_may_complete_at_its_last_acknowledgement(
     result = effect_of(Step(fault="kill", target=step["target"], when=when), story, tmp_path)  # type: ignore[arg-type]
     assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD), result.summary
     assert text in result.summary
+
+
+@pytest.mark.parametrize("seen", [{"seen_ns": None}, {}])
+def test_an_effect_without_its_moment_makes_the_run_undecided(
+    seen: dict[str, None], tmp_path: Path
+) -> None:
+    story = Story().at(1, Action.FAULT_IN_EFFECT, step=0, evidence={}, **seen)
+    result = Effect().check(case(story.at(2, Action.FAULT_HEALED, step=0), tmp_path))
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        "faults[0] without evidence: the moment of its effect is not recorded",
+    )
+
+
+def test_an_early_end_without_its_moment_counts_from_its_record(tmp_path: Path) -> None:
+    story = Story().effect(1).at(10, Action.FAULT_ENDED_EARLY, step=0, seen_ns=None, reason="gone")
+    result = Effect().check(case(story.at(61, Action.FAULT_HEALED, step=0), tmp_path))
+    assert "found ended after 9.0 s: gone" in result.summary
