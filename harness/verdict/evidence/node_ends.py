@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from streamquake.faults.fault import faults
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.verdict.evidence.planned_duration import heal_called_ns
-from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
 from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import ContainerDied, ContainerStarted
@@ -20,12 +19,12 @@ TOLERANCE_NS = 100 * 10**6
 def started_early(step: Step, attempt: StepAttempt, history: History) -> str:
     """A message if a node that the fault should have kept down was started again before the heal
     was called; else empty."""
-    healed_ns = heal_called_ns(attempt)
-    if healed_ns is None or not _keeps_down(step):
-        return ""
     began = attempt[FaultInEffect]
+    healed = first_heal_call(began, history)
+    if healed is None or not _keeps_down(step):
+        return ""
     for event in history.of(ContainerStarted):
-        after_ns, before_ns = event.at_ns - began.moment_ns, healed_ns - event.at_ns
+        after_ns, before_ns = event.at_ns - began.moment_ns, healed.at_ns - event.at_ns
         if event.node in (began.nodes or ()) and min(after_ns, before_ns) > TOLERANCE_NS:
             return (
                 f"{event.node} was started again after {after_ns / 1e9:.1f} s, "

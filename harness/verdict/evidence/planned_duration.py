@@ -36,7 +36,7 @@ def early_end(step: Step, attempt: StepAttempt) -> str:
 def early_heal(step: Step, attempt: StepAttempt, history: History) -> str:
     """A message if the heal was called before the fault had lasted as long as planned; else empty.
     A fault that missed its window is healed at once."""
-    ended_ns = heal_called_ns(attempt)
+    ended_ns = _heal_called_ns(attempt)
     if ended_ns is None or FaultMissedWindow in attempt:
         return ""
     lasted_s = (ended_ns - attempt[FaultInEffect].seen_ns) / 1e9
@@ -55,7 +55,7 @@ def _planned_text(step: Step) -> str:
     return "until the end of the schedule" if step.for_s is None else f"for {step.for_s:g} s"
 
 
-def heal_called_ns(attempt: StepAttempt) -> int | None:
+def _heal_called_ns(attempt: StepAttempt) -> int | None:
     if (called := attempt.get(HealCalled)) is not None:
         return called.at_ns
     healed = attempt.get(FaultHealed)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from streamquake.reports.record.fault_events import FaultCalled, FaultEvent
+from streamquake.reports.record.fault_events import (
+    FaultCalled,
+    FaultEvent,
+    FaultInEffect,
+    HealCalled,
+)
 from streamquake.reports.record.history import History
 
 E = TypeVar("E", bound=FaultEvent)
@@ -39,3 +44,12 @@ def last_attempt(history: History, step: int) -> StepAttempt:
         if event.value.get("step") == step:
             found = [event] if isinstance(event, FaultCalled) else [*found, event]
     return StepAttempt(found)
+
+
+def first_heal_call(began: FaultInEffect, history: History) -> HealCalled | None:
+    """The first call of the heal of a fault that took effect; a heal that failed is called again.
+    None where the record has no call."""
+    calls = history.of(HealCalled)
+    return next(
+        (each for each in calls if each.step == began.step and each.index > began.index), None
+    )

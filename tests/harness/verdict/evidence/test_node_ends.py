@@ -66,6 +66,12 @@ def test_an_early_start_is_named_with_its_distance_to_the_heal() -> None:
     assert found == f"{NODE} was started again after 5.0 s, 5.0 s before the heal was called"
 
 
+def test_a_node_may_start_between_two_calls_of_its_heal() -> None:
+    story = acted(healed_s=14.0).at(15, STARTED, node=NODE)
+    story.at(20, Action.HEAL_CALLED, step=0)
+    assert started_early(*judged(story, "kill")) == ""
+
+
 def test_a_fault_without_a_recorded_heal_has_no_early_start() -> None:
     story = acted((15, STARTED, NODE), healed_s=None).history()
     kept = Story()
