@@ -143,6 +143,9 @@ class Fault(Model, Generic[TargetT]):
     lasts: ClassVar[bool] = True
     """Whether its effect is a state that lasts until the heal, so that it can end early. False for
     an event, such as a restart, an exception or a savepoint, after which nothing lasts."""
+    shows_in_place: ClassVar[bool] = False
+    """Whether its evidence has `in_place`, so that on an idle system it may be in place for a while
+    and not in effect."""
     drawn: ClassVar[bool] = True
     """Whether a drawn schedule may contain it. False for a fault that loses data by design."""
 

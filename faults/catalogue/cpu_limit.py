@@ -37,6 +37,7 @@ class CpuLimit(NodeFault):
 
     name: ClassVar[str] = "cpu_limit"
     touches: ClassVar[str] = "cpu"
+    shows_in_place: ClassVar[bool] = True
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"cpus": 0.2}
 

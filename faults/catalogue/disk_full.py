@@ -42,6 +42,7 @@ class DiskFull(NodeFault):
 
     name: ClassVar[str] = "disk_full"
     touches: ClassVar[str] = "disk"
+    shows_in_place: ClassVar[bool] = True
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"leave_mb": 0}
 

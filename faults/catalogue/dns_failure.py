@@ -37,6 +37,7 @@ class DnsFailure(NodeFault):
 
     name: ClassVar[str] = "dns_failure"
     touches: ClassVar[str] = "names"
+    shows_in_place: ClassVar[bool] = True
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
 

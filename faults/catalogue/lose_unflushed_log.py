@@ -50,6 +50,7 @@ class LoseUnflushedLog(NodeFault):
 
     name: ClassVar[str] = "lose_unflushed_log"
     touches: ClassVar[str] = "process"
+    shows_in_place: ClassVar[bool] = True
     ends_process: ClassVar[bool] = True
     engines: ClassVar[tuple[str, ...]] = ("kafka",)
     drawn: ClassVar[bool] = False

@@ -36,6 +36,7 @@ class MemoryLimit(NodeFault):
 
     name: ClassVar[str] = "memory_limit"
     touches: ClassVar[str] = "memory"
+    shows_in_place: ClassVar[bool] = True
     ends_process: ClassVar[bool] = True
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"headroom_mb": 64}

@@ -34,6 +34,7 @@ class ShrinkIsr(NodeFault):
 
     name: ClassVar[str] = "shrink_isr"
     touches: ClassVar[str] = "replication"
+    shows_in_place: ClassVar[bool] = True
     engines: ClassVar[tuple[str, ...]] = ("kafka",)
     usual: ClassVar[str] = "kafka/broker-3"
 

@@ -55,6 +55,7 @@ class SlowDisk(NodeFault):
 
     name: ClassVar[str] = "slow_disk"
     touches: ClassVar[str] = "disk"
+    shows_in_place: ClassVar[bool] = True
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"kb_per_s": 256}
 

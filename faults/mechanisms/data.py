@@ -23,6 +23,7 @@ class DataFault(Fault[WorkloadTarget]):
     the job, and which figures prove it. The record of a run contains its name and parameters."""
 
     target_kind: ClassVar[TargetKind] = "workload"
+    shows_in_place: ClassVar[bool] = True
     usual: ClassVar[str] = "the workload"
     shows: ClassVar[tuple[str, ...]]
     """The figures of `SteerableLoad.sent_under` that prove the disturbance."""

@@ -50,6 +50,7 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
     """The base of faults that stop packets by rules in network namespaces."""
 
     touches: ClassVar[str] = "network"
+    shows_in_place: ClassVar[bool] = True
 
     how: How = "silent"
     """silent: packets are dropped, as when a machine lost power; peers notice by timeout only.

@@ -6,7 +6,7 @@ https://github.com/Shopify/toxiproxy#toxics
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.toxiproxy import Toxiproxy
@@ -87,6 +87,8 @@ class ToxicFault(LinkFault):
 
 class StreamToxicFault(ToxicFault):
     """The base of toxic faults that can be limited to one direction of the link."""
+
+    shows_in_place: ClassVar[bool] = True
 
     stream: Stream = "both"
 

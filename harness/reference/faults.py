@@ -17,7 +17,8 @@ data by design, have an effect only on a job written for them, or replace the jo
 
 An effect that lasts until the heal is verified again every 5 s and shortly before the heal. If a
 check proves that it ended earlier on a target, the run is undecided, and `effect` reports the
-moments. *Not held* marks faults whose effect is an event; they are not verified again.
+moments; so it is if no check found the fault in effect, or in place on an idle system, in the last
+15 s before its heal. *Not held* marks faults whose effect is an event; they are not verified again.
 
 {GENERATED}
 """

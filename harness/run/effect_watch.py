@@ -10,14 +10,12 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 
 from streamquake.faults.injection.verification import RepeatedVerification
+from streamquake.reports.record.fault_events import UNVERIFIED_NS
 
 CHECK_EVERY_NS = 5 * 10**9
 FINAL_CHECK_LEAD_NS = 3 * 10**9
 """How long before a heal the final check begins: a cut network shows in connection attempts that
 must time out."""
-UNVERIFIED_NS = 15 * 10**9
-"""A fault counts as not verified if its last successful check is older than this at its heal. It
-leaves room for two failed checks in a row."""
 FINAL_CHECK_LIMIT_NS = 10 * 10**9
 """How long the schedule waits at most for the final check of a fault without `for_s`."""
 
@@ -37,7 +35,7 @@ class EffectWatch:
         self.last_verified_ns = effect_ns
         """When the effect was verified last."""
         self.has_ended = False
-        self._last_in_place_ns = effect_ns
+        self.last_in_place_ns = effect_ns
         """When a check last found the fault in effect or in place, or found that another step of
         the schedule kept a target down."""
         self._verify, self._pool, self._wake = verify, pool, wake
@@ -74,7 +72,7 @@ class EffectWatch:
         if verification.in_effect:
             self.last_verified_ns = verification.seen_ns
         if verification.still_holds or verification.kept_down:
-            self._last_in_place_ns = verification.seen_ns
+            self.last_in_place_ns = verification.seen_ns
         self.has_ended = self.has_ended or bool(verification.ended_on)
         return verification
 
@@ -82,7 +80,7 @@ class EffectWatch:
         """For how long no check found the fault in effect or in place, in ns. It is 0 if two failed
         checks explain it, if the fault is known to have ended, and if another step kept a target
         down in that time."""
-        since_ns = now_ns - self._last_in_place_ns
+        since_ns = now_ns - self.last_in_place_ns
         return 0 if self.has_ended or since_ns <= UNVERIFIED_NS else since_ns
 
     def final_check_is_done(self, now_ns: int) -> bool:

@@ -248,8 +248,7 @@ class FaultScheduler:
             return
         if run.watch is not None:
             self._end_watch(run, run.watch)
-        verified = {} if run.verified_ns is None else {"last_seen_ns": run.verified_ns}
-        self._record(run, Action.HEAL_CALLED, Kind.INVOKE, **verified)
+        self._record(run, Action.HEAL_CALLED, Kind.INVOKE, **run.last_checks())
         run.state = StepState.HEALING
         self._submit(
             run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s)
@@ -273,6 +272,7 @@ class FaultScheduler:
                 ),
             )
         run.watch, run.verified_ns = None, watch.last_verified_ns
+        run.in_place_ns = watch.last_in_place_ns
 
     def _submit(self, run: StepRun, work: Callable[[], InjectionResult | SkippedStep]) -> None:
         run.work = self._pool.submit(work)

@@ -62,6 +62,8 @@ class StepRun:
         """Verifies the effect again and again, from its start to the heal."""
         self.verified_ns: int | None = None
         """When the newest injection was verified last before its heal."""
+        self.in_place_ns: int | None = None
+        """When a check found it in effect or in place last before its heal."""
         self.tries = 0
         self.heal_due_ns: int | None = None
         self.work: Future[InjectionResult | SkippedStep] | None = None
@@ -82,8 +84,14 @@ class StepRun:
         self.trigger.wait_again()
         self.state = StepState.WAITING
         self.targets, self.intent, self.effect_times_ns, self.heal_due_ns = (), None, None, None
-        self.verified_ns = None
+        self.verified_ns = self.in_place_ns = None
         self.has_missed_window = False
+
+    def last_checks(self) -> dict[str, Any]:
+        """The moments in ns of the last checks before the heal; empty where there were none."""
+        if self.verified_ns is None:
+            return {}
+        return {"last_seen_ns": self.verified_ns, "in_place_ns": self.in_place_ns}
 
     def lateness(self) -> dict[str, Any]:
         """The moment of the trigger in ns, and by how many ms the effect was observed after it;

@@ -24,6 +24,7 @@ WHOLE = (
     "end",
     "exit_code",
     "grown",
+    "in_place_ns",
     "last_seen_ns",
     "restart",
     "seen_ns",

@@ -8,6 +8,10 @@ from typing import Any
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.event_field import EventField
 
+UNVERIFIED_NS = 15 * 10**9
+"""A fault counts as not verified if its last successful check is older than this at its heal. It
+leaves room for two failed checks in a row."""
+
 
 class FaultEvent(Event):
     """An event of one step of the schedule."""
@@ -100,6 +104,9 @@ class HealCalled(FaultEvent, action=Action.HEAL_CALLED):
     last_seen_ns = EventField[int | None](None)
     """When the effect was verified last, in nanoseconds of the run's clock; missing in old
     records."""
+    in_place_ns = EventField[int | None](None)
+    """When a check last found the fault in effect, or in place on an idle system, or another step
+    kept a target down; in nanoseconds of the run's clock, missing in old records."""
 
 
 class FaultHealed(ObservedFaultEvent, action=Action.FAULT_HEALED):

@@ -14,6 +14,7 @@ from streamquake.harness.verdict.evidence.heal_evidence import (
     not_healed,
     unhealed_earlier_attempt,
 )
+from streamquake.harness.verdict.evidence.last_verification import not_verified_until_heal
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.node_ends import ended_before_call, started_early
 from streamquake.harness.verdict.evidence.planned_duration import early_end, early_heal
@@ -145,6 +146,8 @@ def _problems_of(
         problems.append(("not verified again", unverified.reason))
     elif unreported := _unrecorded_verification(attempt):
         problems.append(("not verified again", unreported))
+    elif unverified_again := not_verified_until_heal(step, attempt, history):
+        problems.append(("not verified again", unverified_again))
     if unhealed := not_healed(attempt) or unhealed_earlier_attempt(fault_windows(history), number):
         problems.append(("not healed", unhealed))
     return problems

@@ -9,7 +9,8 @@ import pytest
 
 from streamquake.faults.fault import Evidence
 from streamquake.faults.injection.verification import RepeatedVerification
-from streamquake.harness.run.effect_watch import UNVERIFIED_NS, EffectWatch
+from streamquake.harness.run.effect_watch import EffectWatch
+from streamquake.reports.record.fault_events import UNVERIFIED_NS
 
 S = 10**9
 

@@ -507,9 +507,13 @@ def test_a_fault_in_place_on_an_idle_system_is_not_reported(
             monkeypatch.undo()
 
     testbed.loop.listen(listen)
-    assert not testbed.run().of(
+    history = testbed.run()
+    assert not history.of(
         Action.FAULT_STILL_IN_EFFECT, Action.FAULT_ENDED_EARLY, Action.FAULT_NOT_VERIFIED
     )
+    healed, *_ = history.of(Action.HEAL_CALLED)
+    assert healed.value["last_seen_ns"] == history.of(FaultInEffect)[0].seen_ns
+    assert 0 < healed.at_s - healed.value["in_place_ns"] / 1e9 < 4
 
 
 def test_a_heal_does_not_wait_for_a_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -570,7 +574,7 @@ def test_every_event_of_a_step_has_its_fields(tmp_path: Path) -> None:
         ("fault called", "invoke", "fault-0", "params"),
         ("fault in effect", "ok", "fault-0", "called_ns due_ns evidence lateness_ms seen_ns"),
         ("fault still in effect", "info", "fault-0", "evidence seen_ns"),
-        ("heal called", "invoke", "fault-0", "last_seen_ns"),
+        ("heal called", "invoke", "fault-0", "in_place_ns last_seen_ns"),
         ("fault healed", "ok", "fault-0", "called_ns evidence seen_ns"),
     ]
     called, effect, still, _, healed = history
@@ -663,9 +667,9 @@ def test_a_failed_heal_is_tried_once_more_and_recorded(
     monkeypatch.setattr(Pause, "heal", failing_heal)
     history = testbed.run()
     assert summaries(history, Action.HEAL_CALLED, Action.FAULT_NOT_HEALED, Action.FAULT_HEALED) == [
-        ("heal called", "invoke", "fault-0", "last_seen_ns"),
+        ("heal called", "invoke", "fault-0", "in_place_ns last_seen_ns"),
         ("fault not healed", "fail", "fault-0", "reason"),
-        ("heal called", "invoke", "fault-0", "last_seen_ns"),
+        ("heal called", "invoke", "fault-0", "in_place_ns last_seen_ns"),
         ("fault not healed", "fail", "fault-0", "reason"),
     ]
     (last_seen_ns,) = {e.value["last_seen_ns"] for e in history.of(Action.HEAL_CALLED)}

@@ -48,8 +48,9 @@ def test_the_lateness_needs_the_moments_of_trigger_and_effect(
 def test_a_step_that_waits_again_keeps_nothing_of_its_former_try() -> None:
     run, new = step_run(), step_run()
     run.state, run.effect_times_ns, run.heal_due_ns = StepState.ACTIVE, (1, 2), 3
-    run.verified_ns, run.has_missed_window = 4, True
+    run.verified_ns, run.in_place_ns, run.has_missed_window = 4, 5, True
     run.reset_for_retry()
-    names = ("state", "targets", "intent", "effect_times_ns", "heal_due_ns", "verified_ns")
+    moments = ("effect_times_ns", "heal_due_ns", "verified_ns", "in_place_ns")
+    names = ("state", "targets", "intent", *moments)
     assert [getattr(run, name) for name in names] == [getattr(new, name) for name in names]
     assert not run.has_missed_window

@@ -228,7 +228,7 @@ def test_the_last_verification_that_the_heal_names_must_be_in_the_record(
     story.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence={})
     for at_s in verifications:
         story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=0, seen_ns=at_s * 10**9, evidence={})
-    message = {} if last_s is None else {"last_seen_ns": last_s * 10**9}
+    message = {} if last_s is None else {"last_seen_ns": last_s * 10**9, "in_place_ns": 60 * 10**9}
     story.at(61, Action.HEAL_CALLED, step=0, **message)
     story.at(62, Action.FAULT_HEALED, step=0, seen_ns=62 * 10**9)
 
@@ -835,7 +835,8 @@ def test_a_fault_without_a_duration_lasts_until_the_schedule_ends(
     story = Story().at(0, Action.PHASE, phase="disturb").at(1, Action.FAULT_CALLED, **about)
     evidence = {"called_ns": 10**9, "seen_ns": 11 * 10**8, "evidence": {node: {"pid": 0}}}
     story.at(1.1, Action.FAULT_IN_EFFECT, **about, **evidence)
-    story.at(healed_s, Action.HEAL_CALLED, **about, last_seen_ns=evidence["seen_ns"])
+    last = {"last_seen_ns": evidence["seen_ns"], "in_place_ns": int(healed_s * 1e9)}
+    story.at(healed_s, Action.HEAL_CALLED, **about, **last)
     seen = {"seen_ns": int((healed_s + 0.1) * 1e9), "evidence": {node: {"pid": 1}}}
     story.at(healed_s + 0.2, Action.FAULT_HEALED, **about, **seen)
     story.at(46, Action.PHASE, phase="heal")
