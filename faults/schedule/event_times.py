@@ -14,6 +14,7 @@ from streamquake.reports.record.checkpoint_events import (
     BatchRunning,
     CheckpointAcknowledged,
     CheckpointAllAcknowledged,
+    CheckpointCompleted,
     CheckpointEnd,
     CheckpointTriggered,
     CommitWritten,
@@ -68,6 +69,16 @@ def later_stamps(event: Event) -> Iterator[tuple[Action, float]]:
             yield Action.CHECKPOINT_ALL_ACKNOWLEDGED, event.last_ack_ms
 
 
+def acknowledged_ms(completed: CheckpointCompleted) -> float | None:
+    """The last acknowledgement of a checkpoint, at which the engine's duration ends, in
+    milliseconds since the epoch: it may have completed right then. None of a micro-batch, and where
+    it was not measured."""
+    trigger_ms, duration_ms = completed.trigger_ms, completed.duration_ms
+    if completed.is_micro_batch or not trigger_ms or duration_ms is None or duration_ms < 0:
+        return None
+    return trigger_ms + duration_ms
+
+
 def moment_ns(event: Event, clock: Clock) -> int:
     """The moment of an event on the run's clock."""
     known_ms = stamp_ms(event)
@@ -86,8 +97,14 @@ def closes_window(opened: Event, second: str, action: Action, event: Event) -> b
     return action == second and (None in (opened_by, reported_by) or opened_by == reported_by)
 
 
-def moments_in(event: Event, clock: Clock) -> Iterator[tuple[Action, int]]:
-    """All actions that an event reports: (action, its moment on the run's clock, nanoseconds)."""
+def earliest_moments(event: Event, opened: Event, clock: Clock) -> Iterator[tuple[Action, int]]:
+    """All actions that an event reports, each with its earliest possible moment on the run's clock,
+    nanoseconds. The engine gives no stamp of a completion, only of the last acknowledgement before
+    it; of a window that `opened` then, a completion has only its observation."""
     yield event.action, moment_ns(event, clock)
+    if isinstance(event, CheckpointCompleted) and not isinstance(opened, CheckpointAllAcknowledged):
+        done_ms = acknowledged_ms(event)
+        if done_ms is not None:
+            yield event.action, on_run_clock_ns(clock, int(done_ms) * 1_000_000)
     for action, later_ms in later_stamps(event):
         yield action, on_run_clock_ns(clock, int(later_ms) * 1_000_000)

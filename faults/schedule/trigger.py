@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.faults.schedule.event_times import closes_window, moment_ns, moments_in
+from streamquake.faults.schedule.event_times import closes_window, earliest_moments, moment_ns
 from streamquake.faults.schedule.metric_series import source_of
 from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.reports.record.event import Action, Event
@@ -111,7 +111,7 @@ class Between(Trigger):
             if event.action == self._first and self._occurrences >= self.when.nth:
                 self._set_due(moment_ns(event, self._clock), event)
             return
-        for action, moment in moments_in(event, self._clock):
+        for action, moment in earliest_moments(event, self.event, self._clock):
             if closes_window(self.event, self._second, action, event):
                 self._closed = min(self._closed or (moment, action), (moment, action))
         if self._closed is not None and not self._fired:

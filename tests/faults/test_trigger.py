@@ -90,6 +90,27 @@ def test_a_window_is_judged_by_the_systems_stamps_not_by_observation_times() -> 
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "duration_ms", "missed"),
+    [
+        (Action.CHECKPOINT_TRIGGERED, 150, True),  # perhaps it completed with the acknowledgement
+        (Action.CHECKPOINT_TRIGGERED, 250, False),
+        (Action.CHECKPOINT_TRIGGERED, None, False),
+        (Action.CHECKPOINT_ALL_ACKNOWLEDGED, 150, False),  # the window opens with it
+    ],
+)
+def test_a_completion_counts_from_the_last_acknowledgement(
+    first: Action, duration_ms: int | None, missed: bool
+) -> None:
+    """It is observed at 1.5 s, and the fault takes effect at 1.2 s."""
+    waiting = trigger(between=(str(first), "checkpoint completed"))
+    waiting.observe(event(first, 1, checkpoint=7))
+    waiting.fire()
+    stamps = {"trigger_ms": EPOCH_MS + 1000, "duration_ms": duration_ms}
+    waiting.observe(event(Action.CHECKPOINT_COMPLETED, 1.5, checkpoint=7, **stamps))
+    assert bool(waiting.missed_reason(int(1.2e9), int(1.2e9))) == missed
+
+
 def test_a_checkpoint_that_failed_before_the_injection_closes_the_window() -> None:
     waiting = opened()
     waiting.observe(event(Action.CHECKPOINT_FAILED, 1.1, checkpoint=7))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamquake.faults.schedule.event_times import acknowledged_ms
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock
 from streamquake.reports.record.checkpoint_events import (
     CheckpointAcknowledged,
@@ -39,16 +40,7 @@ class CompletionTimes:
         checkpoint was seen in progress at `until_ns` or later."""
         key = (completed.job, checkpoint_number(completed))
         in_progress_ns = self._in_progress_ns.get(key, 0)
-        acknowledged_ms = _acknowledged_ms(completed)
-        if acknowledged_ms is None or in_progress_ns >= until_ns:
+        last_ms = acknowledged_ms(completed)
+        if last_ms is None or in_progress_ns >= until_ns:
             return completed.at_ns
-        return self._clock.stamped_ns(completed, acknowledged_ms)
-
-
-def _acknowledged_ms(completed: CheckpointCompleted) -> float | None:
-    """The last acknowledgement, at which the engine's duration ends, in milliseconds since the
-    epoch. None of a micro-batch, and where it was not measured."""
-    trigger_ms, duration_ms = completed.trigger_ms, completed.duration_ms
-    if completed.is_micro_batch or not trigger_ms or duration_ms is None or duration_ms < 0:
-        return None
-    return trigger_ms + duration_ms
+        return self._clock.stamped_ns(completed, last_ms)
