@@ -3,9 +3,9 @@ BIN := .venv/bin
 MILLIONS ?= 1,10,50
 MUTANTS ?=
 JOBS ?= 2
-# A third of the time of the fast tests is waiting, so four processes keep two cores busy. Container
+# The fast tests wait for a tenth of their time, so three processes keep two cores busy. Container
 # tests run alone: two files of them at a time took as long, since the clusters were too slow.
-PARALLEL ?= --numprocesses 4 --dist worksteal
+PARALLEL ?= --numprocesses 3 --dist worksteal
 PARALLEL_SPARK ?= --numprocesses 2 --dist worksteal
 SHARD ?=
 SPLIT = $(if $(SHARD),--splits $(lastword $(subst /, ,$(SHARD))) --group $(firstword $(subst /, ,$(SHARD))) --durations-path tests/durations.json)
