@@ -17,6 +17,9 @@ from streamquake.reports.record.history import History
 
 CLOCK_FAULT = "clock_skew"
 """The fault that moves the engine's stamps: they no longer relate to the run's clock."""
+STAMP_NS = 100_000_000
+"""The tolerance of a stamp of the engine: a history relates these stamps to the run's clock only by
+the fastest observation."""
 
 
 def clock_moved(history: History) -> bool:

@@ -10,16 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamquake.faults.schedule.event_times import stamp_ms
-from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
+from streamquake.harness.verdict.evidence.engine_clock import STAMP_NS, EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.restores import BREAKS
 from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_events import FaultCalled
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobEvent, JobRunning, TaskChanged
-
-STAMP_NS = 100_000_000
-"""The tolerance of a stamp of the engine: a history relates it to the run's clock only by the
-fastest observation."""
 
 
 def in_engine_order(history: History) -> History:

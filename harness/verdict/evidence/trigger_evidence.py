@@ -6,16 +6,12 @@ from collections.abc import Sequence
 
 from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.faults.schedule.trigger import referenced_step
-from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
+from streamquake.harness.verdict.evidence.engine_clock import STAMP_NS, EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.heal_evidence import CLOCK_S
 from streamquake.harness.verdict.evidence.phases import DISTURB, phase_began
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import FaultCalled, FaultEvent, FaultInEffect
 from streamquake.reports.record.history import History
-
-STAMP_S = 0.1
-"""The tolerance of a delay after an event with a stamp of the engine: a history relates these
-stamps to the run's clock only by the fastest observation."""
 
 
 def trigger_event(when: TriggerSpec, called: FaultCalled, history: History) -> Event | None:
@@ -77,7 +73,7 @@ def _too_soon(when: TriggerSpec, event: Event, called: FaultCalled, history: His
     else:
         moment_ns = EngineClock(history).moment_ns(event)
     after_s = (called.at_ns - moment_ns) / 1e9
-    if after_s >= when.delay_s - (CLOCK_S if isinstance(event, FaultInEffect) else STAMP_S):
+    if after_s >= when.delay_s - (CLOCK_S if isinstance(event, FaultInEffect) else STAMP_NS / 1e9):
         return ""
     return f"it should have been injected {when}, and was called {after_s:.1f} s after that"
 
