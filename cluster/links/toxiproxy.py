@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import requests
 
+from streamquake.cluster.runtime.loopback_session import loopback_session
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 ADMIN_PORT = 8474
@@ -90,8 +91,7 @@ class Toxiproxy:
         return response.json() if response.content and is_json else None
 
     def _request(self, method: str, path: str, document: Any = None) -> requests.Response:
-        with requests.Session() as session:
-            session.trust_env = False  # HTTP_PROXY is not meant for loopback
+        with loopback_session() as session:
             try:
                 return session.request(
                     method, self._url + path, json=document, timeout=self._deadline_s

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 import requests
 
-from streamquake.cluster.engines.hdfs.namenode import NameNode, direct_session
+from streamquake.cluster.engines.hdfs.namenode import NameNode
+from streamquake.cluster.runtime.loopback_session import loopback_session
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 AT_A_TIME = 4
@@ -31,7 +32,7 @@ def download(namenode: NameNode, datanodes: Mapping[str, str], folder: str, targ
     """Copy the files anywhere below a folder to below `target`, hidden ones included.
 
     `datanodes` are the published addresses of their HTTP servers, by their host names. Raises
-    NotDownloaded and NameNodeUnreachable; then some files may have been copied.
+    NotDownloaded, OpenRejected and NameNodeUnreachable; then some files may have been copied.
     """
     files = namenode.tree(folder)
     if not files:
@@ -59,7 +60,7 @@ def _copy(url: str, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with (
-            direct_session() as session,
+            loopback_session() as session,
             session.get(url, timeout=ANSWER_S, stream=True) as response,
             target.open("wb") as file,
         ):

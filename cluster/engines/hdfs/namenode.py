@@ -12,6 +12,7 @@ import requests
 
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
+from streamquake.cluster.runtime.loopback_session import loopback_session
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 HTTP = 9870
@@ -94,13 +95,6 @@ def namenode(cluster: LiveCluster, service: str) -> NameNode:
     return known
 
 
-def direct_session() -> requests.Session:
-    """A session that ignores the proxy in the environment, which is not meant for loopback."""
-    session = requests.Session()
-    session.trust_env = False
-    return session
-
-
 class LiveNameNode:
     """A running NameNode, by JMX over HTTP and by WebHDFS."""
 
@@ -176,7 +170,7 @@ class LiveNameNode:
     def _answer(self, verb: str, path: str, query: Mapping[str, str]) -> dict[str, Any]:
         """The JSON answer; a rejection is in JSON too."""
         try:
-            with direct_session() as session:
+            with loopback_session() as session:
                 response = session.request(
                     verb, f"http://{self._address}{quote(path)}", params=query, timeout=POLL_S
                 )
