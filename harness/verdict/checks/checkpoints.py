@@ -42,6 +42,7 @@ from streamquake.harness.verdict.evidence.checkpoints import (
     checkpoints_of,
 )
 from streamquake.harness.verdict.evidence.pressure import worst_upper_bound, worst_vertex
+from streamquake.harness.verdict.evidence.submitted_jobs import SubmittedJobs
 from streamquake.reports.record.fault_windows import FaultWindow, acted_windows
 from streamquake.reports.record.job_events import JobSubmitted
 from streamquake.reports.record.metrics import by_series, read_metrics
@@ -415,7 +416,7 @@ def _checkpoints_of_run(case: JudgedRun) -> list[PressedCheckpoint]:
     timeouts, switched_by = _aligned_timeouts(case), _switched_by(checkpoints)
     unended = checkpoints_without_end(case.history, checkpoints)
     behind = batches_behind([each.batch for each in checkpoints if each.batch is not None])
-    jobs = {event.job for event in case.history.of(JobSubmitted)}
+    jobs = SubmittedJobs(case.history)
     fell_behind: list[bool] = []
     for each in checkpoints:
         ended_s = over_s if each.ended_s is None else each.ended_s
@@ -443,7 +444,7 @@ def _checkpoints_of_run(case: JudgedRun) -> list[PressedCheckpoint]:
                     switched_by_ms=switched_by.get(each.job, math.inf),
                     at_most=at_most,
                     unended=each in unended,
-                    known_job=not jobs or None in jobs or each.job in {None, *jobs},
+                    known_job=jobs.may_include(each.job),
                 )
             )
     return found

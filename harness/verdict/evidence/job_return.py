@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from streamquake.faults.schedule.event_times import acknowledged_ms
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock
+from streamquake.harness.verdict.evidence.submitted_jobs import SubmittedJobs
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
 from streamquake.reports.record.event import MICRO_BATCH
 from streamquake.reports.record.history import History
@@ -56,7 +58,7 @@ def checkpoints_since(
     submitted."""
     if resumed_ns is None:
         return
-    clock, jobs = EngineClock(history), {e.job for e in history.of(JobSubmitted)}
+    clock, jobs = EngineClock(history), SubmittedJobs(history)
     earliest_ns = {MICRO_BATCH: resumed_ns if restored_ns is None else restored_ns}
     triggered = {
         e.checkpoint
@@ -65,19 +67,8 @@ def checkpoints_since(
         and "SAVEPOINT" not in (e.type or "")
     }
     for event in history.of(CheckpointCompleted):
-        is_foreign = jobs and event.job is not None and event.job not in jobs
-        if is_foreign or event.at_ns < resumed_ns or event.checkpoint not in triggered:
+        if event.at_ns < resumed_ns or event.checkpoint not in triggered:
             continue
-        began_ns, ended_ns = _stamped_ns(clock, event)
-        if event.is_micro_batch or began_ns is None or began_ns >= resumed_ns:
-            yield replace(event, at_ns=event.at_ns if ended_ns is None else ended_ns)
-
-
-def _stamped_ns(clock: EngineClock, event: CheckpointCompleted) -> tuple[int | None, int | None]:
-    """When a checkpoint was triggered and completed by its stamps; None where one is missing."""
-    if event.trigger_ms is None or event.is_micro_batch:
-        return None, None
-    began_ns = clock.stamped_ns(event, event.trigger_ms)
-    if event.duration_ms is None:
-        return began_ns, None
-    return began_ns, clock.stamped_ns(event, event.trigger_ms + event.duration_ms)
+        began_ns = clock.stamped_ns(event, event.trigger_ms)
+        if jobs.may_include(event.job) and (event.is_micro_batch or began_ns >= resumed_ns):
+            yield replace(event, at_ns=clock.stamped_ns(event, acknowledged_ms(event)))

@@ -163,5 +163,7 @@ def test_a_checkpoint_of_a_job_that_was_never_submitted_does_not_count(
     story.at(11, Action.CHECKPOINT_TRIGGERED, checkpoint=5, job=job)
     story.at(12, Action.CHECKPOINT_COMPLETED, checkpoint=5, job=job)
     assert bool(list(checkpoints_since(story.history(), None, 10**10))) == counts
+    unnamed = story.at(2, Action.JOB_SUBMITTED)
+    assert list(checkpoints_since(unnamed.history(), None, 10**10))
     older = Story().at(1, Action.JOB_SUBMITTED, job="a").checkpoint(5, 11, 12)
     assert len(list(checkpoints_since(older.history(), None, 10**10))) == 1
