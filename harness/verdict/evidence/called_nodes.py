@@ -19,9 +19,8 @@ def effect_elsewhere(
             for event in history.of(FaultCalled)
             if event.step == fault.step and event.at_ns <= fault.at_ns
         ]
-        for call in calls[-1:]:
-            if call.nodes is None or fault.nodes is None:
-                continue
-            if set(call.nodes) != set(fault.nodes):
-                return fault, call
+        if not calls or calls[-1].nodes is None or fault.nodes is None:
+            continue
+        if set(calls[-1].nodes) != set(fault.nodes):
+            return fault, calls[-1]
     return None

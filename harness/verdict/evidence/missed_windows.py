@@ -84,9 +84,8 @@ def _moments_in(
     """Everything an event reports: (action, its moment). Of a completion it is the earliest
     possible one, unless the record shows that it followed the effect."""
     for action, moment_ns in clock.moments_in(event):
-        if action != event.action or isinstance(opened, CheckpointAllAcknowledged):
-            yield action, moment_ns
-        elif isinstance(event, CheckpointCompleted):
+        has_earlier = action == event.action and not isinstance(opened, CheckpointAllAcknowledged)
+        if has_earlier and isinstance(event, CheckpointCompleted):
             yield action, completions.earliest_ns(event, effect_ns)
         else:
             yield action, moment_ns
