@@ -7,7 +7,7 @@ all faults: it writes the intent first, waits for the effect, and heals on every
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal
 
@@ -20,6 +20,7 @@ from streamquake.cluster.links.links import LinkPath
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.cluster.steering import SteerableLoad
+from streamquake.faults.requirement import Requirements, unmet
 from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM
 from streamquake.topologies.model import Model, Topology
 from streamquake.topologies.registry import Registry
@@ -195,6 +196,21 @@ class Fault(Model, Generic[TargetT]):
         """Observe whether the fault is in effect on the target now. Must also work in a process
         that did not inject the fault. With an empty baseline it is as exact as possible."""
         raise NotImplementedError
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        """What the observations of `evidence` must be where it is in effect, as far as each alone
+        tells, so that a changed record is noticed. `before` is the baseline."""
+        return {}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        """The same where it is healed."""
+        return {}
+
+    def contradicted_effect(
+        self, observations: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> Iterator[str]:
+        """A message for each observation of a recorded effect that shows that there was none."""
+        yield from unmet(observations, self.effect_requires(before))
 
     def heal(
         self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]

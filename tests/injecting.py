@@ -14,6 +14,7 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import Fault, Target, faults
 from streamquake.faults.injection.injection import InjectionResult, baselines_of, inject_fault, undo
 from streamquake.faults.injection.intents import Intent, IntentLog
+from streamquake.faults.requirement import unmet
 from streamquake.faults.schedule.target import parse_target, resolve
 
 
@@ -50,14 +51,20 @@ class FaultInjector:
     def inject_fault(
         self, fault: Fault, at: str | None = None, *, limit_s: float | None = None
     ) -> tuple[Intent, InjectionResult]:
-        """Inject a fault. The caller must check the result for the effect."""
+        """Inject a fault. The caller must check the result for the effect. Raises AssertionError
+        where its evidence contradicts the effect."""
         targets = self.targets(fault, at)
         intent = self._intend(fault, at, targets)
         return intent, self._inject_fault(intent, targets, limit_s)
 
     def undo(self, intent: Intent, *, limit_s: float | None = None) -> InjectionResult:
-        """Heal a fault once. The caller must check the result for the removal."""
-        return undo(intent, self.cluster, self.log, limit_s=limit_s or self._limit_s)
+        """Heal a fault once. The caller must check the result for the removal. Raises
+        AssertionError where its evidence contradicts the removal."""
+        healed = undo(intent, self.cluster, self.log, limit_s=limit_s or self._limit_s)
+        for found, before in _observations(intent, healed):
+            contradictions = list(unmet(found, intent.build_fault().heal_requires(before)))
+            assert not contradictions, f"{found}: {contradictions}"
+        return healed
 
     def heal(self, intent: Intent) -> InjectionResult:
         """Heal a fault twice and verify both removals, since a second heal must have no effect.
@@ -107,9 +114,22 @@ class FaultInjector:
     def _inject_fault(
         self, intent: Intent, targets: tuple[Target, ...], limit_s: float | None = None
     ) -> InjectionResult:
-        return inject_fault(intent, self.cluster, targets, limit_s=limit_s or self._limit_s)
+        injected = inject_fault(intent, self.cluster, targets, limit_s=limit_s or self._limit_s)
+        for found, before in _observations(intent, injected):
+            contradictions = list(intent.build_fault().contradicted_effect(found, before))
+            assert not contradictions, f"{found}: {contradictions}"
+        return injected
 
     def _heal_once(self, intent: Intent) -> InjectionResult:
         healed = self.undo(intent)
         assert healed.done, healed.reason
         return healed
+
+
+def _observations(
+    intent: Intent, result: InjectionResult
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """What was observed on each target of a verified result, and what was before."""
+    for name, found in result.evidence.items() if result.done else ():
+        if name in intent.names:
+            yield found, intent.baselines.get(name, {})

@@ -36,7 +36,13 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("cluster", "topology_validation"),
         ("compose", "node_replacement"),
     ),
-    "faults": (("fault",), ("mechanisms",), ("schedule",), ("injection", "catalogue")),
+    "faults": (
+        ("requirement",),
+        ("fault",),
+        ("mechanisms",),
+        ("schedule",),
+        ("injection", "catalogue"),
+    ),
     "harness": (
         ("interrupts", "reconcile"),
         ("experiment",),

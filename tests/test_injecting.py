@@ -11,6 +11,7 @@ from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.pause import Pause
 from streamquake.faults.catalogue.stall_link import StallLink
 from streamquake.faults.injection.intents import IntentLog
+from streamquake.faults.requirement import one_of
 from tests.fakes import FakeToxiproxy, fake_cluster, use_proxy
 from tests.injecting import FaultInjector
 
@@ -66,6 +67,16 @@ def test_a_second_heal_with_an_effect_fails_the_test(
 
     with pytest.raises(AssertionError, match=f"pause on {WORKER} healed"):
         injector.heal(intent)
+
+
+@pytest.mark.parametrize("requires", ["effect_requires", "heal_requires"])
+def test_evidence_that_contradicts_its_conclusion_fails_the_test(
+    injector: FaultInjector, monkeypatch: pytest.MonkeyPatch, requires: str
+) -> None:
+    monkeypatch.setattr(Kill, requires, lambda *_: {"status": one_of("frozen")})
+
+    with pytest.raises(AssertionError, match="status: expected frozen, got"):
+        injector.took_effect(Kill(), WORKER)
 
 
 def test_a_fault_is_healed_if_the_block_raises(injector: FaultInjector) -> None:

@@ -14,6 +14,7 @@ from streamquake.faults.mechanisms.node_cut import (
     members,
     node_count_problem,
 )
+from streamquake.faults.requirement import Requirements, more_than
 from streamquake.topologies.model import Topology
 
 
@@ -45,3 +46,10 @@ class BridgePartition(NodeIsolationFault):
         nodes = members(cluster, node, self.among)
         excluded = {node.name, *(other.name for other in self.cut_off(cluster, node))}
         return [n for n in nodes if n.name not in excluded] if len(nodes) >= 3 else []
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        """The bridge itself stops nothing."""
+        return {
+            "rules_laid": super().effect_requires(before)["rules_laid"],
+            "packets_let_pass": more_than(0),
+        }

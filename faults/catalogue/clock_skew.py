@@ -14,6 +14,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import group_of, is_running, run_script_inside
+from streamquake.faults.requirement import Requirements, at_least, at_most
 from streamquake.topologies.limits import Finite
 from streamquake.topologies.model import Topology
 
@@ -78,6 +79,18 @@ class ClockSkew(NodeFault):
             healed=abs(change_s) <= tolerance_s,
             observations={"offset_s": offset_s, "within_s": within_s},
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        half_way_s = self._half_way_s(before)
+        return {"offset_s": at_least(half_way_s) if self.offset_s > 0 else at_most(half_way_s)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        half_way_s = self._half_way_s(before)
+        return {"offset_s": at_most(half_way_s) if self.offset_s > 0 else at_least(half_way_s)}
+
+    def _half_way_s(self, before: Mapping[str, Any]) -> float:
+        """The offset half way from the former to the requested one, seconds."""
+        return float(before.get("offset_s", 0.0)) + self.offset_s / 2
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if not is_running(cluster, target):

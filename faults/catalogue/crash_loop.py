@@ -14,10 +14,12 @@ from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, remove_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import (
+    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     process_baseline,
     state_observations,
 )
+from streamquake.faults.requirement import Requirements, more_than, one_of
 
 EXIT_CODE = 70
 """An internal software error (sysexits.h)."""
@@ -68,6 +70,12 @@ class CrashLoop(NodeFault):
                 "made_to_fail": has_exit_line,
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"ends": more_than(0), "made_to_fail": one_of(True)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**RUNNING_AGAIN, "ends": one_of(0), "made_to_fail": one_of(False)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if self.evidence(cluster, target, baseline).healed:

@@ -14,6 +14,7 @@ from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.disk_io import disk_problem, run_on_disk, write_to_disk
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_removed
+from streamquake.faults.requirement import Requirements, one_of, text_with
 from streamquake.topologies.limits import LARGEST_MB
 from streamquake.topologies.model import Topology
 
@@ -28,6 +29,8 @@ size=$(($(df -k --output=avail . | tail -n 1) - $1))
 written block by block until the disk is full."""
 EMPTY = f"rm -f {FILLER}"
 INSPECT = f"df -k --output=avail . | tail -n 1; [ ! -e {FILLER} ] || echo {FILLER}"
+NO_SPACE = "No space left"
+"""A part of the error of a write to a full disk."""
 
 
 @faults.register
@@ -67,7 +70,7 @@ class DiskFull(NodeFault):
             return Evidence(in_effect=False, healed=True)
         free_kb, applied = _inspect(cluster, target)
         write = write_to_disk(cluster, target, (self.leave_mb + 1) * 1024)
-        rejected = "No space left" in write.answer
+        rejected = NO_SPACE in write.answer
         return Evidence(
             in_effect=applied and rejected,
             healed=not applied and not rejected,
@@ -79,6 +82,12 @@ class DiskFull(NodeFault):
                 "as": write.by,
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"filler": one_of(True), "write": text_with(NO_SPACE)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"filler": one_of(False)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if is_removed(cluster, target):

@@ -19,6 +19,7 @@ from streamquake.faults.mechanisms.netfilter import (
 )
 from streamquake.faults.mechanisms.network_cut import chain_of, run_in_namespaces
 from streamquake.faults.mechanisms.resources import run_inside
+from streamquake.faults.requirement import Requirements, more_than, one_of
 
 NAME_SERVER = "127.0.0.11"
 """Where the container engine answers the name lookups of a container."""
@@ -67,8 +68,7 @@ class DnsFailure(NodeFault):
         lookup = self._lookup(cluster, target, limit_s)
         after_lookup = poll(cluster.runtime, target.sandbox, chain)
         reset_counters(cluster.runtime, target.sandbox, chain)
-        expected = TIMED_OUT if self.how == "silent" else FAILED
-        before = baseline.get("lookup", FOUND)
+        expected, before = self._expected_lookup(), baseline.get("lookup", FOUND)
         stopped = after_lookup.stopped if after_lookup is not None else 0
         applied = after_lookup is not None and after_lookup.in_place
         return Evidence(
@@ -83,11 +83,25 @@ class DnsFailure(NodeFault):
             },
         )
 
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {
+            "lookup": one_of(self._expected_lookup()),
+            "packets_stopped": more_than(0),
+            "rules_laid": one_of(True),
+        }
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"rules_laid": one_of(False)}
+
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         def remove(container: str) -> None:
             remove_chain(cluster.runtime, container, chain_of(self, target))
 
         return run_in_namespaces(cluster, remove, [target.sandbox])
+
+    def _expected_lookup(self) -> str:
+        """The result of a lookup while the fault is in effect."""
+        return TIMED_OUT if self.how == "silent" else FAILED
 
     def _lookup(self, cluster: Cluster, node: Node, limit_s: int) -> str:
         """The result of looking up another node's name from inside this one."""

@@ -16,6 +16,7 @@ from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.requirement import Requirements, one_of, some
 
 OPEN_WITHIN_S = 8.0
 
@@ -75,6 +76,12 @@ class ExpireTransactions(NodeFault):
             healed=not aborting,
             observations={"aborted": aborted, "under_way": aborting},
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"aborted": some()}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"under_way": one_of([])}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return nothing_done(cluster, "nothing lasts")

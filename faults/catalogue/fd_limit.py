@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_running, run_script_inside
+from streamquake.faults.requirement import Requirements, at_least, at_most, less_than
 
 INSPECT = 'grep "open files" /proc/1/limits && ls /proc/1/fd'
 LIMIT = 'prlimit --pid 1 --nofile="$1":'
@@ -88,6 +90,12 @@ class FdLimit(NodeFault):
             healed=files.soft >= own,
             observations={"soft": files.soft, "open": len(files.numbers), "left": files.left},
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"left": at_most(self.spare), "soft": less_than(before.get("soft", math.inf))}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"soft": at_least(before.get("soft", 0))}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if not is_running(cluster, target):

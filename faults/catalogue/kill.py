@@ -11,11 +11,14 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import (
+    ENDED,
+    RUNNING_AGAIN,
     await_end,
     ended_evidence,
     process_baseline,
     start_if_ended,
 )
+from streamquake.faults.requirement import Requirements
 
 ENDS_WITHIN_S = 3.0
 """How long inject waits for the end after a signal that a process may handle. The evidence still
@@ -47,6 +50,12 @@ class Kill(NodeFault):
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the main process has ended: its exit code is the evidence."""
         return ended_evidence(cluster.state(target), baseline, signal=self.signal)
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return ENDED
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return RUNNING_AGAIN
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return start_if_ended(cluster, target)

@@ -11,6 +11,7 @@ from streamquake.cluster.runtime.runtime import ContainerError, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_running, run_inside
+from streamquake.faults.requirement import Requirements, some, without
 from streamquake.topologies.model import Topology
 
 ROLE = "worker"
@@ -55,6 +56,12 @@ class KillExecutor(NodeFault):
             healed=bool(now) or not before,
             observations={"executors_before": before, "executors": now},
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {
+            "executors_before": some(),
+            "executors": without(*before.get("executors", ())),
+        }
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """Nothing to do: the master starts another executor. The heal is verified when it runs."""

@@ -14,6 +14,7 @@ from streamquake.faults.catalogue.kill_executor import ROLE
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_running, run_inside
+from streamquake.faults.requirement import Requirements, more_than, one_of
 from streamquake.topologies.model import Topology
 
 MARK = f"{WORK}/streamquake-lost"
@@ -48,6 +49,12 @@ class LoseShuffle(NodeFault):
         return Evidence(
             in_effect=bool(lost), healed=lost is None, observations={"files_lost": lost}
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"files_lost": more_than(0)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"files_lost": one_of(None)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """Remove only the mark: the tasks that wrote the files must run again to restore them."""

@@ -15,7 +15,9 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.command_retry import run_again_on_failure
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
+from streamquake.faults.mechanisms.processes import ENDED
 from streamquake.faults.mechanisms.resources import run_inside
+from streamquake.faults.requirement import Requirements, more_than, one_of
 
 LOG = kafka_log.FOLDER
 MARK = f"{kafka_log.DATA}/streamquake-unflushed"
@@ -81,6 +83,12 @@ class LoseUnflushedLog(NodeFault):
                 "segments": lost,
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**ENDED, "bytes_lost": more_than(0)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"status": one_of(str(ContainerStatus.RUNNING))}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """Restart it. A broker that is stopped in the middle of a truncation must not continue: it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -13,6 +14,7 @@ from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes,
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.resources import PROBE, is_removed, is_running, run_script_inside
+from streamquake.faults.requirement import Requirements, less_than, one_of
 from streamquake.topologies.limits import LARGEST_MB
 
 CACHE = f'dd if=/dev/zero of=/tmp/{PROBE} bs=1M count="$1" 2>/dev/null'
@@ -90,6 +92,13 @@ class MemoryLimit(NodeFault):
                 "killed_for_memory": killed,
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"memory_limit_bytes": less_than(before.get("memory_limit_bytes") or math.inf)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        own = before.get("memory_limit_bytes")
+        return {} if own is None else {"memory_limit_bytes": one_of(own, None)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         own = _own_limit(target, baseline)

@@ -11,6 +11,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
+from streamquake.faults.requirement import Requirements, one_of, other_than, text_with
 from streamquake.topologies.model import Topology
 
 PROBE = "/streamquake-probe"
@@ -19,6 +20,8 @@ ADMIN_LIMIT_S = 30.0
 HEAP_MB = 64
 """The heap of the administration tool, which runs in the NameNode's container and shares its
 memory."""
+SAFE_MODE = "SafeMode"
+"""A part of the name of the exception that rejects a change in safe mode."""
 
 
 @faults.register
@@ -49,13 +52,19 @@ class NameNodeSafeMode(NodeFault):
         if cluster.state(target).status == ContainerStatus.EXITED:
             return Evidence(in_effect=False, healed=True, observations={"status": "exited"})
         observations = _observe(cluster, target)
-        rejected = "SafeMode" in str(observations.get("a_new_folder"))
+        rejected = SAFE_MODE in str(observations.get("a_new_folder"))
         operational = observations.get("state") == OPERATIONAL
         return Evidence(
             in_effect="state" in observations and not operational and rejected,
             healed=operational and not rejected,
             observations=observations,
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"state": other_than(OPERATIONAL), "a_new_folder": text_with(SAFE_MODE)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"state": one_of(OPERATIONAL)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """Leave safe mode, unless the NameNode has ended or was restarted: a restart removes a safe

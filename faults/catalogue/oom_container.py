@@ -15,7 +15,14 @@ from streamquake.cluster.runtime.runtime import (
 )
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
-from streamquake.faults.mechanisms.processes import ended_evidence, process_baseline, start_if_ended
+from streamquake.faults.mechanisms.processes import (
+    ENDED,
+    RUNNING_AGAIN,
+    ended_evidence,
+    process_baseline,
+    start_if_ended,
+)
+from streamquake.faults.requirement import Requirements, one_of
 
 FILLS_WITHIN_S = 30.0
 NO_LIMIT, REJECTED = 64, 65
@@ -67,6 +74,12 @@ class OomContainer(NodeFault):
             healed=found.healed,
             observations=found.observations,
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**ENDED, "oom_killed": one_of(True)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return RUNNING_AGAIN
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return start_if_ended(cluster, target)

@@ -14,10 +14,13 @@ from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, remove_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import (
+    ENDED,
+    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     process_baseline,
     state_observations,
 )
+from streamquake.faults.requirement import Requirements, one_of
 from streamquake.topologies.limits import LARGEST_MB
 
 ERROR = "java.lang.OutOfMemoryError"
@@ -72,6 +75,12 @@ class OomHeap(NodeFault):
                 "small_heap": small,
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**ENDED, "small_heap": one_of(True)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**RUNNING_AGAIN, "small_heap": one_of(False)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if self.evidence(cluster, target, baseline).healed:

@@ -10,6 +10,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
+from streamquake.faults.requirement import Requirements, one_of, other_than
 
 
 @faults.register
@@ -34,6 +35,12 @@ class Pause(NodeFault):
         """In effect while the container engine reports the node as paused."""
         paused = (status := cluster.state(target).status) == ContainerStatus.PAUSED
         return Evidence(in_effect=paused, healed=not paused, observations={"status": str(status)})
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"status": one_of(str(ContainerStatus.PAUSED))}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"status": other_than(str(ContainerStatus.PAUSED))}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if cluster.state(target).status == ContainerStatus.GONE:

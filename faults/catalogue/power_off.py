@@ -18,6 +18,8 @@ from streamquake.faults.mechanisms.netfilter import (
     remove_chain,
 )
 from streamquake.faults.mechanisms.processes import (
+    ENDED,
+    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     ended_evidence,
     process_baseline,
@@ -30,6 +32,7 @@ from streamquake.faults.mechanisms.reachability import (
     parse_attempt,
     poll_namespaces,
 )
+from streamquake.faults.requirement import Requirements, one_of
 
 ANYWHERE = "0.0.0.0/0"
 SILENCE = (
@@ -85,6 +88,12 @@ class PowerOff(NodeFault):
             healed=on and not _is_silenced(cluster, target),
             observations=process.observations,
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**ENDED, "sandbox": one_of(str(ContainerStatus.EXITED))}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return RUNNING_AGAIN
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         # The rules are still there if the injection was interrupted before the sandbox ended.

@@ -20,6 +20,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.requirement import Requirements, each, has, one_of
 from streamquake.topologies.model import Topology
 
 ANSWER_S = 10.0
@@ -89,6 +90,9 @@ class Rescale(JobFault):
                 }
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"vertices": each(has(parallelism=one_of(self.to), running=one_of(self.to)))}
 
     def heal(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]

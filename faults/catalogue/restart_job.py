@@ -23,6 +23,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, JobChange, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.requirement import Requirements, other_than
 from streamquake.faults.schedule.target import find_job
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Scalar, Topology
@@ -142,6 +143,9 @@ class RestartJob(JobFault):
                 "reason": start.reason,
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"job": other_than(before.get("job"))}
 
     def heal(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]

@@ -11,12 +11,14 @@ from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import (
+    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     end_gracefully,
     process_baseline,
     start_if_ended,
     state_observations,
 )
+from streamquake.faults.requirement import Requirements, one_of, other_than
 from streamquake.topologies.limits import Limit
 
 
@@ -62,6 +64,15 @@ class RollingRestart(NodeFault):
             healed=state.status in RUNNING_OR_REMOVED,
             observations=state_observations(state),
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {
+            "status": one_of(str(ContainerStatus.RUNNING)),
+            "started_at": other_than(before.get("started_at")),
+        }
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return RUNNING_AGAIN
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return start_if_ended(cluster, target)

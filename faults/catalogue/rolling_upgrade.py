@@ -29,12 +29,14 @@ from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import (
+    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     end_gracefully,
     process_baseline,
     start_if_ended,
     state_observations,
 )
+from streamquake.faults.requirement import Requirements, one_of
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Scalar
 
@@ -104,6 +106,14 @@ class RollingUpgrade(NodeFault):
                 "containers": len(containers),
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {
+            "status": one_of(str(ContainerStatus.RUNNING)),
+        }
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return RUNNING_AGAIN
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         with cluster.rolling_lock:

@@ -12,6 +12,7 @@ from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.requirement import Requirements, more_than, one_of
 from streamquake.topologies.model import Topology
 
 
@@ -66,6 +67,9 @@ class Savepoint(JobFault):
             healed=all(s.state != "in progress" for s in known),
             observations={"savepoints": len(ours), **signs},
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"savepoints": more_than(0), "state": one_of("completed")}
 
     def heal(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]

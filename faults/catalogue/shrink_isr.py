@@ -21,6 +21,7 @@ from streamquake.faults.mechanisms.netfilter import (
     poll,
     remove_chain,
 )
+from streamquake.faults.requirement import Requirements, one_of, some
 from streamquake.topologies.model import Topology
 
 ANYWHERE = "0.0.0.0/0"
@@ -82,9 +83,16 @@ class ShrinkIsr(NodeFault):
             observations={
                 "out_of_sync": out_of_sync,
                 "in_sync": [p.name for p in awaited if p.name not in out_of_sync],
+                "rules_laid": applied,
                 "packets_refused": found.stopped if found else 0,
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"out_of_sync": some(), "rules_laid": one_of(True)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"rules_laid": one_of(False)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()

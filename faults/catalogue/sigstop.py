@@ -11,6 +11,7 @@ from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.resources import run_inside
+from streamquake.faults.requirement import Requirements, one_of, other_than
 
 INSPECT = ("cat", "/proc/1/stat")
 STOPPED = "T"
@@ -45,6 +46,15 @@ class Sigstop(NodeFault):
             healed=bool(state) and state != [STOPPED],  # no output proves neither
             observations={"status": str(status), "process_state": "".join(state)},
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"status": one_of(str(ContainerStatus.RUNNING)), "process_state": one_of(STOPPED)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {
+            "status": other_than(str(ContainerStatus.PAUSED)),
+            "process_state": other_than(STOPPED),
+        }
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if cluster.state(target).status == ContainerStatus.GONE:

@@ -14,6 +14,7 @@ from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.disk_io import BLOCK_KB, disk_problem, run_on_disk, write_to_disk
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_removed, is_running
+from streamquake.faults.requirement import Requirements, at_least, one_of, some
 from streamquake.topologies.model import Topology
 
 FILES = (
@@ -80,14 +81,23 @@ class SlowDisk(NodeFault):
             return Evidence(in_effect=False, healed=True, observations={"running": False})
         limits = run_on_disk(cluster, target, INSPECT, target.container).splitlines()
         write = write_to_disk(cluster, target, self._probe_kb)
-        took_s, before_s = write.seconds, baseline.get("write_s") or 0.0
-        enough_s = max(self._probe_kb / self.kb_per_s / 2, 2 * before_s)
+        took_s, enough_s = write.seconds, self._slow_write_s(baseline)
         return Evidence(
             in_effect=bool(limits) and took_s is not None and took_s >= enough_s,
             healed=not limits and took_s is not None and took_s < enough_s,
             in_place=bool(limits),
             observations={"limits": limits, "write_s": took_s, "write_kb": self._probe_kb},
         )
+
+    def _slow_write_s(self, before: Mapping[str, Any]) -> float:
+        """How long a write of the probe takes at least while the disk is slow, seconds."""
+        return max(self._probe_kb / self.kb_per_s / 2, 2 * (before.get("write_s") or 0.0))
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"limits": some(), "write_s": at_least(self._slow_write_s(before))}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"limits": one_of([])}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if is_removed(cluster, target):

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import Evidence, LinkTarget, faults
 from streamquake.faults.mechanisms.toxics import WATCH_S, StreamToxicFault
+from streamquake.faults.requirement import Requirements, more_than
 from streamquake.topologies.limits import Milliseconds, MillisecondsOrZero
 
 
@@ -39,6 +40,9 @@ class SlowLink(StreamToxicFault):
         if self.bandwidth_kb_per_s is not None:
             found["bandwidth"] = {"rate": self.bandwidth_kb_per_s}
         return found
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**super().effect_requires(before), "bytes_while_watched": more_than(0)}
 
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import Evidence, LinkTarget, faults
 from streamquake.faults.mechanisms.toxics import StreamToxicFault
+from streamquake.faults.requirement import Requirements, each, one_of
 
 
 @faults.register
@@ -31,6 +32,9 @@ class StallLink(StreamToxicFault):
                 direction: counters.delivered for direction, counters in traffic.items()
             }
         }
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**super().effect_requires(before), "bytes_delivered": each(one_of(0))}
 
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]

@@ -10,11 +10,14 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import (
+    ENDED,
+    RUNNING_AGAIN,
     end_gracefully,
     ended_evidence,
     process_baseline,
     start_if_ended,
 )
+from streamquake.faults.requirement import Requirements
 from streamquake.topologies.limits import Limit
 
 KILLED = 128 + 9
@@ -46,6 +49,12 @@ class Stop(NodeFault):
         if state.exit_code is not None:
             ended_by = "KILL, after the grace" if state.exit_code == KILLED else "TERM"
         return ended_evidence(state, baseline, ended_by=ended_by)
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return ENDED
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return RUNNING_AGAIN
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return start_if_ended(cluster, target)

@@ -8,7 +8,7 @@ manually has none, and a finished workload cannot be changed any more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
@@ -16,6 +16,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, Fault, TargetKind, WorkloadTarget
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChange
+from streamquake.faults.requirement import Requirements, more_than, one_of
 
 
 class DataFault(Fault[WorkloadTarget]):
@@ -71,6 +72,21 @@ class DataFault(Fault[WorkloadTarget]):
                 **{name: figures[name] for name in self.shows},
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"steered": one_of(True), "acknowledged": more_than(0)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"steered": one_of(False)}
+
+    def contradicted_effect(
+        self, observations: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> Iterator[str]:
+        yield from super().contradicted_effect(observations, before)
+        figures = {name: observations[name] for name in self.shows if name in observations}
+        counted = {**figures, "records": observations.get("acknowledged", 0)}
+        if len(figures) == len(self.shows) and not self.took_effect(counted, before):
+            yield f"{figures} show no effect"
 
     def heal(
         self, cluster: Cluster, target: WorkloadTarget, baseline: Mapping[str, Any]

@@ -26,6 +26,7 @@ from streamquake.cluster.runtime.runtime import (
 from streamquake.faults.fault import Evidence, NodeFault
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.jvm_points import RuleLocation
+from streamquake.faults.requirement import Requirements, more_than, one_of
 from streamquake.topologies.limits import Milliseconds
 from streamquake.topologies.model import Topology
 
@@ -159,6 +160,12 @@ class JvmFault(NodeFault):
         return Evidence(
             in_effect=bool(rules) and hits > 0, healed=not rules, observations=observations
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"rules": more_than(0), "hits": more_than(0)}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"rules": one_of(0)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()

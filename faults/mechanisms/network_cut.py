@@ -37,6 +37,7 @@ from streamquake.faults.mechanisms.reachability import (
     parse_attempt,
     poll_namespaces,
 )
+from streamquake.faults.requirement import Requirements, more_than, one_of, some_value, text_with
 
 ExpectedOutcome = Literal["stopped", "unanswered", "open"]
 """The expected outcome of an attempt: its packets are stopped, or only the answer to them; or
@@ -119,6 +120,16 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
                 ),
             },
         )
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {
+            "rules_laid": text_with(r"^in ([1-9]\d*) of \1 namespaces$"),
+            "packets_stopped": more_than(0),
+            "answers": some_value(one_of(TIMED_OUT, *(["refused"] if self.how == "reset" else []))),
+        }
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"rules_laid": text_with(r"^in 0 of \d+ namespaces$")}
 
     def heal(
         self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]

@@ -11,8 +11,13 @@ from streamquake.cluster.runtime.runtime import ContainerState, ContainerStatus,
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
+from streamquake.faults.requirement import Requirements, one_of
 
 RUNNING_OR_REMOVED = (ContainerStatus.RUNNING, ContainerStatus.GONE)
+ENDED: Requirements = {"status": one_of(str(ContainerStatus.EXITED))}
+"""What `state_observations` has of a node that is down."""
+RUNNING_AGAIN: Requirements = {"status": one_of(*map(str, RUNNING_OR_REMOVED))}
+"""What it has of a node that runs again, or was removed."""
 """In one of these states no fault keeps the node down: it runs, or another process has removed
 it."""
 POLL_INTERVAL_S = 0.02

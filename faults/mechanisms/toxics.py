@@ -14,6 +14,7 @@ from streamquake.cluster.links.traffic import ConnectionCounters, Direction, tra
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import LinkFault, LinkTarget
 from streamquake.faults.mechanisms.injection_times import until_now
+from streamquake.faults.requirement import Requirements, each, one_of
 
 Stream = Literal["both", "upstream", "downstream"]
 """The direction on a link: upstream from its `from` nodes, downstream back to them."""
@@ -56,6 +57,12 @@ class ToxicFault(LinkFault):
             else "toxiproxy"
         )
         return until_now(cluster, called_ns, how)
+
+    def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"toxics": each(one_of(sorted(name for name, _, _ in self._toxics())))}
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"toxics": each(one_of([]))}
 
     def in_place(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, list[str]]:
         """Path -> the fault's toxics that its proxy has."""

@@ -4,8 +4,9 @@ automatically."""
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -24,6 +25,7 @@ from streamquake.faults.fault import (
 from streamquake.faults.injection.injection import evidence_now, targets_of
 from streamquake.faults.injection.intents import Intent, IntentLog
 from streamquake.faults.injection.verification import verify_again
+from streamquake.faults.requirement import unmet
 from streamquake.harness.experiment.validation import fault_target_problem
 from tests.contract.member_rules import (
     accepts_unknown_parameter,
@@ -164,6 +166,44 @@ def test_an_effect_that_lasts_is_verified_again_until_it_is_removed(testbed: Tes
     found = verify_again(intent, testbed.cluster)
     assert not found.in_effect
     assert found.ended_on == intent.names
+
+
+def recorded(evidence: Evidence) -> Mapping[str, Any]:
+    """The observations as a record has them."""
+    found: Mapping[str, Any] = json.loads(json.dumps(dict(evidence.observations)))
+    return found
+
+
+def test_its_requirements_are_met_by_its_own_evidence(testbed: Testbed) -> None:
+    fault = testbed.fault
+    intent, injected = testbed.inject_fault(fault)
+    assert injected.done, injected.reason
+    for name, evidence in zip(intent.names, testbed.evidence(intent), strict=True):
+        before, found = intent.baselines.get(name, {}), recorded(evidence)
+        assert list(fault.contradicted_effect(found, before)) == []
+        assert set(fault.effect_requires(before)) <= set(found)
+    assert testbed.undo(intent).done
+    for name, evidence in zip(intent.names, testbed.evidence(intent), strict=True):
+        before, found = intent.baselines.get(name, {}), recorded(evidence)
+        assert list(unmet(found, fault.heal_requires(before))) == []
+        assert set(fault.heal_requires(before)) <= set(found)
+
+
+ENDED_BY_HEAL = [name for name in sorted(faults) if faults[name].lasts]
+
+
+@pytest.mark.parametrize("testbed", ENDED_BY_HEAL, indirect=True)
+def test_its_healed_state_contradicts_its_effect(testbed: Testbed) -> None:
+    fault = testbed.fault
+    intent, injected = testbed.inject_fault(fault)
+    assert injected.done, injected.reason
+    in_effect = testbed.evidence(intent)
+    assert testbed.undo(intent).done
+    healed = testbed.evidence(intent)
+    for name, evidence, later in zip(intent.names, in_effect, healed, strict=True):
+        before = intent.baselines.get(name, {})
+        assert list(fault.contradicted_effect(recorded(later), before))
+        assert list(unmet(recorded(evidence), fault.heal_requires(before)))
 
 
 def test_parameters_that_name_files_are_parameters(testbed: Testbed) -> None:

@@ -8,6 +8,10 @@ from typing import ClassVar
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import left_out_of_target, outside_target, parse_target
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.contradicted_evidence import (
+    contradicted_effect,
+    contradicted_heal,
+)
 from streamquake.harness.verdict.evidence.disturbed_traffic import targets_of_probe_alone
 from streamquake.harness.verdict.evidence.heal_evidence import (
     CLOCK_S,
@@ -48,8 +52,9 @@ class Effect(Check):
     """Undecided when a planned fault was not injected, had no verified effect, disturbed only the
     harness's own probe, was injected on other targets than planned or not on all of them, before
     its trigger or outside its window, ended or was healed too early, was not verified again until
-    its heal, or was not verified as healed, and when an unplanned fault is recorded. Whether the
-    metric of a trigger had its value is not judged. Names the faults that overlapped.
+    its heal, or was not verified as healed, when what was observed contradicts that, and when an
+    unplanned fault is recorded. Whether the metric of a trigger had its value is not judged. Names
+    the faults that overlapped.
     """
 
     name: ClassVar[str] = "effect"
@@ -117,6 +122,7 @@ def _problems_of(
     if attempt[FaultInEffect].value.get("seen_ns") is None:
         return [("without evidence", "the moment of its effect is not recorded")]
     problems = [*_contradictions(step, attempt, case.experiment.topology)]
+    problems += [("contradictory evidence", why) for why in contradicted_effect(step, attempt)]
     if (denied := attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)) is not None:
         problems.append(("contradictory evidence", f"it is also recorded that {denied.reason}"))
     if other := _other_injection(step, attempt):
@@ -150,6 +156,7 @@ def _problems_of(
         problems.append(("not verified again", unverified_again))
     if unhealed := not_healed(attempt) or unhealed_earlier_attempt(fault_windows(history), number):
         problems.append(("not healed", unhealed))
+    problems += [("contradictory evidence", why) for why in contradicted_heal(step, attempt)]
     return problems
 
 

@@ -1,0 +1,135 @@
+"""A requirement on a recorded observation: what it must be where a fault is in effect, or healed.
+
+The judge applies it to the evidence of a record. Evidence is judged when it is observed; a record
+in which the two disagree proves neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirement:
+    """What an observation must be."""
+
+    expected: str
+    """In words, as in "expected `expected`, got …"."""
+    is_met: Callable[[Any], bool]
+
+
+Requirements = Mapping[str, Requirement]
+"""Name of an observation -> what it must be."""
+
+
+def one_of(*values: Any) -> Requirement:
+    """One of these values, of the same type: 1 is not True."""
+    names = [str(value) for value in values]
+    return Requirement(
+        expected=" or ".join(names),
+        is_met=lambda found: any(found == v and type(found) is type(v) for v in values),
+    )
+
+
+def other_than(*values: Any) -> Requirement:
+    """None of these values."""
+    return Requirement(
+        expected=f"another than {' or '.join(str(value) for value in values)}",
+        is_met=lambda found: found not in values,
+    )
+
+
+def more_than(least: float) -> Requirement:
+    """A number above this one."""
+    return Requirement(
+        expected=f"more than {least:g}", is_met=lambda found: _is_number(found) and found > least
+    )
+
+
+def less_than(most: float) -> Requirement:
+    """A number below this one."""
+    return Requirement(
+        expected=f"less than {most:g}", is_met=lambda found: _is_number(found) and found < most
+    )
+
+
+def at_least(least: float) -> Requirement:
+    """This number, or a larger one."""
+    return Requirement(
+        expected=f"at least {least:g}", is_met=lambda found: _is_number(found) and found >= least
+    )
+
+
+def at_most(most: float) -> Requirement:
+    """This number, or a smaller one."""
+    return Requirement(
+        expected=f"at most {most:g}", is_met=lambda found: _is_number(found) and found <= most
+    )
+
+
+def text_with(part: str) -> Requirement:
+    """A text in which this regular expression is found."""
+    return Requirement(
+        expected=f"a text with {part}",
+        is_met=lambda found: isinstance(found, str) and re.search(part, found) is not None,
+    )
+
+
+def some() -> Requirement:
+    """A list, a table or a text that is not empty."""
+    return Requirement(
+        expected="at least one",
+        is_met=lambda found: isinstance(found, list | tuple | dict | str) and len(found) > 0,
+    )
+
+
+def each(wanted: Requirement) -> Requirement:
+    """A table that is not empty, each value of which meets another requirement."""
+    return Requirement(
+        expected=f"{wanted.expected} for each",
+        is_met=lambda found: (
+            isinstance(found, Mapping) and bool(found) and all(map(wanted.is_met, found.values()))
+        ),
+    )
+
+
+def some_value(wanted: Requirement) -> Requirement:
+    """A table in which at least one value meets another requirement."""
+    return Requirement(
+        expected=f"{wanted.expected} at least once",
+        is_met=lambda found: isinstance(found, Mapping) and any(map(wanted.is_met, found.values())),
+    )
+
+
+def has(**wanted: Requirement) -> Requirement:
+    """A table whose values of these names meet other requirements."""
+    return Requirement(
+        expected=", ".join(f"{name} {one.expected}" for name, one in wanted.items()),
+        is_met=lambda found: (
+            isinstance(found, Mapping)
+            and all(one.is_met(found.get(name)) for name, one in wanted.items())
+        ),
+    )
+
+
+def without(*values: Any) -> Requirement:
+    """A list that has none of these."""
+    return Requirement(
+        expected=f"none of {', '.join(map(str, values))}",
+        is_met=lambda found: isinstance(found, list | tuple) and not set(found) & set(values),
+    )
+
+
+def unmet(observations: Mapping[str, Any], required: Requirements) -> Iterable[str]:
+    """A message for each observation that is not as required. One that is missing proves
+    nothing."""
+    for name, requirement in required.items():
+        if name in observations and not requirement.is_met(found := observations[name]):
+            yield f"{name}: expected {requirement.expected}, got {found}"
+
+
+def _is_number(found: Any) -> bool:
+    return isinstance(found, int | float) and not isinstance(found, bool)

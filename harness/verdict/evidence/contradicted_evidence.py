@@ -1,0 +1,56 @@
+"""Whether the recorded observations of a fault agree with what the record concludes from them: that
+it was in effect, or healed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from pydantic import ValidationError
+
+from streamquake.faults.fault import Fault
+from streamquake.faults.requirement import unmet
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.reports.record.fault_events import (
+    FaultHealed,
+    FaultInEffect,
+    FaultStillInEffect,
+    ObservedFaultEvent,
+)
+from streamquake.topologies.registry import UnknownName
+
+
+def contradicted_effect(step: Step, attempt: StepAttempt) -> Iterator[str]:
+    """A message for each observation of a fault in effect that shows that it was not."""
+    fault = _fault_of(step)
+    for verification in (attempt.get(FaultInEffect), attempt.get(FaultStillInEffect)):
+        for target, observed, before in _observations(verification):
+            for message in fault.contradicted_effect(observed, before) if fault else ():
+                yield f"it is recorded as in effect on {target}, and {message}"
+
+
+def contradicted_heal(step: Step, attempt: StepAttempt) -> Iterator[str]:
+    """A message for each observation of a healed fault that shows that it was not."""
+    fault = _fault_of(step)
+    for target, observed, before in _observations(attempt.get(FaultHealed)):
+        for message in unmet(observed, fault.heal_requires(before)) if fault else ():
+            yield f"it is recorded as healed on {target}, and {message}"
+
+
+def _observations(
+    event: ObservedFaultEvent | None,
+) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """Each target of the event, what was observed on it, and what was before the injection."""
+    for target, observed in ((event.evidence or {}) if event else {}).items():
+        if isinstance(observed, Mapping):
+            before = observed.get("before", {})
+            yield target, observed, before if isinstance(before, Mapping) else {}
+
+
+def _fault_of(step: Step) -> Fault | None:
+    """The fault with its parameters; None for a step that this version does not know."""
+    with suppress(UnknownName, ValidationError):
+        return step.build_fault()
+    return None
