@@ -35,7 +35,7 @@ from streamquake.harness.verdict.evidence.failovers import (
     is_over_by_tasks,
     unnoticed_fault,
 )
-from streamquake.harness.verdict.evidence.lost_sandboxes import lost_sandboxes
+from streamquake.harness.verdict.evidence.lost_sandboxes import losses_of_network
 from streamquake.harness.verdict.evidence.task_restarts import (
     RUNNING,
     Subtask,
@@ -393,7 +393,7 @@ def _lost_sandbox(
     nodes = {event.node for event in whole.of(TaskChanged)}
     nodes |= {event.node for event in whole.of(TaskAttempt)}
     wrong = {(each.detail.get("before") or each.detail).get("node") for each in result.findings}
-    for lost in lost_sandboxes(whole):
+    for lost in losses_of_network(whole):
         during = failover.start_ns <= lost.at_ns < until_ns
         before = 0 < failover.start_ns - lost.at_ns <= SETTLED_S * 1e9
         if result.outcome == Outcome.VIOLATED:

@@ -16,6 +16,21 @@ def lost_sandboxes(history: History) -> Iterator[SandboxDied]:
     yield from (event for event in history.of(SandboxDied) if not _by_a_fault(history, event))
 
 
+def losses_of_network(history: History) -> Iterator[NodeEvent]:
+    """Every loss of a node's network that no fault caused: the end of its sandbox, or the restart
+    of a node without network of which the record has no such end."""
+    lost: set[str] = set()
+    ends, revivals = list(lost_sandboxes(history)), list(revived_without_network(history))
+    for event in sorted((*ends, *revivals), key=lambda each: each.index):
+        if isinstance(event, SandboxDied):
+            lost.add(event.node)
+            yield event
+        elif event.node in lost:
+            lost.remove(event.node)
+        else:
+            yield event
+
+
 def revived_without_network(history: History) -> Iterator[NodeRevived]:
     """The restarts of nodes whose process ran without a network, which no fault took away. The end
     of the sandbox may be missing in the record."""

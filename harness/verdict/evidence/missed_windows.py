@@ -58,7 +58,7 @@ def _closed_before(second: str, opened: Event, attempt: StepAttempt, history: Hi
     effect_ns, completions = in_effect.moment_ns, CompletionTimes(history)
     clock = EngineClock(history)
     for event in history:
-        if event.index <= opened.index:
+        if event.index <= opened.index and not _completes(event, opened):
             continue
         for action, moment_ns in _moments_in(event, opened, effect_ns, clock, completions):
             by_second = closes_window(opened, second, action, event)
@@ -89,6 +89,14 @@ def _moments_in(
             yield action, completions.earliest_ns(event, effect_ns)
         else:
             yield action, moment_ns
+
+
+def _completes(event: Event, opened: Event) -> bool:
+    """Whether an event is the completion of the checkpoint of `opened`, also where it was observed
+    first."""
+    if not isinstance(event, CheckpointCompleted) or not isinstance(opened, CheckpointEvent):
+        return False
+    return (event.job, checkpoint_number(event)) == (opened.job, checkpoint_number(opened))
 
 
 def _had(action: Action, event: Event, limit_ns: int) -> str:

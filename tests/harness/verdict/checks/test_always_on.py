@@ -517,6 +517,17 @@ def test_a_fault_whose_heal_was_called_too_early_makes_the_run_undecided(
     assert ("its heal was called after 5.0 s" in result.summary) == (outcome != Outcome.HELD)
 
 
+def test_a_second_call_of_the_heal_hides_no_early_first_one(tmp_path: Path) -> None:
+    """In effect at 1 s, healed at 3 s and again at 9 s; it should have lasted for 5 s."""
+    story = Story().effect(1)
+    for called_s in (3, 9):
+        story.at(called_s, Action.HEAL_CALLED, step=0)
+    story.at(10, Action.FAULT_HEALED, step=0)
+    step = Step(fault="kill", target=KILL["target"], for_s=5, when={"after_s": 1})  # type: ignore[arg-type]
+    result = effect_of(step, story, tmp_path)
+    assert "it should have lasted for 5 s, and its heal was called after 2.0 s" in result.summary
+
+
 @pytest.mark.parametrize(
     ("later", "seen_ns", "text"),
     [
@@ -902,6 +913,33 @@ def test_a_checkpoint_may_complete_at_its_last_acknowledgement(
     result = effect_of(Step(fault="kill", target=step["target"], when=when), story, tmp_path)  # type: ignore[arg-type]
     assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD), result.summary
     assert text in result.summary
+
+
+@pytest.mark.parametrize(
+    ("completed", "closed"),
+    [
+        ({"checkpoint": 4}, True),
+        ({"checkpoint": 4, "job": "b"}, False),
+        ({"checkpoint": 3}, False),
+    ],
+)
+def test_a_completion_that_was_observed_before_its_trigger_had_closed_the_window(
+    completed: dict[str, Any], closed: bool, tmp_path: Path
+) -> None:
+    """Checkpoint 4 was triggered at 19 s and completed by 19.2 s, which was observed at 19.25 s;
+    its trigger was observed at 19.3 s. The fault took effect at 20 s."""
+    stamps = {"trigger_ms": 119_000, "job": "a"}
+    story = Story().at(18, Action.CHECKPOINT_TRIGGERED, checkpoint=2, trigger_ms=118_000)
+    about = {**stamps, "duration_ms": 200, **completed}
+    story.at(19.25, Action.CHECKPOINT_COMPLETED, **about)
+    story.at(19.3, Action.CHECKPOINT_TRIGGERED, checkpoint=4, **stamps)
+    step = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
+    story.at(19.95, Action.FAULT_CALLED, **step, trigger_index=2)
+    story.effect(20).at(22, Action.FAULT_HEALED, step=0)
+    story.at(23, Action.JOB_FAILING)
+    when = {"between": ("checkpoint triggered", "checkpoint completed")}
+    result = effect_of(Step(fault="kill", target=step["target"], when=when), story, tmp_path)  # type: ignore[arg-type]
+    assert ("closed its window" in result.summary) == closed, result.summary
 
 
 @pytest.mark.parametrize("seen", [{"seen_ns": None}, {}])

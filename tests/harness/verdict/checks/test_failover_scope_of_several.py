@@ -218,13 +218,25 @@ def test_a_failure_long_after_the_failover_is_not_attributed_to_its_fault(
         ("hdfs", 9, "kill", "region", "violated"),
     ],
 )
+@pytest.mark.parametrize(
+    ("action", "fields"),
+    [(Action.SANDBOX_DIED, {"exit_code": 137}), (Action.NODE_REVIVED, {"lost_network": True})],
+)
 def test_a_sandbox_that_no_fault_ended_makes_a_failover_undecided(
-    node: str, ended_s: float, fault: str, expect: str, outcome: str, tmp_path: Path
+    action: Action,
+    fields: dict[str, Any],
+    node: str,
+    ended_s: float,
+    fault: str,
+    expect: str,
+    outcome: str,
+    tmp_path: Path,
 ) -> None:
     """Where no task ran on its node, it explains only restarts that were not predicted. Shortly
-    before the fault it explains those of its own node: `OTHER` ran on tm-1."""
+    before the fault it explains those of its own node: `OTHER` ran on tm-1. A restart of a node
+    without network proves that its sandbox ended."""
     recorded = Failovers().injected(10, 0, "tm-0", fault).failed(11).restarted(13, FIRST)
-    recorded.at(ended_s, Action.SANDBOX_DIED, node=node, exit_code=137)
+    recorded.at(ended_s, action, node=node, **fields)
 
     result = recorded.failed(16).restarted(18, OTHER).healed(19, 0).judged(tmp_path, expect)
 

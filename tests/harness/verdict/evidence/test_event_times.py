@@ -80,7 +80,8 @@ BETWEEN = TriggerSpec(between=("checkpoint triggered", "checkpoint all acknowled
     ],
 )
 def test_some_events_close_a_window(action: Action, value: dict[str, Any], closed: bool) -> None:
-    story = Story().at(0.5, action, **value).at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
+    story = Story().at(0.5, action, **{**value, "job": "former"})
+    story.at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=4)
     story.at(2, Action.FAULT_CALLED, step=0, trigger_index=1).effect(2)
     unclosed = outside_window(BETWEEN, last_attempt(story.history(), 0), story.history())
     assert unclosed == (
