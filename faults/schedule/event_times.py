@@ -65,7 +65,8 @@ def later_stamps(event: Event) -> Iterator[tuple[Action, float]]:
     if isinstance(event, CheckpointEnd):
         if event.first_ack_ms:
             yield Action.CHECKPOINT_ACKNOWLEDGED, event.first_ack_ms
-        if event.last_ack_ms:
+        # A failed one was acknowledged by some subtasks, perhaps not by all.
+        if event.last_ack_ms and isinstance(event, CheckpointCompleted):
             yield Action.CHECKPOINT_ALL_ACKNOWLEDGED, event.last_ack_ms
 
 

@@ -71,6 +71,7 @@ BETWEEN = TriggerSpec(between=("checkpoint triggered", "checkpoint all acknowled
         (Action.CHECKPOINT_COMPLETED, {"checkpoint": 5}, True),
         (Action.CHECKPOINT_COMPLETED, {}, False),
         (Action.CHECKPOINT_FAILED, {}, False),
+        (Action.CHECKPOINT_FAILED, {"checkpoint": 4}, True),
         (Action.CHECKPOINT_ALL_ACKNOWLEDGED, {}, True),
         (Action.CHECKPOINT_ALL_ACKNOWLEDGED, {"checkpoint": 5}, False),
         (Action.CHECKPOINT_ALL_ACKNOWLEDGED, {"checkpoint": 4}, True),
@@ -149,6 +150,13 @@ def windowed(
     more = {"checkpoint": 4, **stamps, **more}
     history = story.at(closed_s + 0.5, action, **more).at(9, Action.JOB_FAILING).history()
     return outside_window(BETWEEN, last_attempt(history, 0), history)
+
+
+def test_a_failed_checkpoint_was_not_acknowledged_by_all_at_its_last_acknowledgement() -> None:
+    """It failed at 6.4 s, after the injection; some subtasks had acknowledged it at 5.2 s."""
+    partly_ms = EPOCH_MS + 5_200
+    assert not windowed(action=Action.CHECKPOINT_FAILED, closed_s=6.4, last_ack_ms=partly_ms)
+    assert windowed(action=Action.CHECKPOINT_COMPLETED, closed_s=6.4, last_ack_ms=partly_ms)
 
 
 def test_a_window_that_closed_before_the_injection_is_reported() -> None:
