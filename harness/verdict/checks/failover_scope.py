@@ -396,10 +396,12 @@ def _lost_sandbox(
     for lost in losses_of_network(whole):
         during = failover.start_ns <= lost.at_ns < until_ns
         before = 0 < failover.start_ns - lost.at_ns <= SETTLED_S * 1e9
-        if result.outcome == Outcome.VIOLATED:
+        if during:
             earlier = failover.until(lost.at_ns - round(SEEN_BEFORE_S * 1e9))
-            # What was wrong already when the sandbox ended has another cause.
-            matters = during and not _same_findings(judge(earlier), result)
+            # What came out the same before the sandbox ended has another cause.
+            during = not _same_result(judge(earlier), result)
+        if result.outcome == Outcome.VIOLATED:
+            matters = during
         else:
             matters = (during or before) and lost.node in nodes
         if matters or (before and lost.node in wrong):
@@ -407,8 +409,11 @@ def _lost_sandbox(
     return None
 
 
-def _same_findings(one: CheckResult, other: CheckResult) -> bool:
-    return {(e.what, e.where) for e in one.findings} == {(e.what, e.where) for e in other.findings}
+def _same_result(one: CheckResult, other: CheckResult) -> bool:
+    """Whether both have the same outcome and findings and, where nothing is wrong, counts."""
+    found = [{(each.what, each.where) for each in result.findings} for result in (one, other)]
+    same_counts = one.outcome != Outcome.HELD or one.counts == other.counts
+    return one.outcome == other.outcome and found[0] == found[1] and same_counts
 
 
 def _interruption(result: CheckResult, failover: Failover, whole: History) -> str | None:
