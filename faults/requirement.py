@@ -27,7 +27,7 @@ Requirements = Mapping[str, Requirement]
 
 def one_of(*values: Any) -> Requirement:
     """One of these values, of the same type: 1 is not True."""
-    names = [str(value) for value in values]
+    names = dict.fromkeys(str(value) for value in values)
     return Requirement(
         expected=" or ".join(names),
         is_met=lambda found: any(found == v and type(found) is type(v) for v in values),
@@ -87,21 +87,13 @@ def some() -> Requirement:
 
 
 def each(wanted: Requirement) -> Requirement:
-    """A table that is not empty, each value of which meets another requirement."""
-    return Requirement(
-        expected=f"{wanted.expected} for each",
-        is_met=lambda found: (
-            isinstance(found, Mapping) and bool(found) and all(map(wanted.is_met, found.values()))
-        ),
-    )
+    """A table or a list that is not empty, each value of which meets another requirement."""
 
+    def is_met(found: Any) -> bool:
+        values = found.values() if isinstance(found, Mapping) else found
+        return isinstance(found, Mapping | list) and bool(found) and all(map(wanted.is_met, values))
 
-def some_value(wanted: Requirement) -> Requirement:
-    """A table in which at least one value meets another requirement."""
-    return Requirement(
-        expected=f"{wanted.expected} at least once",
-        is_met=lambda found: isinstance(found, Mapping) and any(map(wanted.is_met, found.values())),
-    )
+    return Requirement(expected=f"{wanted.expected} for each", is_met=is_met)
 
 
 def has(**wanted: Requirement) -> Requirement:

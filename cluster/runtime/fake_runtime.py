@@ -357,10 +357,13 @@ class FakeRuntime:
             container.files |= self._shared_files(container.spec)
         container.rules.clear()
         container.stopped = False
+        pid = next(self._numbers)
+        # Every start has its own time stamp, even at the same time of the clock.
+        started_s = self.clock.epoch_ns() / 1e9 + pid / 1e6
         container.state = ContainerState(
             status=ContainerStatus.RUNNING,
-            pid=next(self._numbers),
-            started_at=datetime.fromtimestamp(self.clock.epoch_ns() / 1e9, UTC).isoformat(),
+            pid=pid,
+            started_at=datetime.fromtimestamp(started_s, UTC).isoformat(),
             restarts=restarts,
         )
         self._report(container, "start")

@@ -26,6 +26,7 @@ class BridgePartition(NodeIsolationFault):
     name: ClassVar[str] = "bridge_partition"
     usual: ClassVar[str] = "all of kafka/broker"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent", "among": "service"}
+    leaves_some: ClassVar[bool] = True
 
     among: Among = "role"
     """Which nodes are divided: those of the target's role, or of its whole service."""

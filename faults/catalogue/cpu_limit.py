@@ -14,7 +14,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes, Usage
 from streamquake.faults.fault import Evidence, NodeFault, disturbed_party, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.resources import is_removed, is_running, run_script_inside
-from streamquake.faults.requirement import Requirements, at_most, more_than, other_than
+from streamquake.faults.requirement import Requirements, at_most, more_than, one_of, other_than
 
 BUSY = (
     'for loop in $(seq "$1"); do timeout 0.4 sh -c "while :; do :; done" & done; wait 2>/dev/null;'
@@ -81,7 +81,7 @@ class CpuLimit(NodeFault):
         return {"cpus": at_most(self.cpus + EXACT), "throttled_while_watched": more_than(0)}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"cpus": other_than(self.cpus)}
+        return {"cpus": one_of(before["cpus"], None) if "cpus" in before else other_than(self.cpus)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if is_removed(cluster, target):

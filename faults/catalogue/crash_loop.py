@@ -14,9 +14,9 @@ from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, remove_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import (
-    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     process_baseline,
+    runs_again,
     state_observations,
 )
 from streamquake.faults.requirement import Requirements, more_than, one_of
@@ -75,7 +75,7 @@ class CrashLoop(NodeFault):
         return {"ends": more_than(0), "made_to_fail": one_of(True)}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {**RUNNING_AGAIN, "ends": one_of(0), "made_to_fail": one_of(False)}
+        return {**runs_again(before), "ends": one_of(0), "made_to_fail": one_of(False)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if self.evidence(cluster, target, baseline).healed:

@@ -19,7 +19,7 @@ from streamquake.faults.mechanisms.netfilter import (
 )
 from streamquake.faults.mechanisms.network_cut import chain_of, run_in_namespaces
 from streamquake.faults.mechanisms.resources import run_inside
-from streamquake.faults.requirement import Requirements, more_than, one_of
+from streamquake.faults.requirement import Requirements, has, more_than, one_of
 
 NAME_SERVER = "127.0.0.11"
 """Where the container engine answers the name lookups of a container."""
@@ -88,10 +88,14 @@ class DnsFailure(NodeFault):
             "lookup": one_of(self._expected_lookup()),
             "packets_stopped": more_than(0),
             "rules_laid": one_of(True),
+            "before": has(lookup=one_of(FOUND, None)),
         }
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"rules_laid": one_of(False)}
+        return {
+            "lookup": one_of(FOUND, NOT_RUNNING, before.get("lookup")),
+            "rules_laid": one_of(False),
+        }
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         def remove(container: str) -> None:

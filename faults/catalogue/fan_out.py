@@ -10,6 +10,7 @@ from pydantic import Field
 from streamquake.faults.fault import faults
 from streamquake.faults.mechanisms.data import DataFault
 from streamquake.faults.mechanisms.workload_change import Copies, LoadUse, WorkloadChange
+from streamquake.faults.requirement import Requirements, less_than
 from streamquake.topologies.limits import Share
 
 
@@ -43,6 +44,9 @@ class FanOut(DataFault):
             "fan_out needs a job that writes a row for each of a record's `copies`, and "
             "the expectation of this job does not read that column; take explode.sql"
         )
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**super().heal_requires(before), "most_copies": less_than(self.copies)}
 
     def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """A record with so many copies was acknowledged."""

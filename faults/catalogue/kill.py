@@ -12,13 +12,14 @@ from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import (
     ENDED,
-    RUNNING_AGAIN,
+    KILLED,
     await_end,
     ended_evidence,
     process_baseline,
+    runs_again,
     start_if_ended,
 )
-from streamquake.faults.requirement import Requirements
+from streamquake.faults.requirement import Requirements, one_of
 
 ENDS_WITHIN_S = 3.0
 """How long inject waits for the end after a signal that a process may handle. The evidence still
@@ -52,10 +53,11 @@ class Kill(NodeFault):
         return ended_evidence(cluster.state(target), baseline, signal=self.signal)
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return ENDED
+        killed: Requirements = {"exit_code": one_of(KILLED)} if self.signal == "KILL" else {}
+        return {**ENDED, **killed, "signal": one_of(self.signal)}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return RUNNING_AGAIN
+        return runs_again(before)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return start_if_ended(cluster, target)

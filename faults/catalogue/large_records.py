@@ -10,6 +10,7 @@ from pydantic import Field
 from streamquake.faults.fault import faults
 from streamquake.faults.mechanisms.data import DataFault
 from streamquake.faults.mechanisms.workload_change import LargePayload, WorkloadChange
+from streamquake.faults.requirement import Requirements, less_than
 from streamquake.topologies.limits import Share
 
 
@@ -34,6 +35,9 @@ class LargeRecords(DataFault):
         return WorkloadChange(
             large=LargePayload(payload_bytes=self.payload_bytes, share=self.share)
         )
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**super().heal_requires(before), "largest_bytes": less_than(self.payload_bytes)}
 
     def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """A record of that size was acknowledged, and none was before the injection."""

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from streamquake.faults.fault import faults
 from streamquake.faults.mechanisms.data import DataFault
 from streamquake.faults.mechanisms.workload_change import Lateness, LoadUse, WorkloadChange
+from streamquake.faults.requirement import Requirements, one_of
 from streamquake.topologies.limits import Share
 
 
@@ -61,6 +62,9 @@ class LateEvents(DataFault):
             f"out_of_order_ms below {use.lateness_ms}, got {self.furthest_ms}, or a job without "
             "windows"
         )
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**super().heal_requires(before), "moved_back": one_of(0)}
 
     def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """Records were acknowledged whose event time is earlier than normal; of the late ones by at

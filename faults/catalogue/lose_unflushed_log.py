@@ -15,7 +15,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.command_retry import run_again_on_failure
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
-from streamquake.faults.mechanisms.processes import ENDED
+from streamquake.faults.mechanisms.processes import KILLED
 from streamquake.faults.mechanisms.resources import run_inside
 from streamquake.faults.requirement import Requirements, more_than, one_of
 
@@ -85,7 +85,11 @@ class LoseUnflushedLog(NodeFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {**ENDED, "bytes_lost": more_than(0)}
+        return {
+            "status": one_of(str(ContainerStatus.EXITED)),
+            "exit_code": one_of(KILLED),
+            "bytes_lost": more_than(0),
+        }
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return {"status": one_of(str(ContainerStatus.RUNNING))}

@@ -17,9 +17,9 @@ from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import (
     ENDED,
-    RUNNING_AGAIN,
     ended_evidence,
     process_baseline,
+    runs_again,
     start_if_ended,
 )
 from streamquake.faults.requirement import Requirements, one_of
@@ -79,7 +79,7 @@ class OomContainer(NodeFault):
         return {**ENDED, "oom_killed": one_of(True)}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return RUNNING_AGAIN
+        return runs_again(before)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return start_if_ended(cluster, target)

@@ -15,9 +15,9 @@ from streamquake.faults.mechanisms.entrypoint import has_line, put_line, remove_
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import (
     ENDED,
-    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     process_baseline,
+    runs_again,
     state_observations,
 )
 from streamquake.faults.requirement import Requirements, one_of
@@ -80,7 +80,7 @@ class OomHeap(NodeFault):
         return {**ENDED, "small_heap": one_of(True)}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {**RUNNING_AGAIN, "small_heap": one_of(False)}
+        return {**runs_again(before), "small_heap": one_of(False)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if self.evidence(cluster, target, baseline).healed:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.faults.fault import PairTarget, TargetKind, faults
-from streamquake.faults.mechanisms.netfilter import PacketRule
+from streamquake.faults.mechanisms.netfilter import TIMED_OUT, PacketRule
 from streamquake.faults.mechanisms.network_cut import (
     ExpectedOutcome,
     NamespaceRules,
@@ -30,6 +30,7 @@ class Partition(NetworkCutFault[PairTarget]):
     target_kind: ClassVar[TargetKind] = "pairs"
     usual: ClassVar[str] = "between kafka/broker-1 and hdfs/datanode-1"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
+    other_outcomes: ClassVar[Set[str]] = frozenset({TIMED_OUT})
 
     def rules(self, cluster: Cluster, target: PairTarget) -> NamespaceRules:
         at_source, at_target = _one_way(cluster, target.source, target.target)

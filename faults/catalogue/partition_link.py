@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import LinkPath
 from streamquake.faults.fault import LinkTarget, TargetKind, faults
-from streamquake.faults.mechanisms.netfilter import PacketRule
+from streamquake.faults.mechanisms.netfilter import TIMED_OUT, PacketRule
 from streamquake.faults.mechanisms.network_cut import (
     ExpectedOutcome,
     NamespaceRules,
     NetworkCutFault,
 )
-from streamquake.faults.mechanisms.reachability import ConnectionAttempt, attempts_of_link
+from streamquake.faults.mechanisms.reachability import (
+    ConnectionAttempt,
+    attempts_of_link,
+)
 from streamquake.faults.mechanisms.toxics import Stream
 
 
@@ -28,6 +31,7 @@ class PartitionLink(NetworkCutFault[LinkTarget]):
     touches: ClassVar[str] = "link"
     usual: ClassVar[str] = "link sink"
     example: ClassVar[Mapping[str, Any]] = {"how": "silent"}
+    other_outcomes: ClassVar[Set[str]] = frozenset({TIMED_OUT})
 
     stream: Stream = "both"
     """upstream: packets from the link's `from` nodes; downstream: packets back to them."""

@@ -10,6 +10,7 @@ from pydantic import Field
 from streamquake.faults.fault import faults
 from streamquake.faults.mechanisms.data import DataFault
 from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChange
+from streamquake.faults.requirement import Requirements, one_of
 
 
 @faults.register
@@ -45,6 +46,9 @@ class Poison(DataFault):
                 "permanently; submit the job with the run, or choose another data fault"
             )
         return None
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {**super().heal_requires(before), "unreadable": one_of(0)}
 
     def took_effect(self, figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
         """At least one of them was acknowledged."""

@@ -19,10 +19,10 @@ from streamquake.faults.mechanisms.netfilter import (
 )
 from streamquake.faults.mechanisms.processes import (
     ENDED,
-    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     ended_evidence,
     process_baseline,
+    runs_again,
     start_if_ended,
 )
 from streamquake.faults.mechanisms.reachability import (
@@ -93,7 +93,7 @@ class PowerOff(NodeFault):
         return {**ENDED, "sandbox": one_of(str(ContainerStatus.EXITED))}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return RUNNING_AGAIN
+        return runs_again(before)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         # The rules are still there if the injection was interrupted before the sandbox ended.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
@@ -23,7 +23,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, JobChange, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.requirement import Requirements, other_than
+from streamquake.faults.requirement import Requirements, one_of, other_than, some, unmet
 from streamquake.faults.schedule.target import find_job
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Scalar, Topology
@@ -145,7 +145,17 @@ class RestartJob(JobFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"job": other_than(before.get("job"))}
+        return {"job": other_than(before.get("job")), "state": one_of("running", "failed")}
+
+    def contradicted_effect(
+        self, observations: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> Iterator[str]:
+        yield from super().contradicted_effect(observations, before)
+        if observations.get("state") == "failed":
+            yield from unmet(observations, {"reason": some()})
+        else:
+            width = {} if self.parallelism is None else {"parallelism": one_of(self.parallelism)}
+            yield from unmet(observations, {**width, "restored_from": some()})
 
     def heal(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]

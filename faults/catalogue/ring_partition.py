@@ -26,6 +26,7 @@ class RingPartition(NodeIsolationFault):
     name: ClassVar[str] = "ring_partition"
     usual: ClassVar[str] = "all of flink/taskmanager"
     example: ClassVar[Mapping[str, Any]] = {"among": "service"}
+    leaves_some: ClassVar[bool] = True
 
     among: Among = "role"
     """Which nodes form the ring: those of the target's role, or of its whole service."""

@@ -11,10 +11,10 @@ from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import (
-    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     end_gracefully,
     process_baseline,
+    runs_again,
     start_if_ended,
     state_observations,
 )
@@ -72,7 +72,7 @@ class RollingRestart(NodeFault):
         }
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return RUNNING_AGAIN
+        return runs_again(before)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return start_if_ended(cluster, target)

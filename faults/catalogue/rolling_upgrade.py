@@ -29,10 +29,10 @@ from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import (
-    RUNNING_AGAIN,
     RUNNING_OR_REMOVED,
     end_gracefully,
     process_baseline,
+    runs_again,
     start_if_ended,
     state_observations,
 )
@@ -113,7 +113,7 @@ class RollingUpgrade(NodeFault):
         }
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return RUNNING_AGAIN
+        return runs_again(before)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         with cluster.rolling_lock:

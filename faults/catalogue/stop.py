@@ -11,16 +11,15 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import (
     ENDED,
-    RUNNING_AGAIN,
+    KILLED,
     end_gracefully,
     ended_evidence,
     process_baseline,
+    runs_again,
     start_if_ended,
 )
 from streamquake.faults.requirement import Requirements
 from streamquake.topologies.limits import Limit
-
-KILLED = 128 + 9
 
 
 @faults.register
@@ -54,7 +53,7 @@ class Stop(NodeFault):
         return ENDED
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return RUNNING_AGAIN
+        return runs_again(before)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return start_if_ended(cluster, target)

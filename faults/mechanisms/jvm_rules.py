@@ -26,7 +26,7 @@ from streamquake.cluster.runtime.runtime import (
 from streamquake.faults.fault import Evidence, NodeFault
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.jvm_points import RuleLocation
-from streamquake.faults.requirement import Requirements, more_than, one_of
+from streamquake.faults.requirement import Requirements, each, more_than, one_of, text_with
 from streamquake.topologies.limits import Milliseconds
 from streamquake.topologies.model import Topology
 
@@ -162,7 +162,14 @@ class JvmFault(NodeFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"rules": more_than(0), "hits": more_than(0)}
+        requires = {
+            "status": one_of(str(ContainerStatus.RUNNING)),
+            "rules": more_than(0),
+            "hits": more_than(0),
+        }
+        if self.subtask is None:
+            return requires
+        return {**requires, "at": each(text_with(_place_of(self.subtask)))}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return {"rules": one_of(0)}
@@ -242,3 +249,9 @@ def _rule_error(rules: Mapping[str, str]) -> dict[str, str]:
     lines = (line for text in rules.values() for line in text.splitlines())
     errors = [line for line in lines if line.startswith("org.jboss.byteman.rule.exception.")]
     return {"refused": errors[0]} if errors else {}
+
+
+def _place_of(subtask: int) -> str:
+    """A regular expression that is found in the places of a subtask alone: `Map subtask 2`, or the
+    name of its thread, `Map (3/4)#0`, which counts from one."""
+    return rf" subtask {subtask}$|\({subtask + 1}/"

@@ -9,7 +9,7 @@ more, but the proxy still receives its packets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar, Generic, Literal
 
 from streamquake.cluster.cluster import Cluster
@@ -37,7 +37,7 @@ from streamquake.faults.mechanisms.reachability import (
     parse_attempt,
     poll_namespaces,
 )
-from streamquake.faults.requirement import Requirements, more_than, one_of, some_value, text_with
+from streamquake.faults.requirement import Requirement, Requirements, more_than, text_with
 
 ExpectedOutcome = Literal["stopped", "unanswered", "open"]
 """The expected outcome of an attempt: its packets are stopped, or only the answer to them; or
@@ -52,6 +52,11 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
 
     touches: ClassVar[str] = "network"
     shows_in_place: ClassVar[bool] = True
+
+    leaves_some: ClassVar[bool] = False
+    """Whether some of the attempts must still be answered."""
+    other_outcomes: ClassVar[Set[str]] = frozenset()
+    """Outcomes of attempts of which only the answer is stopped, with any `how`."""
 
     how: How = "silent"
     """silent: packets are dropped, as when a machine lost power; peers notice by timeout only.
@@ -125,8 +130,23 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
         return {
             "rules_laid": text_with(r"^in ([1-9]\d*) of \1 namespaces$"),
             "packets_stopped": more_than(0),
-            "answers": some_value(one_of(TIMED_OUT, *(["refused"] if self.how == "reset" else []))),
+            "answers": self._answers_required(before.get("answers", {})),
         }
+
+    def _answers_required(self, before: Mapping[str, str]) -> Requirement:
+        """How attempts end that were answered before: all of them, or some where others must still
+        be answered."""
+        cut = {"refused" if self.how == "reset" else TIMED_OUT} | self.other_outcomes
+        enough = any if self.leaves_some else all
+
+        def is_met(found: Any) -> bool:
+            answered = before if isinstance(before, Mapping) else {}
+            answers = found.items() if isinstance(found, Mapping) else ()
+            compared = [v for name, v in answers if answered.get(name, "connected") in ANSWERS]
+            return bool(compared) and enough(value in cut for value in compared)
+
+        some = "for some" if self.leaves_some else "for all"
+        return Requirement(expected=f"{' or '.join(sorted(cut))} {some}", is_met=is_met)
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return {"rules_laid": text_with(r"^in 0 of \d+ namespaces$")}

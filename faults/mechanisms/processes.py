@@ -11,15 +11,19 @@ from streamquake.cluster.runtime.runtime import ContainerState, ContainerStatus,
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.requirement import Requirements, one_of
+from streamquake.faults.requirement import Requirements, has, one_of, other_than
 
 RUNNING_OR_REMOVED = (ContainerStatus.RUNNING, ContainerStatus.GONE)
-ENDED: Requirements = {"status": one_of(str(ContainerStatus.EXITED))}
-"""What `state_observations` has of a node that is down."""
-RUNNING_AGAIN: Requirements = {"status": one_of(*map(str, RUNNING_OR_REMOVED))}
-"""What it has of a node that runs again, or was removed."""
 """In one of these states no fault keeps the node down: it runs, or another process has removed
 it."""
+KILLED = 128 + 9
+"""The exit code of a process that was ended by SIGKILL."""
+ENDED: Requirements = {
+    "status": one_of(str(ContainerStatus.EXITED)),
+    "pid": one_of(0),
+    "before": has(status=other_than(str(ContainerStatus.EXITED))),
+}
+"""What `ended_evidence` has of a node that is down and was not before."""
 POLL_INTERVAL_S = 0.02
 
 
@@ -41,6 +45,14 @@ def ended_evidence(
         healed=state.status in RUNNING_OR_REMOVED,
         observations={**state_observations(state), **observations},
     )
+
+
+def runs_again(before: Mapping[str, Any]) -> Requirements:
+    """What it has of a node that was started again, or removed."""
+    return {
+        "status": one_of(*map(str, RUNNING_OR_REMOVED)),
+        "started_at": other_than(before.get("started_at")),
+    }
 
 
 def state_observations(state: ContainerState) -> Mapping[str, Any]:

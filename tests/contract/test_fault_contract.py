@@ -168,9 +168,9 @@ def test_an_effect_that_lasts_is_verified_again_until_it_is_removed(testbed: Tes
     assert found.ended_on == intent.names
 
 
-def recorded(evidence: Evidence) -> Mapping[str, Any]:
+def recorded(evidence: Evidence, before: Mapping[str, Any]) -> Mapping[str, Any]:
     """The observations as a record has them."""
-    found: Mapping[str, Any] = json.loads(json.dumps(dict(evidence.observations)))
+    found: Mapping[str, Any] = json.loads(json.dumps({**evidence.observations, "before": before}))
     return found
 
 
@@ -179,12 +179,14 @@ def test_its_requirements_are_met_by_its_own_evidence(testbed: Testbed) -> None:
     intent, injected = testbed.inject_fault(fault)
     assert injected.done, injected.reason
     for name, evidence in zip(intent.names, testbed.evidence(intent), strict=True):
-        before, found = intent.baselines.get(name, {}), recorded(evidence)
+        before = intent.baselines.get(name, {})
+        found = recorded(evidence, before)
         assert list(fault.contradicted_effect(found, before)) == []
         assert set(fault.effect_requires(before)) <= set(found)
     assert testbed.undo(intent).done
     for name, evidence in zip(intent.names, testbed.evidence(intent), strict=True):
-        before, found = intent.baselines.get(name, {}), recorded(evidence)
+        before = intent.baselines.get(name, {})
+        found = recorded(evidence, before)
         assert list(unmet(found, fault.heal_requires(before))) == []
         assert set(fault.heal_requires(before)) <= set(found)
 
@@ -202,8 +204,8 @@ def test_its_healed_state_contradicts_its_effect(testbed: Testbed) -> None:
     healed = testbed.evidence(intent)
     for name, evidence, later in zip(intent.names, in_effect, healed, strict=True):
         before = intent.baselines.get(name, {})
-        assert list(fault.contradicted_effect(recorded(later), before))
-        assert list(unmet(recorded(evidence), fault.heal_requires(before)))
+        assert list(fault.contradicted_effect(recorded(later, before), before))
+        assert list(unmet(recorded(evidence, before), fault.heal_requires(before)))
 
 
 def test_parameters_that_name_files_are_parameters(testbed: Testbed) -> None:

@@ -122,7 +122,8 @@ def _problems_of(
     if attempt[FaultInEffect].value.get("seen_ns") is None:
         return [("without evidence", "the moment of its effect is not recorded")]
     problems = [*_contradictions(step, attempt, case.experiment.topology)]
-    problems += [("contradictory evidence", why) for why in contradicted_effect(step, attempt)]
+    contradicted = contradicted_effect(step, attempt[FaultInEffect], history)
+    problems += [("contradictory evidence", why) for why in contradicted]
     if (denied := attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)) is not None:
         problems.append(("contradictory evidence", f"it is also recorded that {denied.reason}"))
     if other := _other_injection(step, attempt):

@@ -19,13 +19,16 @@ from streamquake.reports.record.fault_events import (
     FaultStillInEffect,
     ObservedFaultEvent,
 )
+from streamquake.reports.record.history import History
 from streamquake.topologies.registry import UnknownName
 
 
-def contradicted_effect(step: Step, attempt: StepAttempt) -> Iterator[str]:
-    """A message for each observation of a fault in effect that shows that it was not."""
+def contradicted_effect(step: Step, began: FaultInEffect, history: History) -> Iterator[str]:
+    """A message for each observation of a fault in effect, from its first to its last verification,
+    that shows that it was not."""
     fault = _fault_of(step)
-    for verification in (attempt.get(FaultInEffect), attempt.get(FaultStillInEffect)):
+    verifications = (e for e in history.of(FaultStillInEffect) if e.step == began.step)
+    for verification in (began, *(e for e in verifications if e.index > began.index)):
         for target, observed, before in _observations(verification):
             for message in fault.contradicted_effect(observed, before) if fault else ():
                 yield f"it is recorded as in effect on {target}, and {message}"

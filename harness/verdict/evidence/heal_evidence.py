@@ -31,7 +31,8 @@ def not_healed(attempt: StepAttempt) -> str:
     began, called = attempt[FaultInEffect], attempt.get(HealCalled)
     if healed.moment_ns < began.seen_ns:
         return "its removal was seen before its effect"
-    if called is not None and healed.moment_ns < called.at_ns - CLOCK_S * 1e9:
+    heal_ns = healed.moment_ns if healed.called_ns is None else healed.called_ns
+    if called is not None and min(heal_ns, healed.moment_ns) < called.at_ns - CLOCK_S * 1e9:
         return "its removal was seen before its heal was called"
     if (evidence := healed.evidence) is None:
         return ""  # records of older versions have no evidence

@@ -9,8 +9,10 @@ from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, firs
 from streamquake.reports.record.fault_events import (
     UNVERIFIED_NS,
     FaultEndedEarly,
+    FaultHealed,
     FaultInEffect,
     FaultStillInEffect,
+    HealCalled,
 )
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
@@ -24,23 +26,33 @@ def not_verified_until_heal(step: Step, attempt: StepAttempt, history: History) 
     this itself, unless a part of the record is missing."""
     began, fault = attempt[FaultInEffect], faults.get(step.fault)
     called = first_heal_call(began, history)
-    if called is None or called.last_seen_ns is None or FaultEndedEarly in attempt:
+    if FaultEndedEarly in attempt or (called is not None and called.last_seen_ns is None):
+        return ""
+    ended_ns = _heal_ns(called, attempt.get(FaultHealed))
+    if ended_ns is None:
         return ""
     if fault is None or not fault.lasts:
         return ""
     newest = attempt.get(FaultStillInEffect) or began
-    in_place_ns = called.in_place_ns
+    in_place_ns = None if called is None else called.in_place_ns
     if in_place_ns is None:  # an older record has no event where the system was idle
         if fault.shows_in_place or _was_kept_down(began, history):
             return ""
         in_place_ns = newest.moment_ns
-    unverified_ns = called.at_ns - max(newest.moment_ns, in_place_ns)
+    unverified_ns = ended_ns - max(newest.moment_ns, in_place_ns)
     if unverified_ns <= UNVERIFIED_NS + TOLERANCE_NS:
         return ""
     return (
         f"the record has no check that found it in effect or in place in the "
         f"{unverified_ns / 1e9:.1f} s before its heal"
     )
+
+
+def _heal_ns(called: HealCalled | None, healed: FaultHealed | None) -> int | None:
+    """When the heal was called; of a record without the call, as its verification tells."""
+    if called is not None:
+        return called.at_ns
+    return None if healed is None else healed.called_ns
 
 
 def _was_kept_down(began: FaultInEffect, history: History) -> bool:

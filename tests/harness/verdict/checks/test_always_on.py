@@ -677,6 +677,9 @@ def healed(story: Story, at_s: float, seen_s: float | None = None, **other: obje
         ({"evidence": {}, "gone": ["flink/taskmanager-2"]}, ""),
         ({"seen_s": 5.995}, ""),
         ({"seen_s": 5.98}, "its removal was seen before its heal was called"),
+        ({"called_ns": 5_995_000_000}, ""),
+        ({"called_ns": 5_980_000_000}, "its removal was seen before its heal was called"),
+        ({"called_ns": None}, ""),
         ({"seen_s": 0.5}, "its removal was seen before its effect"),
     ],
 )

@@ -16,13 +16,15 @@ from streamquake.harness.verdict.evidence.contradicted_evidence import (
 )
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
 from streamquake.reports.record.event import Action
+from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.histories import Story, case
 
 NODE = "flink/taskmanager-1"
 DOWN = {"status": "exited", "exit_code": 137}
-UP = {"status": "running", "exit_code": None}
+UP = {"status": "running"}
 SLOW = {"status": "running", "rules": 5, "hits": 3}
+MIXED = {"a -> b:1": "timed out", "b -> a:1": "connected"}
 USUAL = {"bytes_per_record": 200, "largest_bytes": 210}
 LARGE = {"steered": True, "acknowledged": 9, "bytes_per_record": 900, "largest_bytes": 5000}
 
@@ -47,7 +49,9 @@ def step(fault: str, params: Mapping[str, Any] | None = None) -> Step:
 
 
 def effect_messages(story: Story, planned: Step) -> list[str]:
-    return list(contradicted_effect(planned, last_attempt(story.history(), 0)))
+    history = story.history()
+    began = last_attempt(history, 0)[FaultInEffect]
+    return list(contradicted_effect(planned, began, history))
 
 
 def heal_messages(story: Story, planned: Step) -> list[str]:
@@ -62,11 +66,40 @@ def heal_messages(story: Story, planned: Step) -> list[str]:
         ("kill", {}, {"status": "gone"}, "status: expected exited, got gone"),
         ("kill", {}, {"signal": "KILL"}, ""),  # an older record observed less
         ("kill", {}, "down", ""),
+        ("kill", {}, {**DOWN, "exit_code": 143}, "exit_code: expected 137, got 143"),
+        ("kill", {"signal": "TERM"}, {**DOWN, "exit_code": 143, "signal": "TERM"}, ""),
+        ("kill", {}, {**DOWN, "signal": "TERM"}, "signal: expected KILL, got TERM"),
+        ("kill", {}, {**DOWN, "pid": 7}, "pid: expected 0, got 7"),
+        ("kill", {}, {**DOWN, "before": {"status": "exited"}}, "before: expected status another"),
         ("oom_container", {}, {**DOWN, "oom_killed": False}, "oom_killed: expected True"),
         ("slow_operator", {"delay_ms": 5}, SLOW, ""),
         ("slow_operator", {"delay_ms": 5}, {**SLOW, "hits": 0}, "hits: expected more than 0"),
+        ("slow_operator", {"delay_ms": 5}, {**SLOW, "status": "exited"}, "status: expected run"),
+        ("throw_in_task", {"subtask": 2}, {"at": ["Map[3] subtask 2"]}, ""),
+        ("throw_in_task", {"subtask": 2}, {"at": ["Map subtask 2", "Map subtask 12"]}, "at: exp"),
+        ("hold_buffers", {"hold_ms": 9, "subtask": 2}, {"at": ["Map[2] (3/4)#0"]}, ""),
+        (
+            "hold_buffers",
+            {"hold_ms": 9, "subtask": 2},
+            {"at": ["Map[2] (2/4)#0"]},
+            "at: expected a text",
+        ),
+        ("dns_failure", {}, {"before": {"lookup": "failed"}}, "before: expected lookup found"),
+        ("restart_job", {}, {"job": "b", "state": "running", "restored_from": "/1"}, ""),
+        ("restart_job", {}, {"job": "b", "before": {"job": "b"}}, "job: expected another than b"),
+        ("restart_job", {}, {"state": "canceled"}, "state: expected running or failed"),
+        ("restart_job", {}, {"state": "running", "restored_from": ""}, "restored_from: expected"),
+        ("restart_job", {"parallelism": 3}, {"state": "running", "parallelism": 4}, "parallelism"),
+        ("restart_job", {"parallelism": 3}, {"state": "failed", "parallelism": None}, ""),
+        ("restart_job", {}, {"state": "failed", "reason": ""}, "reason: expected at least one"),
         ("isolate", {}, {"rules_laid": "in 1 of 2 namespaces"}, "rules_laid: expected a text"),
-        ("isolate", {}, {"answers": {"a -> b:1": "timed out", "b -> a:1": "connected"}}, ""),
+        ("isolate", {}, {"answers": MIXED}, "answers: expected timed out for all"),
+        ("isolate", {}, {"answers": MIXED, "before": {"answers": {"b -> a:1": "timed out"}}}, ""),
+        ("ring_partition", {}, {"answers": MIXED}, ""),
+        ("ring_partition", {}, {"answers": {"a -> b:1": "connected"}}, "timed out for some"),
+        ("isolate", {}, {"answers": {}}, "answers: expected timed out"),
+        ("partition", {"how": "reset"}, {"answers": {"a -> b:1": "timed out"}}, ""),
+        ("isolate", {"how": "reset"}, {"answers": {"a -> b:1": "timed out"}}, "expected refused"),
         ("isolate", {}, {"answers": {"a -> b:1": "connected"}}, "answers: expected timed out"),
         ("isolate", {"how": "reset"}, {"answers": {"a -> b:1": "refused"}}, ""),
         ("isolate", {"how": "silent"}, {"answers": {"a -> b:1": "refused"}}, "answers: expected"),
@@ -103,9 +136,18 @@ def test_an_observation_can_show_that_a_recorded_effect_was_none(
     assert all(m.startswith(f"it is recorded as in effect on {NODE}, and ") for m in found)
 
 
-def test_the_last_verification_is_judged_as_the_first() -> None:
-    (found,) = effect_messages(observed(DOWN, later=UP), step("kill"))
-    assert found.endswith("status: expected exited, got running")
+def test_every_verification_is_judged_as_the_first() -> None:
+    """The second of three is contradicted; those of another step and before the effect are not of
+    this fault."""
+    story = Story()
+    for number in (0, 1):
+        story.at(2, Action.FAULT_STILL_IN_EFFECT, step=number, evidence={NODE: UP})
+    story.at(3, Action.FAULT_IN_EFFECT, step=0, seen_ns=3 * 10**9, evidence={NODE: DOWN})
+    later: list[tuple[int, Any]] = [(0, DOWN), (0, UP), (1, UP), (0, DOWN)]
+    for at_s, (number, seen) in enumerate(later, start=4):
+        story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=number, evidence={NODE: seen})
+    (message,) = effect_messages(story, step("kill"))
+    assert message.endswith("status: expected exited, got running")
 
 
 @pytest.mark.parametrize(
@@ -114,6 +156,29 @@ def test_the_last_verification_is_judged_as_the_first() -> None:
         ("kill", {}, UP, ""),
         ("kill", {}, {"status": "gone"}, ""),
         ("kill", {}, DOWN, "status: expected running or gone, got exited"),
+        ("kill", {}, {**UP, "started_at": "9", "before": {"started_at": "8"}}, ""),
+        ("kill", {}, {**UP, "started_at": "9", "before": {"started_at": "9"}}, "started_at: exp"),
+        ("cpu_limit", {"cpus": 0.2}, {"cpus": 0.2}, "cpus: expected another than 0.2, got 0.2"),
+        (
+            "cpu_limit",
+            {"cpus": 0.2},
+            {"cpus": 1.0, "before": {"cpus": None}},
+            "cpus: expected None",
+        ),
+        ("cpu_limit", {"cpus": 0.2}, {"cpus": None, "before": {"cpus": 2.0}}, ""),
+        ("dns_failure", {}, {"lookup": "found"}, ""),
+        ("dns_failure", {}, {"lookup": "timed out"}, "lookup: expected found or"),
+        ("fan_out", {"copies": 9}, {"steered": False, "most_copies": 1}, ""),
+        ("fan_out", {"copies": 9}, {"most_copies": 9}, "most_copies: expected less than 9, got 9"),
+        ("fan_out", {"copies": 9}, {"steered": True}, "steered: expected False, got True"),
+        (
+            "large_records",
+            {"payload_bytes": 4000},
+            {"largest_bytes": 5000},
+            "largest_bytes: expected",
+        ),
+        ("late_events", {"late_ms": 9}, {"moved_back": 1}, "moved_back: expected 0, got 1"),
+        ("poison", {}, {"unreadable": 1}, "unreadable: expected 0, got 1"),
         ("slow_operator", {"delay_ms": 5}, SLOW, "rules: expected 0, got 5"),
         ("isolate", {}, {"rules_laid": "in 0 of 2 namespaces"}, ""),
         ("isolate", {}, {"rules_laid": "in 1 of 2 namespaces"}, "rules_laid: expected"),
@@ -138,9 +203,9 @@ def test_an_observation_can_show_that_a_recorded_heal_was_none(
     assert [message[: len(line)] for message, line in zip(found, expected, strict=True)] == expected
 
 
-@pytest.mark.parametrize("action", [Action.FAULT_IN_EFFECT, Action.FAULT_HEALED])
-def test_an_event_without_evidence_contradicts_nothing(action: Action) -> None:
-    story = Story().at(1, action, step=0, seen_ns=1)
+def test_events_without_evidence_contradict_nothing() -> None:
+    story = Story().at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=1)
+    story.at(2, Action.FAULT_HEALED, step=0, seen_ns=2)
     assert effect_messages(story, step("kill")) == heal_messages(story, step("kill")) == []
 
 

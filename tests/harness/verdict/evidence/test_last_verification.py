@@ -99,6 +99,22 @@ def test_a_fault_that_ended_early_has_that_reason_only() -> None:
     assert message_of("slow_operator", story) == ""
 
 
+@pytest.mark.parametrize(
+    ("called_s", "unverified"), [(None, False), (17.5, False), (18.5, True), (40, True)]
+)
+def test_a_heal_without_its_call_is_dated_by_its_verification(
+    called_s: float | None, unverified: bool
+) -> None:
+    """Verified last at 2 s; 16 s later is too late. `heal called` is missing."""
+    story = Story()
+    for event in acted(2).history():
+        called = None if called_s is None else int(called_s * 1e9)
+        added = {"called_ns": called} if event.action == Action.FAULT_HEALED else {}
+        if event.action != Action.HEAL_CALLED:
+            story.at(event.at_s, event.action, **{**event.value, **added})
+    assert bool(message_of("slow_operator", story)) == unverified
+
+
 def test_a_fault_without_a_late_verification_makes_the_run_undecided(tmp_path: Path) -> None:
     assert Effect().check(case(acted(38), tmp_path)).outcome == Outcome.HELD
     result = Effect().check(case(acted(2), tmp_path))
