@@ -38,7 +38,7 @@ from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.harness.run.job_preparation import PreparedJob, RunningJob, prepare_job
 from streamquake.harness.run.load import RunLoad, start_load
 from streamquake.harness.run.low_priority import lower_priority, restore_priority
-from streamquake.harness.run.output_collector import collect_outputs
+from streamquake.harness.run.output_collector import EarlyReads, collect_outputs
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervise
 from streamquake.harness.run.transaction_record import record_transactions
@@ -208,6 +208,7 @@ class RunInProgress:
         self.scheduler: FaultScheduler | None = None
         self.load: RunLoad | None = None
         self.job: RunningJob | None = None
+        self.early_reads: EarlyReads | None = None
         self._phase = ""
         self._manifest: dict[str, Any] = {}
         self.loop.listen(self._status.on_event)
@@ -248,7 +249,8 @@ class RunInProgress:
             self._drain(self.load)
             record_transactions(self.experiment, self.cluster, self.loop, "drain")
             self._enter("read")
-            collect_outputs(self.cluster, self.experiment, self.spark.get(), self.folder)
+            spark = self.spark.get()
+            collect_outputs(self.cluster, self.experiment, spark, self.folder, self.early_reads)
             self._enter("tear down")
 
     def _rehearse(self, spark: SparkSession) -> None:
@@ -349,6 +351,7 @@ class RunInProgress:
         drained = self._await_or_record(load.pending, Wait.WORKLOAD, load.seconds + limit_s)
         job = self.experiment.job
         if drained and self.job is not None:
+            self.early_reads = EarlyReads(self.cluster, self.experiment, self.folder)
             drained = self._job_drained(load, self.job, limit_s)
         elif drained and job is not None and job.existing is not None:
             limit_s += job.existing.quiet_s

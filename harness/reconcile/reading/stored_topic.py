@@ -1,6 +1,7 @@
 """Reads the output of a run from a topic and stores it: the committed records, then all others.
 
-The read is bounded by end offsets that were recorded before, so that a job may still write.
+The read is bounded by end offsets that were recorded before, so that a job may still write. It may
+have several parts: the first is read while the job commits its last records.
 Columns: topic, partition, offset, timestamp_ms, key and value (text), committed (whether a
 `read_committed` consumer reads the record), appended (whether the timestamp is the broker's append
 time; else it is the producer's). Values of formats other than JSON become JSON, and are in the
@@ -9,12 +10,12 @@ column record too (`declared.py`).
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,6 +24,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.reconcile.reading.format import Format
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.promised_columns import KAFKA_LANE, KAFKA_POSITION
+from streamquake.harness.reconcile.reading.record_counts import RecordCounts
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, as_json
 from streamquake.harness.reconcile.reading.topic_records import NO_STARTS, SCHEMA, topic_records
@@ -31,112 +33,147 @@ from streamquake.harness.reconcile.values.declared import stored_columns
 ROW_GROUP = 25_000
 """Rows of a row group at least; Spark reads row groups in parallel."""
 TEXT = pa.string()
+PARTS = ("committed", "uncommitted")
 _KEY, _VALUE = (SCHEMA.get_field_index(name) for name in ("key", "value"))
 _NO_VALUE = "_no_value"
 
 
-def read_topic(
-    spark: SparkSession,
-    brokers: str,
-    topic: str,
-    *,
-    stable_ends: Mapping[int, int],
-    ends: Mapping[int, int],
-    into: StoredOutput,
-    began_ms: int | None = None,
-    starts: Mapping[int, int] = NO_STARTS,
-    declared_format: Format | None = None,
-) -> None:
-    """Read a topic from its beginning, or from `starts`, up to its end offsets. `stable_ends` (the
-    last stable offsets) bound the committed records, `ends` the others. `began_ms` is the time of
-    the run's clock at zero, in epoch milliseconds; it relates timestamps to the history.
-    `declared_format` is the format of the values, None for JSON. Raises KafkaUnreachable, BadInput
-    for values whose schema `declared_format` lacks."""
-    # An earlier transaction that is still open can keep the stable end before the start of the
-    # read.
-    stable_ends = {n: max(end, starts.get(n, 0)) for n, end in stable_ends.items()}
-    committed, others = RecordCounts(), RecordCounts()
-    records = topic_records(brokers, topic, stable_ends, committed=True, starts=starts)
-    _store(spark, committed.count_in(records), into.part("committed"), declared_format)
-    # Without transactions every offset is a committed record.
-    if committed.records != sum(end - starts.get(partition, 0) for partition, end in ends.items()):
-        records = map(
-            committed.without_counted,
-            topic_records(brokers, topic, ends, committed=False, starts=starts),
-        )
-        _store(spark, others.count_in(records), into.part("uncommitted"), declared_format)
-    into.finish(
-        {
-            "kind": "kafka",
-            "topic": topic,
-            "records": committed.records,
-            "uncommitted": others.records,
-            "stamped": committed.timestamp_source,
-            "began_ms": began_ms,
-            "ends": {str(partition): end for partition, end in ends.items()},
-            "stable_ends": {str(partition): end for partition, end in stable_ends.items()},
-            "starts": {str(partition): start for partition, start in starts.items()},
-        }
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """One part of a read: its offsets, and what was read."""
 
-
-class RecordCounts:
-    """What was read of a topic: the number of records, their offsets and the source of their
-    timestamps."""
-
-    def __init__(self) -> None:
-        self.records = 0
-        self._offsets: dict[int, list[np.ndarray]] = defaultdict(list)
-        self._appended: set[bool] = set()
-
-    def count_in(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Count the records of each table while it is read."""
-        for table in tables:
-            self.records += table.num_rows
-            self._appended.update(table["appended"].unique().to_pylist())
-            partitions, offsets = _places(table)
-            for partition in np.unique(partitions):
-                self._offsets[int(partition)].append(offsets[partitions == partition])
-            yield table
-
-    def without_counted(self, table: pa.Table) -> pa.Table:
-        """The records of a table that were not counted; those of a partition are in their order."""
-        partitions, offsets = _places(table)
-        other = np.ones(table.num_rows, dtype=bool)
-        for partition, parts in self._offsets.items():
-            if len(parts) > 1:
-                parts[:] = [np.concatenate(parts)]
-            rows = partitions == partition
-            other[rows] = ~_found(offsets[rows], parts[0])
-        return table.filter(pa.array(other))
+    starts: Mapping[int, int]
+    stable_ends: Mapping[int, int]
+    ends: Mapping[int, int]
+    committed: RecordCounts = field(default_factory=RecordCounts)
+    others: RecordCounts = field(default_factory=RecordCounts)
 
     @property
-    def timestamp_source(self) -> str | None:
-        """The source of the records' timestamps: `append` (the broker), `create` (the producer) or
-        `mixed`; None without records."""
-        if len(self._appended) != 1:
-            return "mixed" if self._appended else None
-        return "append" if True in self._appended else "create"
+    def offsets(self) -> int:
+        return sum(end - self.starts.get(partition, 0) for partition, end in self.ends.items())
 
 
-def _places(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    return table["partition"].to_numpy(), table["offset"].to_numpy()
+class TopicRead:
+    """A read of a topic from its beginning, or from `starts`, in parts that follow each other.
+
+    `declared_format` is the format of the values, None for JSON.
+    """
+
+    def __init__(
+        self,
+        brokers: str,
+        topic: str,
+        *,
+        into: StoredOutput,
+        starts: Mapping[int, int] = NO_STARTS,
+        declared_format: Format | None = None,
+    ) -> None:
+        self._brokers = brokers
+        self._topic = topic
+        self._into = into
+        self._starts = starts
+        self._format = declared_format
+        self._parts: list[_Part] = []
+
+    def read_until(
+        self, spark: SparkSession | None, stable_ends: Mapping[int, int], ends: Mapping[int, int]
+    ) -> None:
+        """Read the next part. `stable_ends` (the last stable offsets) bound its committed records
+        and are where the part after it begins, `ends` bound the others. Only a declared format
+        needs Spark. After an error the part can be read again. Raises KafkaUnreachable, BadInput
+        for values whose schema the declared format lacks."""
+        if self._parts and any(end > stable_ends.get(n, 0) for n, end in self._next.items()):
+            self._discard()  # the topic lost records that were read
+        starts = self._next
+        # An earlier transaction that is still open can keep the stable end before the start.
+        stable_ends = {n: max(end, starts.get(n, 0)) for n, end in stable_ends.items()}
+        part = _Part(starts=starts, stable_ends=stable_ends, ends=ends)
+        folders = self._folders(len(self._parts))
+        try:
+            self._store(spark, part, *folders)
+        except BaseException:
+            for folder in folders:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self._parts.append(part)
+
+    @property
+    def _next(self) -> Mapping[int, int]:
+        """Where the next part begins."""
+        return self._parts[-1].stable_ends if self._parts else self._starts
+
+    def _folders(self, number: int) -> tuple[Path, Path]:
+        """The folders of the committed and the other records of a part."""
+        committed, uncommitted = (self._into.part(f"{name}{number or ''}") for name in PARTS)
+        return committed, uncommitted
+
+    def _discard(self) -> None:
+        for number in range(len(self._parts)):
+            for folder in self._folders(number):
+                shutil.rmtree(folder, ignore_errors=True)
+        self._parts.clear()
+
+    def _store(
+        self, spark: SparkSession | None, part: _Part, committed: Path, uncommitted: Path
+    ) -> None:
+        records = self._records(part, part.stable_ends, committed=True)
+        _store(spark, part.committed.count_in(records), committed, self._format)
+        # Without transactions every offset is a committed record.
+        if part.committed.records != part.offsets:
+            records = self._records(part, part.ends, committed=False)
+            others = map(part.committed.without_counted, records)
+            _store(spark, part.others.count_in(others), uncommitted, self._format)
+
+    def _records(
+        self, part: _Part, ends: Mapping[int, int], *, committed: bool
+    ) -> Iterator[pa.Table]:
+        return topic_records(
+            self._brokers, self._topic, ends, committed=committed, starts=part.starts
+        )
+
+    def finish(self, began_ms: int | None) -> None:
+        """Store the facts about the read. `began_ms` is the time of the run's clock at zero, in
+        epoch milliseconds; it relates timestamps to the history."""
+        last = self._parts[-1]
+        self._into.finish(
+            {
+                "kind": "kafka",
+                "topic": self._topic,
+                "records": sum(part.committed.records for part in self._parts),
+                "uncommitted": sum(part.others.records for part in self._parts),
+                "stamped": _timestamp_source(part.committed.appended for part in self._parts),
+                "began_ms": began_ms,
+                "ends": _by_text(last.ends),
+                "stable_ends": _by_text(last.stable_ends),
+                "starts": _by_text(self._starts),
+            }
+        )
 
 
-def _found(offsets: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Whether each offset is among others, which ascend."""
-    at = np.searchsorted(among, offsets).clip(max=len(among) - 1)
-    found: np.ndarray = among[at] == offsets
-    return found
+def _by_text(offsets: Mapping[int, int]) -> Mapping[str, int]:
+    return {str(partition): offset for partition, offset in offsets.items()}
+
+
+def _timestamp_source(appended: Iterable[Set[bool]]) -> str | None:
+    """The source of the records' timestamps: `append` (the broker), `create` (the producer) or
+    `mixed`; None without records."""
+    kinds = set[bool]().union(*appended)
+    if len(kinds) != 1:
+        return "mixed" if kinds else None
+    return "append" if True in kinds else "create"
 
 
 def _store(
-    spark: SparkSession, tables: Iterator[pa.Table], part: Path, declared_format: Format | None
+    spark: SparkSession | None,
+    tables: Iterator[pa.Table],
+    part: Path,
+    declared_format: Format | None,
 ) -> None:
     """Write records as one part of an output; without any, an empty part."""
     if declared_format is None:
         _write(tables, part)
         return
+    assert spark is not None, "for values that are no JSON"
     with tempfile.TemporaryDirectory(prefix="streamquake-") as folder:
         _write(tables, Path(folder), values=pa.binary())
         raw = spark.read.parquet(literal_path(Path(folder)))

@@ -20,8 +20,8 @@ from streamquake.harness.reconcile.compare import compare
 from streamquake.harness.reconcile.comparison import ComparisonRequest, DataComparison, Side
 from streamquake.harness.reconcile.reading.source import source_of
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
-from streamquake.harness.reconcile.reading.stored_topic import read_topic
 from streamquake.topologies.model import NodeGroup, Service, Topology
+from tests.harness.reconcile.whole_topic import read_topic
 
 pytestmark = pytest.mark.container
 TOPIC = "output"

@@ -18,6 +18,7 @@ from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.sources.kafka import Topic, topic_of
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
+from tests.harness.reconcile import whole_topic
 from tests.harness.reconcile.data_sets import comparison_of
 from tests.harness.reconcile.record_tables import record_table
 
@@ -207,7 +208,7 @@ def test_a_stable_end_before_the_beginning_is_the_beginning(
     monkeypatch.setattr(stored_topic, "topic_records", records)
     into = StoredOutput(path=tmp_path / "t")
 
-    stored_topic.read_topic(
+    whole_topic.read_topic(
         spark,
         "b:9092",
         "t",
@@ -233,7 +234,7 @@ def test_values_of_another_format_are_stored_as_json(
     )
     into = StoredOutput(path=tmp_path / "t")
 
-    stored_topic.read_topic(
+    whole_topic.read_topic(
         spark,
         "b:9092",
         "t",

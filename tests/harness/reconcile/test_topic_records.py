@@ -20,6 +20,7 @@ from confluent_kafka import (
 from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.harness.reconcile.reading import stored_topic, topic_records
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from tests.harness.reconcile import whole_topic
 from tests.harness.reconcile.record_tables import record_table
 
 NO_SPARK: Any = None
@@ -211,7 +212,7 @@ def test_uncommitted_records_are_those_that_are_not_committed(
     monkeypatch.setattr(stored_topic, "ROW_GROUP", 3)
     into = StoredOutput(path=tmp_path / "t")
 
-    stored_topic.read_topic(
+    whole_topic.read_topic(
         NO_SPARK, "b", "t", stable_ends={0: 5, 1: 2}, ends={0: 5, 1: 2}, into=into
     )
 
@@ -226,6 +227,91 @@ def test_uncommitted_records_are_those_that_are_not_committed(
     assert stored["value"].cast(pa.binary()).to_pylist() == [b"\xff"] * 4
     facts = into.facts()
     assert (facts["records"], facts["uncommitted"], facts["stamped"]) == (4, 2, "append")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "stamped"),
+    [([True, True], "append"), ([False], "create"), ([True, False], "mixed"), ([], None)],
+)
+def test_a_read_in_parts_stores_each_part_and_counts_them_together(
+    kinds: list[bool], stamped: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each part has a committed record, and an aborted one behind it."""
+    reads: list[tuple[int, int]] = []
+
+    def topic_records(*place: Any, committed: bool, starts: Any) -> Any:
+        start, end = starts.get(0, 0), place[2][0]
+        reads.append((start, end))
+        rows = [("t", 0, start, 0, b"k", b"v", committed, kinds[start // 2])]
+        aborted = ("t", 0, start + 1, 0, b"k", b"v", committed, True)
+        return [record_table(rows if committed else [*rows, aborted])]
+
+    monkeypatch.setattr(stored_topic, "topic_records", topic_records)
+    into = StoredOutput(path=tmp_path / "t")
+    read = stored_topic.TopicRead("b", "t", into=into)
+    for part in range(len(kinds)):
+        read.read_until(None, {0: 2 * part + 2}, {0: 2 * part + 2})
+    if not kinds:
+        monkeypatch.setattr(stored_topic, "topic_records", lambda *_, **named: iter(()))
+        read.read_until(None, {0: 0}, {0: 0})
+    read.finish(7)
+
+    facts = into.facts()
+    assert (facts["records"], facts["uncommitted"]) == (len(kinds), len(kinds))
+    assert (facts["stamped"], facts["began_ms"], facts["starts"]) == (stamped, 7, {})
+    assert facts["ends"] == facts["stable_ends"] == {"0": 2 * len(kinds)}
+    assert reads == [(2 * part, 2 * part + 2) for part in range(len(kinds)) for _ in range(2)]
+    offsets: dict[bool, list[int]] = {True: [], False: []}
+    for file in (into.path / "records").rglob("*.parquet"):
+        for row in pq.read_table(file).to_pylist():
+            offsets[row["committed"]].append(row["offset"])
+    assert sorted(offsets[True]) == [2 * part for part in range(len(kinds))]
+    assert sorted(offsets[False]) == [2 * part + 1 for part in range(len(kinds))]
+
+
+def test_a_topic_that_lost_records_is_read_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Three offsets of two partitions were read; then partition 1 has two."""
+    reads: list[tuple[Mapping[int, int], Mapping[int, int]]] = []
+
+    def topic_records(*place: Any, committed: bool, starts: Any) -> Any:
+        reads.append((starts, place[2]))
+        rows = [
+            ("t", n, at, 0, b"k", b"v", committed, True)
+            for n, end in place[2].items()
+            for at in range(starts.get(n, 0), end)
+        ]
+        return [record_table(rows)]
+
+    monkeypatch.setattr(stored_topic, "topic_records", topic_records)
+    into = StoredOutput(path=tmp_path / "t")
+    read = stored_topic.TopicRead("b", "t", into=into)
+    for ends in ({0: 3, 1: 3}, {0: 3, 1: 3}, {0: 4, 1: 2}):
+        read.read_until(None, ends, ends)
+    read.finish(None)
+
+    assert reads == [({}, {0: 3, 1: 3}), ({0: 3, 1: 3}, {0: 3, 1: 3}), ({}, {0: 4, 1: 2})]
+    assert into.facts()["records"] == into.rows() == 6
+
+
+def test_a_part_that_failed_is_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(*_: object, committed: bool, starts: object) -> Any:
+        yield record_table([("t", 0, 0, 0, b"k", b"v", committed, True)])
+        raise KafkaUnreachable("gone")
+
+    monkeypatch.setattr(stored_topic, "topic_records", broken)
+    into = StoredOutput(path=tmp_path / "t")
+    read = stored_topic.TopicRead("b", "t", into=into)
+    with pytest.raises(KafkaUnreachable):
+        read.read_until(None, {0: 1}, {0: 1})
+    assert list(into.path.rglob("*.parquet")) == []
+
+    whole = [record_table([("t", 0, 0, 0, b"k", b"v", True, True)])]
+    monkeypatch.setattr(stored_topic, "topic_records", lambda *_, **named: iter(whole))
+    read.read_until(None, {0: 1}, {0: 1})
+    read.finish(None)
+    assert into.facts()["records"] == into.rows() == 1
 
 
 def test_a_read_from_a_later_start_is_complete_without_uncommitted_records(
@@ -243,7 +329,7 @@ def test_a_read_from_a_later_start_is_complete_without_uncommitted_records(
     monkeypatch.setattr(stored_topic, "topic_records", read_topic)
     into = StoredOutput(path=tmp_path / "t")
 
-    stored_topic.read_topic(
+    whole_topic.read_topic(
         NO_SPARK,
         "b",
         "t",

@@ -25,6 +25,7 @@ from streamquake.harness.run import runner
 from streamquake.harness.run.cluster_lease import ClusterLease, DedicatedClusters
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
+from streamquake.harness.run.output_collector import EarlyReads
 from streamquake.harness.run.progress import Figures
 from streamquake.harness.verdict.judge import judge
 from streamquake.reports.record.event import Action, Event
@@ -195,7 +196,7 @@ def send_rest(loop: EventLoop, event: Event) -> None:
 
 
 def read_everything(
-    cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder
+    cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder, early: EarlyReads
 ) -> None:
     for name in experiment.promise.outputs:
         (folder.data / name).mkdir()
@@ -794,9 +795,11 @@ def test_outputs_are_read_and_judged_with_the_session_of_the_run(
     read: list[Any] = []
     real_judge = judge
 
-    def collect(cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder) -> None:
+    def collect(
+        cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder, early: EarlyReads
+    ) -> None:
         read.append((cluster.run_id, experiment.name, spark, folder.path, stage.view.current_phase))
-        read_everything(cluster, experiment, spark, folder)
+        read_everything(cluster, experiment, spark, folder, early)
 
     def recording_judge(*args: Any, **options: Any) -> Results:
         read.append(options["spark"]())

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
@@ -14,7 +13,6 @@ from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka.admin import TopicMismatch
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.reading.stored_topic import RecordCounts
 from streamquake.harness.run import job_preparation
 from streamquake.harness.workloads.numbered import Numbered
 from tests.fakes import TOPOLOGY, fake_cluster
@@ -83,18 +81,3 @@ def test_without_a_job_the_input_topic_keeps_create_time(admin: Admin) -> None:
     create_topics_for(None)
 
     assert admin.created == {"input": (3, {})}
-
-
-@pytest.mark.parametrize(
-    ("kinds", "stamped"),
-    [([True, True], "append"), ([False], "create"), ([True, False], "mixed"), ([], None)],
-)
-def test_the_records_show_their_timestamp_type(kinds: list[bool], stamped: str | None) -> None:
-    counts = RecordCounts()
-    tables = [
-        pa.table({"partition": [0], "offset": [at], "appended": [kind]})
-        for at, kind in enumerate(kinds)
-    ]
-
-    assert list(counts.count_in(tables)) == tables
-    assert counts.timestamp_source == stamped

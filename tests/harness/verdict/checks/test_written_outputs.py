@@ -19,6 +19,7 @@ from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.workloads.numbered.records import Record
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
+from tests.harness.reconcile import whole_topic
 from tests.harness.reconcile.avro_bytes import number, write_avro_file
 from tests.harness.reconcile.avro_bytes import text as avro_text
 from tests.harness.reconcile.data_sets import write_rows
@@ -72,7 +73,7 @@ class Topic:
             yield record_table(rows)
 
         self.patch.setattr(stored_topic, "topic_records", records)
-        stored_topic.read_topic(
+        whole_topic.read_topic(
             self.testbed.spark,
             "b",
             "sums",
