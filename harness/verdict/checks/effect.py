@@ -42,6 +42,7 @@ from streamquake.reports.record.fault_windows import (
     fault_windows,
     overlapping,
 )
+from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.secret_settings import hide_secrets
 from streamquake.topologies.model import Topology
@@ -115,50 +116,75 @@ def _window_name(window: FaultWindow) -> str:
 def _problems_of(
     attempt: StepAttempt, number: int, case: JudgedRun, idle: str
 ) -> list[tuple[str, str]]:
+    """What is wrong with a fault, each with its reason."""
     step, history = case.experiment.faults[number], case.history
     if FaultInEffect not in attempt:
         skipped = attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)
         return [("not in effect", skipped.reason if skipped else "it was never attempted")]
     if attempt[FaultInEffect].value.get("seen_ns") is None:
         return [("without evidence", "the moment of its effect is not recorded")]
-    problems = [*_contradictions(step, attempt, case.experiment.topology)]
-    contradicted = contradicted_effect(step, attempt[FaultInEffect], history)
-    problems += [("contradictory evidence", why) for why in contradicted]
-    if (denied := attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)) is not None:
-        problems.append(("contradictory evidence", f"it is also recorded that {denied.reason}"))
-    if other := _other_injection(step, attempt):
-        problems.append(("another injection", other))
-    if observed_early := _observed_before_call(attempt):
-        problems.append(("without evidence", observed_early))
-    if ended_before := ended_before_call(step, attempt, history):
-        problems.append(("without evidence", ended_before))
+    problems = [
+        *_contradictions(step, attempt, case.experiment.topology),
+        *_effect_problems(step, attempt, history),
+    ]
     if (late := attempt.get(FaultMissedWindow)) is not None:
         problems.append(("not in its window", late.reason))
     if idle:
         problems.append(("without effect on the system", idle))
-    called, before = attempt.get(FaultCalled), case.experiment.faults[:number]
-    if called is None and attempt[FaultInEffect].called_ns is not None:
-        problems.append(("without evidence", "its call is not recorded, and its effect names one"))
-    if untimely := trigger_problem(step.when, called, history, before):
-        problems.append(("not by its trigger", untimely))
-    elif outside := outside_window(step.when, attempt, history):
-        problems.append(("not in its window", outside))
-    if ended := early_end(step, attempt):
-        problems.append(("ended early", ended))
-    elif healed := early_heal(step, attempt, history):
-        problems.append(("healed early", healed))
-    elif started := started_early(step, attempt, history):
-        problems.append(("ended early", started))
-    if (unverified := attempt.get(FaultNotVerified)) is not None:
-        problems.append(("not verified again", unverified.reason))
-    elif unreported := _unrecorded_verification(attempt):
-        problems.append(("not verified again", unreported))
-    elif unverified_again := not_verified_until_heal(step, attempt, history):
-        problems.append(("not verified again", unverified_again))
-    if unhealed := not_healed(attempt) or unhealed_earlier_attempt(fault_windows(history), number):
+    problems += _trigger_problems(step, attempt, history, case.experiment.faults[:number])
+    problems += _duration_problems(step, attempt, history)
+    unhealed = not_healed(attempt, history)
+    if unhealed := unhealed or unhealed_earlier_attempt(fault_windows(history), number):
         problems.append(("not healed", unhealed))
     problems += [("contradictory evidence", why) for why in contradicted_heal(step, attempt)]
     return problems
+
+
+def _effect_problems(
+    step: Step, attempt: StepAttempt, history: History
+) -> Iterator[tuple[str, str]]:
+    """Evidence against a recorded effect."""
+    for why in contradicted_effect(step, attempt[FaultInEffect], history):
+        yield "contradictory evidence", why
+    if (denied := attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)) is not None:
+        yield "contradictory evidence", f"it is also recorded that {denied.reason}"
+    if other := _other_injection(step, attempt):
+        yield "another injection", other
+    if observed_early := _observed_before_call(attempt):
+        yield "without evidence", observed_early
+    if ended_before := ended_before_call(step, attempt, history):
+        yield "without evidence", ended_before
+
+
+def _trigger_problems(
+    step: Step, attempt: StepAttempt, history: History, before: Sequence[Step]
+) -> Iterator[tuple[str, str]]:
+    """Why it was not injected by its trigger, within its window. `before` are the earlier steps."""
+    called = attempt.get(FaultCalled)
+    if called is None and attempt[FaultInEffect].called_ns is not None:
+        yield "without evidence", "its call is not recorded, and its effect names one"
+    if untimely := trigger_problem(step.when, called, history, before):
+        yield "not by its trigger", untimely
+    elif outside := outside_window(step.when, attempt, history):
+        yield "not in its window", outside
+
+
+def _duration_problems(
+    step: Step, attempt: StepAttempt, history: History
+) -> Iterator[tuple[str, str]]:
+    """Why it did not last as planned, or was not verified until its heal."""
+    if ended := early_end(step, attempt):
+        yield "ended early", ended
+    elif healed := early_heal(step, attempt, history):
+        yield "healed early", healed
+    elif started := started_early(step, attempt, history):
+        yield "ended early", started
+    if (unverified := attempt.get(FaultNotVerified)) is not None:
+        yield "not verified again", unverified.reason
+    elif unreported := _unrecorded_verification(attempt):
+        yield "not verified again", unreported
+    elif unverified_again := not_verified_until_heal(step, attempt, history):
+        yield "not verified again", unverified_again
 
 
 def _observed_before_call(attempt: StepAttempt) -> str:

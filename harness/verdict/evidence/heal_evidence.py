@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
 from streamquake.reports.record.fault_events import (
     FaultHealed,
     FaultInEffect,
@@ -12,12 +12,13 @@ from streamquake.reports.record.fault_events import (
     HealCalled,
 )
 from streamquake.reports.record.fault_windows import FaultWindow
+from streamquake.reports.record.history import History
 
 CLOCK_S = 0.01
 """The tolerance for moments that are converted between two clocks and rounded."""
 
 
-def not_healed(attempt: StepAttempt) -> str:
+def not_healed(attempt: StepAttempt, history: History) -> str:
     """Why the heal of a fault that took effect is not verified; empty where it is.
 
     A failed heal may be attempted again, and the last verification counts. The heal lists targets
@@ -32,6 +33,8 @@ def not_healed(attempt: StepAttempt) -> str:
     if healed.moment_ns < began.seen_ns:
         return "its removal was seen before its effect"
     heal_ns = healed.moment_ns if healed.called_ns is None else healed.called_ns
+    if _seen_before_call(began, history):
+        return "its removal was seen before its heal was called"
     if called is not None and min(heal_ns, healed.moment_ns) < called.at_ns - CLOCK_S * 1e9:
         return "its removal was seen before its heal was called"
     if (evidence := healed.evidence) is None:
@@ -40,6 +43,15 @@ def not_healed(attempt: StepAttempt) -> str:
     if unseen := [name for name in began.nodes or () if name not in known]:
         return f"no removal was seen on {', '.join(unseen)}"
     return ""
+
+
+def _seen_before_call(began: FaultInEffect, history: History) -> bool:
+    """Whether a removal is recorded before the first call of the heal."""
+    called = first_heal_call(began, history)
+    return called is not None and any(
+        event.step == began.step and began.index < event.index < called.index
+        for event in history.of(FaultHealed)
+    )
 
 
 def unhealed_earlier_attempt(windows: Sequence[FaultWindow], step: int) -> str:

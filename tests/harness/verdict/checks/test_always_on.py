@@ -517,6 +517,17 @@ def test_a_fault_whose_heal_was_called_too_early_makes_the_run_undecided(
     assert ("its heal was called after 5.0 s" in result.summary) == (outcome != Outcome.HELD)
 
 
+@pytest.mark.parametrize(("step", "early"), [(0, True), (1, False)])
+def test_a_removal_before_the_first_call_of_the_heal_is_no_removal(
+    step: int, early: bool, tmp_path: Path
+) -> None:
+    story = Story().effect(1).at(2, Action.FAULT_HEALED, step=step, seen_ns=2 * 10**9)
+    story.at(3, Action.HEAL_CALLED, step=0).at(4, Action.FAULT_HEALED, step=0, seen_ns=4 * 10**9)
+    findings = Effect().check(case(story, tmp_path)).findings
+    reasons = [each.detail["reason"] for each in findings if each.where == "faults[0]"]
+    assert reasons == (["its removal was seen before its heal was called"] if early else [])
+
+
 def test_a_second_call_of_the_heal_hides_no_early_first_one(tmp_path: Path) -> None:
     """In effect at 1 s, healed at 3 s and again at 9 s; it should have lasted for 5 s."""
     story = Story().effect(1)

@@ -527,9 +527,8 @@ def test_a_removal_is_seen_after_the_effect_and_after_its_heal_was_called(
     if healed_s > 2:
         story.at(5, Action.HEAL_CALLED, step=0)
     story.at(6, Action.FAULT_HEALED, step=0, seen_ns=round(healed_s * 1e9))
-    attempt = last_attempt(story.history(), 0)
-    assert attempt is not None
-    assert not_healed(attempt) == message
+    history = story.history()
+    assert not_healed(last_attempt(history, 0), history) == message
 
 
 @pytest.mark.parametrize(
@@ -586,6 +585,5 @@ def test_every_node_without_a_removal_is_named() -> None:
     story = Story().at(1, Action.FAULT_CALLED, **about)
     story.at(2, Action.FAULT_IN_EFFECT, **about, seen_ns=2 * 10**9, evidence={})
     story.at(6, Action.FAULT_HEALED, **about, seen_ns=6 * 10**9, evidence={"b": {}})
-    attempt = last_attempt(story.history(), 0)
-    assert attempt is not None
-    assert not_healed(attempt) == "no removal was seen on a, c"
+    history = story.history()
+    assert not_healed(last_attempt(history, 0), history) == "no removal was seen on a, c"
