@@ -12,6 +12,7 @@ import requests
 
 from streamquake.cluster.engines.flink.config import GATEWAY_REST, REST
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.runtime.loopback_session import loopback_session
 from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
@@ -46,7 +47,7 @@ class FlinkRest:
     def __init__(self, *addresses: str, deadline_s: float = DEADLINE_S) -> None:
         self._urls = [f"http://{address}" for address in addresses]
         self._deadline_s = deadline_s
-        self._session = requests.Session()
+        self._session = loopback_session()
 
     def get(self, path: str, **parameters: str) -> Any:
         return self._call("GET", path, params=parameters)

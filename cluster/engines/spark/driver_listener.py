@@ -15,6 +15,7 @@ import requests
 from streamquake.cluster.engines.spark.config import LISTENER
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
+from streamquake.cluster.runtime.loopback_session import loopback_session
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 POLL_S = 5.0
@@ -85,8 +86,9 @@ class LiveDriver:
 
     def _answer(self, path: str) -> dict[str, Any]:
         try:
-            response = requests.get(f"http://{self._address}{path}", timeout=POLL_S)
-            answer: dict[str, Any] = response.json()
+            with loopback_session() as session:
+                response = session.get(f"http://{self._address}{path}", timeout=POLL_S)
+                answer: dict[str, Any] = response.json()
         except requests.RequestException as error:
             not_listening = isinstance(error, requests.ConnectionError) and not isinstance(
                 error, requests.Timeout

@@ -9,6 +9,7 @@ import requests
 
 from streamquake.cluster.engines.spark.config import MASTER_UI
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.runtime.loopback_session import loopback_session
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 POLL_S = 2.0
@@ -36,9 +37,9 @@ class LiveMaster:
 
     def state(self) -> dict[str, Any]:
         try:
-            report: dict[str, Any] = requests.get(
-                f"http://{self._address}/json/", timeout=POLL_S
-            ).json()
+            with loopback_session() as session:
+                response = session.get(f"http://{self._address}/json/", timeout=POLL_S)
+                report: dict[str, Any] = response.json()
         except requests.RequestException as error:
             raise MasterUnreachable(
                 f"the master does not answer: {type(error).__name__}"
