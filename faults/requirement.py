@@ -7,7 +7,7 @@ in which the two disagree proves neither.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,30 +44,22 @@ def other_than(*values: Any) -> Requirement:
 
 def more_than(least: float) -> Requirement:
     """A number above this one."""
-    return Requirement(
-        expected=f"more than {least:g}", is_met=lambda found: _is_number(found) and found > least
-    )
+    return _number(f"more than {least:g}", lambda found: found > least)
 
 
 def less_than(most: float) -> Requirement:
     """A number below this one."""
-    return Requirement(
-        expected=f"less than {most:g}", is_met=lambda found: _is_number(found) and found < most
-    )
+    return _number(f"less than {most:g}", lambda found: found < most)
 
 
 def at_least(least: float) -> Requirement:
     """This number, or a larger one."""
-    return Requirement(
-        expected=f"at least {least:g}", is_met=lambda found: _is_number(found) and found >= least
-    )
+    return _number(f"at least {least:g}", lambda found: found >= least)
 
 
 def at_most(most: float) -> Requirement:
     """This number, or a smaller one."""
-    return Requirement(
-        expected=f"at most {most:g}", is_met=lambda found: _is_number(found) and found <= most
-    )
+    return _number(f"at most {most:g}", lambda found: found <= most)
 
 
 def text_with(part: str) -> Requirement:
@@ -115,7 +107,7 @@ def without(*values: Any) -> Requirement:
     )
 
 
-def unmet(observations: Mapping[str, Any], required: Requirements) -> Iterable[str]:
+def unmet(observations: Mapping[str, Any], required: Requirements) -> Iterator[str]:
     """A message for each observation that is not as required. One that is missing proves
     nothing."""
     for name, requirement in required.items():
@@ -123,5 +115,11 @@ def unmet(observations: Mapping[str, Any], required: Requirements) -> Iterable[s
             yield f"{name}: expected {requirement.expected}, got {found}"
 
 
-def _is_number(found: Any) -> bool:
-    return isinstance(found, int | float) and not isinstance(found, bool)
+def _number(expected: str, is_met: Callable[[float], bool]) -> Requirement:
+    """A number with this property; a truth value is none."""
+    return Requirement(
+        expected=expected,
+        is_met=lambda found: (
+            isinstance(found, int | float) and not isinstance(found, bool) and is_met(found)
+        ),
+    )

@@ -48,7 +48,7 @@ def ended_evidence(
 
 
 def runs_again(before: Mapping[str, Any]) -> Requirements:
-    """What it has of a node that was started again, or removed."""
+    """What `state_observations` has of a node that was started again, or removed."""
     return {
         "status": one_of(*map(str, RUNNING_OR_REMOVED)),
         "started_at": other_than(before.get("started_at")),
