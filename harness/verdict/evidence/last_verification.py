@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from streamquake.faults.fault import faults
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
+from streamquake.harness.verdict.evidence.step_attempts import (
+    StepAttempt,
+    first_heal_call,
+    heal_called_ns,
+)
 from streamquake.reports.record.fault_events import (
     UNVERIFIED_NS,
     FaultEndedEarly,
-    FaultHealed,
     FaultInEffect,
     FaultStillInEffect,
-    HealCalled,
 )
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
@@ -28,7 +30,7 @@ def not_verified_until_heal(step: Step, attempt: StepAttempt, history: History) 
     called = first_heal_call(began, history)
     if FaultEndedEarly in attempt or (called is not None and called.last_seen_ns is None):
         return ""
-    ended_ns = _heal_ns(called, attempt.get(FaultHealed))
+    ended_ns = heal_called_ns(attempt, history)
     if ended_ns is None:
         return ""
     if fault is None or not fault.lasts:
@@ -46,13 +48,6 @@ def not_verified_until_heal(step: Step, attempt: StepAttempt, history: History) 
         f"the record has no check that found it in effect or in place in the "
         f"{unverified_ns / 1e9:.1f} s before its heal"
     )
-
-
-def _heal_ns(called: HealCalled | None, healed: FaultHealed | None) -> int | None:
-    """When the heal was called; of a record without the call, as its verification tells."""
-    if called is not None:
-        return called.at_ns
-    return None if healed is None else healed.called_ns
 
 
 def _was_kept_down(began: FaultInEffect, history: History) -> bool:

@@ -6,7 +6,7 @@ from streamquake.faults.fault import faults
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.evidence.heal_evidence import CLOCK_S
 from streamquake.harness.verdict.evidence.phases import HEAL, phase_began
-from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, heal_called_ns
 from streamquake.reports.record.fault_events import (
     FaultEndedEarly,
     FaultHealed,
@@ -35,7 +35,7 @@ def early_end(step: Step, attempt: StepAttempt) -> str:
 def early_heal(step: Step, attempt: StepAttempt, history: History) -> str:
     """A message if the heal was called before the fault had lasted as long as planned; else empty.
     A fault that missed its window is healed at once."""
-    ended_ns = _heal_called_ns(attempt, history)
+    ended_ns = _ended_ns(attempt, history)
     if ended_ns is None or FaultMissedWindow in attempt:
         return ""
     lasted_s = (ended_ns - attempt[FaultInEffect].seen_ns) / 1e9
@@ -54,12 +54,11 @@ def _planned_text(step: Step) -> str:
     return "until the end of the schedule" if step.for_s is None else f"for {step.for_s:g} s"
 
 
-def _heal_called_ns(attempt: StepAttempt, history: History) -> int | None:
-    """When the heal was called first: a failed one may already have removed the fault."""
-    if (called := first_heal_call(attempt[FaultInEffect], history)) is not None:
-        return called.at_ns
+def _ended_ns(attempt: StepAttempt, history: History) -> int | None:
+    """When the heal was called first: a failed one may already have removed the fault. Of an older
+    record, when the removal was recorded."""
     healed = attempt.get(FaultHealed)
-    return None if healed is None else healed.called_ns or healed.at_ns
+    return heal_called_ns(attempt, history) or (None if healed is None else healed.at_ns)
 
 
 def _lasts(step: Step) -> bool:

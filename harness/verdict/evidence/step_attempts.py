@@ -8,6 +8,7 @@ from typing import TypeVar
 from streamquake.reports.record.fault_events import (
     FaultCalled,
     FaultEvent,
+    FaultHealed,
     FaultInEffect,
     HealCalled,
 )
@@ -53,3 +54,15 @@ def first_heal_call(began: FaultInEffect, history: History) -> HealCalled | None
     return next(
         (each for each in calls if each.step == began.step and each.index > began.index), None
     )
+
+
+def heal_called_ns(attempt: StepAttempt, history: History) -> int | None:
+    """When the heal of a fault that took effect was called first, nanoseconds of the run's clock.
+
+    Of a record without the call, the moment that the verification of the heal names. None where
+    there is neither.
+    """
+    if (called := first_heal_call(attempt[FaultInEffect], history)) is not None:
+        return called.at_ns
+    healed = attempt.get(FaultHealed)
+    return None if healed is None else healed.called_ns
