@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from streamquake.topologies.problems import did_you_mean
@@ -44,6 +45,7 @@ def shipped_file(name: str, shipped: Path, suffix: str) -> Path | None:
     return shipped_files(shipped, suffix).get(name.removesuffix(suffix))
 
 
+@cache
 def shipped_files(folder: Path, suffix: str) -> Mapping[str, Path]:
     """Name -> file of the shipped files of a kind, in the order of their names. They may be in
     folders by topic, which are not part of the names."""

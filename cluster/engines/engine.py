@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from functools import cache
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
@@ -380,9 +381,16 @@ engines: Registry[Engine] = Registry("engine", "streamquake.cluster.engines")
 def job_runner(topology: Topology) -> tuple[str, RunsJobs] | None:
     """The service that runs jobs, and its engine; None where there is none."""
     for name, service in topology.services.items():
-        if service.engine in engines and isinstance(runs := engine(service.engine), RunsJobs):
-            return name, runs
+        if service.engine in engines and _runs_jobs(engines[service.engine]):
+            return name, cast(RunsJobs, engine(service.engine))
     return None
+
+
+@cache
+def _runs_jobs(kind: type[Engine]) -> bool:
+    """Whether an engine runs jobs. Validation asks thousands of times, and each time Python
+    compares all members of the protocol."""
+    return isinstance(kind(), RunsJobs)
 
 
 def engine(name: str) -> Engine:
