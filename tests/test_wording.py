@@ -64,7 +64,7 @@ EXCEPTIONS = {
     "CHANGELOG.md": "describes released versions in their own words",
 }
 WORDS = re.compile("|".join(rf"(?P<w{i}>\b({word})\b)" for i, word in enumerate(BETTER)), re.I)
-PHRASES = {frozenset(phrase.split()) for entry in BETTER for phrase in entry.split("|")}
+PHRASES = [phrase for entry in BETTER for phrase in entry.split("|")]
 NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 WORD = re.compile(r"[a-z]+", re.I)
 STRINGS = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
@@ -111,14 +111,17 @@ def hits_in(file: str, text: str) -> Iterator[Hit]:
 
 
 def _may_have_a_word(text: str) -> bool:
-    """Whether a text has all words of a phrase of the table, as words or as parts of names. Most
-    files have not, and need not be split into tokens."""
+    """Whether a text has a phrase of the table, in words or in parts of names. Most files have
+    none, and need not be split into tokens."""
     lower = text.lower()
-    phrases = [phrase for phrase in PHRASES if all(word in lower for word in phrase)]
+    phrases = [phrase for phrase in PHRASES if all(word in lower for word in phrase.split())]
     if not phrases:
         return False
-    words = {word.lower() for word in {*NAME_PART.findall(text), *WORD.findall(text)}}
-    return any(phrase <= words for phrase in phrases)
+    words = (
+        " ".join(["", *found, ""]).lower()
+        for found in (NAME_PART.findall(text), WORD.findall(text))
+    )
+    return any(f" {phrase} " in each for each in words for phrase in phrases)
 
 
 def _kind(file: str) -> str:

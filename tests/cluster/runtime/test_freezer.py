@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.cluster.runtime.docker import freezer as freezer_module
 from streamquake.cluster.runtime.docker.freezer import freezer_in, freezer_of
 from streamquake.cluster.runtime.runtime import ContainerError
 
@@ -44,7 +45,10 @@ def test_version_2_has_one_file_for_the_request_and_one_for_the_state(tmp_path: 
     assert not freezer.is_frozen()
 
 
-def test_a_freeze_that_the_kernel_does_not_complete_is_an_error(tmp_path: Path) -> None:
+def test_a_freeze_that_the_kernel_does_not_complete_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freezer_module, "WITHIN_S", 0.1)
     group = tmp_path / "system.slice" / "docker-abc.scope"
     group.mkdir(parents=True)
     (group / "cgroup.freeze").write_text("0\n")

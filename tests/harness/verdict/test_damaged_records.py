@@ -273,7 +273,7 @@ def test_events_that_lack_their_values_are_undecided(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.data())
 def test_no_damage_ends_in_a_traceback(

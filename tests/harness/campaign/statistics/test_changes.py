@@ -201,7 +201,7 @@ def rough_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("rough_intervals")
-@pytest.mark.parametrize("comparisons", others_nightly([40, 200], always=[40]))
+@pytest.mark.parametrize("comparisons", others_nightly([20, 200], always=[20]))
 def test_rounded_values_raise_no_false_alarm(comparisons: int) -> None:
     """Two nights against a baseline of a hundred, with one value in fifty a step higher."""
     draw = random.Random(1)
@@ -221,7 +221,7 @@ def test_undecided_runs_alone_are_too_few() -> None:
 
 
 @pytest.mark.usefixtures("rough_intervals")
-@pytest.mark.parametrize("nights", others_nightly([60, 300], always=[60]))
+@pytest.mark.parametrize("nights", others_nightly([20, 300], always=[20]))
 def test_without_changes_a_false_alarm_is_rarer_than_the_level(nights: int) -> None:
     """Each night compares five experiments that did not change."""
     alarms = 0
