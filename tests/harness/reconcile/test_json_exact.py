@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from streamquake.harness.reconcile.json.json_exact import exact_record, exact_value
+from streamquake.harness.reconcile.json.json_exact import (
+    exact_record,
+    exact_value,
+    record_rewriter,
+    rewrite_floating,
+    rewrite_values,
+    shortest_numerals,
+    shortest_numerals_of_32_bits,
+)
 
 
 @pytest.mark.parametrize(
@@ -38,3 +47,36 @@ def test_a_malformed_line_has_no_exact_form(line: bytes) -> None:
 
 def test_a_number_that_floating_point_rounds_has_no_exact_form() -> None:
     assert exact_record(b'{"a": 1.00000000000000000001e300}', {"a"}) is None
+
+
+def test_each_text_of_a_batch_is_rewritten_and_null_stays_null() -> None:
+    texts = pa.array(['{"a":1.50}', None])
+    assert rewrite_values(texts).to_pylist() == ['{"a":1.5}', None]
+    rewritten = record_rewriter({"a"})(texts.cast("binary"))
+    assert rewritten.to_pylist() == ['{"a":1.5}', None]
+
+
+def test_floating_point_values_within_a_text_take_the_form_of_other_numbers() -> None:
+    texts = ['["f:0.30000000000000004","e:0.10000000149011612","s:f:1.5"]', '"f:-0.0"', '"f:NaN"']
+    rewritten = ['["n:30000000000000004e-17","n:1e-1","s:f:1.5"]', '"n:0"', '"n:NaN"']
+    assert rewrite_floating(pa.array([*texts, None])).to_pylist() == [*rewritten, None]
+
+
+@pytest.mark.parametrize(
+    ("value", "of_64_bits", "of_32_bits"),
+    [
+        (0.10000000149011612, "0.10000000149011612", "0.1"),
+        (3.4028234663852886e38, "3.4028234663852886e+38", "3.4028235e+38"),
+        (-2.0, "-2.0", "-2"),
+        (float("-inf"), "-Infinity", "-Infinity"),
+        (float("inf"), "Infinity", "Infinity"),
+        (float("nan"), "NaN", "NaN"),
+        (None, None, None),
+    ],
+)
+def test_a_floating_point_value_has_its_shortest_numeral(
+    value: float | None, of_64_bits: str | None, of_32_bits: str | None
+) -> None:
+    values = pa.array([value], pa.float64())
+    assert shortest_numerals(values).to_pylist() == [of_64_bits]
+    assert shortest_numerals_of_32_bits(values).to_pylist() == [of_32_bits]
