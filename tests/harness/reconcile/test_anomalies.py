@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.reconcile import reconcile
@@ -68,6 +69,7 @@ def test_each_class_is_found_with_its_count(spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_the_home_of_a_key_is_on_the_expected_side_if_that_is_a_topic(
     spark: SparkSession,
 ) -> None:
@@ -87,6 +89,7 @@ def test_the_home_of_a_key_is_on_the_expected_side_if_that_is_a_topic(
     ) == (1, 4)
 
 
+@pytest.mark.nightly
 def test_of_several_partitions_with_equally_many_records_the_lowest_is_the_home(
     spark: SparkSession,
 ) -> None:

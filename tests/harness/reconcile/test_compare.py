@@ -127,6 +127,7 @@ def test_records_of_the_same_moment_are_not_reordered(spark: SparkSession, tmp_p
     assert comparison_of(spark, path, path, sequence="seq", order="at").counts["reordered"] == 0
 
 
+@pytest.mark.nightly
 def test_equal_numbers_of_an_order_are_one_moment(spark: SparkSession, tmp_path: Path) -> None:
     groups = (
         ["-1e20", f"-1{'0' * 20}"],
@@ -148,6 +149,7 @@ def test_equal_numbers_of_an_order_are_one_moment(spark: SparkSession, tmp_path:
     assert ascending.counts["reordered"] == 0
 
 
+@pytest.mark.nightly
 def test_large_whole_numbers_stay_exact_beside_floating_point(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -464,6 +466,7 @@ def test_json_fields_with_names_of_internal_cells_are_rejected(
         comparison_of(spark, path, path, compare=name)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_field_with_the_name_of_a_place_is_rejected_where_it_is_named(
     spark: SparkSession, tmp_path: Path, kind: str

@@ -277,6 +277,7 @@ def test_nanoseconds_within_a_microsecond_are_no_times(spark: SparkSession, tmp_
         comparison_of(spark, utc, finer, "n,v0")
 
 
+@pytest.mark.nightly
 def test_json_of_another_kind_differs_and_a_hint_is_given(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -309,6 +310,7 @@ def test_a_null_key_is_not_a_malformed_record(spark: SparkSession, tmp_path: Pat
     assert (result.counts["lost"], result.counts["phantom"]) == (1, 1)
 
 
+@pytest.mark.nightly
 def test_a_field_within_a_value_that_is_an_object_in_some_records_only(
     spark: SparkSession, tmp_path: Path
 ) -> None:

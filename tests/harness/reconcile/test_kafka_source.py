@@ -134,6 +134,7 @@ def test_a_topic_is_read_to_its_stable_end_and_ordered_by_its_partitions(
     assert "3 offsets are held back by a transaction" in result.notes[0]
 
 
+@pytest.mark.nightly
 def test_several_topics_are_one_side_without_an_order_between_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

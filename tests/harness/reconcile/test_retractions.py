@@ -98,6 +98,7 @@ def test_a_changelog_is_judged_by_its_final_state(
     assert (result.counts["actual"], result.counts["unmatched_retraction"]) == (2, 0)
 
 
+@pytest.mark.nightly
 def test_replayed_changes_are_unmatched_retractions_and_duplicates(
     spark: SparkSession, tmp_path: Path, expected: Path
 ) -> None:

@@ -34,6 +34,7 @@ def sent(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "e.json", SENT)
 
 
+@pytest.mark.nightly
 def test_a_verifiable_producer_is_reconciled(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, sent: Path
 ) -> None:

@@ -128,6 +128,7 @@ def test_both_ways_judge_the_last_record_of_a_key(topic: Topic) -> None:
     assert result.outcome == run.outcome == Outcome.VIOLATED
 
 
+@pytest.mark.nightly
 def test_both_ways_accept_an_expected_last_record(topic: Topic) -> None:
     keyed_values = [*EARLIER_VALUES, *FINAL_VALUES]
 
@@ -138,6 +139,7 @@ def test_both_ways_accept_an_expected_last_record(topic: Topic) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_key_in_two_partitions_has_a_last_record_in_each(topic: Topic) -> None:
     result = topic.comparison_of(FINAL_VALUES, [("a", 1), ("a", 3), ("b", 5), ("b", None)])
 
@@ -147,6 +149,7 @@ def test_a_key_in_two_partitions_has_a_last_record_in_each(topic: Topic) -> None
     assert result.counts["actual"] == 3
 
 
+@pytest.mark.nightly
 def test_without_the_option_every_record_counts(topic: Topic) -> None:
     result = topic.comparison_of([("a", 3), ("b", 5), ("b", 5), ("c", None)], upsert=False)
 

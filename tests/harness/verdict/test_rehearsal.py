@@ -38,6 +38,7 @@ def test_a_rehearsal_judges_every_output_like_that_of_a_run(
     assert result.counts["totals.actual"] == result.counts["totals-files.actual"] == 1200
 
 
+@pytest.mark.nightly
 def test_a_rehearsal_leaves_no_file_and_no_view(spark: SparkSession) -> None:
     spark.sql("SELECT 1 AS mine").createOrReplaceTempView("sent")
     rehearse(load_experiment(EXPERIMENT, sets=["workload.numbered.records=1200"], seed=1), spark)

@@ -84,6 +84,7 @@ def test_each_kind_of_difference_is_counted(testbeds: tuple[Testbed, Testbed]) -
     assert found.outcome == Outcome.VIOLATED
 
 
+@pytest.mark.nightly
 def test_the_final_state_of_a_changelog_is_compared(testbeds: tuple[Testbed, Testbed]) -> None:
     """One run reached the final state by way of another state, the other directly."""
     old = RECORDS[7]._replace(amount=-1)
@@ -95,6 +96,7 @@ def test_the_final_state_of_a_changelog_is_compared(testbeds: tuple[Testbed, Tes
     assert (found.missing, found.added, found.changed, found.outcome) == (0, 0, 0, Outcome.HELD)
 
 
+@pytest.mark.nightly
 def test_only_outputs_proven_exactly_once_must_be_equal(
     testbeds: tuple[Testbed, Testbed],
 ) -> None:
@@ -112,6 +114,7 @@ def test_an_output_that_was_not_read_is_undecided(testbeds: tuple[Testbed, Testb
     assert "it was not read on" in found.why
 
 
+@pytest.mark.nightly
 def test_runs_with_different_input_records_are_not_compared(
     testbeds: tuple[Testbed, Testbed],
 ) -> None:

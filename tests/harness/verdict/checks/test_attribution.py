@@ -92,6 +92,7 @@ def test_duplicated_lost_and_invented_records_have_their_cause(
     }
 
 
+@pytest.mark.nightly
 def test_a_copy_in_another_partition_is_the_later_one_by_its_stamp(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_changed_record_is_attributed_to_the_copy_that_is_wrong(
     assert str(example.detail["cause"]).startswith("written before any fault")
 
 
+@pytest.mark.nightly
 def test_a_record_is_of_the_interval_that_begins_with_its_stamp(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_record_is_of_the_interval_that_begins_with_its_stamp(
     assert cause.endswith("writer's attempt 1")
 
 
+@pytest.mark.nightly
 def test_groups_that_are_not_shown_are_counted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +163,7 @@ def test_groups_that_are_not_shown_are_counted(
     assert (lost.what, lost.where) == ("lost", "totals: in 1 more group by cause")
 
 
+@pytest.mark.nightly
 def test_examples_identified_by_fractions_and_truth_values_have_their_cause(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -306,6 +310,7 @@ def test_an_example_has_the_input_position_of_its_record(
     assert example.detail["source"] == "partition 0, offset 907"
 
 
+@pytest.mark.nightly
 def test_anomalies_in_files_are_attributed_by_file(spark: SparkSession, tmp_path: Path) -> None:
     dataset = Testbed(spark, tmp_path / "data")
     folder = tmp_path / "copied"
@@ -321,6 +326,7 @@ def test_anomalies_in_files_are_attributed_by_file(spark: SparkSession, tmp_path
     assert group.detail["files"] == ["part-1-4"]
 
 
+@pytest.mark.nightly
 def test_an_output_may_have_an_index_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
     dataset = Testbed(spark, tmp_path).topic("copy", [*values(RECORDS[1:]), *values(RECORDS[5:6])])
     output = COPY.model_copy(update={"compare": ("index", "amount")})

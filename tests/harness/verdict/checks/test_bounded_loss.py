@@ -119,6 +119,7 @@ def test_every_other_anomaly_is_violated(spark: SparkSession, tmp_path: Path, me
         assert result.findings[0].detail["key"].startswith("k-")
 
 
+@pytest.mark.nightly
 def test_an_identity_may_have_a_column_called_as_a_count(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -170,6 +171,7 @@ def test_keys_that_cannot_be_attributed_leave_it_undecided(
     assert 0 < (result.counts["unattributed"] or 0) < USUAL
 
 
+@pytest.mark.nightly
 def test_a_record_written_at_the_moment_of_the_fault_is_not_before_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -244,6 +246,7 @@ def test_a_restart_of_another_subtask_does_not_excuse_a_later_loss(
     assert result.counts["outside_window"] == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("edit", ["removed", "repeated"])
 def test_a_damaged_record_is_undecided(spark: SparkSession, tmp_path: Path, edit: str) -> None:
     case = judged_case(spark, tmp_path, with_loss())

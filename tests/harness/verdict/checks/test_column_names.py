@@ -107,6 +107,7 @@ def test_every_class_is_found_whatever_the_columns_are_called(
         )
 
 
+@pytest.mark.nightly
 def test_a_column_may_be_called_as_the_mark_of_a_malformed_record(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -129,11 +129,13 @@ def test_a_key_that_stops_shortly_before_the_end_pauses_until_its_last_send(
     assert again.outcome == Outcome.HELD
 
 
+@pytest.mark.nightly
 def test_a_stop_after_the_span_is_no_pause_of_it(spark: SparkSession, tmp_path: Path) -> None:
     stopped_partition = changed(lambda out: [] if out.at_s > 17.6 else [out])
     assert judged(spark, tmp_path, stopped_partition).outcome == Outcome.HELD
 
 
+@pytest.mark.nightly
 def test_a_partition_without_any_record_may_have_stopped(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -148,6 +150,7 @@ def test_a_partition_without_any_record_may_have_stopped(
     assert (result.outcome, result.counts["partitions"]) == (Outcome.HELD, 2)
 
 
+@pytest.mark.nightly
 def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_path: Path) -> None:
     def paused(out: OutputRecord) -> Iterable[OutputRecord]:
         return [] if number(out.record) == 2 and 3 < out.at_s < 7 else [out]
@@ -188,6 +191,7 @@ def test_without_evidence_there_is_no_verdict(
     assert why in result.summary
 
 
+@pytest.mark.nightly
 def test_the_interval_is_at_least_as_long_as_the_limit(spark: SparkSession, tmp_path: Path) -> None:
     """The system has recovered 2.6 s after the injection, and the load continues for 10.1 s."""
     soon = judged(spark, tmp_path / "soon", late(11.5), within_s=8)
@@ -221,6 +225,7 @@ def batched(every_s: float, *, lost: bool = False) -> list[OutputRecord]:
     return changed(in_turn)
 
 
+@pytest.mark.nightly
 def test_the_usual_pause_of_micro_batches_is_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     """A key has 125 records in each batch, so fewer than one gap of a hundred is longer than
     zero."""

@@ -116,6 +116,7 @@ def test_anomalies_in_protobuf_are_found(topic: Topic) -> None:
     assert stored.where("NOT committed").count() == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("deletes", "outcome"), [(None, Outcome.HELD), (b"none", Outcome.VIOLATED)]
 )
