@@ -29,9 +29,7 @@ demo: setup ## the main experiment; prints the path of its report
 	$(BIN)/streamquake run kill-taskmanager-mid-checkpoint
 
 test: setup ## every test but the nightly ones: fast, spark, container
-	@status=0; for tier in fast spark container; do \
-	  $(MAKE) --no-print-directory tier-$$tier || status=1; \
-	done; exit $$status
+	@MAKE="$(MAKE)" bash scripts/test.sh
 
 test-fast: ## the tests that need neither a container engine nor Spark
 	@SKIP_IMAGES=1 bash scripts/setup.sh

@@ -10,7 +10,7 @@ import pytest
 
 from streamquake.faults.fault import faults
 from streamquake.harness.reconcile.spark_session import JavaMissing, spark_session
-from tests.containers.mechanisms import mechanism_of, one_of_each_mechanism
+from tests.containers.mechanisms import mechanisms_of, one_of_each_mechanism
 from tests.tiers import REFUSAL, others_nightly
 
 
@@ -37,13 +37,13 @@ def test_every_mechanism_is_injected_by_make_test() -> None:
     chosen = one_of_each_mechanism(faults)
 
     assert len(chosen) < len(faults)
-    assert {mechanism_of(name) for name in chosen} == {mechanism_of(name) for name in faults}
+    assert set().union(*map(mechanisms_of, chosen)) == set().union(*map(mechanisms_of, faults))
 
 
 def test_faults_of_one_mechanism_use_the_same_code_on_the_same_kind_of_target() -> None:
-    assert mechanism_of("slow_link") == mechanism_of("stall_link")
-    assert mechanism_of("slow_link") != mechanism_of("partition_link")
-    assert mechanism_of("cpu_limit") != mechanism_of("kill")
+    assert mechanisms_of("slow_link") == mechanisms_of("stall_link")
+    assert mechanisms_of("slow_link") != mechanisms_of("partition_link")
+    assert mechanisms_of("cpu_limit") != mechanisms_of("kill")
 
 
 def test_the_other_parameters_are_nightly() -> None:

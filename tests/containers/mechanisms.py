@@ -1,6 +1,6 @@
-"""The mechanism of each fault: what it imports from `faults/mechanisms/`, and its kind of target.
+"""The mechanisms of each fault: what it imports from `faults/mechanisms/`, for its kind of target.
 
-Faults with the same mechanism differ only in values that the tests without containers cover.
+Faults with the same mechanisms differ only in values that the tests without containers cover.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from streamquake.faults.fault import faults
 FOLDER = "streamquake.faults.mechanisms"
 
 
-def mechanism_of(name: str) -> tuple[str, ...]:
-    """The kind of target of a fault, and the modules whose code it uses."""
+def mechanisms_of(name: str) -> set[tuple[str, str]]:
+    """The modules whose code a fault uses, each with the kind of target."""
     fault = faults[name]
     tree = ast.parse(inspect.getsource(sys.modules[fault.__module__]))
-    modules = [
-        node.module
+    return {
+        (str(fault.target_kind), node.module)
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(FOLDER)
-    ]
-    return (str(fault.target_kind), *sorted(set(modules)))
+    }
 
 
 def one_of_each_mechanism(names: Iterable[str]) -> set[str]:
-    """For each mechanism the first fault with it, in the order of the names."""
-    first: dict[tuple[str, ...], str] = {}
+    """Faults that together use each mechanism: in the order of the names, each fault that has one
+    which none before it has."""
+    chosen, covered = set[str](), set[tuple[str, str]]()
     for name in sorted(names):
-        first.setdefault(mechanism_of(name), name)
-    return set(first.values())
+        if not (mechanisms := mechanisms_of(name)) <= covered:
+            chosen.add(name)
+            covered |= mechanisms
+    return chosen

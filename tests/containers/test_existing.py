@@ -228,6 +228,7 @@ def test_avro_output_of_an_external_job_is_reconciled(brokers: str, tmp_path: Pa
     }
 
 
+@pytest.mark.nightly
 def test_records_held_back_by_an_open_transaction_are_invisible_not_permanently_lost(
     brokers: str, tmp_path: Path
 ) -> None:
