@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
@@ -56,6 +56,11 @@ class RunLoad:
             return None
         own = "" if job is None else " (a job's group is `${run}`)"
         return f"the consumer group {self.watch.group}{own} has not read {lag:,} records yet"
+
+    def sample_lag(self, job: RunningJob | None) -> None:
+        """Take a last sample of the lag, since the group's offsets may be many seconds old."""
+        with suppress(KafkaUnreachable):
+            self.watch.sample_lag(job)
 
     def quiet_pending(self, job: ExistingJob) -> Callable[[], str | None]:
         """A function to poll for an existing job: why it may have more output to write, or None.
@@ -166,8 +171,12 @@ class OutputWatch:
             self._sampled[name] = end
         for name, topic in self._topics.items():
             self._sample_held_back(name, topic)
+        self.sample_lag()
+
+    def sample_lag(self, job: RunningJob | None = None) -> None:
+        """Sample the lag, where the job has read positions. Raises KafkaUnreachable."""
         if self._checkpointed:
-            self._loop.measure("lag", ", ".join(self._inputs), self.lag())
+            self._loop.measure("lag", ", ".join(self._inputs), self.lag(job))
 
     def _sample_held_back(self, name: str, topic: str) -> None:
         """Sample how many records read_committed readers cannot read yet, for each partition.

@@ -15,7 +15,7 @@ from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run.event_loop import EventLoop
-from streamquake.harness.run.load import OutputWatch
+from streamquake.harness.run.load import OutputWatch, RunLoad
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics, by_series
@@ -159,3 +159,26 @@ def test_positions_reported_by_the_job_precede_offsets_of_its_group(
     monkeypatch.setattr(kafka_admin, "end_offsets", lambda *_: {0: 100, 1: 100})
     monkeypatch.setattr(kafka_admin, "group_offsets", lambda *_: {0: 100, 1: 90})
     assert testbed.watch.lag(Reader(read)) == lag  # type: ignore[arg-type]
+
+
+def test_the_last_sample_of_the_lag_is_where_the_job_has_read(
+    topic: Topic, testbed: WatchTestbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running: Any = None
+    job: Any = Reader({0: 100, 1: 100})
+    monkeypatch.setattr(kafka_admin, "end_offsets", lambda *_, **__: {0: 100, 1: 100})
+    monkeypatch.setattr(kafka_admin, "group_offsets", lambda *_: {0: 100, 1: 90})
+    monkeypatch.setattr(testbed.watch, "_checkpointed", True)
+    testbed.poll_after(1)
+    RunLoad(running=running, seconds=1, watch=testbed.watch).sample_lag(job)
+    assert testbed.samples("lag") == {"input": [10, 0]}
+
+
+def test_without_an_answer_of_kafka_the_lag_has_no_last_sample(
+    topic: Topic, testbed: WatchTestbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running: Any = None
+    topic.unreachable = "stable"
+    monkeypatch.setattr(testbed.watch, "_checkpointed", True)
+    RunLoad(running=running, seconds=1, watch=testbed.watch).sample_lag(None)
+    assert testbed.samples("lag") == {}

@@ -25,6 +25,7 @@ from streamquake.harness.run import runner
 from streamquake.harness.run.cluster_lease import ClusterLease, DedicatedClusters
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
+from streamquake.harness.run.job_preparation import RunningJob
 from streamquake.harness.run.output_collector import EarlyReads
 from streamquake.harness.run.progress import Figures
 from streamquake.harness.verdict.judge import judge
@@ -106,6 +107,8 @@ class Load:
         return None
 
     def stop(self) -> None: ...
+
+    def sample_lag(self, job: RunningJob | None) -> None: ...
 
 
 class Stage:
