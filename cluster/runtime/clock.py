@@ -73,7 +73,7 @@ class SystemClock:
 
 OTHER_THREADS_S = 0.0001
 """The real time for which other threads may run before fake time passes."""
-RUNNABLE_THREADS_S = 0.02
+RUNNABLE_THREADS_S = 0.2
 """The same while some of them have work."""
 
 
