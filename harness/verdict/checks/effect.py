@@ -18,6 +18,7 @@ from streamquake.harness.verdict.evidence.heal_evidence import (
     not_healed,
     unhealed_earlier_attempt,
 )
+from streamquake.harness.verdict.evidence.idle_nodes import nodes_without_tasks
 from streamquake.harness.verdict.evidence.last_verification import not_verified_until_heal
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.node_ends import ended_before_call, started_early
@@ -51,27 +52,27 @@ from streamquake.topologies.model import Topology
 @checks.register
 class Effect(Check):
     """Undecided when a planned fault was not injected, had no verified effect, disturbed only the
-    harness's own probe, was injected on other targets than planned or not on all of them, before
-    its trigger or outside its window, ended or was healed too early, was not verified again until
-    its heal, or was not verified as healed, when what was observed contradicts that, and when an
-    unplanned fault is recorded. Whether the metric of a trigger had its value is not judged. Names
-    the faults that overlapped.
+    harness's own probe, was to end tasks where none ran, was injected on other targets than planned
+    or not on all of them, before its trigger or outside its window, ended or was healed too early,
+    was not verified again until its heal, or was not verified as healed, when what was observed
+    contradicts that, and when an unplanned fault is recorded. Whether the metric of a trigger had
+    its value is not judged. Names the faults that overlapped.
     """
 
     name: ClassVar[str] = "effect"
 
     idle_allowed: bool = False
-    """Whether faults may disturb only the harness's own probe because the system was idle, as long
-    as one fault disturbed the system. For random schedules, which need no particular fault.
+    """Whether faults may disturb nothing but the harness's own probe because the system was idle,
+    as long as one fault disturbed the system. For random schedules, which need no particular fault.
     """
 
     def check(self, case: JudgedRun) -> CheckResult:
         planned = len(case.experiment.faults)
         attempts = [last_attempt(case.history, step) for step in range(planned)]
         idle = {
-            step: _idle(in_effect)
-            for step in range(planned)
-            if (in_effect := targets_of_probe_alone(case.history, step))
+            step: why
+            for step, attempt in enumerate(attempts)
+            if (why := _idle(step, attempt, case.history))
         }
         counted = idle if not self.idle_allowed or len(idle) == planned else {}
         missing = [
@@ -288,8 +289,19 @@ def _unplanned_faults(windows: Sequence[FaultWindow], planned: int) -> Iterator[
             yield Finding(what="not planned", where=f"faults[{window.step}]", detail=detail)
 
 
-def _idle(targets: Sequence[str]) -> str:
-    return (
-        f"on {', '.join(targets)} only the harness's own probe was disturbed: the system sent "
-        "nothing and did nothing there; inject it when it does, or for longer"
-    )
+def _idle(step: int, attempt: StepAttempt, history: History) -> str:
+    """Why a fault disturbed nothing of the system; empty where it did."""
+    if targets := targets_of_probe_alone(history, step):
+        return (
+            f"on {', '.join(targets)} only the harness's own probe was disturbed: the system sent "
+            "nothing and did nothing there; inject it when it does, or for longer"
+        )
+    in_effect = attempt.get(FaultInEffect)
+    if in_effect is None or in_effect.value.get("seen_ns") is None:
+        return ""
+    if nodes := nodes_without_tasks(in_effect, history):
+        return (
+            f"no task of the job ran on {', '.join(nodes)}; choose a node that has one, such as "
+            "`the node running subtask 0 of TASK`"
+        )
+    return ""
