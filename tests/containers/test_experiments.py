@@ -14,7 +14,6 @@ from streamquake.harness.experiment.loader import EXPERIMENTS
 from streamquake.reports.record.results import Results
 from streamquake.topologies.named_files import shipped_names
 from tests.containers.test_claims import DOCUMENT, names_of_experiments
-from tests.tiers import others_nightly
 
 pytestmark = pytest.mark.container
 
@@ -30,8 +29,6 @@ TESTED_ELSEWHERE = {
 CLAIMED = {name for row in DOCUMENT["rows"] for name in names_of_experiments(row)}
 """The suite of claims runs these, see `test_claims.py`."""
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
-HALF_A_MINUTE = ("--set", "workload.numbered.records=60000")
-"""The main experiment with half of its load."""
 
 
 def run(experiment: str, out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
@@ -54,23 +51,12 @@ def counts(results: dict[str, Any], check: str) -> dict[str, Any]:
     return dict(found["counts"])
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    others_nightly(
-        [
-            ("quickstart",),
-            ("kill-taskmanager-mid-checkpoint",),
-            ("kill-taskmanager-mid-checkpoint", *HALF_A_MINUTE),
-        ],
-        [("kill-taskmanager-mid-checkpoint", *HALF_A_MINUTE)],
-    ),
-    ids=" ".join,
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("experiment", ["quickstart", "kill-taskmanager-mid-checkpoint"])
 def test_a_killed_taskmanager_causes_no_loss_and_no_duplicates(
-    arguments: tuple[str, ...], tmp_path: Path
+    experiment: str, tmp_path: Path
 ) -> None:
-    experiment, *options = arguments
-    status, results, message = run(experiment, tmp_path, *options)
+    status, results, message = run(experiment, tmp_path)
     assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
     (fault,) = results["faults"]
     assert fault["in_effect"]

@@ -483,6 +483,7 @@ def test_a_field_with_the_name_of_a_place_is_rejected_where_it_is_named(
     assert nonzero_counts(unnamed) == {"changed": None, "reordered": None}
 
 
+@pytest.mark.nightly
 def test_a_failed_comparison_keeps_nothing_for_the_next_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:

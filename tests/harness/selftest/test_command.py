@@ -73,6 +73,7 @@ def test_the_table_has_a_row_for_each_class_and_a_column_for_each_rate(
     assert table["clean"][-3:-1] == ["1", "held"]
 
 
+@pytest.mark.nightly
 def test_a_missed_anomaly_is_printed_with_the_command_that_repeats_its_cell(
     run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +122,7 @@ def test_without_java_the_reason_is_printed(
     assert err == "streamquake: Spark needs Java 17 or later\nexit status 3: machine unsuitable\n"
 
 
+@pytest.mark.nightly
 def test_every_cell_is_in_the_json_file(run_command: RunCommand, tmp_path: Path) -> None:
     assert run_command(*SMALL, "--json", "found.json")[0] == 0
 

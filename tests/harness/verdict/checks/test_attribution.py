@@ -254,6 +254,7 @@ def test_records_out_of_order_are_attributed_by_their_write_time(
     assert result.counts["reordered"] == 1
 
 
+@pytest.mark.nightly
 def test_stamps_of_the_producer_do_not_show_the_write_time(
     spark: SparkSession, tmp_path: Path
 ) -> None:

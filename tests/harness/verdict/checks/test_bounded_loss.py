@@ -234,6 +234,7 @@ def test_each_fault_has_its_own_scope() -> None:
     assert (second.partitions, second.first, second.last) == (frozenset({2}), 1350, 1699)
 
 
+@pytest.mark.nightly
 def test_a_restart_of_another_subtask_does_not_excuse_a_later_loss(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ def late(until_s: float, partition: int = 1) -> list[OutputRecord]:
     return changed(held_back)
 
 
+@pytest.mark.nightly
 def test_keys_that_never_paused_are_held_with_their_gaps(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -331,6 +331,7 @@ def test_a_class_that_cannot_be_judged_leaves_the_output_undecided(testbed: Test
     assert "regression was requested and could not be judged" in result.summary
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("samples", "counted"), [([0, 0], 0), ([0, 2, 3, 1, 1], 4), ([], None)])
 def test_records_too_late_for_their_window_are_not_counted_as_lost(
     testbed: Testbed, samples: list[float], counted: int | None
@@ -483,6 +484,7 @@ def test_records_missing_before_the_drain_are_not_lost_yet(
     assert "may still arrive" in result.summary
 
 
+@pytest.mark.nightly
 def test_a_duplicate_is_a_violation_also_before_the_drain(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS[:300] + RECORDS[:1])))
 
@@ -741,6 +743,7 @@ def test_a_copied_part_of_a_reading_of_files_is_no_duplicate(
     assert "records have the position of another record" in result.summary
 
 
+@pytest.mark.nightly
 def test_a_record_removed_from_a_reading_counts_as_lost(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS[1:])))
     stored = StoredOutput(path=testbed.data / "copy")
