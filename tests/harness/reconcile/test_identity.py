@@ -341,3 +341,15 @@ def test_nested_fields_and_odd_names(spark: SparkSession, tmp_path: Path) -> Non
     odd = tmp_path / "odd.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"a`b": [1], "c.d": [2], "_key": [3]}), odd)
     assert comparison_of(spark, odd, odd, "`a``b`, `c.d`, _key").counts["lost"] == 0
+
+
+def test_a_field_that_is_null_in_every_object_is_null_in_a_key(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "e.json").write_text('{"o": {"a": 1, "b": null}}\n{"o": {"a": 2, "b": null}}\n')
+    (tmp_path / "a.json").write_text('{"o": {"a": 1, "b": null}}\n{"o": {"a": 3, "b": null}}\n')
+    both = tmp_path / "e.json", tmp_path / "a.json"
+
+    counts = comparison_of(spark, *both, "o.a, o.b").counts
+
+    assert (counts["expected"], counts["lost"], counts["phantom"]) == (2, 1, 1)
