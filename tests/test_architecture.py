@@ -49,6 +49,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("workloads", "verdict", "selftest"),
         ("run",),
         ("campaign", "interactive", "reference"),
+        ("schema",),
         ("cli", "pytest"),
     ),
 }

@@ -46,6 +46,14 @@ def _group_from_count(value: Any) -> Any:
     return {"count": value} if is_count else value
 
 
+def _text_from_number(value: Any) -> Any:
+    """`version: 1.20` is the text 1.20: numbers of documents keep how they were written."""
+    return str(value) if isinstance(value, float) else value
+
+
+Version = Annotated[str, BeforeValidator(_text_from_number, json_schema_input_type=str | float)]
+
+
 class NodeGroup(Model):
     """The nodes of one role: how many, and what each may use."""
 
@@ -74,6 +82,15 @@ class NodeGroup(Model):
     script, or a file; after loading, its text."""
 
 
+NodeGroupOrCount = Annotated[
+    NodeGroup,
+    BeforeValidator(
+        _group_from_count, json_schema_input_type=NodeGroup | Annotated[int, Field(ge=1, le=64)]
+    ),
+]
+"""The nodes of one role; documents may write only their number."""
+
+
 class Service(Model):
     """One system: which engine runs it, in which version, on which nodes, with which settings; or
     the endpoint of a system that already runs."""
@@ -83,13 +100,11 @@ class Service(Model):
     endpoint: str | None = None
     """Where clients reach a system that already runs, such as the bootstrap servers of a Kafka. The
     system is used as it is: it is not started, configured, disturbed or removed."""
-    version: (
-        Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, float) else v)] | None
-    ) = None
+    version: Version | None = None
     """The release, or its line, such as "1.20"; the engine's default when left out."""
     image: str | None = None
     """An image in place of the one that is built for the version."""
-    nodes: Mapping[Name, Annotated[NodeGroup, BeforeValidator(_group_from_count)]] = {}
+    nodes: Mapping[Name, NodeGroupOrCount] = {}
     """Role -> the nodes of that role."""
     config: Mapping[str, Scalar] = {}
     """The engine's own settings by their keys."""

@@ -20,6 +20,7 @@ COMMANDS = {
     "suite": ("suite", "Run many experiments, or claims with their controls, as one table."),
     "compare": ("compare", "Run one experiment on several topologies, side by side."),
     "validate": ("validate", "Check topologies, experiments and suites; start nothing."),
+    "schema": ("schema", "Print the JSON Schema of the documents, for editors."),
     "list": ("listing", "List topologies, experiments, suites, faults, checks, workloads, runs."),
     "up": ("interactive", "Start a cluster and leave it up, for manual experiments."),
     "status": ("interactive", "Show the cluster that is up."),

@@ -22,11 +22,11 @@ from streamquake.harness.experiment.loader import EXPERIMENTS
 from streamquake.harness.experiment.workload import workloads
 from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.run.text import make_console
-from streamquake.topologies.named_files import SHIPPED, shipped_files
+from streamquake.topologies.named_files import SHIPPED
 from streamquake.topologies.parameters import parameters
 from streamquake.topologies.parsing import value_text
 from streamquake.topologies.registry import Registry
-from streamquake.topologies.yaml_document import read_document
+from streamquake.topologies.shipped_documents import shipped_descriptions
 
 Rows = list[dict[str, Any]]
 
@@ -64,10 +64,8 @@ def _sources(out: Path) -> dict[str, Callable[[], Rows]]:
 
 
 def _documents(folder: Path) -> Rows:
-    documents = (read_document(path).data for path in shipped_files(folder, ".yaml").values())
     return [
-        {"name": str(d["name"]), "description": " ".join(str(d.get("description", "")).split())}
-        for d in documents
+        {"name": name, "description": text} for name, text in shipped_descriptions(folder).items()
     ]
 
 

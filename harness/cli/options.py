@@ -38,16 +38,21 @@ run_option = click.option(
 )
 
 
-def json_file_option(help_text: str) -> Callable[[Any], Any]:
-    """`--json FILE`; a missing folder is reported before the work starts."""
+def new_file_option(name: str, parameter: str, help_text: str) -> Callable[[Any], Any]:
+    """An option with a FILE to write; a missing folder is reported before the work starts."""
     return click.option(
-        "--json",
-        "json_file",
+        name,
+        parameter,
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
         callback=_in_existing_folder,
         help=help_text,
     )
+
+
+def json_file_option(help_text: str) -> Callable[[Any], Any]:
+    """`--json FILE`."""
+    return new_file_option("--json", "json_file", help_text)
 
 
 def _settings(given: tuple[str, ...]) -> dict[str, str]:

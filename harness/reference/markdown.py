@@ -57,15 +57,17 @@ def attribute_docs(owner: type) -> dict[str, str]:
     package = owner.__module__.partition(".")[0]  # attributes of libraries are left out
     docs: dict[str, str] = {}
     for base in reversed(owner.__mro__):
-        # `Fault[Node]` is a class that pydantic created; only its origin has a source.
-        has_source = "[" not in base.__name__
-        if has_source and base.__module__.partition(".")[0] == package:
+        if base.__module__.partition(".")[0] == package:
             docs.update(_attribute_docs_of(base))
     return docs
 
 
 def _attribute_docs_of(owner: type) -> Iterator[tuple[str, str]]:
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    try:
+        source = inspect.getsource(owner)
+    except OSError:  # a class that pydantic created has no source, such as `Fault[Node]`
+        return
+    (tree,) = ast.parse(textwrap.dedent(source)).body
     assert isinstance(tree, ast.ClassDef)
     for statement, following in zip(tree.body, tree.body[1:], strict=False):
         match statement, following:
