@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from streamquake.harness.cli.guard import VIOLATED, status_of
-from streamquake.harness.cli.options import master_option, out_option
+from streamquake.harness.cli.options import json_option, master_option, out_option
 from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.run_output import print_results
 from streamquake.harness.reconcile.spark_session import SparkInBackground
 from streamquake.harness.run.judging_again import judge_again, saved_results
 from streamquake.harness.run.runner import save
@@ -23,18 +24,19 @@ from streamquake.reports.run.text import print_summary
 @click.command("check")
 @click.argument("run")
 @out_option
+@json_option
 @master_option
-def check_command(run: str, out: Path, master: str) -> int:
+def check_command(run: str, out: Path, as_json: bool, master: str) -> int:
     """Judge RUN again from its folder alone, without a cluster; exits as `run` does, and with 1 for
     a violated check even if the run did not complete."""
     folder = RunFolder.open(out, run)
     spark = SparkInBackground(master)
     try:
-        results = judge_again(folder, spark.get, echo)
+        results = judge_again(folder, spark.get, lambda line: echo(line, err=as_json))
         _save(results, folder, out)
     finally:
         spark.stop()
-    print_summary(results, folder)
+    print_results(results, folder, as_json=as_json)
     return VIOLATED if results.outcome == Outcome.VIOLATED else status_of(results)
 
 

@@ -13,9 +13,16 @@ from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.cli.guard import hindered, status_of
 from streamquake.harness.cli.machine_check import hindrances
-from streamquake.harness.cli.options import keep_option, master_option, out_option, plain_option
+from streamquake.harness.cli.options import (
+    json_option,
+    keep_option,
+    master_option,
+    out_option,
+    plain_option,
+)
 from streamquake.harness.cli.output import echo
 from streamquake.harness.cli.plan import print_plan
+from streamquake.harness.cli.run_output import print_plan_as_json, print_results
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run import runner
@@ -23,7 +30,6 @@ from streamquake.harness.run.progress_views import open_view
 from streamquake.harness.verdict.recorded_run import recorded_experiment
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.record.secret_settings import keys_of_hidden_secrets
-from streamquake.reports.run.text import print_summary
 from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.problems import BadInput, Problem
 
@@ -39,6 +45,7 @@ from streamquake.topologies.problems import BadInput, Problem
 @out_option
 @keep_option
 @click.option("--dry-run", is_flag=True, help="Print the plan and start nothing.")
+@json_option
 @master_option
 @plain_option
 def run_command(
@@ -48,6 +55,7 @@ def run_command(
     out: Path,
     keep: bool,
     dry_run: bool,
+    as_json: bool,
     master: str,
     plain: bool,
 ) -> int:
@@ -57,9 +65,10 @@ def run_command(
     """
     loaded = load_experiment(experiment, sets=sets, seed=seed)
     if dry_run:
-        print_plan(loaded)
+        show_plan = print_plan_as_json if as_json else print_plan
+        show_plan(loaded)
         return 0
-    return play(loaded, out=out, keep=keep, master=master, plain=plain)
+    return play(loaded, out=out, keep=keep, as_json=as_json, master=master, plain=plain)
 
 
 @click.command("replay")
@@ -67,10 +76,17 @@ def run_command(
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Give a secret again.")
 @out_option
 @keep_option
+@json_option
 @master_option
 @plain_option
 def replay_command(
-    run: str, sets: Sequence[str], out: Path, keep: bool, master: str, plain: bool
+    run: str,
+    sets: Sequence[str],
+    out: Path,
+    keep: bool,
+    as_json: bool,
+    master: str,
+    plain: bool,
 ) -> int:
     """Run the plan of RUN (a run's id, the beginning of one, its folder, or `latest`) again.
 
@@ -79,7 +95,7 @@ def replay_command(
     folder = RunFolder.open(out, run)
     experiment = recorded_experiment(folder, sets)
     _reject_hidden(experiment, str(folder.manifest))
-    return play(experiment, out=out, keep=keep, master=master, plain=plain)
+    return play(experiment, out=out, keep=keep, as_json=as_json, master=master, plain=plain)
 
 
 def _reject_hidden(experiment: Experiment, file: str) -> None:
@@ -92,14 +108,17 @@ def _reject_hidden(experiment: Experiment, file: str) -> None:
         )
 
 
-def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: bool) -> int:
-    """Run an experiment, print its summary, and return the exit status."""
-    echo(f"seed {experiment.seed}")
+def play(
+    experiment: Experiment, *, out: Path, keep: bool, as_json: bool, master: str, plain: bool
+) -> int:
+    """Run an experiment, print its summary or its JSON document, and return the exit status."""
+    # With --json the standard output holds only the document.
+    echo(f"seed {experiment.seed}", err=as_json)
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime if all_nodes(experiment.topology) else None):
         return hindered(found)
-    with open_view(plain=plain) as view:
+    with open_view(plain=plain, stream=sys.stderr if as_json else sys.stdout) as view:
         results = runner.run(
             experiment,
             out=out,
@@ -110,6 +129,6 @@ def play(experiment: Experiment, *, out: Path, keep: bool, master: str, plain: b
             clock=clock,
             master=master,
         )
-    echo()
-    print_summary(results, RunFolder.open(out, results.run_id))
+    echo(err=as_json)
+    print_results(results, RunFolder.open(out, results.run_id), as_json=as_json)
     return status_of(results)

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -24,13 +25,14 @@ PROGRESS_EVERY_S = 10.0
 
 
 @contextmanager
-def open_view(*, plain: bool = False) -> Iterator[View]:
-    """The view for the standard output, closed at the end of the block: plain lines if `plain` is
-    set, in CI, and without a terminal; otherwise a panel."""
-    if plain or os.environ.get("CI") or not sys.stdout.isatty():
-        yield PlainView(lambda line: print(escaped(line), flush=True), SystemClock())
+def open_view(*, plain: bool = False, stream: TextIO | None = None) -> Iterator[View]:
+    """The view for a stream, the standard output unless given, closed at the end of the block:
+    plain lines if `plain` is set, in CI, and without a terminal; otherwise a panel."""
+    stream = stream or sys.stdout
+    if plain or os.environ.get("CI") or not stream.isatty():
+        yield PlainView(lambda line: print(escaped(line), file=stream, flush=True), SystemClock())
         return
-    view = LiveView(TerminalConsole(), SystemClock())
+    view = LiveView(TerminalConsole(file=stream), SystemClock())
     with view.live:
         yield view
 
