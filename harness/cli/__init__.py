@@ -13,6 +13,7 @@ import click
 
 from streamquake import __version__
 from streamquake.harness.cli.guard import guarded
+from streamquake.harness.cli.variables import with_variables
 from streamquake.topologies.problems import did_you_mean
 
 COMMANDS = {
@@ -56,7 +57,7 @@ class CommandGroup(click.Group):
             return None
         module = importlib.import_module(f"{__name__}.{COMMANDS[name][0]}")
         command: click.Command = getattr(module, f"{name}_command")
-        return command
+        return with_variables(command, name)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -77,6 +78,9 @@ def program() -> None:
     """Chaos and failover tests for stream processors, judged from evidence.
 
     Begin with `streamquake doctor`, then `streamquake run quickstart`.
+
+    Any option may be an environment variable too: STREAMQUAKE_COMMAND_OPTION, such as
+    STREAMQUAKE_RUN_OUT.
     """
 
 

@@ -14,6 +14,7 @@ import click
 
 from streamquake.harness.cli.machine_check import MachineCheck, kind_of_problems
 from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.variables import variable_of
 from streamquake.harness.interrupts import Interrupted
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended, Results
@@ -39,7 +40,8 @@ def guarded(command: click.Command, argv: Sequence[str]) -> int:
         return HELD
     except click.ClickException as error:
         error.show()
-        return BAD_INPUT
+        variable = variable_of(error)
+        return _print_lines(BAD_INPUT, *([f"the value is from {variable}"] if variable else []))
     except (click.Abort, KeyboardInterrupt, Interrupted):
         return _print_lines(INTERRUPTED, "interrupted")
     except Exception as error:  # noqa: BLE001 - the outermost guard: printed, and saved in a file

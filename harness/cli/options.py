@@ -13,12 +13,14 @@ out_option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("runs"),
     show_default=True,
+    show_envvar=True,
     help="Folder of the run folders.",
 )
 master_option = click.option(
     "--master",
     default="local[*]",
     show_default=True,
+    show_envvar=True,
     metavar="URL",
     help="Spark master that reconciles.",
 )
