@@ -10,6 +10,7 @@ import importlib
 import sys
 
 import click
+from click.shell_completion import CompletionItem
 
 from streamquake import __version__
 from streamquake.harness.cli.guard import guarded
@@ -63,11 +64,21 @@ class CommandGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """The commands by the table, so that no module is imported; else the program's options."""
+        found = [
+            CompletionItem(name, help=line)
+            for name, (_, line) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, context, incomplete)]
+
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in COMMANDS:
+        unknown = name and not name.startswith("-") and name not in COMMANDS
+        if unknown and not context.resilient_parsing:  # a completion shows no errors
             context.fail(f'no command is called "{name}"{did_you_mean(name, COMMANDS)}')
         return super().resolve_command(context, args)
 

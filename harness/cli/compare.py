@@ -16,6 +16,7 @@ from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.campaign.comparison.comparison_runner import conduct
 from streamquake.harness.campaign.shared_resources import SharedResources
 from streamquake.harness.campaign.suite.suite_progress import CompactView
+from streamquake.harness.cli.completion import complete_experiment, complete_topology
 from streamquake.harness.cli.guard import HELD, hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
@@ -29,13 +30,14 @@ from streamquake.topologies.problems import bad_input
 
 
 @click.command("compare")
-@click.argument("experiment")
+@click.argument("experiment", shell_complete=complete_experiment)
 @click.option(
     "--topology",
     "topologies",
     multiple=True,
     required=True,
     metavar="TOPOLOGY",
+    shell_complete=complete_topology,
     help="A shipped topology by name, or any by path; at least two.",
 )
 @click.option(

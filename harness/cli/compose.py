@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from streamquake.cluster.compose import DOCUMENT, compose_document
+from streamquake.harness.cli.completion import complete_topology
 from streamquake.harness.cli.guard import HELD, no_verdict
 from streamquake.harness.cli.output import echo
 from streamquake.harness.experiment.loader import topology_for_use
@@ -15,7 +16,7 @@ DEFAULT = "flink-kafka-hdfs"
 
 
 @click.command("compose")
-@click.argument("topology", default=DEFAULT)
+@click.argument("topology", default=DEFAULT, shell_complete=complete_topology)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),

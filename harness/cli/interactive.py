@@ -13,6 +13,7 @@ import click
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.faults.injection.injection import InjectionResult
+from streamquake.harness.cli.completion import complete_fault, complete_parameter, complete_topology
 from streamquake.harness.cli.guard import HELD, no_verdict
 from streamquake.harness.cli.options import json_option, out_option, run_option
 from streamquake.harness.cli.output import echo
@@ -32,7 +33,7 @@ UNITS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @click.command("up")
-@click.argument("topology")
+@click.argument("topology", shell_complete=complete_topology)
 @click.option("--limit", "limit_s", default=240.0, show_default=True, help="Seconds until ready.")
 @out_option
 def up_command(topology: str, limit_s: float, out: Path) -> int:
@@ -77,9 +78,11 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
 
 
 @click.command("inject")
-@click.argument("fault")
+@click.argument("fault", shell_complete=complete_fault)
 @click.argument("target")
-@click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
+@click.argument(
+    "parameters", nargs=-1, metavar="[NAME=VALUE]...", shell_complete=complete_parameter
+)
 @click.option(
     "--for", "for_s", metavar="TIME", callback=_seconds, help="Wait for TIME (30s, 2m), then heal."
 )
@@ -125,7 +128,7 @@ def inject_command(
 
 
 @click.command("heal")
-@click.argument("which", nargs=-1, metavar="[FAULT|ID]...")
+@click.argument("which", nargs=-1, metavar="[FAULT|ID]...", shell_complete=complete_fault)
 @run_option
 def heal_command(which: Sequence[str], run_id: str | None) -> int:
     """Heal the open faults, newest first, and verify each removal: all, or those named by FAULT or

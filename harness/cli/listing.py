@@ -15,6 +15,7 @@ from rich.text import Text
 
 from streamquake.faults.fault import faults
 from streamquake.harness.campaign.suite.loader import SUITES
+from streamquake.harness.cli.completion import words
 from streamquake.harness.cli.options import json_option, out_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.experiment.check import checks
@@ -32,7 +33,11 @@ Rows = list[dict[str, Any]]
 
 
 @click.command("list")
-@click.argument("kinds", nargs=-1)
+@click.argument(
+    "kinds",
+    nargs=-1,
+    shell_complete=lambda context, _, incomplete: words(_sources(Path()), incomplete),
+)
 @json_option
 @out_option
 def list_command(kinds: Sequence[str], as_json: bool, out: Path) -> int:

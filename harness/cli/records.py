@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from streamquake.harness.cli.completion import complete_run
 from streamquake.harness.cli.guard import VIOLATED, status_of
 from streamquake.harness.cli.options import json_option, master_option, out_option
 from streamquake.harness.cli.output import echo
@@ -22,7 +23,7 @@ from streamquake.reports.run.text import print_summary
 
 
 @click.command("check")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_run)
 @out_option
 @json_option
 @master_option
@@ -50,7 +51,7 @@ def _save(results: Results, folder: RunFolder, out: Path) -> None:
 
 
 @click.command("report")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_run)
 @out_option
 def report_command(run: str, out: Path) -> int:
     """Render the page of RUN again and print its summary."""

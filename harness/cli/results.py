@@ -24,6 +24,7 @@ from streamquake.harness.campaign.statistics.changes import Changes
 from streamquake.harness.campaign.statistics.medians import Median
 from streamquake.harness.campaign.statistics.rates import rate_of
 from streamquake.harness.campaign.trend import trend_rows
+from streamquake.harness.cli.completion import complete_figure
 from streamquake.harness.cli.duration import DURATION
 from streamquake.harness.cli.guard import HELD, VIOLATED, no_verdict
 from streamquake.harness.cli.options import json_option, out_option
@@ -49,7 +50,14 @@ Groups = dict[tuple[str, str], list[StoredRun]]
     help=f"Only runs that fulfil a condition of SQLite over {', '.join(COLUMNS)}; a figure is "
     "`get(figures, 'recovery.restarted_s')`.",
 )
-@click.option("--figure", "figures", multiple=True, metavar="CHECK.COUNT", help="Show a figure.")
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="CHECK.COUNT",
+    shell_complete=complete_figure,
+    help="Show a figure.",
+)
 @click.option("--each", is_flag=True, help="A line for each run instead of one for each key.")
 @click.option(
     "--against",

@@ -11,6 +11,7 @@ import click
 from streamquake.cluster.cluster import all_nodes
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.harness.cli.completion import complete_experiment, complete_run
 from streamquake.harness.cli.guard import hindered, status_of
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import (
@@ -35,7 +36,7 @@ from streamquake.topologies.problems import BadInput, Problem
 
 
 @click.command("run")
-@click.argument("experiment")
+@click.argument("experiment", shell_complete=complete_experiment)
 @click.option(
     "--seed",
     type=click.IntRange(0, SEED_LIMIT),
@@ -72,7 +73,7 @@ def run_command(
 
 
 @click.command("replay")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_run)
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Give a secret again.")
 @out_option
 @keep_option

@@ -15,11 +15,12 @@ import click
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.campaign.suite.durations import Durations
-from streamquake.harness.campaign.suite.loader import load_suite
+from streamquake.harness.campaign.suite.loader import SUITES, load_suite
 from streamquake.harness.campaign.suite.plan import SuitePlan, chosen_rows, plan_suite
 from streamquake.harness.campaign.suite.shards import Shard, shard_of
 from streamquake.harness.campaign.suite.suite_progress import CompactView
 from streamquake.harness.campaign.suite.suite_runner import SuiteResources, conduct
+from streamquake.harness.cli.completion import complete_experiment, documents_in
 from streamquake.harness.cli.duration import DURATION
 from streamquake.harness.cli.guard import HELD, hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
@@ -35,8 +36,14 @@ from streamquake.topologies.limits import SEED_LIMIT
 
 
 @click.command("suite")
-@click.argument("suite")
-@click.option("--only", multiple=True, metavar="NAME", help="Only rows with this experiment.")
+@click.argument("suite", shell_complete=documents_in(SUITES))
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_experiment,
+    help="Only rows with this experiment.",
+)
 @click.option(
     "--repeats",
     type=click.IntRange(1, 1000),

@@ -10,6 +10,7 @@ import click
 
 from streamquake.cluster.topology_validation import checked_topology
 from streamquake.harness.campaign.suite.loader import SUITES, is_suite, suite_of
+from streamquake.harness.cli.completion import documents_in
 from streamquake.harness.cli.guard import BAD_INPUT, HELD
 from streamquake.harness.cli.options import json_option
 from streamquake.harness.cli.output import echo
@@ -22,7 +23,9 @@ from streamquake.topologies.yaml_document import Document, read_document
 
 
 @click.command("validate")
-@click.argument("files", nargs=-1, required=True)
+@click.argument(
+    "files", nargs=-1, required=True, shell_complete=documents_in(SHIPPED, EXPERIMENTS, SUITES)
+)
 @json_option
 def validate_command(files: Sequence[str], as_json: bool) -> int:
     """Check FILES: topologies, experiments and suites, by path or by shipped name.

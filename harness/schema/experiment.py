@@ -21,13 +21,13 @@ from streamquake.harness.schema.named_parts import (
     fields_by_name,
     needs_parameters,
     shipped_or_path,
-    summary,
 )
 from streamquake.harness.schema.step import step_model
 from streamquake.harness.schema.topology import base_field, topology_model
 from streamquake.harness.schema.written_model import FieldDefinition, written_model
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.base_documents import KEY
+from streamquake.topologies.docstrings import summary
 from streamquake.topologies.model import Model
 from streamquake.topologies.named_files import JOBS, SHIPPED, shipped_names
 

@@ -9,7 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_jso
 from pydantic_core import core_schema
 
 from streamquake.harness.reference.markdown import attribute_docs
-from streamquake.harness.schema.named_parts import one_line_each
+from streamquake.topologies.docstrings import one_line_each
 
 REFERENCE = "#/$defs/"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ from typing_extensions import TypeAliasType
 
 from streamquake.harness.schema.composed_types import either, one_of
 from streamquake.harness.schema.written_model import FieldDefinition
+from streamquake.topologies.docstrings import summary
 from streamquake.topologies.model import Model
 from streamquake.topologies.registry import Registry
 from streamquake.topologies.shipped_documents import shipped_descriptions
@@ -31,16 +31,6 @@ def shipped_or_path(kind: str, folder: Path) -> Any:
     """The type of a text that names a shipped document of a folder, or any file."""
     names: Any = either(described_names(shipped_descriptions(folder)), str)
     return TypeAliasType(f"{kind.capitalize()}Name", names)
-
-
-def one_line_each(text: str) -> str:
-    """A text with each paragraph on one line: editors show every line break."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-
-
-def summary(member: type[Any]) -> str:
-    """The first paragraph of a member's docstring."""
-    return one_line_each(inspect.getdoc(member) or "").partition("\n\n")[0]
 
 
 def needs_parameters(member: type[Model]) -> bool:

@@ -8,9 +8,10 @@ from pydantic import Field
 
 from streamquake.cluster.engines.engine import engine, engines
 from streamquake.harness.schema.composed_types import either, mapping_of, one_of
-from streamquake.harness.schema.named_parts import shipped_or_path, summary
+from streamquake.harness.schema.named_parts import shipped_or_path
 from streamquake.harness.schema.written_model import FieldDefinition, written_model
 from streamquake.topologies.base_documents import KEY
+from streamquake.topologies.docstrings import summary
 from streamquake.topologies.model import Model, Name, NodeGroupOrCount, Service, Topology
 from streamquake.topologies.named_files import SHIPPED
 

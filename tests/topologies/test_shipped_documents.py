@@ -13,3 +13,4 @@ def test_a_description_is_one_line_and_empty_where_there_is_none(tmp_path: Path)
     (tmp_path / "a.yaml").write_text("name: a\n")
 
     assert shipped_descriptions(tmp_path) == {"a": "", "b": "Two lines."}
+    assert shipped_descriptions(tmp_path, "b") == {"b": "Two lines."}

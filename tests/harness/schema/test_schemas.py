@@ -20,9 +20,9 @@ from streamquake.harness.experiment.loader import EXPERIMENTS
 from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.reference.markdown import attribute_docs
 from streamquake.harness.schema.generator import REFERENCE
-from streamquake.harness.schema.named_parts import summary
 from streamquake.harness.schema.schemas import DIALECT, MODELS, document_schema
 from streamquake.reports.record.event import Action
+from streamquake.topologies.docstrings import summary
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.named_files import SHIPPED, shipped_names
 
