@@ -155,8 +155,8 @@ def test_dry_run_prints_the_whole_plan_and_starts_nothing(
         "sink: flink/taskmanager to kafka/broker",
         "numbered (records 120000, rate_per_s 2000, keys 128)",
         "parallelism 4",
-        "kill on one of flink/taskmanager, between checkpoint triggered no. 3 and checkpoint "
-        "completed, 10 tries, for 5 s",
+        "kill on the node running subtask 0 of totals, between checkpoint triggered no. 3 and "
+        "checkpoint completed, 10 tries, for 5 s",
         "recovery (within_s 60)",
         "ready_s 240",
         "seed",
