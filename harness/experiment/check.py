@@ -1,8 +1,8 @@
 """What a check is: a judgement over the history and the data of a run.
 
-A check is one file in `harness/checks/`: a frozen model whose fields are its YAML parameters, a
-`name`, and `check(case)`. It never talks to a cluster, so that a run can be judged again from its
-folder.
+A check is one file in `harness/verdict/checks/`: a frozen model whose fields are its YAML
+parameters, a `name`, and `check(case)`. It never talks to a cluster, so that a run can be judged
+again from its folder.
 """
 
 from __future__ import annotations

@@ -176,6 +176,9 @@ def checks_of(document: Document) -> tuple[tuple[Check, ...], Problems]:
         at: Place = ("checks", number)
         short = isinstance(entry, str)
         named = {entry: {}} if short else entry if isinstance(entry, Mapping) else {}
+        if entry == {}:
+            message = f"expected a check by name; known: {', '.join(checks)}"
+            problems.append(document.problem(at, message))
         for name, params in named.items():
             place = at if short else (*at, name)
             check, wrong = _member(checks, name, params, document, place)
@@ -210,7 +213,7 @@ def _member(
     if name not in members:
         message = f'no {members.kind} is called "{name}"{did_you_mean(name, members)}'
         return None, [document.problem(at, message)]
-    return validate_data(members[name], params or {}, document, at)
+    return validate_data(members[name], {} if params is None else params, document, at)
 
 
 def source_of(document: Document) -> tuple[ExperimentSource | None, Problems]:

@@ -23,7 +23,7 @@ def part_of(members: Registry[Any], written: Any) -> Any:
     if len(written) != 1:
         raise ValueError(f"expected one {members.kind} by name, got {sorted(written) or 'none'}")
     ((name, parameters),) = written.items()
-    return members[name].model_validate(parameters or {})
+    return members[name].model_validate({} if parameters is None else parameters)
 
 
 def part_document(part: Any, info: SerializationInfo) -> dict[str, dict[str, Any]]:
