@@ -67,11 +67,7 @@ def compare_command(
     """
     experiments = _experiments(experiment, topologies, seed, sets)
     if dry_run:
-        for number, planned in enumerate(experiments, start=1):
-            echo(
-                f"{number:>4}  {planned.name} on {planned.topology.name}, seed {planned.seed}, "
-                f"expected {planned.expected}"
-            )
+        _print_plan(experiments, as_json)
         return HELD
     clock = SystemClock()
     runtime = DockerRuntime(clock)
@@ -127,3 +123,23 @@ def _repeat_command(name: str, topologies: Sequence[str], seed: int, sets: Seque
     for setting in sets:
         argv += ["--set", setting]
     return shlex.join(argv)
+
+
+def _print_plan(experiments: Sequence[Experiment], as_json: bool) -> None:
+    if as_json:
+        runs = [
+            {
+                "experiment": planned.name,
+                "topology": planned.topology.name,
+                "seed": planned.seed,
+                "expected": planned.expected.to_json(),
+            }
+            for planned in experiments
+        ]
+        echo(json.dumps({"runs": runs}, indent=2))
+        return
+    for number, planned in enumerate(experiments, start=1):
+        echo(
+            f"{number:>4}  {planned.name} on {planned.topology.name}, seed {planned.seed}, "
+            f"expected {planned.expected}"
+        )

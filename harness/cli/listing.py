@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from streamquake.harness.experiment.loader import EXPERIMENTS
 from streamquake.harness.experiment.workload import workloads
 from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.run.text import make_console
+from streamquake.topologies.docstrings import summary
 from streamquake.topologies.named_files import SHIPPED
 from streamquake.topologies.parameters import parameters
 from streamquake.topologies.parsing import value_text
@@ -78,7 +78,7 @@ def _members(registry: Registry[Any]) -> Rows:
     return [
         {
             "name": name,
-            "description": (inspect.getdoc(registry[name]) or "").partition("\n")[0],
+            "description": summary(registry[name]),
             "parameters": parameters(registry[name]),
         }
         for name in registry

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from streamquake.harness.cli import program
@@ -16,6 +18,15 @@ def test_every_topology_has_the_same_seed(capsys: pytest.CaptureFixture[str]) ->
     assert "on flink-kafka-hdfs" in first
     assert "on flink-1-20-kafka-hdfs" in second
     assert first.partition("seed")[2] == second.partition("seed")[2]
+
+
+def test_the_plan_may_be_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["compare", "canary", *TWO, "--seed", "4", "--dry-run", "--json"]
+    assert guarded(program, argv) == 0
+    planned = {"experiment": "canary", "seed": 4, "expected": {"exactly_once": ["duplicated"]}}
+    topologies = ("flink-kafka-hdfs", "flink-1-20-kafka-hdfs")
+    runs = [{**planned, "topology": name} for name in topologies]
+    assert json.loads(capsys.readouterr().out) == {"runs": runs}
 
 
 @pytest.mark.parametrize(
