@@ -57,10 +57,10 @@ class RunLoad:
         own = "" if job is None else " (a job's group is `${run}`)"
         return f"the consumer group {self.watch.group}{own} has not read {lag:,} records yet"
 
-    def sample_lag(self, job: RunningJob | None) -> None:
-        """Take a last sample of the lag, since the group's offsets may be many seconds old."""
+    def sample_last_lag(self, job: RunningJob | None) -> None:
+        """Take the last sample of the lag, since the group's offsets may be many seconds old."""
         with suppress(KafkaUnreachable):
-            self.watch.sample_lag(job)
+            self.watch.sample_last_lag(job)
 
     def quiet_pending(self, job: ExistingJob) -> Callable[[], str | None]:
         """A function to poll for an existing job: why it may have more output to write, or None.
@@ -125,7 +125,7 @@ class OutputWatch:
         self.group = group if existing is None else existing.group or ""
         self._stop = stop
         self._inputs = tuple(experiment.workload.topics())
-        self._checkpointed = experiment.checkpointed
+        self._samples_lag = experiment.checkpointed
         outputs = experiment.promise.outputs
         self._topics = {name: o.kafka for name, o in outputs.items() if o.kafka is not None}
         self._ends = {
@@ -171,11 +171,14 @@ class OutputWatch:
             self._sampled[name] = end
         for name, topic in self._topics.items():
             self._sample_held_back(name, topic)
-        self.sample_lag()
+        if self._samples_lag:
+            self._loop.measure("lag", ", ".join(self._inputs), self.lag())
 
-    def sample_lag(self, job: RunningJob | None = None) -> None:
-        """Sample the lag, where the job has read positions. Raises KafkaUnreachable."""
-        if self._checkpointed:
+    def sample_last_lag(self, job: RunningJob | None) -> None:
+        """Sample the lag by the positions that the job reports; later polls sample none. Raises
+        KafkaUnreachable."""
+        if self._samples_lag:
+            self._samples_lag = False
             self._loop.measure("lag", ", ".join(self._inputs), self.lag(job))
 
     def _sample_held_back(self, name: str, topic: str) -> None:

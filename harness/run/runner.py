@@ -357,7 +357,7 @@ class RunInProgress:
             limit_s += job.existing.quiet_s
             drained = self._await_or_record(load.quiet_pending(job.existing), Wait.QUIET, limit_s)
         if drained:
-            load.sample_lag(self.job)
+            load.sample_last_lag(self.job)
             self.loop.record(Action.DRAINED)
         self.loop.tick()
 

@@ -168,9 +168,10 @@ def test_the_last_sample_of_the_lag_is_where_the_job_has_read(
     job: Any = Reader({0: 100, 1: 100})
     monkeypatch.setattr(kafka_admin, "end_offsets", lambda *_, **__: {0: 100, 1: 100})
     monkeypatch.setattr(kafka_admin, "group_offsets", lambda *_: {0: 100, 1: 90})
-    monkeypatch.setattr(testbed.watch, "_checkpointed", True)
+    monkeypatch.setattr(testbed.watch, "_samples_lag", True)
     testbed.poll_after(1)
-    RunLoad(running=running, seconds=1, watch=testbed.watch).sample_lag(job)
+    RunLoad(running=running, seconds=1, watch=testbed.watch).sample_last_lag(job)
+    testbed.poll_after(1)
     assert testbed.samples("lag") == {"input": [10, 0]}
 
 
@@ -179,6 +180,6 @@ def test_without_an_answer_of_kafka_the_lag_has_no_last_sample(
 ) -> None:
     running: Any = None
     topic.unreachable = "stable"
-    monkeypatch.setattr(testbed.watch, "_checkpointed", True)
-    RunLoad(running=running, seconds=1, watch=testbed.watch).sample_lag(None)
+    monkeypatch.setattr(testbed.watch, "_samples_lag", True)
+    RunLoad(running=running, seconds=1, watch=testbed.watch).sample_last_lag(None)
     assert testbed.samples("lag") == {}
