@@ -172,14 +172,17 @@ class OutputWatch:
         for name, topic in self._topics.items():
             self._sample_held_back(name, topic)
         if self._samples_lag:
-            self._loop.measure("lag", ", ".join(self._inputs), self.lag())
+            self._sample_lag(None)
 
     def sample_last_lag(self, job: RunningJob | None) -> None:
         """Sample the lag by the positions that the job reports; later polls sample none. Raises
         KafkaUnreachable."""
         if self._samples_lag:
             self._samples_lag = False
-            self._loop.measure("lag", ", ".join(self._inputs), self.lag(job))
+            self._sample_lag(job)
+
+    def _sample_lag(self, job: RunningJob | None) -> None:
+        self._loop.measure("lag", ", ".join(self._inputs), self.lag(job))
 
     def _sample_held_back(self, name: str, topic: str) -> None:
         """Sample how many records read_committed readers cannot read yet, for each partition.
