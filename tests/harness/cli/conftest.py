@@ -1,39 +1,19 @@
-"""The program as a function, and runs without containers."""
+"""Runs without containers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streamquake.harness.cli import program, runs
-from streamquake.harness.cli.guard import guarded
+from streamquake.harness.cli import runs
 from streamquake.harness.experiment.loader import experiment_document
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run import runner
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.record.run_folder import RunFolder
-
-RunCommand = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run_command(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> RunCommand:
-    """Run the program in an empty folder: (status, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CI", "1")
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        status = guarded(program, argv)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

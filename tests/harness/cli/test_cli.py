@@ -23,7 +23,7 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.problems import BadInput, Problem
-from tests.harness.cli.conftest import RunCommand
+from tests.harness.conftest import RunCommand
 
 
 def test_every_command_has_help_and_is_listed(run_command: RunCommand) -> None:

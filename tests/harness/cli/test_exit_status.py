@@ -11,14 +11,14 @@ import pytest
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.sweep import SweepResult
 from streamquake.harness import cli
-from streamquake.harness.cli import compare, machine, program
-from streamquake.harness.cli.guard import guarded
+from streamquake.harness.cli import compare, machine
 from streamquake.harness.cli.machine_check import ENGINE, MachineCheck
 from streamquake.reports.comparison.comparison_results import (
     ComparedRun,
     ComparisonFolder,
     TopologyComparison,
 )
+from tests.harness.conftest import RunCommand as WholeOutput
 
 RunCommand = Callable[..., tuple[int, list[str]]]
 DIRECT_STATUS = re.compile(r"return 3\b|\bExitStatus\b|\bUNDECIDED\b")
@@ -27,15 +27,12 @@ TWO = ("--topology", "flink-kafka-hdfs", "--topology", "flink-1-20-kafka-hdfs")
 
 
 @pytest.fixture
-def run_command(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> RunCommand:
+def run_command(run_command: WholeOutput) -> RunCommand:
     """Run the program in an empty folder: its status, and its lines on the standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CI", "1")
 
     def run(*argv: str) -> tuple[int, list[str]]:
-        return guarded(program, argv), capsys.readouterr().err.splitlines()
+        status, _, err = run_command(*argv)
+        return status, err.splitlines()
 
     return run
 

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import socket
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,19 +17,18 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, ExecResult
-from streamquake.harness.cli import interactive, program
-from streamquake.harness.cli.guard import guarded
+from streamquake.harness.cli import interactive
 from streamquake.harness.interactive import injection
 from streamquake.harness.interactive.injection import heal_faults, hold, inject_now
 from streamquake.harness.interactive.session import attach
 from streamquake.harness.interrupts import Interrupted
 from streamquake.topologies.problems import BadInput
+from tests.harness.conftest import RunCommand
 
 TOPOLOGY = """\
 name: echo
 services: {echo: {engine: test-echo, nodes: {server: 2, client: 1}}}
 """
-RunCommand = Callable[..., tuple[int, str, str]]
 
 pytestmark = pytest.mark.usefixtures("echo_engine")
 
@@ -47,21 +45,9 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
 
 
 @pytest.fixture
-def run_command(
-    runtime: FakeRuntime,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> RunCommand:
-    monkeypatch.chdir(tmp_path)
+def run_command(run_command: RunCommand, runtime: FakeRuntime, tmp_path: Path) -> RunCommand:
     (tmp_path / "echo.yaml").write_text(TOPOLOGY)
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        status = guarded(program, argv)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return run_command
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from streamquake.harness.experiment.loader import experiment_document, load_expe
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended, Results
 from streamquake.reports.record.run_folder import RunFolder
-from tests.harness.cli.conftest import RunCommand
+from tests.harness.conftest import RunCommand
 
 
 def document_of(folder: Path) -> dict[str, Any]:

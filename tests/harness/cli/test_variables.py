@@ -13,7 +13,7 @@ import pytest
 from streamquake.harness.cli import COMMANDS, program
 from streamquake.harness.cli.guard import DEBUG, guarded
 from streamquake.harness.cli.variables import with_variables
-from tests.harness.cli.conftest import RunCommand
+from tests.harness.conftest import RunCommand
 
 
 def options() -> Iterator[tuple[str, click.Option]]:

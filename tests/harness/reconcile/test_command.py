@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,33 +10,25 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
-from streamquake.harness.cli import program
 from streamquake.harness.cli import reconcile as command
-from streamquake.harness.cli.guard import guarded
 from streamquake.harness.reconcile import report
 from streamquake.harness.reconcile.spark_session import JavaMissing
+from tests.harness.conftest import RunCommand
 
-RunCommand = Callable[..., tuple[int, str, str]]
 SAME = '{"id": 1, "ack": "ok"}\n{"id": 2, "ack": "lost?"}\n'
 
 
 @pytest.fixture
 def run_command(
-    spark: SparkSession,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run_command: RunCommand, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> RunCommand:
     """Run `reconcile` with the tests' own session: (status, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "spark_session", lambda *args, **named: spark)
     monkeypatch.setattr(command, "stop_spark", lambda session: None)
     (tmp_path / "e.json").write_text(SAME)
 
     def run(*argv: str) -> tuple[int, str, str]:
-        status = guarded(program, ["reconcile", *argv])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+        return run_command("reconcile", *argv)
 
     return run
 

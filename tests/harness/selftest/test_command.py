@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,39 +10,27 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from streamquake.harness.cli import program, selftest
-from streamquake.harness.cli.guard import guarded
+from streamquake.harness.cli import selftest
 from streamquake.harness.reconcile.reconcile import reconcile
 from streamquake.harness.reconcile.result import ReconciliationResult
 from streamquake.harness.reconcile.shape import Shape
 from streamquake.harness.reconcile.spark_session import JavaMissing
 from streamquake.harness.selftest import selftest_runner
+from tests.harness.conftest import RunCommand
 
-RunCommand = Callable[..., tuple[int, str, str]]
 CELL = "lost/one/few_keys"
 SMALL = ("selftest", "--seed", "9", "--records", "400", "--only", CELL)
 
 
 @pytest.fixture
 def run_command(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    spark: SparkSession,
+    run_command: RunCommand, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
 ) -> RunCommand:
     """Run the program in an empty folder, with the Spark session of the tests. Returns (status,
     stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CI", "1")
     monkeypatch.setattr(selftest, "spark_session", lambda **options: spark)
     monkeypatch.setattr(selftest, "stop_spark", lambda session: None)
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        status = guarded(program, argv)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return run_command
 
 
 def test_a_held_self_test_prints_the_seed_first_and_the_command_last(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streamquake.harness.cli import program, suite
-from streamquake.harness.cli.guard import guarded
+from streamquake.harness.cli import suite
 from streamquake.harness.cli.machine_check import MachineCheck
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run import runner
@@ -18,8 +16,8 @@ from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
+from tests.harness.conftest import RunCommand
 
-RunCommand = Callable[..., tuple[int, str, str]]
 SUITE = """name: mine
 rows:
   - {experiment: quickstart}
@@ -28,20 +26,10 @@ rows:
 
 
 @pytest.fixture
-def run_command(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> RunCommand:
+def run_command(run_command: RunCommand, tmp_path: Path) -> RunCommand:
     """Run the program in a folder that has a suite: (status, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CI", "1")
     (tmp_path / "mine.yaml").write_text(SUITE, "utf-8")
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        status = guarded(program, argv)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return run_command
 
 
 @pytest.fixture
