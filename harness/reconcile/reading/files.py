@@ -9,7 +9,7 @@ in partition folders, folders (`partitions.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,17 +22,17 @@ from streamquake.harness.reconcile.reading.format import (
     formats,
     reject_several,
 )
+from streamquake.harness.reconcile.reading.hidden_files import is_hidden
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.partitions import Partitions, partitions_of
 from streamquake.harness.reconcile.reading.reading_session import reading_session
+from streamquake.harness.reconcile.reading.small_files import copy_lines
 from streamquake.harness.reconcile.reading.spark_sink_log import FOLDER, uncommitted_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reading.table import as_json
 from streamquake.harness.reconcile.values.declared import FOLDERS, stored_columns
 
 FILE_PLACE = ("_file", "_position")
-COPYING_SUFFIX = "._COPYING_"
-"""Suffix of a file that Hadoop's client is still copying."""
 WITHOUT_RECORDS = ("_SUCCESS", "_metadata", "_common_metadata")
 """Hidden files that are marks and summaries of others."""
 LINES = "json"
@@ -62,7 +62,7 @@ def read_files(
     visible = [path for path in all_files if path not in ignored]
     name = _format_of(visible, folder, source)
     if name == LINES:
-        records = _lines(spark, visible, folder)
+        _store_lines(spark, {path: names[path] for path in visible}, folder, into.part(name))
     else:
         kind = (
             declared_format
@@ -72,7 +72,7 @@ def read_files(
         records = _rows(
             reading_session(spark), kind, [path for path in visible if path.stat().st_size], folder
         )
-    records.write.parquet(str(into.part(name)))
+        records.write.parquet(str(into.part(name)))
     into.finish(
         {
             "kind": "files",
@@ -82,19 +82,6 @@ def read_files(
             "pending_files": sum(may_have_records(PurePath(names[path])) for path in ignored),
         }
     )
-
-
-def is_hidden(path: PurePath) -> bool:
-    """Whether Spark ignores a file by its name or by that of a folder (InMemoryFileIndex). A
-    partition folder may begin with an underscore."""
-    return any(
-        is_pending(name) or (name.startswith("_") and "=" not in name) for name in path.parts
-    )
-
-
-def is_pending(name: str) -> bool:
-    """Whether a name is one that Flink or Hadoop's client gives a file until it is complete."""
-    return name.startswith(".") or name.endswith(COPYING_SUFFIX)
 
 
 def may_have_records(path: PurePath) -> bool:
@@ -116,11 +103,21 @@ def _format_of(paths: Iterable[Path], folder: Path, source: str) -> str:
     return next(iter(files_by_format), LINES)
 
 
-def _lines(spark: SparkSession, paths: Sequence[Path], folder: Path) -> DataFrame:
+def _store_lines(spark: SparkSession, names: Mapping[Path, str], folder: Path, part: Path) -> None:
+    """Store the lines of some files (path -> name in the record), and the columns from their
+    partition folders."""
+    folders = _folders(names, folder)
+    if folders.names or not copy_lines(names, part):
+        _lines(spark, list(names), folders, folder).write.parquet(str(part))
+
+
+def _lines(
+    spark: SparkSession, paths: Sequence[Path], partitions: Partitions, folder: Path
+) -> DataFrame:
     names = [literal_path(path) for path in paths]
     if not names:
         return spark.createDataFrame([], "value string, file string, position bigint")
-    lines, folder_names = text_lines(spark, names, _folders(paths, folder))
+    lines, folder_names = text_lines(spark, names, partitions)
     folders = [F.struct(*map(quote_name, folder_names)).alias(FOLDERS)] if folder_names else []
     return lines.select("value", *_place(folder), *folders)
 

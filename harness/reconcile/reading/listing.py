@@ -17,11 +17,11 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.reading.files import (
+from streamquake.harness.reconcile.reading.files import may_have_records
+from streamquake.harness.reconcile.reading.hidden_files import (
     COPYING_SUFFIX,
     is_hidden,
     is_pending,
-    may_have_records,
 )
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.source import NOT_FOUND
