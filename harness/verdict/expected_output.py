@@ -54,7 +54,7 @@ def possible_input(case: JudgedRun) -> DataFrame:
     records = sent.where(F.col(STATUS) != "failed")
     topic = StoredOutput(path=case.data / INPUT_FOLDER)
     if topic.complete:
-        if damage := topic.lost_files() or topic.miscount(case.spark):
+        if damage := topic.lost_files() or topic.miscount():
             raise ValueError(f"{INPUT_FOLDER}: {damage}")
         known = records.where(F.col(STATUS) == "acknowledged")
         arrived = topic.frame(case.spark()).select(

@@ -9,15 +9,17 @@ Reading and judging are separate, so that a run can be judged again without its 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
+from streamquake.harness.reconcile.reading.hidden_files import is_hidden
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.parquet_schema import read_without_metadata
 from streamquake.reports.record.record_json import is_schema, loads
@@ -74,37 +76,59 @@ class StoredOutput:
             return ""
         return f"{len(missing)} of {len(listed)} files are missing, such as {missing[0]}"
 
-    def miscount(self, spark: Callable[[], SparkSession]) -> str:
+    def miscount(self) -> str:
         """A message where the number of stored records differs from that of the read. Empty where
         it is equal, and for a read that did not count. Uncommitted records count separately."""
         facts = self.facts()
         if (counted := facts.get("records")) is None:
             return ""
-        frame = self.frame(spark())
-        hidden = ~F.col(COMMITTED) if COMMITTED in frame.columns else F.lit(False)
-        stored = frame.agg(F.count_if(~hidden), F.count_if(hidden)).first()
-        assert stored is not None
         read_counts = (counted, facts.get("uncommitted", 0))
-        if tuple(stored) == read_counts:
+        if (stored := self._counts()) == read_counts:
             return ""
-        return (
-            f"{_counts_text(*read_counts)} were read, and the record holds {_counts_text(*stored)}"
+        were_read, are_stored = _counts_text(*read_counts), _counts_text(*stored)
+        return f"{were_read} were read, and the record holds {are_stored}"
+
+    def _counts(self) -> tuple[int, int]:
+        """How many committed and how many uncommitted records are stored."""
+        rows = sum(file.metadata.num_rows for file in self._parquet_files())
+        flags = self.columns(COMMITTED) if self.is_topic else None
+        uncommitted = flags.num_rows - (pc.sum(flags[COMMITTED]).as_py() or 0) if flags else 0
+        return rows - uncommitted, uncommitted
+
+    @property
+    def is_topic(self) -> bool:
+        """Whether the records have the columns of a topic, by their first file."""
+        first = next(self._parquet_files(), None)
+        return first is not None and COMMITTED in first.schema_arrow.names
+
+    def columns(self, *names: str) -> pa.Table:
+        """Some columns of all stored records, in memory. Raises pyarrow's errors for a column that
+        a file lacks."""
+        return pa.concat_tables(
+            file.read(columns=list(names)).select(names) for file in self._parquet_files()
         )
 
-    def repeated_records(self, spark: Callable[[], SparkSession]) -> int:
+    def repeated_records(self) -> int:
         """The number of stored records that repeat the place of another one. A place has one
         record, so these were not read from the output."""
-        frame = self.frame(spark())
-        is_topic = COMMITTED in frame.columns
-        place = ("partition", "offset") if is_topic else ("file", "position")
-        committed = F.col(COMMITTED) if is_topic else F.lit(True)
-        copies = (
-            frame.groupBy(*place)
-            .agg(F.count(F.lit(1)).alias("n"), F.count_if(committed).alias("committed"))
-            .agg(F.sum(F.least("committed", F.col("n") - 1)))
-            .first()
-        )
-        return int(copies[0] or 0) if copies is not None else 0
+        if self.is_topic:
+            records = self.columns("partition", "offset", COMMITTED)
+        else:
+            records = self.columns("file", "position")
+            records = records.append_column(COMMITTED, pa.repeat(True, records.num_rows))
+        *place, flag = records.column_names
+        copies = records.group_by(place).aggregate([([], "count_all"), (flag, "sum")])
+        committed = pc.fill_null(copies[f"{flag}_sum"], 0)
+        surplus = pc.min_element_wise(pc.subtract(copies["count_all"], 1), committed)
+        return pc.sum(surplus).as_py() or 0
+
+    def _parquet_files(self) -> Iterator[pq.ParquetFile]:
+        """The files that Spark reads."""
+        folder = self.path / "records"
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not is_hidden(path.relative_to(folder)):
+                with pq.ParquetFile(path) as file:
+                    yield file
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Mark the read as complete, and store the facts about it."""

@@ -138,7 +138,7 @@ class BoundedLoss(Check):
         found: ReconciliationResult,
     ) -> CheckResult:
         stored, duplicated = StoredOutput(path=case.data / output.name), found.counts["duplicated"]
-        if damage := damage_of(stored, case.spark, duplicated=bool(duplicated)).message:
+        if damage := damage_of(stored, duplicated=bool(duplicated)).message:
             return self.undecided(f"{output.name}: {damage}")
         if found.empty:
             return self.undecided(f"{output.name}: no record was expected and none was written")

@@ -150,7 +150,7 @@ def _verdict_of(
             counts["phantom"] = counts["malformed"]
             still_open = tuple(name for name in still_open if name != "phantom")
         findings = tuple(each for each in findings if class_of(each) not in still_open)
-    damage = damage_of(stored, case.spark, duplicated=bool(counts["duplicated"]))
+    damage = damage_of(stored, duplicated=bool(counts["duplicated"]))
     if damage.repeated and damage.repeated >= (counts["duplicated"] or 0):
         counts["duplicated"] = None
         findings = tuple(each for each in findings if class_of(each) != "duplicated")

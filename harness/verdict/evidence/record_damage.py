@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 
@@ -19,13 +16,11 @@ class RecordDamage:
     """Stored records at the place of another one. They were not read, and count as duplicated."""
 
 
-def damage_of(
-    stored: StoredOutput, spark: Callable[[], SparkSession], *, duplicated: bool
-) -> RecordDamage:
+def damage_of(stored: StoredOutput, *, duplicated: bool) -> RecordDamage:
     """The damage of an output's record. Repeated places are searched, at the cost of a pass over
     all records, only where records were found `duplicated`."""
-    repeated = stored.repeated_records(spark) if duplicated else 0
-    messages = [stored.miscount(spark)]
+    repeated = stored.repeated_records() if duplicated else 0
+    messages = [stored.miscount()]
     if repeated:
         messages.append(
             f"{repeated:,} records have the position of another record and were not read"

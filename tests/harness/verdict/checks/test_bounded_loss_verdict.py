@@ -87,7 +87,7 @@ class World:
         assert list(self.columns) == wanted.columns
         yield ReconciliationResult(counts=self.counts, findings=self.findings)
 
-    def damage_of(self, stored: StoredOutput, spark: Any, *, duplicated: bool) -> RecordDamage:
+    def damage_of(self, stored: StoredOutput, *, duplicated: bool) -> RecordDamage:
         assert stored.path == self.folder / "totals"
         self.calls.append({"duplicated": duplicated})
         return RecordDamage(message=self.damage, repeated=0)

@@ -125,8 +125,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
             complete=name not in created.unread,
             facts=lambda: created.facts.get(name, KAFKA),
             lost_files=lambda: created.lost_files,
-            miscount=lambda spark: created.miscount,
-            repeated_records=lambda spark: created.repeated,
+            miscount=lambda: created.miscount,
+            repeated_records=lambda: created.repeated,
         )
 
     monkeypatch.setattr(exactly_once, "register_sent", lambda case: created.calls.append("sent"))

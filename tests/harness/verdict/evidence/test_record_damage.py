@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from streamquake.harness.verdict.evidence.record_damage import RecordDamage, damage_of
-from tests.harness.histories import no_spark
 
 
 class Stored:
@@ -17,10 +16,10 @@ class Stored:
         self._miscount, self._repeated = miscount, repeated
         self.searched = False
 
-    def miscount(self, spark: Any) -> str:
+    def miscount(self) -> str:
         return self._miscount
 
-    def repeated_records(self, spark: Any) -> int:
+    def repeated_records(self) -> int:
         self.searched = True
         return self._repeated
 
@@ -39,11 +38,11 @@ COPIES = "1,200 records have the position of another record and were not read"
 )
 def test_all_damage_is_named(miscount: str, repeated: int, message: str) -> None:
     stored: Any = Stored(miscount, repeated)
-    damage = damage_of(stored, no_spark, duplicated=True)
+    damage = damage_of(stored, duplicated=True)
     assert damage == RecordDamage(message=message, repeated=repeated)
 
 
 def test_repeated_places_are_searched_only_where_records_are_duplicated() -> None:
     stored: Any = Stored("", 3)
-    assert damage_of(stored, no_spark, duplicated=False) == RecordDamage(message="", repeated=0)
+    assert damage_of(stored, duplicated=False) == RecordDamage(message="", repeated=0)
     assert not stored.searched

@@ -1,0 +1,102 @@
+"""The counts of a stored output are those of the files that Spark reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+
+
+def store(stored: StoredOutput, name: str, **columns: list[Any]) -> None:
+    path = stored.path / "records" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> StoredOutput:
+    stored = StoredOutput(path=tmp_path)
+    store(stored, "committed/part-0.parquet", value=["a", "b"], committed=[True, True])
+    store(stored, "uncommitted/part-0.parquet", value=["c"], committed=[False])
+    return stored
+
+
+def finish(stored: StoredOutput, **facts: int | None) -> None:
+    stored.finish({"kind": "kafka", **facts})
+
+
+def test_records_that_were_all_stored_are_no_miscount(stored: StoredOutput) -> None:
+    finish(stored, records=2, uncommitted=1)
+    assert stored.miscount() == ""
+
+
+def test_a_read_that_did_not_count_is_no_miscount(stored: StoredOutput) -> None:
+    finish(stored, records=None)
+    assert stored.miscount() == ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"records": 3}, "3 records were read, "),
+        ({"records": 2}, "2 records were read, "),
+        ({"records": 1, "uncommitted": 2}, "1 records and 2 uncommitted ones were read, "),
+    ],
+)
+def test_other_counts_than_those_of_the_read_are_a_miscount(
+    stored: StoredOutput, facts: dict[str, int], message: str
+) -> None:
+    finish(stored, **facts)
+    holds = "and the record holds 2 records and 1 uncommitted ones"
+    assert stored.miscount() == message + holds
+
+
+def test_a_null_flag_is_no_committed_record(stored: StoredOutput) -> None:
+    store(stored, "more.parquet", value=["d"], committed=pa.array([None], pa.bool_()))
+    finish(stored, records=3, uncommitted=1)
+    assert stored.miscount().endswith("holds 2 records and 2 uncommitted ones")
+
+
+@pytest.mark.parametrize("name", ["_part-1.parquet", "_old/part-1.parquet", ".part-1.parquet"])
+def test_a_file_that_spark_ignores_is_not_counted(stored: StoredOutput, name: str) -> None:
+    store(stored, name, value=["d"], committed=[True])
+    finish(stored, records=3, uncommitted=1)
+    assert stored.miscount().endswith("holds 2 records and 1 uncommitted ones")
+
+
+def test_a_file_that_spark_reads_under_another_suffix_is_counted(stored: StoredOutput) -> None:
+    store(stored, "part-1", value=["d"], committed=[True])
+    finish(stored, records=2, uncommitted=1)
+    assert stored.miscount().endswith("holds 3 records and 1 uncommitted ones")
+
+
+def test_files_without_the_flag_count_whole(tmp_path: Path) -> None:
+    stored = StoredOutput(path=tmp_path)
+    store(stored, "json/part-0.parquet", value=["a", "b"])
+    finish(stored, records=2)
+    assert stored.miscount() == ""
+
+
+def test_records_at_the_place_of_another_one_are_counted(stored: StoredOutput) -> None:
+    places = {"partition": [0, 0, 1, 1, 1, 2, 2], "offset": [5, 5, 5, 7, 7, 9, 9]}
+    flags = [True, True, True, True, False, False, None]
+    folder = stored.path / "records"
+    for path in folder.rglob("*.parquet"):
+        path.unlink()
+    store(stored, "committed/part-0.parquet", **places, committed=flags)
+    assert stored.repeated_records() == 2  # not the two of which no copy is committed
+    store(stored, "committed/part-1.parquet", partition=[0], offset=[5], committed=[True])
+    assert stored.repeated_records() == 3
+
+
+def test_records_of_files_repeat_a_place_of_the_same_file(tmp_path: Path) -> None:
+    stored = StoredOutput(path=tmp_path)
+    store(stored, "json/part-0.parquet", file=["a", "b", "a"], position=[1, 1, 2])
+    assert stored.repeated_records() == 0
+    store(stored, "json/part-1.parquet", file=["a", "a"], position=[1, 1])
+    assert stored.repeated_records() == 2
