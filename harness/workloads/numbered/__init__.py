@@ -19,15 +19,16 @@ from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.harness.workloads.numbered.frame import frame
 from streamquake.harness.workloads.numbered.generation_parameters import generation_parameters_of
 from streamquake.harness.workloads.numbered.layout import MAX_SLOTS, KeyDistribution, segments
-from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
-from streamquake.harness.workloads.numbered.ranges import send_problems, sent_ranges
 from streamquake.harness.workloads.numbered.records import LoadDefinition
+from streamquake.harness.workloads.numbered.sender import NumberedSender
 from streamquake.harness.workloads.numbered.skew import SkewChange
 from streamquake.harness.workloads.numbered.workload_changes import (
     ScheduledChange,
     active_changes,
     scheduled_changes_of,
 )
+from streamquake.harness.workloads.sending.ranges import send_problems, sent_ranges
+from streamquake.harness.workloads.sending.sender import producer_settings
 from streamquake.reports.record.history import History
 from streamquake.topologies.model import Topic
 

@@ -22,8 +22,8 @@ from streamquake.harness.workloads.numbered.generation_parameters import (
     GenerationParameters,
 )
 from streamquake.harness.workloads.numbered.layout import KeySegment
-from streamquake.harness.workloads.numbered.ranges import SendRange
 from streamquake.harness.workloads.numbered.records import AMOUNTS, EPOCH_MS, LoadDefinition
+from streamquake.harness.workloads.sending.ranges import SendRange
 
 PIECE_RECORDS = 1 << 15
 """Ranges are split into pieces of this many records, so that tasks share them and arrays stay

@@ -11,9 +11,9 @@ from streamquake.cluster.runtime.clock import Clock
 from streamquake.harness.experiment.workload import WorkloadFinished
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.change_log import WorkloadChangeLog
-from streamquake.harness.workloads.numbered.pace import Pace
 from streamquake.harness.workloads.numbered.records import Record
 from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
+from streamquake.harness.workloads.sending.pace import Pace
 
 MARK_NS = 300_000_000
 AGE_NS = 10**9

@@ -12,10 +12,15 @@ from pyspark.sql import SparkSession
 
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.harness.experiment.workload import WorkloadFinished
-from streamquake.harness.workloads.numbered import Numbered, producer
-from streamquake.harness.workloads.numbered.acknowledgements import AcknowledgementTimes
-from streamquake.harness.workloads.numbered.producer import NumberedSender, producer_settings
-from streamquake.harness.workloads.numbered.ranges import (
+from streamquake.harness.workloads.numbered import Numbered
+from streamquake.harness.workloads.numbered.sender import NumberedSender
+from streamquake.harness.workloads.numbered.workload_changes import (
+    ScheduledChange,
+    scheduled_changes_of,
+)
+from streamquake.harness.workloads.sending import sender
+from streamquake.harness.workloads.sending.acknowledgements import AcknowledgementTimes
+from streamquake.harness.workloads.sending.ranges import (
     PendingRanges,
     SendRange,
     SendStatus,
@@ -23,10 +28,7 @@ from streamquake.harness.workloads.numbered.ranges import (
     sent_ranges,
     sent_values,
 )
-from streamquake.harness.workloads.numbered.workload_changes import (
-    ScheduledChange,
-    scheduled_changes_of,
-)
+from streamquake.harness.workloads.sending.sender import producer_settings
 from streamquake.reports.record.event import Action, Event, EventDraft
 from streamquake.reports.record.history import History
 from tests.harness.histories import Story
@@ -189,7 +191,7 @@ def test_a_surge_raises_the_rate_until_it_is_settled() -> None:
 
 
 def test_a_blocked_load_still_applies_change_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer, "STOP_FLUSH_S", 0.1)
+    monkeypatch.setattr(sender, "STOP_FLUSH_S", 0.1)
     workload = Numbered(records=200_000, rate_per_s=200_000, delivery_timeout_s=30)
     unreachable: dict[str, str | int] = {
         "bootstrap.servers": "127.0.0.1:1",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamquake.harness.workloads.numbered.rate import RateSampler
+from streamquake.harness.workloads.sending.rate import RateSampler
 
 S = 10**9
 

@@ -7,7 +7,7 @@ from streamquake.harness.verdict.evidence.sent_times import (
     sent_ranges_of,
     silences_of,
 )
-from streamquake.harness.workloads.numbered.ranges import PendingRanges, SendStatus, sent_values
+from streamquake.harness.workloads.sending.ranges import PendingRanges, SendStatus, sent_values
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from tests.harness.histories import Story

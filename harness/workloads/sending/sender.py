@@ -1,30 +1,26 @@
-"""Sends the records: one thread, one idempotent producer, an even rate.
+"""Sends records: one thread, one idempotent producer, an even rate.
 
-The load can be changed while it is sent: requests are queued, and the sending thread applies each
-between two records, records it in the history, and only then sends the first affected record. The
-client is confluent-kafka (librdkafka): beside a cluster on two cores kafka-python does not reach
-50,000 records per second (`tests/benchmarks/bench_producer.py` measures both).
+The client is confluent-kafka (librdkafka): beside a cluster on two cores kafka-python does not
+reach 50,000 records per second (`tests/benchmarks/bench_producer.py` measures both).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, Self, TypedDict, Unpack
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.harness.workloads.numbered.acknowledgements import AcknowledgementTimes
-from streamquake.harness.workloads.numbered.change_log import ChangeInterval, WorkloadChangeLog
-from streamquake.harness.workloads.numbered.change_requests import ChangeRequests
-from streamquake.harness.workloads.numbered.pace import Pace
-from streamquake.harness.workloads.numbered.ranges import PendingRanges, SendStatus, sent_values
-from streamquake.harness.workloads.numbered.rate import RateSampler
-from streamquake.harness.workloads.numbered.records import LoadDefinition, Record
-from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
+from streamquake.cluster.steering import SteerableLoad
+from streamquake.harness.workloads.sending.acknowledgements import AcknowledgementTimes
+from streamquake.harness.workloads.sending.pace import Pace
+from streamquake.harness.workloads.sending.ranges import PendingRanges, SendStatus, sent_values
+from streamquake.harness.workloads.sending.rate import RateSampler
 from streamquake.reports.record.event import Action, EventDraft, Kind
 
 PROCESS = "workload"
@@ -52,6 +48,33 @@ NOT_WRITTEN = {
 """After these errors the record is certainly not in the topic; after any other this is unknown."""
 
 
+class Outgoing(Protocol):
+    """A record to be sent."""
+
+    @property
+    def index(self) -> int:
+        """Its number in the load, from 0."""
+        ...
+
+    @property
+    def key(self) -> str | None:
+        """Its Kafka key."""
+        ...
+
+    @property
+    def partition(self) -> int:
+        """The partition that it is sent to."""
+        ...
+
+    def value(self) -> bytes:
+        """Its Kafka value."""
+        ...
+
+
+Delivered = Callable[[int, Message], None]
+"""Called with the index of each acknowledged record."""
+
+
 def producer_settings(bootstrap: str, delivery_timeout_s: float) -> dict[str, Any]:
     """Settings of the client: every send is settled within `delivery_timeout_s`."""
     return {
@@ -69,37 +92,37 @@ def producer_settings(bootstrap: str, delivery_timeout_s: float) -> dict[str, An
     }
 
 
-class NumberedSender:
-    """A `RunningWorkload` that sends the records of a recipe, and a `Steering`."""
+class SenderArguments(TypedDict):
+    """What every sender needs."""
 
-    def __init__(
-        self,
-        *,
-        producer: Producer,
-        topic: str,
-        definition_of: Callable[[Sequence[ScheduledChange]], LoadDefinition],
-        rate_per_s: int,
-        clock: Clock,
-        record_event: RecordEvent,
-        measure: RecordSample,
-    ) -> None:
-        self._producer = producer
-        self._topic = topic
-        self._rate_per_s = rate_per_s
-        self._clock = clock
-        self._emit = record_event
-        self._measure = measure
+    producer: Producer
+    topic: str
+    rate_per_s: int
+    clock: Clock
+    record_event: RecordEvent
+    measure: RecordSample
+
+
+class Sender(ABC):
+    """A `RunningWorkload` that sends the records 0 to `total` of a topic in their order."""
+
+    def __init__(self, total: int, **arguments: Unpack[SenderArguments]) -> None:
+        self._total = total
+        self._producer = arguments["producer"]
+        self._topic = arguments["topic"]
+        self._rate_per_s = arguments["rate_per_s"]
+        self._clock = clock = arguments["clock"]
+        self._emit = arguments["record_event"]
+        self._measure = arguments["measure"]
         self._pending = PendingRanges()
         self._acknowledgements = AcknowledgementTimes()
-        self._requests = ChangeRequests()
-        self._change_log = WorkloadChangeLog(definition_of, clock.now_ns())
-        self._pace = Pace(rate_per_s, clock.now_ns())
+        self._pace = Pace(self._rate_per_s, clock.now_ns())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=PROCESS, daemon=True)
         self._rate = RateSampler(clock.now_ns())
         self.failure: str | None = None
 
-    def begin(self) -> NumberedSender:
+    def begin(self) -> Self:
         self._thread.start()
         return self
 
@@ -112,26 +135,34 @@ class NumberedSender:
         return not self._thread.is_alive()
 
     @property
-    def steering(self) -> NumberedSender:
-        return self
-
-    def steer(self, disturbance: str, parameters: Mapping[str, Any]) -> int:
-        """Begin a disturbance; returns the first record that it affects. Raises WorkloadFinished if
-        all records are sent, and ValueError for an unknown disturbance."""
-        ScheduledChange(0, disturbance, parameters).build_fault()
-        return self._requests.submit(disturbance, parameters)
-
-    def settle(self, disturbance: str) -> int:
-        return self._requests.submit(disturbance, None)
-
-    def sent_under(self, disturbance: str) -> Mapping[str, Any]:
-        figures = self._change_log.sent_under(disturbance, self._clock.now_ns())
-        finished = self._requests.is_closed
-        return {**figures, "active": figures["active"] and not finished, "finished": finished}
+    def steering(self) -> SteerableLoad | None:
+        return None
 
     def stop(self) -> None:
         self._stop.set()
         self._thread.join()
+
+    @abstractmethod
+    def _records(self, first: int, end: int) -> Iterable[Outgoing]:
+        """The records from index `first` to before `end`, in order."""
+
+    def _before_chunk(self, index: int) -> None:  # noqa: B027 - a load may have nothing to do
+        """Called in the sending thread before each chunk; record `index` is the next one."""
+
+    @property
+    def _must_pause(self) -> bool:
+        """Whether something waits to be done before the next record."""
+        return self._stop.is_set()
+
+    def _delivery(self) -> Delivered | None:
+        """What to call for each acknowledged record of those that are sent now."""
+        return None
+
+    def _all_sent(self, index: int) -> None:  # noqa: B027 - a load may have nothing to do
+        """Called when no record from `index` on will be sent."""
+
+    def _progress_recorded(self, now_ns: int) -> None:  # noqa: B027 - as above
+        """Called after each record of the progress."""
 
     def _run(self) -> None:
         try:
@@ -144,13 +175,13 @@ class NumberedSender:
     def _send_all(self) -> None:
         last_ns = recorded_ns = self._clock.now_ns()
         self._pace.change(self._rate_per_s, 0, last_ns)
-        index, records = 0, self._change_log.definition.records
-        while index < records and not self._stop.is_set():
-            self._apply_requests(index)
+        index = 0
+        while index < self._total and not self._stop.is_set():
+            self._before_chunk(index)
             now_ns = self._clock.now_ns()
             due = self._pace.due(now_ns) - index
             size = min(due, 1 + MAX_CATCH_UP * self._pace.within(now_ns - last_ns), CHUNK_RECORDS)
-            index = self._send(index, min(index + size, records))
+            index = self._send(index, min(index + size, self._total))
             last_ns = now_ns
             if now_ns - recorded_ns >= RECORD_EVERY_S * 1e9:
                 recorded_ns = now_ns
@@ -158,41 +189,24 @@ class NumberedSender:
             if size < CHUNK_RECORDS:
                 spent_s = (self._clock.now_ns() - now_ns) / 1e9
                 self._stop.wait(max(0.0, CHUNK_S - spent_s))
-        self._requests.close(index)
+        self._all_sent(index)
         self._await_acknowledgements()
-
-    def _apply_requests(self, index: int) -> None:
-        """Apply the queued requests, from record `index` on."""
-        for request in self._requests.take_all():
-            change = ScheduledChange(index, request.disturbance, request.parameters)
-            try:
-                self._apply(change)
-            except ValueError as error:
-                request.first_record.set_exception(error)
-            else:
-                request.first_record.set_result(index)
-
-    def _apply(self, change: ScheduledChange) -> None:
-        now_ns = self._clock.now_ns()
-        if not self._change_log.apply_change(change, now_ns):
-            return
-        self._record(Kind.INFO, Action.WORKLOAD_STEERED, change._asdict())
-        self._pace.change(self._rate_per_s * self._change_log.factor(), change.at_record, now_ns)
 
     def _send(self, first: int, end: int) -> int:
         """Give the client the records before `end`. Returns the index of the next record, which is
         below `end` if the client's queue is full while a request or a stop is pending."""
-        for record in self._change_log.definition.between(first, end):
-            while not self._produce(record):
+        delivered = self._delivery()
+        for record in self._records(first, end):
+            while not self._produce(record, delivered):
                 self._producer.poll(CHUNK_S)
-                if self._stop.is_set() or self._requests.has_any:
+                if self._must_pause:
                     return record.index
         self._producer.poll(0)
         return max(first, end)
 
-    def _produce(self, record: Record) -> bool:
+    def _produce(self, record: Outgoing, delivered: Delivered | None) -> bool:
         """Give one record to the client; False if the queue of the client is full."""
-        on_delivery = partial(self._on_delivery, record.index, self._change_log.current_interval)
+        on_delivery = partial(self._on_delivery, record.index, delivered)
         try:
             self._producer.produce(
                 self._topic, record.value(), record.key, record.partition, on_delivery=on_delivery
@@ -209,13 +223,14 @@ class NumberedSender:
         return True
 
     def _on_delivery(
-        self, index: int, interval: ChangeInterval, error: KafkaError | None, message: Message
+        self, index: int, delivered: Delivered | None, error: KafkaError | None, message: Message
     ) -> None:
         now_ns = self._clock.now_ns()
         if error is None:
             status = SendStatus.ACKNOWLEDGED
             self._acknowledgements.acknowledged(now_ns)
-            self._change_log.acknowledged(index, interval, message)
+            if delivered is not None:
+                delivered(index, message)
         else:
             status = SendStatus.FAILED if error.code() in NOT_WRITTEN else SendStatus.UNKNOWN
         self._pending.settle(index, status, now_ns)
@@ -232,7 +247,7 @@ class NumberedSender:
                 self._producer.flush(1)
         except KafkaException as error:
             self.failure = self.failure or f"the workload's last records: {error}"
-        self._requests.close(self._change_log.definition.records)
+        self._all_sent(self._total)
         self._pending.settle_rest(SendStatus.UNKNOWN)
         self._record_progress()
         counts = {str(status): count for status, count in self._pending.counts.items()}
@@ -246,7 +261,7 @@ class NumberedSender:
         now_ns = self._clock.now_ns()
         if (per_s := self._rate.sample(now_ns, self.sent)) is not None:
             self._measure("sent_per_s", PROCESS, per_s)
-        self._change_log.mark(now_ns)
+        self._progress_recorded(now_ns)
 
     def _record(self, kind: Kind, action: Action, value: dict[str, Any]) -> None:
         self._emit(

@@ -1,0 +1,1 @@
+"""What all workloads share: an even rate, and an exact result of each send."""
