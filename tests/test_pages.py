@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,7 @@ def test_every_command_of_a_page_is_known(page: Path) -> None:
 
 @pytest.mark.parametrize(("page", "document"), documents())
 def test_every_document_of_a_page_is_valid(page: str, document: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "recorded", tmp_path, dirs_exist_ok=True)
     file = tmp_path / "document.yaml"
     file.write_text(document, encoding="utf-8")
 

@@ -30,14 +30,23 @@ def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path 
     """
     if (found := shipped_file(name, shipped, suffix)) is not None:
         return found
+    try:
+        return file_beside(name, beside)
+    except LookupError as error:
+        raise LookupError(
+            f'no {what} is called "{shorten(name)}", and {error}'
+            f"{did_you_mean(name.removesuffix(suffix), shipped_names(shipped, suffix))}"
+        ) from error
+
+
+def file_beside(name: str, beside: Path | None) -> Path:
+    """A file by its path from the folder `beside`, or else from the current one. Raises LookupError
+    with both folders."""
     for folder in (beside, Path.cwd()):
         if folder is not None and name and is_file(folder / name):
             return folder / name
     places = " or ".join(str(folder) for folder in dict.fromkeys((beside, Path.cwd())) if folder)
-    raise LookupError(
-        f'no {what} is called "{shorten(name)}", and there is no such file in {places}'
-        f"{did_you_mean(name.removesuffix(suffix), shipped_names(shipped, suffix))}"
-    )
+    raise LookupError(f"there is no such file in {places}")
 
 
 def shipped_file(name: str, shipped: Path, suffix: str) -> Path | None:

@@ -28,7 +28,7 @@ from streamquake.harness.experiment.loader import experiment_document, load_expe
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run import runner
 from streamquake.harness.run.progress_views import open_view
-from streamquake.harness.verdict.recorded_run import recorded_experiment
+from streamquake.harness.verdict.recorded_run import damage_as_bad_input, recorded_experiment
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.record.secret_settings import keys_of_hidden_secrets
 from streamquake.topologies.limits import SEED_LIMIT
@@ -96,6 +96,9 @@ def replay_command(
     folder = RunFolder.open(out, run)
     experiment = recorded_experiment(folder, sets)
     _reject_hidden(experiment, str(folder.manifest))
+    with damage_as_bad_input(folder):
+        load = experiment.workload.with_stored(folder.data)
+    experiment = experiment.model_copy(update={"workload": load})
     return play(experiment, out=out, keep=keep, as_json=as_json, master=master, plain=plain)
 
 

@@ -49,6 +49,8 @@ class Check(Model):
     name: ClassVar[str]
     classes: ClassVar[tuple[str, ...]] = ()
     """The finding classes that it can report; an experiment's `expect` names them."""
+    needs_keys: ClassVar[bool] = False
+    """Whether it finds records by the `key` and `seq` of a generated load."""
 
     def check(self, case: JudgedRun) -> CheckResult:
         raise NotImplementedError

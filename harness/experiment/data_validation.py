@@ -17,7 +17,12 @@ def data_problem(fault: Fault, experiment: Experiment) -> Iterator[str]:
     """Why a fault of the data makes no sense in this experiment."""
     if not isinstance(fault, DataFault):
         return
-    if (problem := fault.unknown_result(_use_of(experiment))) is not None:
+    if not experiment.workload.generated:
+        yield (
+            f"{fault.name} changes records that are generated, and the workload "
+            f"{experiment.workload.name} sends records as they are"
+        )
+    elif (problem := fault.unknown_result(_use_of(experiment))) is not None:
         yield problem
 
 

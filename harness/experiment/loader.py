@@ -33,12 +33,13 @@ from streamquake.harness.experiment.recorded_plan import reject_files
 from streamquake.harness.experiment.restart_validation import whole_params
 from streamquake.harness.experiment.schedule_drawing import drawn_steps
 from streamquake.harness.experiment.validation import broken_rules
+from streamquake.harness.experiment.workload import Workload
 from streamquake.harness.reconcile.reading.record_format import with_schemas
 from streamquake.topologies.base_documents import KEY, merge_with_base
 from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.model import Topology
-from streamquake.topologies.named_files import JOBS, find_file, read_text
+from streamquake.topologies.named_files import JOBS, file_beside, find_file, read_text
 from streamquake.topologies.parsing import parse, value_text
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 from streamquake.topologies.templates import promise_mark, promise_text, render
@@ -93,13 +94,11 @@ def experiment_of(
     """The experiment of a document whose file is in `beside`, with the current names of faults.
     Raises BadInput."""
     layers = merge_with_base(document, lambda name: _base(name, beside))
-    return with_current_names(_parsed(layers, beside=beside, sets=sets, seed=seed))
+    parser = _ExperimentParser(layers, beside, sets)
+    return with_current_names(_without_problems(*parser.experiment(seed)))
 
 
-def _parsed(
-    document: Document, *, beside: Path, sets: Sequence[str], seed: int | None
-) -> Experiment:
-    experiment, problems = _ExperimentParser(document, beside, sets).experiment(seed)
+def _without_problems(experiment: Experiment | None, problems: Problems) -> Experiment:
     if experiment is None or problems:
         raise BadInput(dict.fromkeys(problems))
     return experiment
@@ -137,14 +136,19 @@ def experiment_of_plan(
     """
     document = Document(file=file, data=frozen(plan))
     reject_files(document)
-    return _parsed(document, beside=Path(file).parent, sets=sets, seed=seed)
+    parser = _ExperimentParser(document, Path(file).parent, sets, recorded=True)
+    return _without_problems(*parser.experiment(seed))
 
 
 class _ExperimentParser:
     """The state of parsing one experiment: its document, and the problems found so far."""
 
-    def __init__(self, document: Document, beside: Path, sets: Sequence[str]) -> None:
+    def __init__(
+        self, document: Document, beside: Path, sets: Sequence[str], *, recorded: bool = False
+    ) -> None:
         self._beside = beside
+        self._recorded = recorded
+        """Whether it is a recorded plan, which may name no file to read."""
         self._files: dict[str, str] = {}
         """Kind of program -> the file that has its text."""
         settings, self.problems = read_settings(sets)
@@ -162,6 +166,8 @@ class _ExperimentParser:
         self.problems += wrong
         workload, wrong = workload_of(self._document)
         self.problems += wrong
+        if workload is not None and not self._recorded:
+            workload = self._with_files(workload)
         checks, wrong = checks_of(self._document)
         self.problems += wrong
         topology = self._topology()
@@ -191,6 +197,14 @@ class _ExperimentParser:
         if source.draw is not None and not self.problems:
             experiment = self._drawn(experiment, source.draw)
         return experiment, self.problems
+
+    def _with_files(self, workload: Workload) -> Workload:
+        """The workload with what its files hold."""
+        try:
+            return workload.with_files(lambda name: file_beside(name, self._beside))
+        except (LookupError, ValueError) as error:
+            self.problems.append(self._document.problem(("workload", workload.name), str(error)))
+            return workload
 
     def _drawn(self, experiment: Experiment, wanted: Draw) -> Experiment:
         """The experiment with a schedule of its seed; only of one without problems."""

@@ -12,7 +12,7 @@ from streamquake.cluster.engines.engine import job_runner
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.experiment.check import Check, checks
 from streamquake.harness.experiment.named_part import part_document, part_of
-from streamquake.harness.experiment.outputs import JobPromise, Output
+from streamquake.harness.experiment.outputs import JobPromise
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.topologies.limits import LONGEST_S, Limit, Seed
@@ -143,8 +143,4 @@ class Experiment(Model):
     @property
     def promise(self) -> JobPromise:
         """What the outputs must hold; without a job, the input topic must hold what was sent."""
-        if self.job is not None:
-            return self.job.promise
-        topic = next(iter(self.workload.topics()))
-        same = Output(kafka=topic, compare=("amount", "payload", "checksum"), order="seq")
-        return JobPromise(outputs={"input": same}, expected="SELECT * FROM sent")
+        return self.workload.input_promise() if self.job is None else self.job.promise

@@ -33,6 +33,7 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
         *_slots(experiment),
         *_expectation(experiment),
         *_named_faults(experiment),
+        *_keys_of_load(experiment),
         *broken_fault_rules(experiment),
     ]
 
@@ -104,6 +105,18 @@ def _mismatch(fault: Fault | type[Fault], role: str, topology: Topology) -> str 
     if fault.target_kind == "nodes" and fault.engines and runs not in fault.engines:
         return f"{fault.name} works on {', '.join(fault.engines)}, and {role} runs {runs}"
     return fault.role_problem(topology, role)
+
+
+def _keys_of_load(experiment: Experiment) -> Broken:
+    if experiment.workload.generated:
+        return
+    for check in experiment.checks:
+        if check.needs_keys:
+            yield (
+                ("checks", check.name),
+                f"{check.name} finds records by their `key` and `seq`, which only a generated load "
+                f"has, and the workload is {experiment.workload.name}",
+            )
 
 
 def _targets(experiment: Experiment) -> Broken:

@@ -1,19 +1,22 @@
 """What a workload is: the load of a run, and the record of what it sent.
 
 A workload is one member of `harness/workloads/`: a frozen model whose fields are its YAML
-parameters, and three methods. It stores no sent records: the history has the index ranges of the
-sends. Every record is a pure function of (seed, index) and of how faults of the data steered the
-load (`workload steered` in the history). So Spark can generate the expected input at any size.
+parameters, and a few methods. The history has the index ranges of the sends. A generated record is
+a pure function of (seed, index) and of how faults of the data steered the load (`workload steered`
+in the history), so that Spark can generate the expected input at any size. Other records are stored
+with the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.steering import SteerableLoad
+from streamquake.harness.experiment.outputs import JobPromise
 from streamquake.reports.record.history import History
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import Model
@@ -61,6 +64,23 @@ class Workload(Model):
     """The base of every workload."""
 
     name: ClassVar[str]
+    generated: ClassVar[bool] = True
+    """Whether the records are generated: then faults of the data can change them, and the value of
+    each has its `index`."""
+
+    def with_files(self, find: Callable[[str], Path]) -> Self:
+        """The workload with what its files hold; `find` looks up a path beside the document. Raises
+        LookupError for a missing file, ValueError for one that cannot be sent."""
+        return self
+
+    def with_stored(self, data: Path) -> Self:
+        """The workload of a recorded run, to be sent again: with the files that `store` wrote.
+        Raises ValueError."""
+        return self
+
+    def store(self, data: Path) -> None:
+        """Write what the verdict needs beside the history into the folder `data` of a run. Raises
+        OSError, ValueError."""
 
     @property
     def seconds(self) -> float:
@@ -92,9 +112,13 @@ class Workload(Model):
         """The problems of the recorded sends, such as records that no event reports."""
         return iter(())
 
-    def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
-        """One row per record that was sent, with its columns and `status`: acknowledged, failed,
-        unknown. Generated inside Spark from the ranges in the history."""
+    def sent_frame(self, spark: SparkSession, history: History, seed: int, data: Path) -> DataFrame:
+        """One row per record that was sent, with its columns, `index` and `status`: acknowledged,
+        failed, unknown. From the ranges in the history, and from what `store` wrote into `data`."""
+        raise NotImplementedError
+
+    def input_promise(self) -> JobPromise:
+        """What the input topic must hold, which is judged where no job runs."""
         raise NotImplementedError
 
 

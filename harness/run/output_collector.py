@@ -87,7 +87,7 @@ def collect_outputs(
             _read_folder(cluster, experiment, spark, str(output.hdfs), into, declared_format)
 
     in_parallel(read, outputs, lambda: spark)
-    if experiment.job is not None and _has_unknown_sends(folder):
+    if _settles_sends(experiment) and _has_unknown_sends(folder):
         (topic,) = experiment.workload.topics()
         into = StoredOutput(path=folder.data / INPUT_FOLDER)
         topic_read = _topic_read(cluster, experiment, Output(kafka=topic), into)
@@ -138,6 +138,11 @@ def _service(experiment: Experiment, engine: str) -> str:
     if service is None:
         raise LookupError(f"topology {experiment.topology.name} has no {engine} to read from")
     return service
+
+
+def _settles_sends(experiment: Experiment) -> bool:
+    """Whether the records in the input topic show which sends arrived."""
+    return experiment.job is not None and experiment.workload.generated
 
 
 def _has_unknown_sends(folder: RunFolder) -> bool:

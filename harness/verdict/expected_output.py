@@ -46,14 +46,14 @@ def register_sent(case: JudgedRun) -> None:
 def possible_input(case: JudgedRun) -> DataFrame:
     """The records that the job may have read, with the columns of the workload.
 
-    The input topic, where it was read, settles the sends of unknown result: a record in it counts
-    as acknowledged, and the job never read the others.
+    The input topic, where it was read, settles the sends of unknown result of a load whose records
+    have their index: a record in it counts as acknowledged, and the job never read the others.
     """
     workload = case.experiment.workload
-    sent = workload.sent_frame(case.spark(), case.history, case.experiment.seed)
+    sent = workload.sent_frame(case.spark(), case.history, case.experiment.seed, case.data)
     records = sent.where(F.col(STATUS) != "failed")
     topic = StoredOutput(path=case.data / INPUT_FOLDER)
-    if topic.complete:
+    if topic.complete and workload.generated:
         if damage := topic.lost_files() or topic.miscount():
             raise ValueError(f"{INPUT_FOLDER}: {damage}")
         known = records.where(F.col(STATUS) == "acknowledged")
@@ -73,7 +73,8 @@ def count_sends(case: JudgedRun, status: str) -> int:
 def has_unsettled_sends(case: JudgedRun) -> bool:
     """Whether the result of some sends is not known."""
     interrupted = case.history.first(WorkloadDone) is None
-    settled = StoredOutput(path=case.data / INPUT_FOLDER).complete
+    read = StoredOutput(path=case.data / INPUT_FOLDER).complete
+    settled = read and case.experiment.workload.generated
     return not settled and (interrupted or count_sends(case, "unknown") > 0)
 
 

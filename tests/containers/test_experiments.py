@@ -28,6 +28,7 @@ TESTED_ELSEWHERE = {
 }
 CLAIMED = {name for row in DOCUMENT["rows"] for name in names_of_experiments(row)}
 """The suite of claims runs these, see `test_claims.py`."""
+EXAMPLES = Path(__file__).parents[2] / "examples"
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
 
 
@@ -115,3 +116,25 @@ def test_flink_1_20_holds_as_well(tmp_path: Path) -> None:
     other = ("--set", "topology=flink-1-20-kafka-hdfs")
     status, results, message = run("kill-taskmanager-mid-checkpoint", tmp_path, *other)
     assert (status, results["outcome"]) == (0, "held"), message
+
+
+@pytest.mark.nightly
+def test_a_job_on_recorded_orders_is_held_and_repeated_without_the_file(tmp_path: Path) -> None:
+    for file in (EXAMPLES / "recorded").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    status, results, message = run(str(tmp_path / "spending.yaml"), tmp_path)
+    assert (status, results["outcome"]) == (0, "held"), message
+    assert counts(results, "exactly_once")["actual"] == 2000
+
+    (tmp_path / "orders.jsonl").unlink()
+    command = [*STREAMQUAKE, "replay", "latest", "--out", str(tmp_path)]
+    again = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert again.returncode == 0, again.stdout + again.stderr
+    first, second = (json.loads((tmp_path / r / "run.json").read_text()) for r in runs_in(tmp_path))
+    loads = [run["experiment"]["workload"]["recorded"] for run in (first, second)]
+    assert loads[0]["sha256"] == loads[1]["sha256"]
+
+
+def runs_in(out: Path) -> list[str]:
+    """The names of the run folders, the oldest first."""
+    return sorted(p.name for p in out.iterdir() if (p / "run.json").exists() and not p.is_symlink())

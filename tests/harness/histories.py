@@ -12,6 +12,8 @@ from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
 from tests.fakes import TOPOLOGY
 
+NO_DATA = Path("no-data")
+"""The data of a run whose load stores nothing."""
 KILL = {"fault": "kill", "target": "one of flink/taskmanager", "when": {"after_s": 1.0}}
 
 

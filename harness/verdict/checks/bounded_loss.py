@@ -82,6 +82,7 @@ class BoundedLoss(Check):
     """
 
     name: ClassVar[str] = "bounded_loss"
+    needs_keys: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = (
         "too many",
         *OUTSIDE,

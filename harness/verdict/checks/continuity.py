@@ -93,6 +93,7 @@ class Continuity(Check):
     """
 
     name: ClassVar[str] = "continuity"
+    needs_keys: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = ("a key paused", "a partition paused")
 
     within_s: Annotated[Limit, Field(ge=0.5)]

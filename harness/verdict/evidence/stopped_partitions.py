@@ -34,6 +34,8 @@ UNUSUAL = 3
 
 SILENT_BEFORE = "it was silent before the fault was called, after an earlier one"
 
+UNKNOWN_KEYS = "the keys that belong there are not known of records that were not generated"
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoppedPartition:
@@ -121,6 +123,8 @@ def _with_missing_keys(
     ]
     if not later_sends:
         return lane
+    if not case.experiment.workload.generated:
+        return replace(lane, keys=1, unclear=lane.unclear or UNKNOWN_KEYS)
     register_sent(case)
     index = F.col("index").between(later_sends[0].first, later_sends[-1].last)
     sent_keys = acknowledged_sends(case.spark()).where(index).select("key").distinct()

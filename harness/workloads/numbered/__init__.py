@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from confluent_kafka import Producer
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.faults.mechanisms.key_shares import Skew
+from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.harness.workloads.numbered.frame import frame
 from streamquake.harness.workloads.numbered.generation_parameters import generation_parameters_of
@@ -153,6 +155,10 @@ class Numbered(Workload):
     def send_problems(self, history: History) -> Iterator[str]:
         return send_problems(history)
 
-    def sent_frame(self, spark: SparkSession, history: History, seed: int) -> DataFrame:
+    def sent_frame(self, spark: SparkSession, history: History, seed: int, data: Path) -> DataFrame:
         definition = self.load_definition(seed, scheduled_changes_of(history))
         return frame(spark, definition, sent_ranges(history, self.records))
+
+    def input_promise(self) -> JobPromise:
+        same = Output(kafka=self.topic, compare=("amount", "payload", "checksum"), order="seq")
+        return JobPromise(outputs={"input": same}, expected="SELECT * FROM sent")

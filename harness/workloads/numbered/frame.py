@@ -7,7 +7,7 @@ small broadcast frame. Poison records have no row: they are expected nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,11 +23,9 @@ from streamquake.harness.workloads.numbered.generation_parameters import (
 )
 from streamquake.harness.workloads.numbered.layout import KeySegment
 from streamquake.harness.workloads.numbered.records import AMOUNTS, EPOCH_MS, LoadDefinition
+from streamquake.harness.workloads.sending.indexes import index_frame
 from streamquake.harness.workloads.sending.ranges import SendRange
 
-PIECE_RECORDS = 1 << 15
-"""Ranges are split into pieces of this many records, so that tasks share them and arrays stay
-small."""
 COLUMNS = (
     "key",
     "seq",
@@ -51,7 +49,7 @@ def frame(
     first_slots = _first_slots(definition)
     first_slot = _of_segment(definition, index, lambda segment: first_slots[segment.start])
     placed = (
-        _indexes(spark, ranges)
+        index_frame(spark, ranges)
         .withColumn("within", index - start)
         .withColumn("slots", slots)
         .withColumn("round", F.expr("within div slots"))
@@ -118,24 +116,6 @@ def _copies(definition: LoadDefinition) -> Column:
 def _bits(lowest: int) -> Column:
     """The counterpart of `bits`."""
     return F.shiftrightunsigned("hashed", lowest).bitwiseAND(F.lit(CHANCES - 1).cast("bigint"))
-
-
-def _indexes(spark: SparkSession, ranges: Iterable[SendRange]) -> DataFrame:
-    pieces = [
-        (first, min(first + PIECE_RECORDS - 1, sent.last), str(sent.status))
-        for sent in ranges
-        for first in range(sent.first, sent.last + 1, PIECE_RECORDS)
-    ]
-    table = pa.table(
-        {
-            "first": pa.array([first for first, _, _ in pieces], pa.int64()),
-            "last": pa.array([last for _, last, _ in pieces], pa.int64()),
-            "status": pa.array([status for _, _, status in pieces], pa.string()),
-        }
-    )
-    return spark.createDataFrame(table).select(
-        F.explode(F.sequence("first", "last")).alias("index"), "status"
-    )
 
 
 def _slots(spark: SparkSession, definition: LoadDefinition) -> DataFrame:

@@ -28,7 +28,7 @@ from streamquake.harness.workloads.numbered.workload_changes import ScheduledCha
 from streamquake.reports.record.event import Action
 from tests.fakes import TOPOLOGY, fake_cluster
 from tests.fakes.worlds.workload import FakeLoad
-from tests.harness.histories import Story
+from tests.harness.histories import NO_DATA, Story
 
 RECORDS, BEGIN, END = 2000, 500, 1500
 LOAD = Numbered(records=RECORDS, rate_per_s=1000, keys=16)
@@ -101,7 +101,7 @@ def test_spark_generates_the_same_records(spark: SparkSession) -> None:
     for change in SCHEDULED_CHANGES:
         story.at(1, Action.WORKLOAD_STEERED, **change._asdict())
     story.sent(1, RECORDS)
-    frame = LOAD.sent_frame(spark, story.history(), seed=1)
+    frame = LOAD.sent_frame(spark, story.history(), 1, NO_DATA)
 
     generated = LOAD.load_definition(seed=1, scheduled_changes=SCHEDULED_CHANGES).between(
         0, RECORDS

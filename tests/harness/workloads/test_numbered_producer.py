@@ -31,7 +31,7 @@ from streamquake.harness.workloads.sending.ranges import (
 from streamquake.harness.workloads.sending.sender import producer_settings
 from streamquake.reports.record.event import Action, Event, EventDraft
 from streamquake.reports.record.history import History
-from tests.harness.histories import Story
+from tests.harness.histories import NO_DATA, Story
 
 LIMIT_S = 30
 
@@ -159,7 +159,7 @@ def test_acknowledged_records_are_those_generated_from_the_recorded_changes(
     testbed.sender.steer("poison", {"records": 5})
     testbed.wait_until(lambda: testbed.sender.done)
 
-    generated = workload.sent_frame(spark, testbed.history(), seed=1)
+    generated = workload.sent_frame(spark, testbed.history(), 1, NO_DATA)
     counts = {row.key: row["count"] for row in generated.groupBy("key").count().collect()}
     recorded = testbed.sender.sent_under("poison")
     assert sum(counts.values()) == 6000 - 5

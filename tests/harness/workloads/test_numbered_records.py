@@ -24,6 +24,7 @@ from streamquake.harness.workloads.numbered.skew import SkewChange
 from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
+from tests.harness.histories import NO_DATA
 
 skews = st.one_of(
     st.just({}),
@@ -133,7 +134,8 @@ def test_the_sequence_of_a_key_counts_its_records(workload: Numbered, seed: int)
 def test_spark_generates_the_same_records(
     spark: SparkSession, workload: Numbered, seed: int
 ) -> None:
-    frame = workload.sent_frame(spark, history((0, workload.records - 1, "acknowledged")), seed)
+    whole = history((0, workload.records - 1, "acknowledged"))
+    frame = workload.sent_frame(spark, whole, seed, NO_DATA)
 
     assert tuple(frame.columns) == COLUMNS
     rows = sorted((tuple(row)[:-1] for row in frame.collect()), key=lambda row: int(row[2]))
@@ -149,7 +151,7 @@ def test_spark_generates_the_same_records_of_a_load_that_was_steered(
     seed: int,
 ) -> None:
     whole = history((0, workload.records - 1, "acknowledged"), scheduled_changes=scheduled_changes)
-    frame = workload.sent_frame(spark, whole, seed)
+    frame = workload.sent_frame(spark, whole, seed, NO_DATA)
 
     rows = sorted((tuple(row)[:-1] for row in frame.collect()), key=lambda row: int(row[2]))
     generated = workload.load_definition(seed, scheduled_changes).between(0, workload.records)
@@ -218,7 +220,7 @@ def test_statuses_are_those_of_the_ranges_and_unsent_records_have_no_row(
     workload = Numbered(records=100, rate_per_s=1)
     ranges = [(0, 9, "acknowledged"), (10, 14, "failed"), (15, 19, "unknown")]
 
-    frame = workload.sent_frame(spark, history(*ranges), seed=1)
+    frame = workload.sent_frame(spark, history(*ranges), 1, NO_DATA)
 
     counts = {row.status: row["count"] for row in frame.groupBy("status").count().collect()}
     assert counts == {"acknowledged": 10, "failed": 5, "unknown": 5}
@@ -227,7 +229,8 @@ def test_statuses_are_those_of_the_ranges_and_unsent_records_have_no_row(
 def test_records_that_a_crashed_harness_had_not_recorded_are_unknown(spark: SparkSession) -> None:
     workload = Numbered(records=100, rate_per_s=1)
 
-    frame = workload.sent_frame(spark, history((0, 9, "acknowledged"), done=False), seed=1)
+    stopped = history((0, 9, "acknowledged"), done=False)
+    frame = workload.sent_frame(spark, stopped, 1, NO_DATA)
 
     assert frame.where("status = 'unknown'").count() == 90
 
@@ -240,7 +243,7 @@ def test_changes_before_a_crash_of_the_harness_are_applied(spark: SparkSession) 
         scheduled_changes=[ScheduledChange(5, "poison", {"records": 3})],
     )
 
-    frame = workload.sent_frame(spark, recorded, seed=1)
+    frame = workload.sent_frame(spark, recorded, 1, NO_DATA)
 
     counts = {row.status: row["count"] for row in frame.groupBy("status").count().collect()}
     assert counts == {"acknowledged": 7, "unknown": 90}

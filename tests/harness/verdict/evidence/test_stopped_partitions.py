@@ -11,10 +11,12 @@ from pyspark.sql import SparkSession
 from streamquake.harness.verdict.evidence.append_times import append_times_of
 from streamquake.harness.verdict.evidence.stopped_partitions import (
     SILENT_BEFORE,
+    UNKNOWN_KEYS,
     StoppedPartition,
     _silent_partitions,
     stopped_partitions,
 )
+from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
@@ -192,6 +194,16 @@ def test_before_the_drain_it_is_unclear_whether_a_partition_stopped(
         "its records may not be committed yet: the run ended before it was drained",
     )
     assert stopped(spark, tmp_path / "silent", Story().at(25.0, Action.DRAINED)) == ()
+
+
+def test_without_known_keys_it_is_unclear_whether_a_partition_stopped(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Numbered, "generated", False)
+    notes = ((13.0, 100, 101), (14.0, ONE, ONE), DONE)
+    (lane,) = stopped(spark, tmp_path, with_sends(*notes))
+    assert lane.unclear == UNKNOWN_KEYS
+    assert stopped(spark, tmp_path / "none", with_sends((11.0, ONE, ONE), DONE)) == ()
 
 
 def test_after_an_earlier_fault_a_partition_may_have_been_silent_before() -> None:

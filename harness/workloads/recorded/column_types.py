@@ -1,0 +1,121 @@
+"""The types of the columns of a data set, and whether its values fit them.
+
+Every value of a column must be exactly representable in the column's type: a value that Spark would
+round, or read as null, would make a correct output look changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+
+_DECIMAL = re.compile(r"DECIMAL\((\d{1,2}), ?(\d{1,2})\)")
+MAX_DIGITS = 38
+TYPES: Mapping[str, pa.DataType] = {
+    "BOOLEAN": pa.bool_(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "STRING": pa.string(),
+}
+EXACT = Context(prec=1 << 20)
+"""More digits than a line of a data set has."""
+WRITTEN = f"{', '.join(TYPES)} or DECIMAL(digits, fraction)"
+
+
+def arrow_type(name: str) -> pa.DataType:
+    """The type with this name in SQL. Raises ValueError for another one."""
+    if (known := TYPES.get(name)) is not None:
+        return known
+    if (match := _DECIMAL.fullmatch(name)) is not None:
+        precision, scale = int(match[1]), int(match[2])
+        if 1 <= precision <= MAX_DIGITS and scale <= precision:
+            return pa.decimal128(precision, scale)
+    raise ValueError(f'expected {WRITTEN}, got "{name}"')
+
+
+def type_of(value: Any) -> str:
+    """The narrowest type for one value, as `json` reads it with fractions as Decimal; objects and
+    lists are the text of their JSON."""
+    if isinstance(value, bool):
+        return "BOOLEAN"
+    if isinstance(value, int):
+        return "BIGINT" if _fits("BIGINT", value) else "STRING"
+    if isinstance(value, Decimal):
+        return "DOUBLE" if _fits("DOUBLE", value) else "STRING"
+    return "STRING"
+
+
+def common_type(one: str, other: str) -> str:
+    """The type for values of both types."""
+    if one == other:
+        return one
+    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else "STRING"
+
+
+def fits(kind: str, value: Any) -> bool:
+    """Whether a value is exactly representable in a type; a missing one is in every type."""
+    return value is None or _fits(kind, value)
+
+
+def _fits(kind: str, value: Any) -> bool:
+    if kind == "STRING":
+        return True
+    if kind == "BOOLEAN" or isinstance(value, bool):
+        return kind == "BOOLEAN" and isinstance(value, bool)
+    if not isinstance(value, int | Decimal):
+        return False
+    if kind in _WHOLE:
+        return isinstance(value, int) and -(1 << _WHOLE[kind]) <= value < 1 << _WHOLE[kind]
+    if kind == "DOUBLE":
+        return _is_exact_double(value)
+    return _fits_decimal(arrow_type(kind), Decimal(value))
+
+
+def stored(kind: str, value: Any) -> Any:
+    """A value that fits a type, as Arrow stores it; of a STRING that is no text, its JSON."""
+    if value is None or kind in ("BOOLEAN", *_WHOLE):
+        return value
+    if kind == "DOUBLE":
+        return float(value)
+    if kind == "STRING":
+        return value if isinstance(value, str) else json_text(value)
+    return Decimal(value)
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON, with all digits of its numbers."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(json_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{json_text(k)}:{json_text(v)}' for k, v in value.items())}}}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+_WHOLE = {"INT": 31, "BIGINT": 63}
+"""Bits of the largest value of a type."""
+
+
+def _is_exact_double(value: int | Decimal) -> bool:
+    """Whether the shortest numeral of the value's double is the value."""
+    try:
+        double = float(value)
+    except OverflowError:
+        return False
+    return Decimal(repr(double)) == value
+
+
+def _fits_decimal(kind: pa.Decimal128Type, value: Decimal) -> bool:
+    if not value:
+        return True
+    _, digits, exponent = value.normalize(EXACT).as_tuple()
+    assert isinstance(exponent, int)
+    before_point = max(0, len(digits) + exponent)
+    return bool(-exponent <= kind.scale and before_point <= kind.precision - kind.scale)

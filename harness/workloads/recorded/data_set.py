@@ -1,0 +1,194 @@
+"""A data set: the lines of a file, each a JSON object that is sent as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from kafka.partitioner.default import murmur2
+
+from streamquake.harness.workloads.recorded.column_types import (
+    arrow_type,
+    common_type,
+    fits,
+    json_text,
+    stored,
+    type_of,
+)
+
+MAX_BYTES = 1 << 30
+"""A data set is held in memory while it is sent."""
+RESERVED = ("index", "status")
+"""Columns that the records sent have beside their own."""
+ROW_GROUP = 25_000
+LINES, RECORDS = "lines.parquet", "records.parquet"
+"""The files of a stored data set."""
+SUFFIXES = (".jsonl", ".json", ".ndjson")
+
+
+class RecordedLine(NamedTuple):
+    """One record to be sent."""
+
+    index: int  # type: ignore[assignment]  # a record's number, not tuple.index
+    key: str | None
+    partition: int
+    text: bytes
+
+    def value(self) -> bytes:
+        return self.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSet:
+    """The lines of a data set that was read."""
+
+    lines: Sequence[bytes]
+    sha256: str
+    """Of the lines, each with its end."""
+
+    def columns(self, given: Mapping[str, str]) -> Mapping[str, str]:
+        """Column -> type of all fields: the types `given`, else the narrowest for all values.
+        Raises ValueError with the line of a value that does not fit, or that is no record."""
+        types: dict[str, str] = dict(given)
+        for _, record in self._records():
+            for name, value in record.items():
+                if value is not None and name not in given:
+                    kind = type_of(value)
+                    types[name] = common_type(types[name], kind) if name in types else kind
+                types.setdefault(name, "")
+        types = {name: kind or "STRING" for name, kind in types.items()}
+        _reject_names(types)
+        for number, record in self._records():
+            for name, value in record.items():
+                if not fits(types[name], value):
+                    if name in given:
+                        raise ValueError(
+                            f"line {number}: {name} is {_shown(value)}, which is not exactly "
+                            f"representable as {given[name]}"
+                        )
+                    types[name] = "STRING"
+        return types
+
+    def outgoing(self, key: str | None, partitions: int) -> list[RecordedLine]:
+        """The records with their keys and partitions: that of the key, as Java's client chooses it,
+        or in turn. Raises ValueError for a key that is neither text nor a whole number."""
+        return [
+            RecordedLine(index, name, _partition(index, name, partitions), self.lines[index])
+            for index, name in enumerate(self._keys(key))
+        ]
+
+    def store(self, folder: Path, columns: Mapping[str, str]) -> None:
+        """Write the lines, to be sent again, and the records with these columns, for the
+        verdict."""
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = pa.table({"line": pa.array(self.lines, pa.binary())})
+        pq.write_table(lines, folder / LINES, row_group_size=ROW_GROUP)
+        schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+        schema = schema.append(pa.field("index", pa.int64()))
+        with pq.ParquetWriter(folder / RECORDS, schema) as writer:
+            records = self._records()
+            while part := list(itertools.islice(records, ROW_GROUP)):
+                rows = {
+                    name: [stored(kind, record.get(name)) for _, record in part]
+                    for name, kind in columns.items()
+                }
+                rows["index"] = [number - 1 for number, _ in part]
+                writer.write_table(pa.table(rows, schema=schema))
+
+    def _keys(self, key: str | None) -> Iterator[str | None]:
+        if key is None:
+            yield from (None for _ in self.lines)
+            return
+        for number, record in self._records():
+            value = record.get(key)
+            if isinstance(value, bool) or not isinstance(value, str | int | None):
+                raise ValueError(
+                    f"line {number}: the key {key} is {_shown(value)}; expected text or a whole "
+                    "number"
+                )
+            yield None if value is None else str(value)
+
+    def _records(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """The number of each line, from 1, and its record. Raises ValueError."""
+        for number, line in enumerate(self.lines, start=1):
+            try:
+                record = json.loads(
+                    line.decode("utf-8"),
+                    parse_float=Decimal,
+                    parse_constant=_reject_constant,
+                    object_pairs_hook=_object,
+                )
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"line {number}: expected a JSON object: {error}") from error
+            if not isinstance(record, dict):
+                raise ValueError(f"line {number}: expected a JSON object, got {_shown(record)}")
+            yield number, record
+
+
+def read_data_set(file: Path) -> DataSet:
+    """The data set in a file of JSON lines, or in one that `DataSet.store` wrote. Raises OSError,
+    and ValueError for a file that is too large, or has no or other lines."""
+    if (size := file.stat().st_size) > MAX_BYTES:
+        raise ValueError(f"{size:,} bytes are more than {MAX_BYTES:,}; send a part of it")
+    if file.suffix == ".parquet":
+        lines = pq.read_table(file, columns=["line"])["line"].to_pylist()
+    else:
+        text = file.read_bytes().split(b"\n")
+        lines = [line.removesuffix(b"\r") for line in text]
+        while lines and not lines[-1].strip():
+            lines.pop()
+    if not lines:
+        raise ValueError("it has no records")
+    return DataSet(lines=lines, sha256=_digest(lines))
+
+
+def _digest(lines: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line)
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def _partition(index: int, key: str | None, partitions: int) -> int:
+    if key is None:
+        return index % partitions
+    return int(murmur2(key.encode()) & 0x7FFFFFFF) % partitions
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in record if names.count(name) > 1)
+        raise ValueError(f'the field "{twice}" is there twice')
+    return record
+
+
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _reject_names(names: Iterable[str]) -> None:
+    """Raise ValueError for names that the view of the records cannot have."""
+    known: dict[str, str] = {}
+    for name in names:
+        if name.lower() in RESERVED:
+            raise ValueError(f'the field "{name}" has a reserved name; rename it')
+        if not name or "`" in name:
+            raise ValueError(f'expected fields without a backtick in their names, got "{name}"')
+        if (other := known.setdefault(name.lower(), name)) != name:
+            raise ValueError(f'the fields "{other}" and "{name}" differ in case only; rename one')
+
+
+def _shown(value: Any) -> str:
+    text = json_text(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
