@@ -88,6 +88,38 @@ def test_a_task_repeated_for_lost_shuffle_output_is_wider_than_a_task(tmp_path: 
     assert [f.what for f in result.findings] == ["repeated for lost shuffle output"]
 
 
+def test_only_what_was_not_predicted_is_found(tmp_path: Path) -> None:
+    """Tasks repeated for lost shuffle output are part of a region, and fewer than a job."""
+    recorded = repeated().attempt(3, 1, stage=9, stage_attempt=1)
+    assert recorded.judged("job", tmp_path).findings == ()
+    failed = {"node": "spark/worker-2", "state": "FAILED", "kind": "ExceptionFailure"}
+    result = recorded.attempt(3, 1, **failed).judged("region", tmp_path)
+    assert result.outcome == Outcome.VIOLATED
+    assert [f.what for f in result.findings] == ["failed, not predicted"]
+
+
+def test_a_batch_may_run_again_before_any_of_its_tasks_ended(tmp_path: Path) -> None:
+    """There is no share of tasks that were repeated."""
+    recorded = Batches().ends(EFFECT_S + 6, 3, 0, node="spark/worker-2")
+    recorded.at(EFFECT_S + 2, Action.CHECKPOINT_FAILED, checkpoint=3)
+    recorded.at(EFFECT_S + 4, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
+    result = recorded.judged("job", tmp_path)
+    assert result.outcome == Outcome.HELD
+    assert (result.counts["batches_repeated"], result.counts["blast_radius"]) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("ended_s", "why"),
+    [(EFFECT_S, "no task was seen to end"), (EFFECT_S + 0.001, "nothing was repeated")],
+)
+def test_an_attempt_that_ended_with_the_call_of_the_fault_proves_nothing(
+    ended_s: float, why: str, tmp_path: Path
+) -> None:
+    result = Batches().ends(ended_s, 3, 0).judged("task", tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert why in result.summary
+
+
 def test_a_batch_that_ran_again_counts_as_the_job(tmp_path: Path) -> None:
     recorded = repeated()
     recorded.at(EFFECT_S + 2, Action.CHECKPOINT_FAILED, checkpoint=3)

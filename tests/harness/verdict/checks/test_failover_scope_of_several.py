@@ -555,6 +555,34 @@ def test_a_sandbox_that_ended_long_after_the_failover_unsettles_no_held_one(
     assert result.outcome == Outcome.HELD, result.summary
 
 
+@pytest.mark.parametrize("ended_s", [None, 15])
+def test_a_sandbox_may_explain_a_part_of_the_restarts_that_were_not_predicted(
+    ended_s: float | None, tmp_path: Path
+) -> None:
+    """A kill of tm-0 restarts a subtask too many at 13 s, and another one restarts at 18 s."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, [*FIRST, ("a", 1)])
+    recorded.failed(16).restarted(18, [("b", 1)]).healed(19, 0)
+    if ended_s is not None:
+        recorded.at(ended_s, Action.SANDBOX_DIED, node="hdfs", exit_code=137)
+    result = recorded.judged(tmp_path, "region")
+    expected = Outcome.VIOLATED if ended_s is None else Outcome.UNDECIDED
+    assert result.outcome == expected, result.summary
+
+
+@pytest.mark.parametrize(("again", "outcome"), [(True, "undecided"), (False, "held")])
+def test_a_sandbox_may_explain_another_restart_of_predicted_subtasks(
+    again: bool, outcome: str, tmp_path: Path
+) -> None:
+    """The region of the killed tm-0 restarts at 13 s, its sandbox ends at 15 s, and the same region
+    restarts at 18 s."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
+    recorded.at(15, Action.SANDBOX_DIED, node="tm-0", exit_code=137)
+    if again:
+        recorded.failed(16).restarted(18, FIRST)
+    result = recorded.judged(tmp_path, "region")
+    assert str(result.outcome) == outcome, result.summary
+
+
 @pytest.mark.parametrize("called", [False, True])
 def test_restarts_after_the_call_of_a_fault_without_verified_effect(
     tmp_path: Path, called: bool
