@@ -199,6 +199,13 @@ def test_a_fault_without_a_failure_does_not_hide_a_late_recovery(
     assert result.outcome == outcome, result.summary
 
 
+def test_a_fault_long_after_a_recovery_does_not_prolong_it(tmp_path: Path) -> None:
+    story = acting(flowing(200, 200), 0, "kill", 10, 12).at(11, Action.JOB_FAILING, job="j")
+    acting(story.at(14, Action.JOB_RUNNING, job="j"), 1, "pause", 110, 112)
+    result = Recovery(within_s=60).check(case(story, tmp_path, 2))
+    assert result.outcome == Outcome.HELD, result.summary
+
+
 def test_without_a_fault_or_without_output_afterwards_it_is_undecided(tmp_path: Path) -> None:
     calm = Story().sent(1, 10)
     silent = Story().effect(10).at(11, Action.FAULT_HEALED, step=0).checkpoint(2, 12, 13)
@@ -851,6 +858,23 @@ def test_a_late_recovery_of_a_job_that_was_down_before_the_fault_is_undecided(
     assert Recovery(within_s=60).check(judged).outcome == Outcome.HELD
 
 
+def test_a_job_that_was_down_before_the_fault_may_have_lost_its_checkpoints_by_itself(
+    tmp_path: Path,
+) -> None:
+    """It writes output again in time."""
+    story = flowing(7, 90).at(8, Action.JOB_FAILING, job="j", cause="a bug")
+    acting(story, 0, "kill", 10, 12).at(13, Action.JOB_RESTARTING, job="j")
+    story.at(14, Action.JOB_RUNNING, job="j")
+    for at_s in range(15, 91):
+        story.at(at_s, Action.OUTPUT_SEEN, output="o", end=at_s, grown=1)
+
+    result = Recovery(within_s=20).check(case(story, tmp_path))
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "no checkpoint was seen to complete" in result.summary
+    assert result.summary.endswith("did not run when the fault was called")
+
+
 def test_a_late_recovery_from_the_heal_of_such_a_job_is_undecided(tmp_path: Path) -> None:
     story = flowing(7, 90).at(8, Action.JOB_FAILING, job="j", cause="a bug")
     acting(acting(story, 0, "slow_link", 10, 30), 1, "pause", 11, 20)
@@ -1024,6 +1048,46 @@ def test_a_job_whose_checkpoints_fail_for_longer_than_the_limit_is_not_held(
     assert result.outcome == outcome, result.summary
 
 
+def without_checkpoints_for_long(*, fails_again: bool) -> Story:
+    """After a kill at 100 s output continues at 111 s, and checkpoints at 206.5 s. Another fault is
+    called at 120 s and in effect at 200 s; with `fails_again` it causes a failure."""
+    story = kill_at(flowing(97, 300), 100, 0, None).at(110, Action.JOB_RUNNING)
+    for at_s in range(111, 298):
+        story.at(at_s, Action.OUTPUT_SEEN, output="o", end=at_s, grown=1)
+    about = {"step": 1, "fault": "slow_link", "target": "x"}
+    story.at(120, Action.FAULT_CALLED, **about)
+    story.at(200, Action.FAULT_IN_EFFECT, **about, called_ns=120 * 10**9, seen_ns=200 * 10**9)
+    if fails_again:
+        story.at(201, Action.JOB_RESTARTING, restart=2).at(205, Action.JOB_RUNNING)
+    story.at(203, Action.FAULT_HEALED, **about, seen_ns=203 * 10**9)
+    for at_s in range(206, 298):
+        story.checkpoint(1000 + at_s, at_s, at_s + 0.5)
+    return story.at(310, Action.DRAINED)
+
+
+@pytest.mark.parametrize(
+    ("fails_again", "within_s", "outcome"),
+    [
+        (False, 106.4, Outcome.UNDECIDED),
+        (False, 106.5, Outcome.HELD),
+        (True, 99, Outcome.UNDECIDED),
+        (True, 100, Outcome.HELD),
+    ],
+)
+def test_output_alone_is_no_recovery_until_the_next_fault_either(
+    fails_again: bool, within_s: float, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = without_checkpoints_for_long(fails_again=fails_again)
+    result = Recovery(within_s=within_s).check(case(story, tmp_path, 2))
+    assert result.outcome == outcome, result.summary
+
+
+def test_a_failure_ends_with_the_first_recovery_after_it(tmp_path: Path) -> None:
+    """The third fault causes no failure either."""
+    story = acting(without_checkpoints_for_long(fails_again=False), 2, "pause", 250, 252)
+    assert Recovery(within_s=120).check(case(story, tmp_path, 3)).outcome == Outcome.HELD
+
+
 @pytest.mark.parametrize("only_files", [False, True])
 def test_a_failure_from_which_the_job_had_recovered_before_the_call_changes_nothing(
     only_files: bool, tmp_path: Path
@@ -1113,6 +1177,8 @@ def after_the_heal(*seen: str, loaded_s: float) -> Story:
         ((), 90, Outcome.VIOLATED),
         ((), 22, Outcome.UNDECIDED),
         ((), 21, Outcome.HELD),  # everything may have been written before the heal
+        (("output",), 80, Outcome.UNDECIDED),  # records were sent for no longer than the limit
+        (("output",), 81, Outcome.VIOLATED),
     ],
 )
 def test_a_system_that_was_back_before_the_heal_is_back_after_it_too(
