@@ -55,6 +55,23 @@ def test_samples_within_the_length_of_a_hole_are_paired(sampled_s: float, second
 
 
 @pytest.mark.parametrize(
+    ("stable_s", "end_s", "at_most_s"),
+    [
+        ((1.0, 1.5), 4.0, 0.0),
+        ((1.0, 1.5), 4.6, 0.5),
+        ((1.0, 4.0), 1.0, 0.0),
+        ((1.0, 4.1), 1.0, 3.1),
+    ],
+)
+def test_an_end_within_the_length_of_a_hole_shows_that_nothing_was_hidden(
+    stable_s: tuple[float, ...], end_s: float, at_most_s: float
+) -> None:
+    found, possible_s = stalls(dict.fromkeys(stable_s, 5.0), {end_s: 5.0})
+    assert found.seconds == 0.0
+    assert possible_s == pytest.approx(at_most_s)
+
+
+@pytest.mark.parametrize(
     ("end", "late_s"),
     [
         ({1.0: 0.0, 10.0: 1.0, 11.0: 2.0}, 9.0),
@@ -81,5 +98,19 @@ def test_records_hidden_at_the_first_sample_may_be_hidden_since_the_load_began(
         "end": {"p": samples(dict.fromkeys(stable, 5.0))},
     }
     possible = longest_possible_stall(series, None, since_s)
+    assert possible is not None
+    assert possible.at_most_s == at_most_s
+
+
+@pytest.mark.parametrize(("until_s", "at_most_s"), [(None, 2.0), (1.0, 2.0), (9.0, 9.0)])
+def test_records_hidden_at_the_last_sample_may_be_hidden_until_all_is_written(
+    until_s: float | None, at_most_s: float
+) -> None:
+    stable = {0.0: 1.0, 1.0: 1.0, 2.0: 1.0}
+    series = {
+        "stable_end": {"p": samples(stable)},
+        "end": {"p": samples(dict.fromkeys(stable, 5.0))},
+    }
+    possible = longest_possible_stall(series, until_s)
     assert possible is not None
     assert possible.at_most_s == at_most_s
