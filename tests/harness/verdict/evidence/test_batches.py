@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamquake.harness.verdict.evidence.batch_parts import attempts_of, parts_of
-from streamquake.harness.verdict.evidence.batches import batches_behind
+from streamquake.harness.verdict.evidence.batches import batches_behind, settled_batches
 from streamquake.harness.verdict.evidence.checkpoints import batches_of, checkpoints_of
 from tests.harness.verdict.batch_story import EPOCH_MS, BatchStory, PartDurations
 
@@ -32,6 +32,12 @@ def test_batches_fall_behind_while_the_waiting_records_grow_to_twice_as_many(
 ) -> None:
     """The first batch with records compiles plans and does not count."""
     assert late(BatchStory().batches(*waiting)) == fell_behind
+
+
+def test_the_first_batch_with_a_record_warms_its_driver_up() -> None:
+    story = BatchStory().batches(0, 1, 5).fails(own=False).batches(0, 0, 1, 7)
+    settled = settled_batches(batches_of(story.history()))
+    assert [(batch.driver, batch.rows) for batch in settled] == [(0, 5), (1, 7)]
 
 
 def test_idle_time_between_batches_is_no_back_pressure() -> None:
