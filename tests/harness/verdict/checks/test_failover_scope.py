@@ -327,6 +327,15 @@ def test_a_global_failure_is_counted_and_named(tmp_path: Path) -> None:
     assert ("global failure", "") in finding_places(result)
 
 
+@pytest.mark.parametrize(("failed_s", "count"), [(EFFECT_S, 1), (EFFECT_S - 0.1, 0)])
+def test_a_global_failure_counts_from_when_the_fault_was_called(
+    failed_s: float, count: int, tmp_path: Path
+) -> None:
+    failover = Failover(ALL, regions=SLICES)
+    failover.failures.append((failed_s, {"job": "j", "cause": "lost", "task": None}))
+    assert failover.judged(tmp_path, "region").counts["global_failures"] == count
+
+
 def test_two_faults_affect_the_subtasks_of_both(tmp_path: Path) -> None:
     failover = Failover([("c", 0), ("c", 1)])
     second = {"step": 1, "fault": "kill", "nodes": ["tm-4"], "seen_ns": 22 * 10**9}
@@ -380,6 +389,32 @@ def test_a_failure_of_an_interrupted_run_was_detected(tmp_path: Path) -> None:
     assert "the record ends" not in result.summary, result.summary
     assert result.outcome == Outcome.UNDECIDED
     assert "not every task was seen to run again" in result.summary, result.summary
+
+
+def test_a_failure_before_the_fault_is_not_its_detection(tmp_path: Path) -> None:
+    failover = Failover([])
+    failover.drained, failover.whole_s = False, None
+    failover.others += [
+        (5.0, Action.JOB_FAILING, THROWN),
+        (9.0, Action.JOB_RUNNING, {"job": "j"}),
+        (21.5, Action.FAULT_HEALED, {"step": 0}),
+    ]
+
+    result = failover.judged(tmp_path, "region")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the record ends 1.5 s after the fault" in result.summary, result.summary
+
+
+def test_an_interruption_after_the_failover_changes_nothing(tmp_path: Path) -> None:
+    """The job failed and ran again, without the restart that was predicted."""
+    failover = Failover([])
+    failover.drained = False
+    failover.failures.append((21.0, THROWN))
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.VIOLATED, result.summary
 
 
 @pytest.mark.parametrize(

@@ -599,6 +599,31 @@ def test_restarts_after_the_call_of_a_fault_without_verified_effect(
     assert result.outcome != Outcome.VIOLATED, result.summary
 
 
+@pytest.mark.parametrize(
+    ("called_s", "outcome"),
+    [
+        (9.9, "violated"),
+        (10, "undecided"),
+        (29.9, "undecided"),
+        (30, "violated"),
+        (50, "violated"),
+    ],
+)
+def test_a_fault_without_verified_effect_only_unsettles_the_failover_it_was_called_in(
+    called_s: float, outcome: str, tmp_path: Path
+) -> None:
+    """A kill of tm-0 at 10 s restarts too many subtasks; one of tm-1 at 30 s, as predicted."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, ALL).healed(14, 0)
+    recorded.injected(30, 1, "tm-1").failed(31).restarted(33, OTHER).healed(34, 1)
+    about = {"step": 2, "fault": "pause", "target": "tm-1", "nodes": ["tm-1"]}
+    recorded.at(called_s, Action.FAULT_CALLED, **about)
+    recorded.at(called_s + 1, Action.FAULT_NOT_IN_EFFECT, **about, reason="it was not seen")
+    result = recorded.judged(tmp_path, "region")
+    assert str(result.outcome) == outcome, result.summary
+    doubt = f"pause was called at {called_s:.1f} s, and its effect not verified"
+    assert (doubt in result.summary) == (outcome == "undecided")
+
+
 UNKNOWN = dict.fromkeys(OTHER, "")
 
 
