@@ -1188,3 +1188,13 @@ def test_a_system_that_was_back_before_the_heal_is_back_after_it_too(
     assert result.outcome == outcome, result.summary
     if outcome == Outcome.UNDECIDED:
         assert result.summary.startswith(("heal of kill (faults[0]): no ", "no further output"))
+
+
+@pytest.mark.parametrize(("loaded_s", "outcome"), [(21, Outcome.HELD), (22, Outcome.UNDECIDED)])
+def test_no_checkpoint_is_needed_after_a_heal_at_the_end_of_the_load(
+    loaded_s: float, outcome: Outcome, tmp_path: Path
+) -> None:
+    """A record may be recorded a second after its send. The run did not drain."""
+    story = after_the_heal("output", loaded_s=loaded_s)
+    assert story._events.pop().action == Action.DRAINED
+    assert Recovery(within_s=60).check(case(story, tmp_path)).outcome == outcome
