@@ -315,6 +315,18 @@ def test_the_end_of_a_long_batch_is_awaited(
     assert any(f"the longest so far took {batch_s}.0 s" in line for line in stage.view.messages)
 
 
+def test_the_end_of_a_short_batch_is_awaited_too(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job has committed after 60 s."""
+    monkeypatch.setattr(runner, "prepare_job", lambda *args: LongBatches(stage.clock))
+    stage.during_load = lambda loop: loop.record(
+        Action.CHECKPOINT_COMPLETED, checkpoint=1, durations_ms={"triggerExecution": 500}
+    )
+    stage.run(limits={"drain_s": 59.5})
+    assert read_history(stage.folder.history).of(Action.DRAINED)
+
+
 def test_without_batches_none_is_awaited(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "prepare_job", lambda *args: LongBatches(stage.clock))
     stage.run(limits={"drain_s": 70})
@@ -574,6 +586,12 @@ class Query(LongBatches):
         super().__init__(clock)
         self.pending_reasons: list[str | None] = []
         self.commits: str | None = None
+        self.submitted_to: list[str] = []
+        """The run of the cluster of each submission."""
+
+    def submit(self, cluster: Cluster) -> Query:
+        self.submitted_to.append(cluster.run_id)
+        return self
 
     def pending(self) -> str | None:
         return self.pending_reasons.pop(0) if self.pending_reasons else None
@@ -592,7 +610,7 @@ def query(stage: Stage, load: AdjustableLoad, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_job_is_submitted_and_running_before_the_load_starts(stage: Stage, query: Query) -> None:
     query.pending_reasons = ["tasks are being deployed"] * 3
-    stage.run()
+    assert query.submitted_to == [stage.run().run_id]
     assert stage.phases() == [*PHASES[:2], "submit", *PHASES[2:]]
     assert query.pending_reasons == []
 
