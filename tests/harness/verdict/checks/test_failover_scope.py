@@ -471,15 +471,30 @@ def test_a_job_that_has_not_run_completely_since_may_restart_more(
     assert finding_places(result) == {("predicted, not restarted", "Source: input (0)")}
 
 
-@pytest.mark.parametrize(("until_s", "outcome"), [(21, Outcome.VIOLATED), (19, Outcome.UNDECIDED)])
+@pytest.mark.parametrize(
+    ("until_s", "outcome"),
+    [(21, Outcome.VIOLATED), (19, Outcome.UNDECIDED), (20, Outcome.UNDECIDED)],
+)
 def test_one_sample_after_the_fault_proves_that_tasks_were_sampled(
     tmp_path: Path, until_s: int, outcome: Outcome
 ) -> None:
     failover = Failover([])
     failover.whole_s = None
-    seen = [at_s for at_s in (17, 18, 19, 21) if at_s <= until_s]
+    seen = [at_s for at_s in (17, 18, 19, 20, 21) if at_s <= until_s]
     failover.running = {place: [(at_s, at_s * 1000.0) for at_s in seen] for place in ALL}
     assert failover.judged(tmp_path, "task").outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("running_s", "outcome"), [(EFFECT_S + 0.1, Outcome.VIOLATED), (EFFECT_S, Outcome.UNDECIDED)]
+)
+def test_one_event_after_the_fault_proves_that_tasks_were_observed(
+    running_s: float, outcome: Outcome, tmp_path: Path
+) -> None:
+    failover = Failover([])
+    failover.whole_s = running_s
+    failover.running.clear()
+    assert failover.judged(tmp_path, "job").outcome == outcome
 
 
 def test_a_predicted_subtask_without_events_is_named_too(tmp_path: Path) -> None:

@@ -337,6 +337,20 @@ def test_a_fault_without_repeated_tasks_proves_nothing_beside_another(
     assert recorded.judged("task", tmp_path).outcome == Outcome.HELD
 
 
+def test_each_of_several_faults_must_repeat_a_batch_where_the_job_is_expected_to(
+    tmp_path: Path,
+) -> None:
+    recorded = injected_again("job", "job")
+    assert recorded.judged("job", tmp_path).outcome == Outcome.HELD
+    recorded.checkpoint(14, EFFECT_S + 16, EFFECT_S + 17)
+    about = {"step": 2, "fault": "kill", "nodes": ["hdfs/datanode-1"]}
+    ns = round((EFFECT_S + 18) * 1e9)
+    recorded.at(EFFECT_S + 18, Action.FAULT_IN_EFFECT, **about, called_ns=ns, seen_ns=ns)
+    result = recorded.ends(EFFECT_S + 19, 15, 0).judged("job", tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "nothing was repeated: no task was under way on hdfs/datanode-1" in result.summary
+
+
 @pytest.mark.parametrize(
     ("lost_s", "expected"), [(10.5, Outcome.UNDECIDED), (5, Outcome.UNDECIDED)]
 )

@@ -315,6 +315,39 @@ def test_a_fault_that_affected_no_task_is_inconclusive(tmp_path: Path) -> None:
     assert recorded.judged(tmp_path).outcome == Outcome.UNDECIDED
 
 
+@pytest.mark.parametrize(
+    ("expect", "again", "outcome"),
+    [
+        ("job", (), "held"),
+        ("job", ALL, "held"),
+        ("job", FIRST, "undecided"),
+        ("region", (), "held"),
+        ("region", ALL, "undecided"),
+    ],
+)
+def test_a_fault_that_affected_no_task_may_restart_the_whole_job_as_expected(
+    expect: str, again: Collection[Subtask], outcome: str, tmp_path: Path
+) -> None:
+    """The job failed after the kill of a broker, 20 s after that of a TaskManager."""
+    first = ALL if expect == "job" else FIRST
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, first).healed(14, 0)
+    recorded.injected(30, 1, "kafka-1")
+    if again:
+        recorded.failed(31).restarted(33, again)
+    result = recorded.healed(34, 1).judged(tmp_path, expect)
+    assert str(result.outcome) == outcome, result.summary
+    assert ("kill (faults[1]): it affected no task" in result.summary) == (outcome == "held")
+
+
+def test_a_restart_by_its_running_time_shows_that_a_fault_affected_tasks(tmp_path: Path) -> None:
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
+    recorded.injected(30, 1, "kafka-1").healed(34, 1)
+    recorded._begun_s["a", 1].append(33)
+    result = recorded.judged(tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "no subtask is known to have been affected on kafka-1" in result.summary
+
+
 def test_a_fault_that_still_acts_may_only_end_tasks_that_ran_on_its_nodes(
     tmp_path: Path,
 ) -> None:
@@ -666,6 +699,7 @@ def test_a_restart_of_tasks_that_may_have_run_there_is_not_early(
         ("tm-1", 9.9, "held"),
         ("tm-0", 39.8, "undecided"),
         ("hdfs", 39.8, "held"),
+        ("tm-1", 40, "undecided"),
     ],
 )
 def test_a_sandbox_lost_shortly_before_the_fault_unsettles_a_held_failover(
@@ -708,3 +742,52 @@ def test_a_fault_in_effect_on_other_nodes_than_called_is_undecided(
     assert str(result.outcome) == outcome, result.summary
     doubt = "kill (faults[0]) was called on tm-1 and in effect on tm-0"
     assert (doubt in result.summary) == (outcome == "undecided")
+
+
+def test_all_nodes_of_a_call_and_of_its_effect_are_named(tmp_path: Path) -> None:
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
+    recorded.at(10, Action.FAULT_CALLED, step=0, fault="kill", nodes=["tm-1", "tm-2"])
+    about = {"step": 1, "fault": "kill", "nodes": ["tm-0", "tm-1"], "called_ns": 3 * 10**10}
+    recorded.at(30, Action.FAULT_CALLED, step=1, fault="kill", nodes=["tm-0"])
+    recorded.at(30.1, Action.FAULT_IN_EFFECT, **about, seen_ns=301 * 10**8)
+    summary = recorded.judged(tmp_path).summary
+    assert "kill (faults[0]) was called on tm-1, tm-2 and in effect on tm-0" in summary
+    recorded._events = [event for event in recorded._events if event.value.get("step") != 0]
+    summary = recorded.failed(31).restarted(33, ALL).judged(tmp_path).summary
+    assert "kill (faults[1]) was called on tm-0 and in effect on tm-0, tm-1" in summary
+
+
+@pytest.mark.parametrize(
+    ("lost_s", "outcome"), [(29.9, "undecided"), (30, "violated"), (30.5, "violated")]
+)
+def test_a_sandbox_that_ended_after_the_next_fault_was_called_explains_nothing_before(
+    lost_s: float, outcome: str, tmp_path: Path
+) -> None:
+    """The kill of tm-0 at 10 s restarts two more subtasks at 29 s; tm-1 is killed at 30 s."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
+    recorded.failed(28.5).restarted(29, OTHER)
+    recorded.injected(30, 1, "tm-1").failed(31).restarted(33, OTHER).healed(34, 1)
+    recorded.at(lost_s, Action.SANDBOX_DIED, node="hdfs", exit_code=137)
+    result = recorded.judged(tmp_path)
+    assert str(result.outcome) == outcome, result.summary
+
+
+@pytest.mark.parametrize(("again_s", "outcome"), [(14.5, "undecided"), (12.5, "violated")])
+def test_restarts_may_be_seen_shortly_before_the_end_of_the_sandbox_that_caused_them(
+    again_s: float, outcome: str, tmp_path: Path
+) -> None:
+    """The end of the sandbox is recorded at 15 s."""
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(12, FIRST)
+    recorded.failed(again_s - 0.2).restarted(again_s, OTHER).healed(19, 0)
+    recorded.at(15, Action.SANDBOX_DIED, node="hdfs", exit_code=137)
+    result = recorded.judged(tmp_path)
+    assert str(result.outcome) == outcome, result.summary
+
+
+def test_a_sandbox_explains_restarts_of_the_node_that_subtasks_left(tmp_path: Path) -> None:
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST)
+    recorded.at(9, Action.SANDBOX_DIED, node="tm-1", exit_code=137)
+    recorded.failed(16).restarted(18, OTHER, dict.fromkeys(OTHER, "tm-2")).healed(19, 0)
+    result = recorded.judged(tmp_path)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the sandbox of tm-1 ended, which no fault did" in result.summary
