@@ -79,6 +79,13 @@ def test_a_query_that_ends_over_its_batches_under_back_pressure_is_violated(
     assert result.outcome == Outcome.HELD, "the end of a driver is no failure of its batch"
 
 
+def test_a_query_that_ends_after_the_back_pressure_is_not_judged(tmp_path: Path) -> None:
+    """Fewer records waited for the last committed batch."""
+    story = BatchStory().batches(100, 50, 60, 120, 40, took=SLOW_SINK).fails(own=True)
+    result = checkpoints(story, tmp_path, min_checkpoints=2)
+    assert (result.outcome, result.counts["completed"]) == (Outcome.HELD, 2)
+
+
 def test_a_query_that_ends_over_the_same_batch_each_time_is_a_loop(tmp_path: Path) -> None:
     story = BatchStory().batches(100, 50, 60, 50, 60)
     for _ in range(3):
@@ -106,6 +113,7 @@ def test_commits_that_take_too_long_are_violated(tmp_path: Path) -> None:
         (BatchStory().batches(100, 50, 60, 50, 60, 50), {}, "0 micro-batches fell behind"),
         (pressed(), {"type": "unaligned"}, "neither aligned nor unaligned"),
         (pressed(), {"persisted": False}, "neither aligned nor unaligned"),
+        (BatchStory().batches(100, 50, 60, 120), {}, "2 micro-batches fell behind"),
     ],
 )
 def test_batches_without_proof_are_undecided(

@@ -430,6 +430,19 @@ def test_values_missing_in_an_older_history_are_undecided(
     assert text in result.summary
 
 
+def test_all_that_is_missing_is_told(pressed: Path) -> None:
+    result = check(four({"type": None, "duration_ms": None}), pressed, **ALL)
+    assert result.summary == (
+        "the type of a completed checkpoint is not recorded; "
+        "how long a completed checkpoint took is not recorded"
+    )
+
+
+def test_a_run_without_any_event_is_undecided(pressed: Path) -> None:
+    result = check(CheckpointStory(), pressed)
+    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, "no checkpoint was triggered")
+
+
 def test_an_older_history_without_subtasks_is_judged_by_the_reported_type(pressed: Path) -> None:
     assert check(four(subtasks=None), pressed, **ALL).outcome == Outcome.HELD
     changed = check(four({"type": "CHECKPOINT"}, subtasks=None), pressed, **ALL)
@@ -765,6 +778,22 @@ def test_an_aligned_checkpoint_is_not_judged_where_its_time_out_is_not_known(
     assert result.outcome == outcome
     message = "the time-out before which checkpoint 4 may have aligned is not recorded"
     assert (result.summary == message) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize("switched_ms", [(3100, 4000, 4000), (4000, 4000, 3100)])
+def test_the_soonest_switch_bounds_a_time_out_that_is_not_known(
+    switched_ms: tuple[int, ...], pressed: Path
+) -> None:
+    story = CheckpointStory().submitted()
+    for number, delay_ms in enumerate(switched_ms, start=1):
+        late = unaligned(part("v2", 0, start_delay_ms=delay_ms, unaligned=True))
+        story.completed(number, 10.0 * number, took_s=5, subtasks=late)
+        acknowledged(story, number, 4)
+    aligned = [part(*place, start_delay_ms=3200) for place in PLACES]
+    story.completed(4, 40, took_s=5, type="CHECKPOINT", subtasks=aligned)
+    acknowledged(story, 4, 4)
+
+    assert check(story, pressed, type="unaligned").outcome == Outcome.VIOLATED
 
 
 @pytest.mark.parametrize(("last_ms", "outcome"), [(3000, Outcome.HELD), (3001, Outcome.VIOLATED)])
