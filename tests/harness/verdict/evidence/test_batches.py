@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamquake.harness.verdict.evidence.batch_parts import attempts_of, parts_of
-from streamquake.harness.verdict.evidence.batches import batches_behind, settled_batches
+from streamquake.harness.verdict.evidence.batches import AT_ONCE_MS, batches_behind, settled_batches
 from streamquake.harness.verdict.evidence.checkpoints import batches_of, checkpoints_of
 from tests.harness.verdict.batch_story import EPOCH_MS, BatchStory, PartDurations
 
@@ -25,6 +25,11 @@ def late(story: BatchStory) -> list[int]:
         ((0, 0, 10, 500, 600, 800), []),
         ((100, 50, 150), [1]),
         ((100, 60, 70, 60, 5, 70, 60), []),
+        ((100, 50, 100), [1]),
+        ((100, 50, 99), []),
+        ((100, 50, 60, 60, 120), [3]),  # as many records as before are not more
+        ((100, 0, 1), []),
+        ((100, 0, 2), [1]),
     ],
 )
 def test_batches_fall_behind_while_the_waiting_records_grow_to_twice_as_many(
@@ -45,6 +50,19 @@ def test_idle_time_between_batches_is_no_back_pressure() -> None:
     for waiting in (100, 200, 400):
         story.batch(waiting, rest_ms=1000)
     assert late(story) == []
+
+
+@pytest.mark.parametrize(("rest_ms", "fell_behind"), [(AT_ONCE_MS, [1]), (AT_ONCE_MS + 1, [])])
+def test_a_batch_that_begins_soon_after_the_one_before_begins_at_once(
+    rest_ms: int, fell_behind: list[int]
+) -> None:
+    assert late(BatchStory().batches(100, 50).batch(200, rest_ms=rest_ms)) == fell_behind
+
+
+def test_a_backlog_from_before_counts_as_the_begin_of_the_growth() -> None:
+    """More than twice the usual number of records waited already."""
+    assert late(BatchStory().batches(100, 10, 10).batch(60, rest_ms=1000).batch(70)) == []
+    assert late(BatchStory().batches(100, 10, 10).batch(60, rest_ms=1000).batch(120)) == [3]
 
 
 def test_records_left_by_a_limit_count_as_waiting() -> None:
