@@ -246,7 +246,14 @@ def test_of_the_faults_of_a_process_two_let_it_live() -> None:
 
 @pytest.mark.parametrize(
     ("died_s", "outcome"),
-    [(4.9, Outcome.UNDECIDED), (6, Outcome.HELD), (11, Outcome.HELD), (12.5, Outcome.UNDECIDED)],
+    [
+        (4.9, Outcome.UNDECIDED),
+        (6, Outcome.HELD),
+        (11, Outcome.HELD),
+        (12.5, Outcome.UNDECIDED),
+        (10, Outcome.HELD),
+        (12, Outcome.HELD),
+    ],
 )
 def test_a_node_that_ended_before_its_fault_or_long_after_ended_by_itself(
     tmp_path: Path, died_s: float, outcome: Outcome
@@ -261,7 +268,12 @@ def test_a_node_that_ended_before_its_fault_or_long_after_ended_by_itself(
 
 @pytest.mark.parametrize(
     ("started_s", "died_s", "outcome"),
-    [(4, 11, Outcome.HELD), (9, 9.5, Outcome.HELD), (9, 11, Outcome.UNDECIDED)],
+    [
+        (4, 11, Outcome.HELD),
+        (9, 9.5, Outcome.HELD),
+        (9, 11, Outcome.UNDECIDED),
+        (5, 11, Outcome.UNDECIDED),
+    ],
 )
 def test_a_node_that_was_started_since_its_fault_ended_by_itself_after_the_heal(
     tmp_path: Path, started_s: float, died_s: float, outcome: Outcome
