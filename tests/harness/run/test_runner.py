@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.experiment.model import ExistingJob, Experiment
-from streamquake.harness.interrupts import Interrupted
+from streamquake.harness.interrupts import STOPPING, Interrupted
 from streamquake.harness.run import runner
 from streamquake.harness.run.cluster_lease import ClusterLease, DedicatedClusters
 from streamquake.harness.run.event_loop import EventLoop
@@ -35,6 +36,7 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import run_sentences
+from streamquake.topologies.errors import ErrorKind
 from tests.event_drafts import undeclared_fields
 
 TOPOLOGY = {
@@ -413,6 +415,29 @@ def test_an_error_of_the_harness_is_reported_with_its_traceback(stage: Stage) ->
     assert stage.leftovers() == 0
 
 
+def test_an_error_of_the_machine_is_no_error_of_the_harness(stage: Stage) -> None:
+    def fail(loop: EventLoop) -> None:
+        raise OSError("no space left on device")
+
+    stage.during_load = fail
+    results = stage.run()
+    assert results.cause == ErrorKind.MACHINE_UNSUITABLE
+    assert results.reason == f"{results.cause}: OSError: no space left on device"
+
+
+def test_a_second_interruption_only_shows_that_the_run_stops(stage: Stage) -> None:
+    def interrupt_twice(loop: EventLoop) -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    stage.during_load = interrupt_twice
+    assert stage.run().reason == "stopped by SIGINT"
+    assert STOPPING in stage.view.messages
+    assert stage.leftovers() == 0
+
+
 def test_a_failed_tear_down_adds_a_warning_to_the_results(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -463,6 +488,18 @@ def test_an_interruption_while_judging_leaves_a_record_to_judge(
     assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
     assert "streamquake check" in results.reason
     assert stage.leftovers() == 0
+
+
+def test_an_interruption_that_only_the_judge_saw_leaves_a_record_to_judge(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted_judge(*args: Any, **kwargs: Any) -> Results:
+        return replace(judge(*args, **kwargs), ended="interrupted")
+
+    monkeypatch.setattr(runner, "judge", interrupted_judge)
+    results = stage.run()
+    assert (results.ended, results.outcome) == ("interrupted", Outcome.UNDECIDED)
+    assert "streamquake check" in results.reason
 
 
 class AdjustableLoad(Load):
@@ -650,6 +687,33 @@ def test_a_run_is_drained_when_the_job_has_committed(
     assert reasons == ([] if commits is None else [f"outputs committed: not within 5 s: {commits}"])
 
 
+def test_outputs_are_read_early_while_the_job_commits(
+    stage: Stage, query: Query, load: AdjustableLoad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last sample of the lag is by the positions of the job."""
+    begun: list[tuple[str, str, Path, str]] = []
+    used: list[object] = []
+
+    class CapturingReads:
+        def __init__(self, cluster: Cluster, experiment: Experiment, folder: RunFolder) -> None:
+            begun.append((cluster.run_id, experiment.name, folder.path, stage.view.current_phase))
+
+    def collect(*given: Any) -> None:
+        used.append(given[-1])
+        read_everything(*given)
+
+    monkeypatch.setattr(runner, "EarlyReads", CapturingReads)
+    monkeypatch.setattr(runner, "collect_outputs", collect)
+    monkeypatch.setattr(load, "sample_last_lag", used.append)
+    run_id = stage.run().run_id
+    ((*names, path, phase),) = begun
+    assert (names, phase) == ([run_id, "on-fakes"], "drain")
+    assert path.resolve() == stage.folder.path.resolve()
+    job, reads = used
+    assert job is query
+    assert isinstance(reads, CapturingReads)
+
+
 @pytest.mark.parametrize("lag_reason", [None, "40 records behind"])
 def test_commits_count_only_after_the_input_is_read_to_its_end(
     stage: Stage,
@@ -749,10 +813,12 @@ def test_a_run_shows_its_phases_and_the_faults_in_effect(stage: Stage) -> None:
             shown.append(now)
 
     stage.view = CapturingView()
+    stage.during_load = lambda loop: loop.measure("lag", "input", 40.0)
     stage.run()
     assert phases == [(name, "") for name in [*PHASES, "judge"]]
     assert ("kill on echo/server-1",) in [figures.active for figures in shown]
     assert {figures.phase for figures in shown} <= set(PHASES)
+    assert 40 in [figures.lag for figures in shown]
     elapsed = [figures.elapsed_s for figures in shown]
     assert elapsed == sorted(elapsed)
     assert 0 < elapsed[-1] < 1000
