@@ -161,6 +161,31 @@ def test_a_fault_without_effect_is_recorded_and_undone_at_once(tmp_path: Path) -
     assert testbed.intents.open_intents() == ()
 
 
+def test_a_fault_without_effect_is_undone_before_the_next_step(tmp_path: Path) -> None:
+    """A part of it may be in effect."""
+    without = step("slow_link", "link sink", for_s=60.0, after_s=0.5)
+    testbed = Testbed(tmp_path, without, step("pause", "flink/taskmanager-1", after_s=6.0))
+    testbed.cluster.links.proxy.busy = False  # type: ignore[union-attr]
+    called = testbed.run().of(Action.FAULT_CALLED, Action.HEAL_CALLED)
+    assert [(str(event.action), event.value["step"]) for event in called] == [
+        ("fault called", 0),
+        ("heal called", 0),
+        ("fault called", 1),
+        ("heal called", 1),
+    ]
+
+
+def test_the_loop_is_woken_by_each_injection_check_and_heal_that_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It acts at once, and not only with its next poll."""
+    woken: list[str] = []
+    monkeypatch.setattr(EventLoop, "wake", lambda self: woken.append(current_thread().name))
+    testbed = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=0.5))
+    testbed.run()
+    assert len(woken) == 3
+
+
 def test_heal_all_heals_every_fault_in_effect_at_any_time(tmp_path: Path) -> None:
     testbed = Testbed(
         tmp_path, step("pause", "all of flink/taskmanager", for_s=1000.0, after_s=0.0)
