@@ -4,6 +4,7 @@ automatically."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -17,6 +18,13 @@ from tests.contract.member_rules import (
     without_docstring,
     wrong_units,
 )
+
+
+@pytest.fixture
+def data_set(tmp_path: Path) -> Path:
+    file = tmp_path / "records.jsonl"
+    file.write_text('{"id": 1}\n')
+    return file
 
 
 def wrong_plan(workload: Workload) -> Iterator[str]:
@@ -36,12 +44,14 @@ def problems_without_sends(workload: Workload) -> Iterator[str]:
     yield from workload.send_problems(History([]))
 
 
-def violations(kind: type[Workload]) -> list[str]:
-    workload = minimal_member(kind)
+def violations(kind: type[Workload], data_set: Path) -> list[str]:
+    """`data_set` is the file of a load that sends one."""
+    given = minimal_member(kind)
+    workload = given.with_files(lambda name: data_set)
     return [
         *without_docstring(kind),
         *wrong_units(kind),
-        *accepts_unknown_parameter(workload),
+        *accepts_unknown_parameter(given),
         *lost_in_json(workload),
         *wrong_plan(workload),
         *problems_without_sends(workload),
@@ -49,8 +59,8 @@ def violations(kind: type[Workload]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(workloads))
-def test_a_workload_fulfils_the_contract(name: str) -> None:
-    assert violations(workloads[name]) == []
+def test_a_workload_fulfils_the_contract(name: str, data_set: Path) -> None:
+    assert violations(workloads[name], data_set) == []
 
 
 class EmptyWorkload(Workload):
@@ -73,8 +83,8 @@ class EmptyWorkload(Workload):
         yield "nothing was sent"
 
 
-def test_a_workload_that_sends_nothing_is_detected() -> None:
-    assert violations(EmptyWorkload) == [
+def test_a_workload_that_sends_nothing_is_detected(data_set: Path) -> None:
+    assert violations(EmptyWorkload, data_set) == [
         "it takes 0 s to send",
         "it plans 0 records",
         "it writes to {}",
