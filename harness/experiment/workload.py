@@ -78,7 +78,7 @@ class Workload(Model):
         Raises ValueError."""
         return self
 
-    def store(self, data: Path) -> None:
+    def store(self, data: Path, seed: int) -> None:
         """Write what the verdict needs beside the history into the folder `data` of a run. Raises
         OSError, ValueError."""
 

@@ -220,7 +220,7 @@ class RunInProgress:
         if a phase fails."""
         limits = self.experiment.limits
         self._enter("prepare")
-        self.experiment.workload.store(self.folder.data)
+        self.experiment.workload.store(self.folder.data, self.experiment.seed)
         if all_nodes(self.experiment.topology):  # otherwise every service is external
             self.runtime.check()
             sweep(self.runtime)

@@ -46,7 +46,7 @@ def rehearse(experiment: Experiment, spark: SparkSession) -> None:
             metrics=Path(data) / "none",
             spark=lambda: session,
         )
-        experiment.workload.store(case.data)
+        experiment.workload.store(case.data, experiment.seed)
         _write_outputs(case)
         ExactlyOnce().check(case)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.workloads.recorded.column_types import (
+from streamquake.harness.workloads.data_sets.column_types import (
     arrow_type,
     common_type,
     fits,

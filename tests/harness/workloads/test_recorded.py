@@ -19,9 +19,10 @@ from streamquake.harness.experiment.loader import (
 )
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.expected_output import has_unsettled_sends, possible_input
-from streamquake.harness.workloads.recorded import STORED, Recorded
-from streamquake.harness.workloads.recorded.data_set import DataSet, read_data_set
-from streamquake.harness.workloads.recorded.sender import RecordedSender
+from streamquake.harness.workloads.data_sets.data_set import DataSet, read_data_set
+from streamquake.harness.workloads.data_sets.sender import DataSetSender
+from streamquake.harness.workloads.data_sets.workload import STORED
+from streamquake.harness.workloads.recorded import Recorded
 from streamquake.harness.workloads.sending.ranges import SendRange, SendStatus, sent_ranges
 from streamquake.harness.workloads.sending.sender import producer_settings
 from streamquake.reports.record.event import Action, Event, EventDraft
@@ -95,7 +96,7 @@ def test_a_plan_is_read_without_its_file(tmp_path: Path) -> None:
 def test_a_run_is_repeated_with_the_lines_that_it_stored(tmp_path: Path) -> None:
     file = orders_in(tmp_path)
     load = load_of(experiment_in(tmp_path))
-    load.store(tmp_path / "data")
+    load.store(tmp_path / "data", 1)
     file.unlink()
     again = load.with_stored(tmp_path / "data")
     assert (again.sha256, again.records) == (load.sha256, 3)
@@ -192,7 +193,7 @@ def test_every_line_is_sent_once_and_unchanged() -> None:
             sent.append(record)
             super().produce(*record, **more)
 
-    sender = RecordedSender(
+    sender = DataSetSender(
         DataSet(lines=lines, sha256="").outgoing("n", 4),
         producer=Recording({**producer_settings("", 5), "test.mock.num.brokers": 1}),
         topic="orders",
@@ -243,7 +244,7 @@ def test_the_records_sent_have_exact_values(spark: SparkSession, tmp_path: Path)
     orders_in(tmp_path, *lines)
     document = DOCUMENT.replace("key: customer", 'columns: {exact: "DECIMAL(38,2)"}')
     experiment = experiment_in(tmp_path, document)
-    experiment.workload.store(tmp_path)
+    experiment.workload.store(tmp_path, 1)
     story = Story().at(1, Action.SENT, first=0, last=1, count=2, status="acknowledged")
     story.at(1, Action.SENT, first=2, last=2, count=1, status="failed")
     story.at(1, Action.SENT, first=3, last=3, count=1, status="unknown")

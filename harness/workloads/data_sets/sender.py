@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from streamquake.harness.workloads.recorded.data_set import RecordedLine
+from streamquake.harness.workloads.data_sets.data_set import DataSetRecord
 from streamquake.harness.workloads.sending.sender import Sender, SenderArguments
 
 
-class RecordedSender(Sender):
+class DataSetSender(Sender):
     """A `RunningWorkload` that sends these records in their order."""
 
     def __init__(
-        self, records: Sequence[RecordedLine], **arguments: Unpack[SenderArguments]
+        self, records: Sequence[DataSetRecord], **arguments: Unpack[SenderArguments]
     ) -> None:
         super().__init__(len(records), **arguments)
         self._all = records
 
-    def _records(self, first: int, end: int) -> Sequence[RecordedLine]:
+    def _records(self, first: int, end: int) -> Sequence[DataSetRecord]:
         return self._all[first:end]

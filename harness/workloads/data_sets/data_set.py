@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from kafka.partitioner.default import murmur2
 
-from streamquake.harness.workloads.recorded.column_types import (
+from streamquake.harness.workloads.data_sets.column_types import (
     arrow_type,
     common_type,
     fits,
@@ -34,7 +34,7 @@ LINES, RECORDS = "lines.parquet", "records.parquet"
 SUFFIXES = (".jsonl", ".json", ".ndjson")
 
 
-class RecordedLine(NamedTuple):
+class DataSetRecord(NamedTuple):
     """One record to be sent."""
 
     index: int  # type: ignore[assignment]  # a record's number, not tuple.index
@@ -77,11 +77,11 @@ class DataSet:
                     types[name] = "STRING"
         return types
 
-    def outgoing(self, key: str | None, partitions: int) -> list[RecordedLine]:
+    def outgoing(self, key: str | None, partitions: int) -> list[DataSetRecord]:
         """The records with their keys and partitions: that of the key, as Java's client chooses it,
         or in turn. Raises ValueError for a key that is neither text nor a whole number."""
         return [
-            RecordedLine(index, name, _partition(index, name, partitions), self.lines[index])
+            DataSetRecord(index, name, _partition(index, name, partitions), self.lines[index])
             for index, name in enumerate(self._keys(key))
         ]
 

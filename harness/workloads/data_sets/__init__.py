@@ -1,0 +1,1 @@
+"""Loads of which the records are stored with the run, since no formula gives them in Spark."""

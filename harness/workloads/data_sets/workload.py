@@ -1,0 +1,98 @@
+"""The base of the workloads that send a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import pyarrow.parquet as pq
+from confluent_kafka import Producer
+from pydantic import Field
+from pyspark.sql import DataFrame, SparkSession
+
+from streamquake.cluster.engines.engine import RecordEvent, RecordSample
+from streamquake.cluster.runtime.clock import Clock
+from streamquake.harness.experiment.outputs import ColumnName, JobPromise, Output
+from streamquake.harness.experiment.workload import Workload
+from streamquake.harness.workloads.data_sets.data_set import RECORDS, DataSet
+from streamquake.harness.workloads.data_sets.frame import frame
+from streamquake.harness.workloads.data_sets.sender import DataSetSender
+from streamquake.harness.workloads.sending.ranges import send_problems, sent_ranges
+from streamquake.harness.workloads.sending.sender import producer_settings
+from streamquake.reports.record.history import History
+from streamquake.topologies.model import Topic
+
+STORED = "sent.records"
+"""The folder with the data set in the folder `data` of a run."""
+
+
+class DataSetWorkload(Workload):
+    """Sends a data set at an even rate, unchanged and in its order. The columns of `sent` are its
+    fields, `index` and `status`. Faults of the data cannot change it."""
+
+    generated: ClassVar[bool] = False
+
+    rate_per_s: Annotated[int, Field(ge=1, le=10_000_000)]
+    """Records a second."""
+    topic: Topic = "input"
+    """The topic that is written to; `${input}` in a job's program."""
+    partitions: Annotated[int, Field(ge=1, le=256)] = 4
+    """Partitions of the topic."""
+    key: ColumnName | None = None
+    """The field whose value is the Kafka key: text or a whole number. Its hash chooses the
+    partition, as in Java's client; without a key the partitions take turns."""
+    delivery_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60
+    """A record not acknowledged within this time is unknown: it may have arrived, or not."""
+
+    def data_set(self, seed: int) -> DataSet:
+        """The records to be sent. Raises OSError, ValueError."""
+        raise NotImplementedError
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """Field -> type, of all fields of the records."""
+        raise NotImplementedError
+
+    @property
+    def seconds(self) -> float:
+        return (self.planned or 0) / self.rate_per_s
+
+    def topics(self) -> Mapping[str, int]:
+        return {self.topic: self.partitions}
+
+    def store(self, data: Path, seed: int) -> None:
+        self.data_set(seed).store(data / STORED, self.types)
+
+    def start(
+        self,
+        bootstrap: str,
+        seed: int,
+        clock: Clock,
+        record_event: RecordEvent,
+        measure: RecordSample,
+    ) -> DataSetSender:
+        sender = DataSetSender(
+            self.data_set(seed).outgoing(self.key, self.partitions),
+            producer=Producer(producer_settings(bootstrap, self.delivery_timeout_s)),
+            topic=self.topic,
+            rate_per_s=self.rate_per_s,
+            clock=clock,
+            record_event=record_event,
+            measure=measure,
+        )
+        return sender.begin()
+
+    def send_problems(self, history: History) -> Iterator[str]:
+        return send_problems(history)
+
+    def sent_frame(self, spark: SparkSession, history: History, seed: int, data: Path) -> DataFrame:
+        records = data / STORED / RECORDS
+        stored: int = pq.read_metadata(records).num_rows
+        if stored != self.planned:
+            raise ValueError(f"{STORED} has {stored} records, and {self.planned} were to be sent")
+        return frame(spark, records, self.types, sent_ranges(history, stored))
+
+    def input_promise(self) -> JobPromise:
+        same = Output(kafka=self.topic, identity=tuple(self.types))
+        return JobPromise(outputs={"input": same}, expected="SELECT * FROM sent")

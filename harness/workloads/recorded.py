@@ -1,0 +1,85 @@
+"""A recorded data set: each line of a file is sent as one record, unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from streamquake.harness.experiment.outputs import ColumnName
+from streamquake.harness.experiment.workload import workloads
+from streamquake.harness.workloads.data_sets.column_types import arrow_type
+from streamquake.harness.workloads.data_sets.data_set import (
+    LINES,
+    SUFFIXES,
+    DataSet,
+    read_data_set,
+)
+from streamquake.harness.workloads.data_sets.workload import STORED, DataSetWorkload
+
+
+def _known_type(name: str) -> str:
+    arrow_type(name)
+    return name
+
+
+ColumnType = Annotated[str, AfterValidator(_known_type)]
+
+
+@workloads.register
+class Recorded(DataSetWorkload):
+    """The JSON lines of a file, in their order. The columns of `sent` are their fields, `index` and
+    `status`. Faults of the data cannot change them."""
+
+    name: ClassVar[str] = "recorded"
+
+    file: str
+    """JSON lines, by a path from the folder of the experiment's document; one gigabyte at most."""
+    columns: Mapping[ColumnName, ColumnType] = {}
+    """Field -> type: STRING, BOOLEAN, INT, BIGINT, DOUBLE or DECIMAL(digits, fraction). By default
+    the narrowest of STRING, BOOLEAN, BIGINT and DOUBLE that represents all values exactly; objects
+    and lists are the text of their JSON."""
+    records: Annotated[int, Field(ge=1)] | None = None
+    """How many records the file must have; any number when left out."""
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    """The checksum that its lines must have, as runs record it; any when left out."""
+
+    @property
+    def planned(self) -> int | None:
+        return self.records
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        return self.columns
+
+    def data_set(self, seed: int) -> DataSet:
+        found = read_data_set(Path(self.file))
+        if self.records not in (None, len(found.lines)):
+            raise ValueError(f"it has {len(found.lines):,} records, expected {self.records:,}")
+        if self.sha256 not in (None, found.sha256):
+            raise ValueError(f"its lines have changed: their checksum is {found.sha256}")
+        return found
+
+    def with_files(self, find: Callable[[str], Path]) -> Recorded:
+        file = find(self.file).resolve()
+        if file.suffix not in SUFFIXES:
+            raise ValueError(f"{file}: expected JSON lines in a file {', '.join(SUFFIXES)}")
+        return self._of(file)
+
+    def with_stored(self, data: Path) -> Recorded:
+        return self._of(data / STORED / LINES)
+
+    def _of(self, file: Path) -> Recorded:
+        named = self.model_copy(update={"file": str(file)})
+        try:
+            found = named.data_set(0)
+            columns = found.columns(self.columns)
+            if self.key is not None and self.key not in columns:
+                raise ValueError(f"no record has the field {self.key} of `key`")
+            found.outgoing(self.key, self.partitions)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{file}: {error}") from error
+        facts = {"columns": columns, "records": len(found.lines), "sha256": found.sha256}
+        return named.model_copy(update=facts)
