@@ -44,8 +44,10 @@ class _Variants:
         name = reference.removeprefix(REFERENCE)
         variant = f"{name}Variant"
         if variant not in self.made:
+            self.made[variant] = {}  # a definition may refer to itself
             definition = self._without_requirements(self._whole[name])
             if definition == self._whole[name]:
+                del self.made[variant]
                 return reference
             self.made[variant] = definition
         return f"{REFERENCE}{variant}"
