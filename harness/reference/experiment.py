@@ -14,6 +14,9 @@ from streamquake.harness.experiment.model import ExistingJob, Job, Limits
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.reference.markdown import GENERATED, section
+from streamquake.harness.workloads.template import generators
+from streamquake.harness.workloads.template.fields import FieldTemplate, Several
+from streamquake.topologies.model import Model
 
 HEAD = f"""# Experiments
 
@@ -45,6 +48,8 @@ def page() -> str:
         section("`job.promise`", JobPromise),
         section("An output of the promise", Output, inspect.getdoc(outputs) or ""),
         *(section(f"`workload.{name}`", workloads[name]) for name in workloads),
+        section("A field of `workload.template`", FieldTemplate),
+        *(section(f"A field's `{name}`", kind) for name, kind in FIELD_KINDS.items()),
         section("An entry of `faults`", StepSource, STEP),
         f"## `target`\n\n{inspect.getdoc(target)}\n",
         section("`when`", TriggerSpec),
@@ -55,6 +60,17 @@ def page() -> str:
     return HEAD + "".join(f"\n{part}" for part in parts)
 
 
+FIELD_KINDS: dict[str, type[Model]] = {
+    "sequence": generators.Sequence,
+    "number_of": generators.NumberOf,
+    "choice": generators.Choice,
+    "zipf": generators.Zipf,
+    "integer": generators.Integer,
+    "fraction": generators.Fraction,
+    "timestamp": generators.Timestamp,
+    "text": generators.Text,
+    "list": Several,
+}
 STEP = """One further key names the fault and has its parameters: `kill: {}`. They are in
 [faults.md](faults.md). `at_s: 20` is short for `when: {after_s: 20}`."""
 

@@ -48,12 +48,15 @@ def lost_in_json(member: BaseModel) -> Iterator[str]:
 
 
 def minimal_member(model: type[M]) -> M:
-    """A member with only its required parameters, each with its lower bound or first choice."""
+    """A member with only its required parameters, each with its example, lower bound or first
+    choice."""
     needed = {name: f for name, f in model.model_fields.items() if f.is_required()}
     return model(**{field.alias or name: _smallest_value(field) for name, field in needed.items()})
 
 
 def _smallest_value(field: FieldInfo) -> Any:
+    if field.examples:
+        return field.examples[0]
     if choices := get_args(field.annotation):
         return choices[0]
     lower = [getattr(item, "ge", getattr(item, "gt", 0)) or 0 for item in field.metadata]

@@ -54,6 +54,12 @@ class DataSet:
     sha256: str
     """Of the lines, each with its end."""
 
+    @classmethod
+    def of(cls, lines: Iterable[bytes]) -> DataSet:
+        """The data set with these lines."""
+        held = list(lines)
+        return cls(lines=held, sha256=_digest(held))
+
     def columns(self, given: Mapping[str, str]) -> Mapping[str, str]:
         """Column -> type of all fields: the types `given`, else the narrowest for all values.
         Raises ValueError with the line of a value that does not fit, or that is no record."""
@@ -65,7 +71,7 @@ class DataSet:
                     types[name] = common_type(types[name], kind) if name in types else kind
                 types.setdefault(name, "")
         types = {name: kind or "STRING" for name, kind in types.items()}
-        _reject_names(types)
+        reject_names(types)
         for number, record in self._records():
             for name, value in record.items():
                 if not fits(types[name], value):
@@ -147,7 +153,7 @@ def read_data_set(file: Path) -> DataSet:
             lines.pop()
     if not lines:
         raise ValueError("it has no records")
-    return DataSet(lines=lines, sha256=_digest(lines))
+    return DataSet.of(lines)
 
 
 def _digest(lines: Iterable[bytes]) -> str:
@@ -177,7 +183,7 @@ def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _reject_names(names: Iterable[str]) -> None:
+def reject_names(names: Iterable[str]) -> None:
     """Raise ValueError for names that the view of the records cannot have."""
     known: dict[str, str] = {}
     for name in names:

@@ -1,0 +1,67 @@
+"""Records by a template: each field is a sequence, a choice, a time, an object and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from streamquake.harness.experiment.outputs import ColumnName
+from streamquake.harness.experiment.workload import workloads
+from streamquake.harness.workloads.data_sets.column_types import json_text
+from streamquake.harness.workloads.data_sets.data_set import DataSet, reject_names
+from streamquake.harness.workloads.data_sets.workload import DataSetWorkload
+from streamquake.harness.workloads.template.fields import (
+    FieldTemplate,
+    records_of,
+    wrong_references,
+)
+
+KEY_TYPES = ("STRING", "BIGINT")
+
+
+@workloads.register
+class Template(DataSetWorkload):
+    """Records of any shape, as JSON: a function of the seed. The columns of `sent` are the fields,
+    `index` and `status`. Faults of the data cannot change them."""
+
+    name: ClassVar[str] = "template"
+
+    records: Annotated[int, Field(ge=1, le=10_000_000)]
+    """How many records are sent. They are held in memory."""
+    fields: Annotated[
+        Mapping[ColumnName, FieldTemplate],
+        Field(min_length=1, examples=[{"id": {"sequence": {}}}]),
+    ]
+    """Field -> what it holds; in this order."""
+
+    @model_validator(mode="after")
+    def _well_formed(self) -> Template:
+        reject_names(self.fields)
+        if wrong := next(wrong_references(self.fields), None):
+            raise ValueError(wrong)
+        if self.key is not None and not self._has_plain(self.key):
+            raise ValueError(
+                f"key: expected a field that is text or a whole number, got {self.key}"
+            )
+        return self
+
+    def _has_plain(self, name: str) -> bool:
+        """Whether a field of this name is text or a whole number."""
+        field = self.fields.get(name)
+        if field is None or field.list is not None or field.fields is not None:
+            return False
+        return field.generator.type in KEY_TYPES
+
+    @property
+    def planned(self) -> int:
+        return self.records
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        return {name: field.generator.type for name, field in self.fields.items()}
+
+    def data_set(self, seed: int) -> DataSet:
+        made = records_of(self.fields, self.records, seed)
+        return DataSet.of(json_text(record).encode() for record in made)
