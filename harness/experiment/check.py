@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of
 from streamquake.topologies.errors import message_of
-from streamquake.topologies.model import Model
+from streamquake.topologies.model import LONGEST_NAME, Model
 from streamquake.topologies.registry import Registry
 
 if TYPE_CHECKING:
@@ -52,15 +54,21 @@ class Check(Model):
     needs_keys: ClassVar[bool] = False
     """Whether it finds records by the `key` and `seq` of a generated load."""
 
+    @property
+    def title(self) -> str:
+        """What results and `expect` call it: its name, or the one that the experiment gives to one
+        of several checks with this name."""
+        return self.name
+
     def check(self, case: JudgedRun) -> CheckResult:
         raise NotImplementedError
 
     def held(self, summary: str, **counts: Any) -> CheckResult:
-        return CheckResult(check=self.name, outcome=Outcome.HELD, summary=summary, counts=counts)
+        return CheckResult(check=self.title, outcome=Outcome.HELD, summary=summary, counts=counts)
 
     def undecided(self, why: str, findings: tuple[Finding, ...] = (), **counts: Any) -> CheckResult:
         return CheckResult(
-            check=self.name,
+            check=self.title,
             outcome=Outcome.UNDECIDED,
             summary=why,
             counts=counts,
@@ -71,7 +79,7 @@ class Check(Model):
         self, summary: str, findings: tuple[Finding, ...] = (), **counts: Any
     ) -> CheckResult:
         return CheckResult(
-            check=self.name,
+            check=self.title,
             outcome=Outcome.VIOLATED,
             summary=summary,
             counts=counts,
@@ -84,6 +92,19 @@ def shown(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     firsts = {class_of(finding): index for index, finding in reversed([*enumerate(findings)])}
     chosen = {*firsts.values(), *range(max(0, MAX_FINDINGS - len(firsts)))}
     return tuple(finding for index, finding in enumerate(findings) if index in chosen)
+
+
+class UserCheck(Check):
+    """The base of checks whose rule the user writes: an experiment may have several of one kind."""
+
+    given_name: Annotated[
+        str | None, Field(alias="name", pattern=r"^[a-z][a-z0-9_-]*$", max_length=LONGEST_NAME)
+    ] = None
+    """What results and `expect` call the check. Several of one kind need a name each."""
+
+    @property
+    def title(self) -> str:
+        return self.given_name or self.name
 
 
 checks: Registry[Check] = Registry("check", "streamquake.harness.verdict.checks")

@@ -13,7 +13,7 @@ from streamquake.harness.experiment.model import Experiment
 from streamquake.topologies.problems import did_you_mean
 
 CheckProblems = Iterator[tuple[str, str, str]]
-"""(check, parameter, message)"""
+"""(title of the check, parameter, message)"""
 
 
 def check_problems(experiment: Experiment, *, drawn: bool) -> CheckProblems:
@@ -21,9 +21,9 @@ def check_problems(experiment: Experiment, *, drawn: bool) -> CheckProblems:
     for check in experiment.checks:
         given = check.model_dump(exclude_unset=True)
         if not drawn:
-            yield from _unknown_fault(experiment, check.name, given)
-        yield from _unknown_output(experiment, check.name, given)
-        yield from _beyond_the_load(experiment, check.name, given)
+            yield from _unknown_fault(experiment, check.title, given)
+        yield from _unknown_output(experiment, check.title, given)
+        yield from _beyond_the_load(experiment, check.title, given)
 
 
 def _unknown_fault(experiment: Experiment, check: str, params: Mapping[str, Any]) -> CheckProblems:

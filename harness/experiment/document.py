@@ -183,9 +183,13 @@ def checks_of(document: Document) -> tuple[tuple[Check, ...], Problems]:
             place = at if short else (*at, name)
             check, wrong = _member(checks, name, params, document, place)
             problems += wrong
-            if name in found:
-                problems.append(document.problem(place, f'the check "{name}" is given twice'))
-            found[name] = check
+            title = name if check is None else check.title
+            if title != name and title in checks:
+                message = f'"{title}" is the name of another check; choose another one'
+                problems.append(document.problem((*place, "name"), message))
+            if title in found:
+                problems.append(document.problem(place, f'the check "{title}" is given twice'))
+            found[title] = check
     return tuple(check for check in found.values() if check is not None), problems
 
 

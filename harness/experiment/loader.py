@@ -357,11 +357,17 @@ class _ExperimentParser:
         return document
 
 
-def _place_of_check(document: Document, name: str) -> Place:
+def _place_of_check(document: Document, title: str) -> Place:
     """The place of a check's parameters."""
     entries = document.data.get("checks", ())
-    numbers = (n for n, entry in enumerate(entries) if isinstance(entry, Mapping) and name in entry)
-    return ("checks", next(numbers, 0), name)
+    named = (
+        ("checks", number, name)
+        for number, entry in enumerate(entries)
+        if isinstance(entry, Mapping)
+        for name, params in entry.items()
+        if title == (params["name"] if isinstance(params, Mapping) and "name" in params else name)
+    )
+    return next(named, ("checks", 0, title))
 
 
 def _below(places: Mapping[Place, T], key: str) -> dict[Place, T]:

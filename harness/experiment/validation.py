@@ -20,7 +20,7 @@ from streamquake.topologies.problems import did_you_mean
 from streamquake.topologies.yaml_document import Place
 
 Broken = Iterator[tuple[Place, str]]
-"""(place in the experiment, message); a check is placed by its name."""
+"""(place in the experiment, message); a check is placed by its title."""
 
 
 def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
@@ -165,7 +165,8 @@ def _expectation(experiment: Experiment) -> Broken:
     """`expect` names only checks of the experiment, and only findings that they can report."""
     if isinstance(experiment.expect, str):
         return
-    known = dict.fromkeys((*ALWAYS_ON, *(check.name for check in experiment.checks)))
+    known = {name: checks[name] for name in ALWAYS_ON}
+    known |= {check.title: type(check) for check in experiment.checks}
     for name, written in experiment.expect.items():
         place = ("expect", name)
         try:
@@ -176,7 +177,7 @@ def _expectation(experiment: Experiment) -> Broken:
         if name not in known:
             yield place, f'the experiment has no check "{name}"{did_you_mean(name, known)}'
             continue
-        findable = (*checks[name].classes, *OUTCOMES)
+        findable = (*known[name].classes, *OUTCOMES)
         for word in words:
             if word not in findable:
                 yield place, f'{name} finds nothing called "{word}"{did_you_mean(word, findable)}'
@@ -189,7 +190,7 @@ def _named_faults(experiment: Experiment) -> Broken:
         fault = getattr(check, "fault", None)
         if fault is not None and fault not in faults:
             message = f'no fault is called "{fault}"{did_you_mean(fault, faults)}'
-            yield ("checks", check.name, "fault"), message
+            yield ("checks", check.title, "fault"), message
 
 
 def _job_engine(experiment: Experiment) -> Broken:

@@ -140,7 +140,7 @@ def _run_checks(case: JudgedRun, show_message: Callable[[str], None]) -> tuple[C
     results = []
     try:
         for check in checks_of(case.experiment):
-            show_message(f"checking {check.name}")
+            show_message(f"checking {check.title}")
             results.append(check_safely(check, case))
     except Interrupted:
         pass
@@ -212,7 +212,7 @@ def _revivals(history: History) -> tuple[str, ...]:
 def checks_of(experiment: Experiment) -> tuple[Check, ...]:
     """The experiment's checks, preceded by those that are always on."""
     always_on = {name: checks[name]() for name in ALWAYS_ON}
-    return tuple({**always_on, **{check.name: check for check in experiment.checks}}.values())
+    return tuple({**always_on, **{check.title: check for check in experiment.checks}}.values())
 
 
 def fault_records(experiment: Experiment, history: History) -> tuple[FaultRecord, ...]:

@@ -167,7 +167,7 @@ class _SuiteParser:
         return None if found is None else (path, found)
 
     def _check_figures(self, source: RowSource, at: Place, experiments: list[Experiment]) -> None:
-        known = {check.name for experiment in experiments for check in experiment.checks}
+        known = {check.title for experiment in experiments for check in experiment.checks}
         known |= set(FIGURES_FROM)
         for place, figure in _figures(source, at):
             if (wrong := _wrong_figure(figure, known)) is not None:

@@ -64,7 +64,7 @@ class RecordedRuns:
     def take(self, experiment: Experiment) -> RecordedRun | None:
         """An unused run of this experiment on the software of today; None where there is none."""
         wanted = todays_key(experiment, self._images)
-        checks = {check.name for check in checks_of(experiment)}
+        checks = {check.title for check in checks_of(experiment)}
         for index, recorded in enumerate(self._unused):
             judged = {result.check for result in recorded.results.checks}
             if recorded.key == wanted and checks <= judged:
