@@ -87,6 +87,14 @@ def reject_unsafe_query(
     spark: SparkSession, text: str, place: str, relations: frozenset[str] = SENT
 ) -> None:
     """Raise BadInput for a text that is not exactly one query over these relations."""
+    relations_read(spark, text, place, relations)
+
+
+def relations_read(
+    spark: SparkSession, text: str, place: str, relations: frozenset[str]
+) -> frozenset[str]:
+    """Those of the relations that a query reads, in small letters. Raises BadInput for a text that
+    is not exactly one query over these relations."""
     _reject_long(text, place)
     try:
         tree = _parse(_parser(spark).parsePlan, text, place)
@@ -96,6 +104,12 @@ def reject_unsafe_query(
             place, f"expected one query of Spark SQL, got another text: {message}"
         ) from error
     _reject(spark, tree, place, relations)
+    read = (
+        str(elements(node.tree.multipartIdentifier())[-1]).lower()
+        for node in nodes(spark, tree)
+        if node.class_name == "UnresolvedRelation"
+    )
+    return relations.intersection(read)
 
 
 def safe_expression(spark: SparkSession, text: str, place: str) -> Any:

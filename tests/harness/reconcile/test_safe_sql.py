@@ -15,6 +15,7 @@ from streamquake.harness.reconcile.reading.table import Table
 from streamquake.harness.reconcile.sql.safe_lists import functions, parts_of_queries
 from streamquake.harness.reconcile.sql.safe_sql import (
     reject_unsafe_query,
+    relations_read,
     safe_expression,
     safe_query,
 )
@@ -447,3 +448,18 @@ def test_column_names_are_not_parsed_as_sql(session: SparkSession) -> None:
 
     assert joined.count() == 1
     assert condition.getClass().getSimpleName() == "EqualNullSafe"
+
+
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [
+        ("SELECT * FROM Sent", {"sent"}),
+        ("SELECT * FROM sent WHERE key IN (SELECT key FROM `a-b` b)", {"sent", "a-b"}),
+        ("WITH x AS (SELECT * FROM `A-B`) SELECT * FROM x", {"a-b"}),
+        ("WITH sent AS (SELECT 1 AS one) SELECT * FROM sent", {"sent"}),
+        ("SELECT 1", set()),
+    ],
+)
+def test_the_relations_that_a_query_reads(spark: SparkSession, query: str, read: set[str]) -> None:
+    given = frozenset({"sent", "a-b", "other"})
+    assert relations_read(spark, query, "here", given) == read
