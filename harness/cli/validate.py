@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
+from pyspark.sql import SparkSession
 
 from streamquake.cluster.topology_validation import checked_topology
 from streamquake.harness.campaign.suite.loader import SUITES, is_suite, suite_of
@@ -15,6 +16,7 @@ from streamquake.harness.cli.guard import BAD_INPUT, HELD
 from streamquake.harness.cli.options import json_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.experiment.loader import EXPERIMENTS, experiment_of
+from streamquake.harness.reconcile.spark_session import SparkInBackground
 from streamquake.topologies.base_documents import merge_with_base
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.named_files import SHIPPED, find_file, is_file
@@ -32,7 +34,12 @@ def validate_command(files: Sequence[str], as_json: bool) -> int:
 
     Exits with 2 on problems.
     """
-    problems = {file: problems_of(file) for file in files}
+    # Only SQL needs the session, and no jars.
+    spark = SparkInBackground("local[1]", jars=tuple)
+    try:
+        problems = {file: problems_of(file, spark.get) for file in files}
+    finally:
+        spark.stop()
     if as_json:
         echo(json.dumps(_as_json(problems), indent=2))
     else:
@@ -44,8 +51,9 @@ def validate_command(files: Sequence[str], as_json: bool) -> int:
     return BAD_INPUT if any(problems.values()) else HELD
 
 
-def problems_of(file: str) -> tuple[Problem, ...]:
-    """Every problem of a topology, an experiment or a suite."""
+def problems_of(file: str, spark: Callable[[], SparkSession] | None = None) -> tuple[Problem, ...]:
+    """Every problem of a topology, an experiment or a suite; with `spark` also of the SQL of an
+    experiment's checks."""
     try:
         path = _find(file)
         document = read_document(path)
@@ -53,7 +61,7 @@ def problems_of(file: str) -> tuple[Problem, ...]:
             suite_of(document, beside=path.parent)
             return ()
         if _is_experiment(document):
-            experiment_of(document, beside=path.parent)
+            experiment_of(document, beside=path.parent, spark=spark)
             return ()
         whole = merge_with_base(document, lambda name: find_topology(name, path.parent))
         return tuple(checked_topology(whole)[1])

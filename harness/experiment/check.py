@@ -7,7 +7,7 @@ again from its folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -59,6 +59,11 @@ class Check(Model):
         """What results and `expect` call it: its name, or the one that the experiment gives to one
         of several checks with this name."""
         return self.name
+
+    def queries(self) -> Mapping[str, str]:
+        """Parameter -> its SQL over the relations of a run (`check_sql.py`), which is validated
+        before anything is executed."""
+        return {}
 
     def check(self, case: JudgedRun) -> CheckResult:
         raise NotImplementedError

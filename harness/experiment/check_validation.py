@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from streamquake.harness.experiment.check_sql import HISTORY, SENT
 from streamquake.harness.experiment.model import Experiment
 from streamquake.topologies.problems import did_you_mean
 
@@ -24,6 +25,8 @@ def check_problems(experiment: Experiment, *, drawn: bool) -> CheckProblems:
             yield from _unknown_fault(experiment, check.title, given)
         yield from _unknown_output(experiment, check.title, given)
         yield from _beyond_the_load(experiment, check.title, given)
+        if check.queries():
+            yield from _relations(experiment, check.title, given)
 
 
 def _unknown_fault(experiment: Experiment, check: str, params: Mapping[str, Any]) -> CheckProblems:
@@ -36,6 +39,21 @@ def _unknown_output(experiment: Experiment, check: str, params: Mapping[str, Any
     wanted, known = params.get("output"), experiment.promise.outputs
     if isinstance(wanted, str) and wanted not in known:
         yield check, "output", f'no output is called "{wanted}"{did_you_mean(wanted, known)}'
+
+
+def _relations(experiment: Experiment, check: str, params: Mapping[str, Any]) -> CheckProblems:
+    outputs = experiment.promise.outputs
+    if taken := [name for name in outputs if name.lower() in (SENT, HISTORY)]:
+        message = f'the output "{taken[0]}" has the name of another relation; rename the output'
+        yield check, "query", message
+    known = {SENT, HISTORY, *outputs}
+    for name in params.get("may_be_empty", ()):
+        if name not in known:
+            yield (
+                check,
+                "may_be_empty",
+                f'no relation is called "{name}"{did_you_mean(name, known)}',
+            )
 
 
 def _beyond_the_load(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -15,6 +15,7 @@ from streamquake.cluster.topology_validation import checked_topology
 from streamquake.faults.schedule.random_schedule import Draw
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import on_topology
+from streamquake.harness.experiment.check_sql import unsafe_queries
 from streamquake.harness.experiment.check_validation import check_problems
 from streamquake.harness.experiment.current_names import with_current_names
 from streamquake.harness.experiment.document import (
@@ -50,6 +51,9 @@ from streamquake.topologies.yaml_document import (
     parse_document,
     read_document,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 T = TypeVar("T")
@@ -89,13 +93,25 @@ def find_experiment(name_or_path: str, beside: Path | None = None) -> Path:
 
 
 def experiment_of(
-    document: Document, *, beside: Path, sets: Sequence[str] = (), seed: int | None = None
+    document: Document,
+    *,
+    beside: Path,
+    sets: Sequence[str] = (),
+    seed: int | None = None,
+    spark: Callable[[], SparkSession] | None = None,
 ) -> Experiment:
     """The experiment of a document whose file is in `beside`, with the current names of faults.
-    Raises BadInput."""
+    With `spark` the SQL of its checks is validated too. Raises BadInput."""
     layers = merge_with_base(document, lambda name: _base(name, beside))
     parser = _ExperimentParser(layers, beside, sets)
-    return with_current_names(_without_problems(*parser.experiment(seed)))
+    experiment = _without_problems(*parser.experiment(seed))
+    problems = [
+        layers.problem((*_place_of_check(layers, title), parameter), message)
+        for title, parameter, message in (unsafe_queries(experiment, spark) if spark else ())
+    ]
+    if problems:
+        raise BadInput(problems)
+    return with_current_names(experiment)
 
 
 def _without_problems(experiment: Experiment | None, problems: Problems) -> Experiment:

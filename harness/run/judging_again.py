@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from streamquake.harness.experiment.check_sql import reject_unsafe_queries
 from streamquake.harness.experiment.promise_sql import reject_unsafe_sql
 from streamquake.harness.verdict.judge import judge
 from streamquake.harness.verdict.recorded_run import recorded_experiment
@@ -28,6 +29,7 @@ def judge_again(
         reason = before.reason
     if experiment.job is not None:  # without a job, Streamquake itself defines the promise
         reject_unsafe_sql(experiment.promise, str(folder.manifest), spark)
+    reject_unsafe_queries(experiment, str(folder.manifest), spark)
     results = judge(
         experiment,
         folder,

@@ -22,6 +22,7 @@ from streamquake.cluster.runtime.runtime import ContainerRuntime
 from streamquake.cluster.runtime.sweep import sweep
 from streamquake.cluster.runtime.waiting import NotReadyInTime
 from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.experiment.check_sql import reject_unsafe_queries
 from streamquake.harness.experiment.loader import experiment_document
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible
@@ -221,6 +222,7 @@ class RunInProgress:
         limits = self.experiment.limits
         self._enter("prepare")
         self.experiment.workload.store(self.folder.data, self.experiment.seed)
+        reject_unsafe_queries(self.experiment, self.experiment.name, self.spark.get)
         if all_nodes(self.experiment.topology):  # otherwise every service is external
             self.runtime.check()
             sweep(self.runtime)

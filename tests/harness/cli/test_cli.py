@@ -230,6 +230,36 @@ def test_validate_distinguishes_topologies_from_experiments(
     assert "none.yaml: no experiment is called" in err
 
 
+QUERIES = """\
+name: e
+topology: kafka-only
+workload: {numbered: {records: 100, rate_per_s: 100}}
+checks:
+  - {sql: {query: SELECT * FROM input JOIN sent USING (key)}}
+  - {sql: {name: second, query: "SELECT * FROM text.`/etc/hosts`"}}
+  - sql:
+      name: third
+      query: DROP VIEW sent
+  - {sql: {name: fourth, query: SELECT 1}}
+"""
+
+
+def test_validate_rejects_a_check_whose_sql_does_more_than_query_the_run(
+    run_command: RunCommand, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkInBackground, "get", lambda self: spark)
+    (tmp_path / "e.yaml").write_text(QUERIES)
+
+    status, _, err = run_command("validate", "e.yaml")
+    second, third, fourth = err.splitlines()
+
+    assert status == 2
+    assert second.startswith("e.yaml:6: checks[1].sql.query: the relation `text./etc/hosts` is not")
+    assert second.endswith("given here; given: history, input, sent")
+    assert third.startswith("e.yaml:9: checks[2].sql.query: expected one query")
+    assert fourth.startswith("e.yaml:10: checks[3].sql.query: expected a query that reads one of:")
+
+
 def test_validate_prints_json(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text("name: T\nservices: {}\n")
 
@@ -398,3 +428,19 @@ def test_a_replay_lists_the_secrets_that_must_be_given_again(
     assert f"give it again, as --set {secret}=VALUE" in err
     assert run_command("replay", str(run), "--set", f"{secret}=hunter3")[0] == 0
     assert fake_runner["experiment"].job.config["security.ssl.key-password"] == "hunter3"
+
+
+def test_a_record_whose_check_reads_other_relations_is_rejected(
+    run_command: RunCommand, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkInBackground, "get", lambda self: spark)
+    folder = _untrusted_record(tmp_path / "runs")
+    manifest = folder.read_manifest()
+    query = "SELECT * FROM text.`/etc/hosts`"
+    manifest["experiment"]["checks"] = [{"sql": {"name": "mine", "query": query}}]
+    folder.write_manifest(manifest)
+
+    status, _, err = run_command("check", str(folder.path))
+
+    assert status == 2
+    assert "run.json: checks.mine.query: the relation `text./etc/hosts` is not given here" in err

@@ -73,6 +73,13 @@ def problems_in(
             "transactions.hanging: expected fewer than the 9,000 records that are sent, got 9,000",
         ),
         ("{progress: {records: 9001}}", "expected at most the 9,000 that are sent, got 9,001"),
+        ("sql", "checks[1]: expected the key `query`, which is missing"),
+        ("{sql: {query: SELECT 1, min_rows: 0}}", "checks[1].sql.min_rows: expected"),
+        (
+            "{sql: {name: a, query: SELECT 1, may_be_empty: [sent, totls]}}",
+            'x.yaml:8: checks[1].sql.may_be_empty: no relation is called "totls"; did you mean '
+            '"totals"? known: history, sent, totals',
+        ),
     ],
 )
 def test_a_check_with_an_unknown_reference_or_that_cannot_fail_is_rejected(
@@ -90,10 +97,28 @@ def test_a_check_with_an_unknown_reference_or_that_cannot_fail_is_rejected(
         "{bounded_loss: {slack_s: 89.9}}",
         "{transactions: {hanging: 8999}}",
         "{progress: {records: 9000}}",
+        "{sql: {query: SELECT * FROM sent, may_be_empty: [totals, history]}}",
     ],
 )
 def test_a_check_with_known_references_is_valid(tmp_path: Path, check: str) -> None:
     assert problems_in(tmp_path, check=check) == ""
+
+
+def test_an_output_has_no_name_of_another_relation_of_a_query(tmp_path: Path) -> None:
+    (tmp_path / "mine.sql").write_text(
+        "-- streamquake:\n--   outputs: {History: {kafka: h}}\nSELECT '${output.History}';\n"
+    )
+    text = EXPERIMENT.replace("SCHEDULE\n", "").replace("keyed-totals.sql", "mine.sql")
+    text = text.replace("WORKLOAD", "{records: 9000, rate_per_s: 100}")
+    file = tmp_path / "x.yaml"
+    file.write_text(text.replace("CHECK", "{sql: {query: SELECT * FROM history}}"))
+
+    (problem,) = problems_of(str(file))
+
+    assert str(problem).endswith(
+        'x.yaml:7: checks[1].sql.query: the output "History" has the name of another relation; '
+        "rename the output"
+    )
 
 
 def test_a_check_may_name_any_fault_if_the_schedule_is_drawn(tmp_path: Path) -> None:

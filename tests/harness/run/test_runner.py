@@ -37,6 +37,7 @@ from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import run_sentences
 from streamquake.topologies.errors import ErrorKind
+from streamquake.topologies.problems import bad_input
 from tests.event_drafts import undeclared_fields
 
 TOPOLOGY = {
@@ -217,6 +218,20 @@ def test_a_run_passes_all_phases_and_its_verdict_is_held(stage: Stage) -> None:
     assert (stage.folder.logs / "echo-server-1" / "log.txt").exists()
     assert stage.folder.read_results() == results
     assert stage.folder.read_manifest()["images"]["echo/server"].startswith("streamquake/toolbox")
+
+
+def test_a_check_whose_sql_is_not_allowed_ends_the_run_before_anything_starts(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reject(experiment: Experiment, file: str, spark: object) -> None:
+        assert experiment.checks
+        raise bad_input(file, "the relation is not given here")
+
+    monkeypatch.setattr(runner, "reject_unsafe_queries", reject)
+    results = stage.run(checks=({"sql": {"query": "SELECT * FROM others"}},))
+    assert (results.ended, results.cause) == ("failed_to_run", "bad input")
+    assert results.reason == "on-fakes: the relation is not given here"
+    assert stage.phases() == ["prepare"]
 
 
 def test_job_and_load_are_those_of_the_experiment_in_a_group_of_the_run(stage: Stage) -> None:
