@@ -23,6 +23,7 @@ AT_THE_END = (
     Action.INPUT_NOT_READ,
     Action.OUTPUTS_NOT_COMMITTED,
     Action.OUTPUTS_NOT_QUIET,
+    Action.COMMAND_ENDED,
 )
 """Events that occur only after the end of the schedule."""
 

@@ -89,6 +89,7 @@ class Action(StrEnum):
     INPUT_NOT_READ = "input not read to its end"
     OUTPUTS_NOT_COMMITTED = "outputs not committed"
     OUTPUTS_NOT_QUIET = "outputs not quiet"
+    COMMAND_ENDED = "command ended"
     HARNESS_ERROR = "harness error"
 
 

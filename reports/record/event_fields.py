@@ -58,11 +58,20 @@ NUMBERS = (
     "asked_ms",
 )
 """Numbers, null where they are not known."""
-NAMES = ("fault", "job", "output", "phase", "state", "status", "target", "vertex")
+NAMES = ("check", "fault", "job", "output", "phase", "state", "status", "target", "vertex")
 """Texts that are always known."""
 TEXTS = ("cause", "node", "path", "reason", "task_name", "type", "vertex_name")
 """Texts, null where they are not known."""
-LISTS = ("edges", "nodes", "regions", "transactions", "vertices")
+LISTS = (
+    "argv",
+    "edges",
+    "last_errors",
+    "last_lines",
+    "nodes",
+    "regions",
+    "transactions",
+    "vertices",
+)
 INTERVALS = ("pauses_ns", "ranges")
 """Lists of pairs of whole numbers."""
 PARTS = ("sent_by",)

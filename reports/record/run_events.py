@@ -211,6 +211,24 @@ class TransactionsSeen(Event, action=Action.TRANSACTIONS_SEEN):
     """Why running brokers did not answer."""
 
 
+class CommandEnded(Event, action=Action.COMMAND_ENDED):
+    """A program that a check of the experiment names ended, or could not be started."""
+
+    check = EventField[str]()
+    """What the experiment calls the check."""
+    argv = EventField[Sequence[str]]()
+    """The program and its arguments."""
+    exit_code = EventField[int | None](None)
+    """Its exit status, negative for a signal that ended it; null where it was not started, or did
+    not end in time."""
+    reason = EventField[str | None](None)
+    """Why there is no exit status."""
+    last_lines = EventField[Sequence[str]](())
+    """The last lines of its standard output."""
+    last_errors = EventField[Sequence[str]](())
+    """The last lines of its standard error."""
+
+
 class HarnessError(Event, action=Action.HARNESS_ERROR):
     """A part of the harness failed. Such an error is always recorded."""
 
