@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,6 +76,11 @@ def run_command(
 @click.command("replay")
 @click.argument("run", shell_complete=complete_run)
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Give a secret again.")
+@click.option(
+    "--run-commands",
+    is_flag=True,
+    help="Run the programs of its checks on this machine too; read them first.",
+)
 @out_option
 @keep_option
 @json_option
@@ -83,6 +89,7 @@ def run_command(
 def replay_command(
     run: str,
     sets: Sequence[str],
+    run_commands: bool,
     out: Path,
     keep: bool,
     as_json: bool,
@@ -99,6 +106,8 @@ def replay_command(
     with damage_as_bad_input(folder):
         load = experiment.workload.with_stored(folder.data)
     experiment = experiment.model_copy(update={"workload": load})
+    if not run_commands:
+        _reject_commands(experiment, str(folder.manifest))
     return play(experiment, out=out, keep=keep, as_json=as_json, master=master, plain=plain)
 
 
@@ -109,6 +118,21 @@ def _reject_hidden(experiment: Experiment, file: str) -> None:
         message = "this secret is not recorded; give it again, as --set"
         raise BadInput(
             Problem(file=file, path=place, message=f"{message} {place}=VALUE") for place in places
+        )
+
+
+def _reject_commands(experiment: Experiment, file: str) -> None:
+    """Raise BadInput for each program that the record would start on this machine: another person
+    may have written it."""
+    if experiment.commands:
+        raise BadInput(
+            Problem(
+                file=file,
+                path=f"checks.{title}",
+                message=f"it runs `{shlex.join(command.argv)}` on this machine; to allow that, "
+                "add --run-commands",
+            )
+            for title, command in experiment.commands.items()
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -45,6 +45,14 @@ class JudgedRun:
     spark: Callable[[], SparkSession]
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckCommand:
+    """A program of the user, which a run starts on this machine when its record is complete."""
+
+    argv: tuple[str, ...]
+    timeout_s: float
+
+
 class Check(Model):
     """The base of every check."""
 
@@ -64,6 +72,14 @@ class Check(Model):
         """Parameter -> its SQL over the relations of a run (`check_sql.py`), which is validated
         before anything is executed."""
         return {}
+
+    def command(self) -> CheckCommand | None:
+        """What a run starts for this check. Only the run does: to judge a record starts nothing."""
+        return None
+
+    def beside(self, folder: Path) -> Self:
+        """The check with the paths that its document wrote, which is in this folder."""
+        return self
 
     def check(self, case: JudgedRun) -> CheckResult:
         raise NotImplementedError

@@ -204,7 +204,7 @@ class _ExperimentParser:
             job=job,
             workload=workload,
             faults=tuple(steps.values()),
-            checks=checks,
+            checks=tuple(check.beside(self._beside) for check in checks),
             limits=source.limits,
             seed=seed,
             expect=source.expect,

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from streamquake.cluster.engines.engine import job_runner
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.experiment.check import Check, checks
+from streamquake.harness.experiment.check import Check, CheckCommand, checks
 from streamquake.harness.experiment.named_part import part_document, part_of
 from streamquake.harness.experiment.outputs import JobPromise
 from streamquake.harness.experiment.workload import Workload, workloads
@@ -125,6 +125,12 @@ class Experiment(Model):
     def expected(self) -> ExpectedOutcome:
         """The expected outcome of the run."""
         return ExpectedOutcome.of(self.expect)
+
+    @property
+    def commands(self) -> Mapping[str, CheckCommand]:
+        """Title of a check -> the program that a run starts for it on this machine."""
+        commands = {check.title: check.command() for check in self.checks}
+        return {title: command for title, command in commands.items() if command is not None}
 
     @property
     def checkpointed(self) -> bool:

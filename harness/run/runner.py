@@ -27,6 +27,7 @@ from streamquake.harness.experiment.loader import experiment_document
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible
 from streamquake.harness.reconcile.spark_session import SparkInBackground
+from streamquake.harness.run.check_commands import reject_missing_programs, run_commands
 from streamquake.harness.run.cluster_lease import (
     ClusterLease,
     ClusterLeases,
@@ -221,8 +222,9 @@ class RunInProgress:
         if a phase fails."""
         limits = self.experiment.limits
         self._enter("prepare")
-        self.experiment.workload.store(self.folder.data, self.experiment.seed)
+        reject_missing_programs(self.experiment)
         reject_unsafe_queries(self.experiment, self.experiment.name, self.spark.get)
+        self.experiment.workload.store(self.folder.data, self.experiment.seed)
         if all_nodes(self.experiment.topology):  # otherwise every service is external
             self.runtime.check()
             sweep(self.runtime)
@@ -255,6 +257,10 @@ class RunInProgress:
             spark = self.spark.get()
             collect_outputs(self.cluster, self.experiment, spark, self.folder, self.early_reads)
             self._enter("tear down")
+        if commands := self.experiment.commands:
+            self._enter("commands")
+            self.metrics.flush()
+            run_commands(commands, self.folder, self.loop)
 
     def _rehearse(self, spark: SparkSession) -> None:
         lower_priority(spark)

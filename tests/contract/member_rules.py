@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -48,8 +48,8 @@ def lost_in_json(member: BaseModel) -> Iterator[str]:
 
 
 def minimal_member(model: type[M]) -> M:
-    """A member with only its required parameters, each with its example, lower bound or first
-    choice."""
+    """A member with only its required parameters, each with its example, its lower bound, its first
+    choice, or one text in a list."""
     needed = {name: f for name, f in model.model_fields.items() if f.is_required()}
     return model(**{field.alias or name: _smallest_value(field) for name, field in needed.items()})
 
@@ -57,6 +57,8 @@ def minimal_member(model: type[M]) -> M:
 def _smallest_value(field: FieldInfo) -> Any:
     if field.examples:
         return field.examples[0]
+    if get_origin(field.annotation) is tuple:
+        return ("a",)
     if choices := get_args(field.annotation):
         return choices[0]
     lower = [getattr(item, "ge", getattr(item, "gt", 0)) or 0 for item in field.metadata]

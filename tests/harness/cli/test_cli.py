@@ -444,3 +444,42 @@ def test_a_record_whose_check_reads_other_relations_is_rejected(
 
     assert status == 2
     assert "run.json: checks.mine.query: the relation `text./etc/hosts` is not given here" in err
+
+
+def test_replay_runs_no_program_of_a_record_unless_allowed(
+    run_command: RunCommand, tmp_path: Path, fake_runner: dict[str, Any]
+) -> None:
+    folder = _untrusted_record(tmp_path / "runs")
+    manifest = folder.read_manifest()
+    manifest["experiment"]["checks"] = [
+        {"command": {"name": "mine", "run": ["rm", "-rf", "a b"]}},
+        {"command": {"run": ["judge"]}},
+    ]
+    folder.write_manifest(manifest)
+
+    status, _, err = run_command("replay", str(folder.path))
+    first, second = err.splitlines()
+
+    assert status == 2
+    assert first.endswith(
+        "run.json: checks.mine: it runs `rm -rf 'a b'` on this machine; to allow that, add "
+        "--run-commands"
+    )
+    assert "checks.command: it runs `judge`" in second
+    assert "experiment" not in fake_runner
+
+    status, _, _ = run_command("replay", str(folder.path), "--run-commands")
+    assert (status, len(fake_runner["experiment"].commands)) == (0, 2)
+
+
+def test_check_starts_no_program_of_a_record(run_command: RunCommand, tmp_path: Path) -> None:
+    folder = _untrusted_record(tmp_path / "runs")
+    manifest = folder.read_manifest()
+    program = ["touch", str(tmp_path / "started")]
+    manifest["experiment"]["checks"] = [{"command": {"run": program}}]
+    folder.write_manifest(manifest)
+
+    _, out, _ = run_command("check", str(folder.path))
+
+    assert "the record has no result of the program" in out
+    assert not (tmp_path / "started").exists()

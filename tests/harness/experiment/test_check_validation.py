@@ -74,6 +74,12 @@ def problems_in(
         ),
         ("{progress: {records: 9001}}", "expected at most the 9,000 that are sent, got 9,001"),
         ("sql", "checks[1]: expected the key `query`, which is missing"),
+        ("command", "checks[1]: expected the key `run`, which is missing"),
+        ("{command: {run: []}}", "checks[1].command.run: expected"),
+        ("{command: {run: judge}}", "checks[1].command.run: expected"),
+        ("{command: {run: [judge, 5]}}", "checks[1].command.run[1]: expected"),
+        ('{command: {run: ["a\\0b"]}}', "checks[1].command.run[0]: expected"),
+        ("{command: {run: [judge], timeout_s: 0}}", "checks[1].command.timeout_s: expected"),
         ("{sql: {query: SELECT 1, min_rows: 0}}", "checks[1].sql.min_rows: expected"),
         (
             "{sql: {name: a, query: SELECT 1, may_be_empty: [sent, totls]}}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -218,6 +219,47 @@ def test_a_run_passes_all_phases_and_its_verdict_is_held(stage: Stage) -> None:
     assert (stage.folder.logs / "echo-server-1" / "log.txt").exists()
     assert stage.folder.read_results() == results
     assert stage.folder.read_manifest()["images"]["echo/server"].startswith("streamquake/toolbox")
+
+
+PRINT_PHASES = """
+import json, os, pathlib
+lines = pathlib.Path("history.jsonl").read_text().splitlines()[1:]
+phases = [e["value"]["phase"] for e in map(json.loads, lines) if e["action"] == "phase"]
+print(phases[-2:], os.path.exists("metrics.parquet"), os.path.exists("results.json"))
+raise SystemExit(1)
+"""
+
+
+def test_the_program_of_a_check_reads_the_complete_record_and_is_judged(stage: Stage) -> None:
+    program = (sys.executable, "-c", PRINT_PHASES)
+    results = stage.run(checks=({"command": {"name": "mine", "run": program}},))
+
+    assert (results.ended, results.outcome) == ("completed", Outcome.VIOLATED)
+    assert results.checks[-1].check == "mine"
+    assert results.checks[-1].summary == "['tear down', 'commands'] True False"
+    assert stage.phases() == [*PHASES, "commands"]
+
+
+def test_a_run_that_fails_starts_no_program_of_a_check(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> None:
+        raise ContainerError("the engine is gone")
+
+    monkeypatch.setattr(runner, "collect_outputs", fail)
+    results = stage.run(checks=({"command": {"run": (sys.executable, "-c", PRINT_PHASES)}},))
+
+    assert results.ended == "failed_to_run"
+    assert results.checks[-1].outcome == Outcome.UNDECIDED
+    assert not read_history(stage.folder.history).of(Action.COMMAND_ENDED)
+
+
+def test_a_missing_program_of_a_check_ends_the_run_before_anything_starts(stage: Stage) -> None:
+    results = stage.run(checks=({"command": {"run": ("/nowhere/judge",)}},))
+
+    assert (results.ended, results.cause) == ("failed_to_run", "bad input")
+    assert "checks.command: there is no program `/nowhere/judge`" in results.reason
+    assert stage.phases() == ["prepare"]
 
 
 def test_a_check_whose_sql_is_not_allowed_ends_the_run_before_anything_starts(

@@ -1,0 +1,97 @@
+"""The programs of the user that judge a run: started once, when its record is complete.
+
+Their results are events of the history, so that a record can be judged again without starting
+anything that it names.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from streamquake.harness.experiment.check import CheckCommand
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.run.event_loop import EventLoop
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.run_folder import RunFolder
+from streamquake.topologies.problems import BadInput, Problem
+
+FOLDER_VARIABLE = "STREAMQUAKE_RUN_FOLDER"
+MAX_LINES = 10
+MAX_CHARACTERS = 500
+TAIL_BYTES = 64 * 1024
+
+
+def reject_missing_programs(experiment: Experiment) -> None:
+    """Raise BadInput for each program that this machine does not have."""
+    problems = [
+        Problem(
+            file=experiment.name,
+            path=f"checks.{title}",
+            message=f"there is no program `{command.argv[0]}` that can be executed",
+        )
+        for title, command in experiment.commands.items()
+        if shutil.which(command.argv[0]) is None
+    ]
+    if problems:
+        raise BadInput(problems)
+
+
+def run_commands(commands: Mapping[str, CheckCommand], folder: RunFolder, loop: EventLoop) -> None:
+    """Run each program to its end, one after the other, and record its result."""
+    for title, command in commands.items():
+        output = folder.logs / f"check-{title}.out.txt"
+        errors = folder.logs / f"check-{title}.err.txt"
+        exit_code, reason = _run(command, folder.path.resolve(), output, errors)
+        loop.record(
+            Action.COMMAND_ENDED,
+            check=title,
+            argv=list(command.argv),
+            exit_code=exit_code,
+            reason=reason,
+            last_lines=_last_lines(output),
+            last_errors=_last_lines(errors),
+        )
+        loop.tick()
+
+
+def _run(
+    command: CheckCommand, folder: Path, output: Path, errors: Path
+) -> tuple[int | None, str | None]:
+    """The exit status of a program that runs in the run folder, or why there is none. One that has
+    not ended in time is killed, with the processes that it started."""
+    with output.open("wb") as out, errors.open("wb") as err:
+        try:
+            process = subprocess.Popen(
+                command.argv,
+                cwd=folder,
+                env={**os.environ, FOLDER_VARIABLE: str(folder)},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return None, f"`{shlex.join(command.argv)}` cannot be started: {error.strerror}"
+        try:
+            return process.wait(command.timeout_s), None
+        except subprocess.TimeoutExpired:
+            return None, f"it did not end within {command.timeout_s:g} s"
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def _last_lines(file: Path) -> list[str]:
+    """The last lines of a text that are not blank, each cut to its beginning."""
+    with file.open("rb") as content:
+        content.seek(max(0, file.stat().st_size - TAIL_BYTES))
+        text = content.read().decode("utf-8", errors="replace")
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return [line[:MAX_CHARACTERS] for line in lines[-MAX_LINES:]]
