@@ -19,6 +19,9 @@ from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.harness.experiment.recorded_plugins import REGISTRIES
+from streamquake.harness.reconcile.reading.source import sources
+from streamquake.topologies.plugins import Plugins, plugins
 from tests.echo import Echo
 
 pytest_plugins = ["tests.tiers"]
@@ -48,6 +51,18 @@ def docker_run(docker_runtime: DockerRuntime, run_id: str) -> Iterator[DockerRun
     """The engine. After the test everything with the test's run id is removed."""
     yield docker_runtime
     assert remove_cluster(docker_runtime, run_id) == []
+
+
+@pytest.fixture
+def without_plugins(monkeypatch: pytest.MonkeyPatch) -> Plugins:
+    """No plugin is loaded. Plugins, and the members that they register, are of this test only."""
+    for registry in (*REGISTRIES, sources):
+        assert list(registry)
+        monkeypatch.setattr(registry, "_members", dict(registry._members))
+        monkeypatch.setattr(registry, "_former", dict(registry._former))
+    for name, value in vars(Plugins()).items():
+        monkeypatch.setattr(plugins, name, value)
+    return plugins
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 Engines, faults, workloads and checks are each a registry over one package. Looking anything up
 imports every module of the package first, also those of packages inside it, so adding a member is
-adding a file or a folder.
+adding a file or a folder. Then the installed plugins are imported, which may register members too.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import importlib
 import pkgutil
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
+from streamquake.topologies.plugins import Plugin, plugins
 from streamquake.topologies.problems import did_you_mean
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ class FormerName(FutureWarning):
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
-    """Classes by their `name`, found in every module of one package."""
+    """Classes by their `name`, found in every module of one package, and in plugins."""
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
@@ -42,17 +43,29 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         self._members: dict[str, type[T]] = {}
         self._former: dict[str, str] = {}
         """Former name -> current name."""
-        self._discovered = False
+        self._imported = False
+        registries[kind] = self
 
     def register(self, member: C) -> C:
-        """Class decorator: add a class under its `name` and its `former_names`."""
+        """Class decorator: add a class under its `name` and its `former_names`. Raises ValueError
+        for a name that another class has."""
+        if not f"{member.__module__}.".startswith(f"{self._package}."):
+            self._import_package()  # the names of its members are taken, whatever is imported first
         name = member.name  # type: ignore[attr-defined]
-        known = self._members.get(name)
-        if known is not None and known.__qualname__ != member.__qualname__:
-            raise ValueError(f'two {self.kind}s are called "{name}": {known} and {member}')
+        former = tuple(getattr(member, "former_names", ()))
+        for each in (name, *former):
+            self._reject_taken(each, member)
         self._members[name] = member
-        self._former.update(dict.fromkeys(getattr(member, "former_names", ()), name))
+        self._former.update(dict.fromkeys(former, name))
         return member
+
+    def _reject_taken(self, name: str, member: type) -> None:
+        known = self._members.get(self._former.get(name, name))
+        if known is not None and _path(known) != _path(member):
+            raise ValueError(
+                f'the name "{name}" of the {self.kind} {member.__qualname__} is taken by '
+                f"{_path(known)}; choose another name"
+            )
 
     def current_name(self, name: str) -> str:
         """The name that replaced a former one, with a warning; any other name as it is."""
@@ -79,10 +92,35 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         self._discover()
         return len(self._members)
 
+    def registered_by(self, plugin: Plugin) -> tuple[str, ...]:
+        """The names of the members that a plugin registered."""
+        return tuple(name for name in sorted(self._members) if plugin.defines(self._members[name]))
+
     def _discover(self) -> None:
-        if self._discovered:
+        self._import_package()
+        plugins.load_installed()
+
+    def _import_package(self) -> None:
+        if self._imported:
             return
-        self._discovered = True
+        self._imported = True
         package = importlib.import_module(self._package)
         for module in pkgutil.walk_packages(package.__path__, f"{self._package}."):
             importlib.import_module(module.name)
+
+
+registries: dict[str, Registry[Any]] = {}
+"""Kind -> the registry of that kind, of those that were imported."""
+
+
+def members_of(plugin: Plugin) -> tuple[str, ...]:
+    """What a plugin registered, such as `check continuity`."""
+    return tuple(
+        f"{kind} {name}"
+        for kind, registry in registries.items()
+        for name in registry.registered_by(plugin)
+    )
+
+
+def _path(member: type) -> str:
+    return f"{member.__module__}.{member.__qualname__}"
