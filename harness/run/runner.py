@@ -286,7 +286,7 @@ class RunInProgress:
             "run_id": self.run_id,
             "experiment": experiment_document(self.experiment),
             "seed": self.experiment.seed,
-            **version_manifest(self.experiment.topology),
+            **version_manifest(self.experiment),
             "machine": machine_manifest(),
             "argv": list(argv),
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),

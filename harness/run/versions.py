@@ -13,8 +13,10 @@ from typing import Any
 
 import streamquake
 from streamquake.cluster.images.store import ImageStore
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.recorded_plugins import plugins_of
 from streamquake.harness.run.image_preparation import images_of, not_verified, recipes_of
-from streamquake.topologies.model import Topology
+from streamquake.topologies.plugins import plugins
 
 PACKAGE = Path(streamquake.__file__).parent
 DIGITS = 16
@@ -39,17 +41,25 @@ NEVER_JUDGING = ("cluster", "harness/interactive", "harness/run", "harness/workl
 """What judges no run."""
 
 
-def version_manifest(topology: Topology) -> dict[str, Any]:
-    """`versions` of the program, of Python and of the software in the images; `images` by role,
-    with a hash of their inputs in the tags; `not_verified` releases without pinned checksums.
-    `program` is without the modules that only judge or show runs (`judge_digest`)."""
+def version_manifest(experiment: Experiment) -> dict[str, Any]:
+    """`versions` of the program, of Python, of plugins and of the software in the images; `plugins`
+    with their members in the experiment; `images` by role, with a hash of their inputs in the tags;
+    `not_verified` releases without pinned checksums. `program` is without the modules that only
+    judge or show runs (`judge_digest`)."""
+    topology = experiment.topology
+    taking_part = plugins_of(experiment)
     return {
         "versions": {
             "streamquake": streamquake.__version__,
             "program": program_digest(),
             "python": sys.version.split()[0],
             **{image.kind: image.release for image in recipes_of(topology)},
+            **{
+                f"plugin {each.name}": f"{each.version} {each.digest}".strip()
+                for each in taking_part
+            },
         },
+        "plugins": [each.model_dump(mode="json") for each in taking_part],
         "images": images_of(topology),
         "not_verified": list(not_verified(topology)),
     }
@@ -88,10 +98,18 @@ def program_digest() -> str:
     return _digest(path for path in program_files() if not _is_below(path, AFTER_A_RUN))
 
 
-@cache
 def judge_digest() -> str:
-    """A hash of the modules that judge a run: a run that another judge judged may have another
-    verdict today."""
+    """A hash of the modules that judge a run, and of the plugins: a run that another judge judged
+    may have another verdict today."""
+    digests = sorted(plugin.digest for plugin in plugins.loaded())
+    own = _own_judge_digest()
+    return (
+        hashlib.sha256(" ".join([own, *digests]).encode()).hexdigest()[:DIGITS] if digests else own
+    )
+
+
+@cache
+def _own_judge_digest() -> str:
     return _digest(path for path in program_files() if not _is_below(path, NEVER_JUDGING))
 
 

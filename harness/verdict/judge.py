@@ -15,6 +15,7 @@ from streamquake.harness.experiment.check import (
     checks,
 )
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.recorded_plugins import replay_command
 from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.verdict.evidence.recovery import recoveries_of
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
@@ -121,7 +122,7 @@ def judge(
         faults=faults,
         recovery=recoveries[0].phases if recoveries else {},
         recoveries=recoveries,
-        replay=f"streamquake replay {folder.path}",
+        replay=replay_command(experiment, folder.path),
         # A run that was judged before already has them.
         warnings=tuple(dict.fromkeys((*warnings, *revivals))),
     )
@@ -166,7 +167,7 @@ def unjudged_results(experiment: Experiment, folder: RunFolder, *, run_id: str) 
         outcome=Outcome.UNDECIDED,
         expected=experiment.expected,
         faults=fault_records(experiment, read_so_far(folder.history)[0]),
-        replay=f"streamquake replay {folder.path}",
+        replay=replay_command(experiment, folder.path),
     )
 
 

@@ -9,6 +9,7 @@ from jinja2 import TemplateError
 
 from streamquake.harness.experiment.loader import experiment_of_plan
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.recorded_plugins import reject_missing_plugins
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.problems import bad_input
 
@@ -33,6 +34,7 @@ def recorded_experiment(folder: RunFolder, sets: Sequence[str] = ()) -> Experime
         plan, seed = manifest["experiment"], int(manifest["seed"])
         if plan.get("seed", seed) != seed:
             raise ValueError(f"the run's seed is {seed}, and its plan's seed is {plan['seed']}")
+        reject_missing_plugins(manifest, str(folder.manifest))
         return experiment_of_plan(plan, str(folder.manifest), seed, sets)
 
 

@@ -12,6 +12,6 @@ from streamquake.reports.store.stored_run import key_of
 
 def todays_key(experiment: Experiment, images: ImageStore) -> str:
     """The key that a run of the experiment would have now (see `key_of`)."""
-    versions = version_manifest(experiment.topology)
+    versions = version_manifest(experiment)
     ids = image_ids(versions["images"], images)
     return key_of({"experiment": experiment_document(experiment), "image_ids": ids, **versions})
