@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 from streamquake import __version__
 from streamquake.harness.cli.guard import guarded
+from streamquake.harness.cli.plugins import plugin_option
 from streamquake.harness.cli.variables import with_variables
 from streamquake.topologies.problems import did_you_mean
 
@@ -23,7 +24,7 @@ COMMANDS = {
     "compare": ("compare", "Run one experiment on several topologies, side by side."),
     "validate": ("validate", "Check topologies, experiments and suites; start nothing."),
     "schema": ("schema", "Print the JSON Schema of the documents, for editors."),
-    "list": ("listing", "List topologies, experiments, suites, faults, checks, workloads, runs."),
+    "list": ("listing", "List topologies, experiments, suites, faults, checks, plugins, runs."),
     "up": ("interactive", "Start a cluster and leave it up, for manual experiments."),
     "status": ("interactive", "Show the cluster that is up."),
     "inject": ("interactive", "Inject a fault into the cluster that is up."),
@@ -85,6 +86,7 @@ class CommandGroup(click.Group):
 
 @click.command(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
+@plugin_option
 def program() -> None:
     """Chaos and failover tests for stream processors, judged from evidence.
 

@@ -26,7 +26,8 @@ from streamquake.topologies.docstrings import summary
 from streamquake.topologies.named_files import SHIPPED
 from streamquake.topologies.parameters import parameters
 from streamquake.topologies.parsing import value_text
-from streamquake.topologies.registry import Registry
+from streamquake.topologies.plugins import plugins
+from streamquake.topologies.registry import Registry, members_of
 from streamquake.topologies.shipped_documents import shipped_descriptions
 
 Rows = list[dict[str, Any]]
@@ -41,8 +42,8 @@ Rows = list[dict[str, Any]]
 @json_option
 @out_option
 def list_command(kinds: Sequence[str], as_json: bool, out: Path) -> int:
-    """List KINDS: topologies, experiments, suites, faults, checks, workloads, runs; all unless
-    named."""
+    """List KINDS: topologies, experiments, suites, faults, checks, workloads, plugins, runs; all
+    unless named."""
     sources = _sources(out)
     if unknown := [kind for kind in kinds if kind not in sources]:
         raise click.UsageError(f'no kind is called "{unknown[0]}"; known: {", ".join(sources)}')
@@ -64,6 +65,7 @@ def _sources(out: Path) -> dict[str, Callable[[], Rows]]:
         "faults": lambda: _members(faults),
         "checks": lambda: _members(checks),
         "workloads": lambda: _members(workloads),
+        "plugins": _plugins,
         "runs": lambda: [_run(folder) for folder in list_runs(out)],
     }
 
@@ -80,8 +82,29 @@ def _members(registry: Registry[Any]) -> Rows:
             "name": name,
             "description": summary(registry[name]),
             "parameters": parameters(registry[name]),
+            **_origin(registry[name]),
         }
         for name in registry
+    ]
+
+
+def _origin(member: type) -> dict[str, str]:
+    """The plugin that a member is of; empty for one of Streamquake."""
+    plugin = plugins.plugin_of(member)
+    return {} if plugin is None else {"plugin": str(plugin)}
+
+
+def _plugins() -> Rows:
+    return [
+        {
+            "name": plugin.name,
+            "description": f"{plugin}: {', '.join(members_of(plugin)) or 'no members'}",
+            "version": plugin.version,
+            "digest": plugin.digest,
+            "file": plugin.file,
+            "members": members_of(plugin),
+        }
+        for plugin in plugins.loaded()
     ]
 
 
@@ -114,7 +137,8 @@ def _message(row: dict[str, Any]) -> str:
     if "outcome" in row:
         seed = f", seed {row['seed']}" if "seed" in row else ""
         return f"{row.get('experiment', '')}{seed}: {row['outcome']}"
-    lines = [row["description"]]
+    origin = f" (plugin {row['plugin']})" if "plugin" in row else ""
+    lines = [f"{row['description']}{origin}"]
     for parameter in row.get("parameters", ()):
         default = "" if parameter["default"] is None else f" = {value_text(parameter['default'])}"
         needed = " (needed)" if parameter["required"] else ""

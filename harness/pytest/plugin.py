@@ -17,7 +17,7 @@ test uses it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="docker",
         help="the container runtime; the fake runs no containers",
     )
+    group.addoption(
+        "--chaos-plugin",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file that registers faults, checks, ...; may be repeated",
+    )
 
 
 def _positive(text: str) -> int:
@@ -87,6 +94,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     seed = config.getoption("--chaos-seed")
     config.stash[SEED] = secrets.randbelow(2**31) if seed is None else seed
+    if files := config.getoption("--chaos-plugin"):
+        _load_plugins(config.invocation_params.dir / file for file in files)
+
+
+def _load_plugins(files: Iterable[Path]) -> None:
+    from streamquake.topologies.plugins import plugins
+    from streamquake.topologies.problems import BadInput
+
+    for file in files:
+        try:
+            plugins.load_file(file)
+        except BadInput as error:
+            raise pytest.UsageError(str(error)) from error
 
 
 def pytest_report_header(config: pytest.Config) -> str:

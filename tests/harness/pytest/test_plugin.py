@@ -14,6 +14,8 @@ from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import checks
 from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.pytest import support  # noqa: F401
+from streamquake.topologies.plugins import Plugins
+from tests.plugin_files import write, write_check
 
 pytest_plugins = ["pytester"]
 # A registry imports its members at its first use, and pytester removes the modules that an inner
@@ -287,6 +289,29 @@ def test_bad_input_is_reported_without_a_traceback(
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([message])
     result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_plugin_file_registers_members_for_the_session(
+    pytester: pytest.Pytester, without_plugins: Plugins
+) -> None:
+    write_check(pytester.path / "own.py")
+    test = ONE_TEST.replace('"quickstart"', '"quickstart", checks=["few_events"]')
+    prepare(pytester, "held", test)
+
+    run_inner(pytester, "--chaos-plugin=own.py").assert_outcomes(passed=1)
+    assert [plugin.name for plugin in without_plugins.loaded()] == ["own.py"]
+
+
+def test_a_plugin_file_that_cannot_be_imported_ends_the_session(
+    pytester: pytest.Pytester, without_plugins: Plugins
+) -> None:
+    write(pytester.path / "own.py", "import no_such_module")
+    prepare(pytester, "held", ONE_TEST)
+
+    result = run_inner(pytester, "--chaos-plugin=own.py")
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: plugin *own.py: cannot be imported (*no_such_module'"])
 
 
 def test_a_test_without_a_marker_fails_with_an_example(pytester: pytest.Pytester) -> None:
