@@ -48,7 +48,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("experiment",),
         ("workloads", "verdict", "selftest"),
         ("run",),
-        ("campaign", "interactive", "reference"),
+        ("campaign", "interactive", "project", "reference"),
         ("schema",),
         ("cli", "pytest"),
     ),

@@ -19,6 +19,7 @@ from streamquake.harness.cli.variables import with_variables
 from streamquake.topologies.problems import did_you_mean
 
 COMMANDS = {
+    "init": ("init", "Write a first project: topology, job, experiment, tests, night."),
     "run": ("runs", "Run an experiment."),
     "suite": ("suite", "Run many experiments, or claims with their controls, as one table."),
     "compare": ("compare", "Run one experiment on several topologies, side by side."),
@@ -90,7 +91,8 @@ class CommandGroup(click.Group):
 def program() -> None:
     """Chaos and failover tests for stream processors, judged from evidence.
 
-    Begin with `streamquake doctor`, then `streamquake run quickstart`.
+    Begin with `streamquake doctor`, then `streamquake run quickstart`. `streamquake init` writes a
+    project of your own.
 
     Any option may be an environment variable too: STREAMQUAKE_COMMAND_OPTION, such as
     STREAMQUAKE_RUN_OUT.

@@ -23,6 +23,7 @@ DIGITS = 16
 _SHOWING = (
     "harness/campaign",
     "harness/cli",
+    "harness/project",
     "harness/pytest",
     "harness/reference",
     "harness/selftest",

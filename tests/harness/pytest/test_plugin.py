@@ -13,6 +13,7 @@ from streamquake.cluster.engines.engine import engines
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import checks
 from streamquake.harness.experiment.workload import workloads
+from streamquake.harness.project.project import write_project
 from streamquake.harness.pytest import support  # noqa: F401
 from streamquake.topologies.plugins import Plugins
 from tests.plugin_files import write, write_check
@@ -312,6 +313,19 @@ def test_a_plugin_file_that_cannot_be_imported_ends_the_session(
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: plugin *own.py: cannot be imported (*no_such_module'"])
+
+
+@pytest.mark.parametrize(("outcome", "passed"), [("held", 2), ("violated", 0)])
+def test_the_tests_of_a_new_project_run_and_judge(
+    outcome: str, passed: int, pytester: pytest.Pytester
+) -> None:
+    write_project(pytester.path)
+    prepare(pytester, outcome, "")
+    conftest = pytester.path / "conftest.py"
+    figures = conftest.read_text("utf-8").replace('"first_output"', '"restarted_s"')
+    conftest.write_text(figures, "utf-8")
+
+    run_inner(pytester, "chaos").assert_outcomes(passed=passed, failed=2 - passed)
 
 
 def test_a_test_without_a_marker_fails_with_an_example(pytester: pytest.Pytester) -> None:

@@ -1,0 +1,1 @@
+"""A first project: the files that `streamquake init` writes."""
