@@ -40,6 +40,11 @@ class RecordedPlugin(Model):
     members: Mapping[str, tuple[str, ...]]
     """Kind -> the names of the members that the experiment uses."""
 
+    @property
+    def text(self) -> str:
+        """Version and digest: equal for plugins whose code is equal."""
+        return f"{self.version} {self.digest}".strip()
+
 
 class _Recorded(Model):
     """The part of run.json that is read here."""
@@ -77,6 +82,15 @@ def reject_missing_plugins(manifest: Mapping[str, Any], file: str) -> None:
             problems.append(document.problem(("plugins", number), _message(plugin, missing)))
     if problems:
         raise BadInput(problems)
+
+
+def changed_plugins(manifest: Mapping[str, Any], experiment: Experiment) -> Iterator[str]:
+    """A message for each plugin of a recorded run that differs from the one that is loaded."""
+    recorded = _Recorded.model_validate(frozen({"plugins": manifest.get("plugins", ())}))
+    before = {plugin.name: plugin.text for plugin in recorded.plugins}
+    for plugin in plugins_of(experiment):
+        if (text := before.get(plugin.name, plugin.text)) != plugin.text:
+            yield f"the plugin {plugin.name} is {plugin.text} now, and was {text} in the run"
 
 
 def _used(experiment: Experiment) -> dict[Plugin, dict[str, set[str]]]:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.experiment.check_sql import reject_unsafe_queries
 from streamquake.harness.experiment.promise_sql import reject_unsafe_sql
+from streamquake.harness.experiment.recorded_plugins import changed_plugins
 from streamquake.harness.verdict.judge import judge
 from streamquake.harness.verdict.recorded_run import recorded_experiment
 from streamquake.reports.record.results import Results
@@ -21,6 +22,8 @@ def judge_again(
     """The results of a recorded run by the checks of today; nothing is written. Raises BadInput for
     a record that cannot be read, or whose SQL could act on the machine."""
     experiment = recorded_experiment(folder)
+    for change in changed_plugins(folder.read_manifest(), experiment):
+        show_message(change)
     before, reason = saved_results(folder)
     if before and (before.experiment, before.seed) != (experiment.name, experiment.seed):
         before, reason = None, "the saved results belong to another run"

@@ -55,10 +55,7 @@ def version_manifest(experiment: Experiment) -> dict[str, Any]:
             "program": program_digest(),
             "python": sys.version.split()[0],
             **{image.kind: image.release for image in recipes_of(topology)},
-            **{
-                f"plugin {each.name}": f"{each.version} {each.digest}".strip()
-                for each in taking_part
-            },
+            **{f"plugin {each.name}": each.text for each in taking_part},
         },
         "plugins": [each.model_dump(mode="json") for each in taking_part],
         "images": images_of(topology),

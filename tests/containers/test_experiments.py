@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 
 from streamquake.harness.experiment.loader import EXPERIMENTS
+from streamquake.harness.project.project import write_project
 from streamquake.reports.record.results import Results
 from streamquake.topologies.named_files import shipped_names
 from tests.containers.test_claims import DOCUMENT, names_of_experiments
+from tests.plugin_files import write_metadata
 
 pytestmark = pytest.mark.container
 
@@ -138,3 +141,30 @@ def test_a_job_on_recorded_orders_is_held_and_repeated_without_the_file(tmp_path
 def runs_in(out: Path) -> list[str]:
     """The names of the run folders, the oldest first."""
     return sorted(p.name for p in out.iterdir() if (p / "run.json").exists() and not p.is_symlink())
+
+
+@pytest.mark.nightly
+def test_a_first_project_runs_as_it_is(tmp_path: Path) -> None:
+    write_project(tmp_path)
+
+    status, results, message = run(str(tmp_path / "chaos" / "lose-a-worker.yaml"), tmp_path / "out")
+
+    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
+
+
+@pytest.mark.nightly
+def test_the_example_of_a_plugin_takes_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_metadata(tmp_path / "site", "streamquake_example")
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join((str(tmp_path / "site"), str(EXAMPLES / "plugin")))
+    )
+
+    status, results, message = run(
+        str(EXAMPLES / "plugin" / "interrupted-broker.yaml"), tmp_path / "out"
+    )
+
+    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
+    manifest = json.loads((tmp_path / "out" / "latest" / "run.json").read_text())
+    assert [each["name"] for each in manifest["plugins"]] == ["acme"]

@@ -199,6 +199,21 @@ def test_a_record_is_judged_again_with_the_plugin(
     assert results["replay"].startswith(f"streamquake --plugin {plugin} replay ")
 
 
+def test_a_plugin_that_changed_since_the_run_is_named(
+    plugin: Path, run_command: RunCommand, without_plugins: Plugins
+) -> None:
+    without_plugins.load_file(plugin)
+    recorded(Path("runs"), 3)
+    message = "the plugin own.py is "
+    assert message not in run_command("check", "latest")[1]
+
+    plugin.write_text(plugin.read_text("utf-8") + "\n# changed\n", "utf-8")
+    _, out, _ = run_command("--plugin", "own.py", "check", "latest")
+
+    assert out.count(message) == 1
+    assert " now, and was " in out
+
+
 @pytest.mark.parametrize("command", ["check", "replay"])
 @pytest.mark.parametrize(
     ("version", "message"),
