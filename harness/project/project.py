@@ -18,8 +18,8 @@ FILES: Mapping[str, str] = {
     "chaos/test_chaos.py": "test_chaos.py.txt",
     ".github/workflows/chaos-night.yml": "chaos-night.yml",
 }
-"""File of the project -> its template. Only `.txt` hides a module from tools, and another folder a
-hidden file from the packaging."""
+"""File of the project -> its template. The module ends with `.txt`, so that no tool takes it for a
+module of the package, and no template is in a hidden folder, which the packaging leaves out."""
 
 
 def write_project(folder: Path) -> tuple[Path, ...]:
