@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
@@ -71,7 +72,7 @@ class Plugins:
         plugin = Plugin(
             name=file.name,
             version="",
-            module=f"streamquake_plugin_{file.stem}_{_hash([str(file).encode()])[:8]}",
+            module=_module_name(file),
             file=str(file),
             digest=_hash([file.read_bytes()]),
         )
@@ -115,7 +116,7 @@ class Plugins:
             name=name,
             version=version,
             module=module.__name__,
-            file=str(module.__file__),
+            file=module.__file__ or "",
             digest=_hash(file.read_bytes() for file in _files(module)),
         )
         self._add(plugin)
@@ -128,6 +129,11 @@ class Plugins:
 
 
 plugins = Plugins()
+
+
+def _module_name(file: Path) -> str:
+    """A name that no other file has."""
+    return re.sub(r"\W", "_", f"streamquake_plugin_{file.stem}_{_hash([str(file).encode()])[:8]}")
 
 
 def _import_file(name: str, file: Path) -> None:
@@ -144,10 +150,12 @@ def _import_file(name: str, file: Path) -> None:
 
 
 def _package_of(module: ModuleType) -> ModuleType:
-    """The package of an entry point's module; a module that is in no package itself."""
-    if hasattr(module, "__path__") or "." not in module.__name__:
+    """The package of an entry point's module; the module itself where it is a package, or is in
+    none. A folder that several distributions share is no package of a plugin."""
+    above = sys.modules.get(module.__name__.rpartition(".")[0])
+    if hasattr(module, "__path__") or above is None or above.__file__ is None:
         return module
-    return sys.modules[module.__name__.rpartition(".")[0]]
+    return above
 
 
 def _files(module: ModuleType) -> Iterator[Path]:

@@ -38,8 +38,9 @@ def refusal(plugins: Plugins, file: Path) -> str:
 
 def test_the_members_of_a_file_are_registered(tmp_path: Path, without_plugins: Plugins) -> None:
     without_plugins.load_file(write_check(tmp_path / "own.py"))
+    without_plugins.load_file(write(tmp_path / "not.a-name.py", ""))
 
-    (plugin,) = without_plugins.loaded()
+    plugin, _ = without_plugins.loaded()
     assert "few_events" in checks
     assert without_plugins.plugin_of(checks["few_events"]) == plugin
     assert without_plugins.plugin_of(checks["progress"]) is None
@@ -163,6 +164,19 @@ def test_a_module_of_a_package_stands_for_the_package(
     again.load_installed()
 
     assert before.digest != again.loaded()[0].digest
+
+
+def test_a_module_in_a_shared_folder_stands_for_itself(
+    installed: Path, without_plugins: Plugins
+) -> None:
+    write(installed / "acme" / "other.py", "x = 1\n")
+    write_check(installed / "acme" / "own.py")
+    write_metadata(installed, "acme.own")
+
+    (plugin,) = without_plugins.loaded()
+
+    assert plugin.module == "acme.own"
+    assert members_of(plugin) == ("check few_events",)
 
 
 def test_every_broken_installed_plugin_is_reported_at_each_use(
