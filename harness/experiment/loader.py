@@ -114,6 +114,18 @@ def experiment_of(
     return with_current_names(experiment)
 
 
+def given_seed(
+    document: Document, *, beside: Path, sets: Sequence[str] = (), otherwise: int
+) -> int:
+    """The seed that the settings, the document or its base gives, or else another one. Raises
+    BadInput for an unknown base."""
+    layers = merge_with_base(document, lambda name: _base(name, beside))
+    layers, _ = apply(layers, read_settings(sets)[0], ExperimentSource)
+    given = layers.data.get("seed")
+    # Any other value is reported when the experiment is read.
+    return given if isinstance(given, int) else otherwise
+
+
 def _without_problems(experiment: Experiment | None, problems: Problems) -> Experiment:
     if experiment is None or problems:
         raise BadInput(dict.fromkeys(problems))

@@ -26,9 +26,12 @@ import pytest
 if TYPE_CHECKING:
     from streamquake.cluster.cluster import Cluster
     from streamquake.harness.pytest.session import ChaosSession
-    from streamquake.harness.pytest.support import ChaosRun
+    from streamquake.harness.pytest.support import ChaosRun, RunSettings
 
 SEED: pytest.StashKey[int] = pytest.StashKey()
+"""The seed of the session: the one that was given, else a drawn one."""
+WORKER_SEED = "chaos_seed"
+"""The key of the seed among what pytest-xdist gives its workers."""
 RUN: pytest.StashKey[ChaosRun] = pytest.StashKey()
 MARKER = (
     "chaos(experiment=None, *, topology=None, job=None, workload=None, schedule=(), checks=(), "
@@ -38,22 +41,25 @@ MARKER = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("chaos", "chaos experiments (streamquake)")
-    group.addoption("--chaos-seed", type=int, metavar="N", help="seed of every chaos run")
+    group.addoption(
+        "--chaos-seed",
+        type=int,
+        metavar="N",
+        help="seed of every chaos run; it wins over those of markers and documents",
+    )
     group.addoption(
         "--chaos-repeats",
         type=_positive,
-        default=1,
         metavar="N",
         help="run each chaos test N times, each time with the next seed",
     )
     group.addoption(
         "--chaos-attempts",
         type=_positive,
-        default=1,
         metavar="N",
         help="try an undecided run again, up to N times in all",
     )
-    group.addoption("--chaos-out", default="runs", metavar="DIR", help="folder of the run folders")
+    group.addoption("--chaos-out", metavar="DIR", help="folder of the run folders, or `runs`")
     group.addoption("--chaos-keep", action="store_true", help="leave the clusters up")
     group.addoption(
         "--chaos-own-clusters",
@@ -73,6 +79,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="a Python file that registers faults, checks, ...; may be repeated",
     )
+    parser.addini("chaos_repeats", "the default of --chaos-repeats", default="1")
+    parser.addini("chaos_attempts", "the default of --chaos-attempts", default="1")
+    parser.addini("chaos_out", "the default of --chaos-out, from the folder of this file")
+    parser.addini(
+        "chaos_own_clusters", "the default of --chaos-own-clusters", type="bool", default=False
+    )
 
 
 def _positive(text: str) -> int:
@@ -84,18 +96,55 @@ def _positive(text: str) -> int:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Repeat the tests that use `chaos_run`."""
-    repeats = metafunc.config.getoption("--chaos-repeats")
-    if repeats > 1 and "chaos_repeat" in metafunc.fixturenames:
+    if "chaos_repeat" not in metafunc.fixturenames:
+        return
+    repeats = _number(metafunc.config, "chaos_repeats")
+    if repeats > 1:
         ids = [f"repeat {number}" for number in range(1, repeats + 1)]
         metafunc.parametrize("chaos_repeat", range(repeats), indirect=True, ids=ids)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
-    seed = config.getoption("--chaos-seed")
-    config.stash[SEED] = secrets.randbelow(2**31) if seed is None else seed
+    config.stash[SEED] = _session_seed(config)
     if files := config.getoption("--chaos-plugin"):
         _load_plugins(config.invocation_params.dir / file for file in files)
+
+
+def _session_seed(config: pytest.Config) -> int:
+    given: int | None = config.getoption("--chaos-seed")
+    if given is not None:
+        return given
+    of_worker: int | None = getattr(config, "workerinput", {}).get(WORKER_SEED)
+    return secrets.randbelow(2**31) if of_worker is None else of_worker
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give each worker of pytest-xdist the seed that the header shows."""
+    node.workerinput[WORKER_SEED] = node.config.stash[SEED]
+
+
+def _number(config: pytest.Config, name: str) -> int:
+    """The value of an option of one or more, else that of the configuration file."""
+    given: int | None = config.getoption(f"--{name.replace('_', '-')}")
+    if given is not None:
+        return given
+    text: str = config.getini(name)
+    try:
+        return _positive(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"{name}: expected a number of 1 or more, got {text}") from error
+
+
+def _out(config: pytest.Config) -> Path:
+    """The parent of the run folders."""
+    if given := config.getoption("--chaos-out"):
+        return Path(given)
+    configured: str = config.getini("chaos_out")
+    if not configured:
+        return Path("runs")
+    return (config.inipath.parent if config.inipath else config.rootpath) / configured
 
 
 def _load_plugins(files: Iterable[Path]) -> None:
@@ -127,9 +176,10 @@ def chaos_session(
     shared = tmp_path_factory.getbasetemp().parent / "chaos-clusters" if is_worker else None
     session = ChaosSession(
         runtime_name=pytestconfig.getoption("--chaos-runtime"),
-        out=Path(pytestconfig.getoption("--chaos-out")),
+        out=_out(pytestconfig),
         keep=pytestconfig.getoption("--chaos-keep"),
-        own_clusters=pytestconfig.getoption("--chaos-own-clusters"),
+        own_clusters=pytestconfig.getoption("--chaos-own-clusters")
+        or pytestconfig.getini("chaos_own_clusters"),
         shared=shared,
         show_message=support.show_message,
     )
@@ -153,10 +203,10 @@ def chaos_run(
     run is tried again up to --chaos-attempts times."""
     from streamquake.harness.pytest import rates, support
 
-    settings = _settings(request)
-    settings["seed"] += chaos_repeat
-    for _ in range(request.config.getoption("--chaos-attempts")):
-        run = support.run_experiment(_marker(request), chaos_session, **settings)
+    for _ in range(_number(request.config, "chaos_attempts")):
+        run = support.run_experiment(
+            _marker(request), chaos_session, _settings(request, chaos_repeat)
+        )
         outcome = str(run.results.outcome)
         request.node.user_properties.append(
             rates.property_of(
@@ -166,6 +216,7 @@ def chaos_run(
                 outcome=outcome,
             )
         )
+        request.node.user_properties.append(("chaos seed", run.experiment.seed))
         if not run.undecided:
             break
     request.node.stash[RUN] = run
@@ -180,7 +231,7 @@ def chaos_cluster(request: pytest.FixtureRequest, chaos_session: ChaosSession) -
     set."""
     from streamquake.harness.pytest import support
 
-    with support.deploy_cluster(_marker(request), chaos_session, **_settings(request)) as cluster:
+    with support.deploy_cluster(_marker(request), chaos_session, _settings(request)) as cluster:
         yield cluster
 
 
@@ -227,5 +278,14 @@ def _marker(request: pytest.FixtureRequest) -> pytest.Mark:
     return marker
 
 
-def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return {"beside": request.path.parent, "seed": request.config.stash[SEED]}
+def _settings(request: pytest.FixtureRequest, repeat: int = 0) -> RunSettings:
+    """Where the files of a test are, and its seed: that of --chaos-seed, else that of the marker or
+    of the document, else the session's."""
+    from streamquake.harness.pytest.support import RunSettings
+
+    return RunSettings(
+        beside=request.path.parent,
+        session_seed=request.config.stash[SEED],
+        seed_wins=request.config.getoption("--chaos-seed") is not None,
+        repeat=repeat,
+    )

@@ -14,7 +14,12 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.runtime import labels
-from streamquake.harness.experiment.loader import experiment_of, find_experiment, topology_for_use
+from streamquake.harness.experiment.loader import (
+    experiment_of,
+    find_experiment,
+    given_seed,
+    topology_for_use,
+)
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interactive.session import remove, start_session
 from streamquake.harness.pytest.session import ChaosSession
@@ -72,21 +77,32 @@ class ChaosRun:
         return plain_summary(self.results, self.folder)
 
 
-def run_experiment(
-    marker: pytest.Mark, session: ChaosSession, *, beside: Path, seed: int
-) -> ChaosRun:
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """What determines the experiment of a test beside its marker."""
+
+    beside: Path
+    """The folder of the test's file."""
+    session_seed: int
+    seed_wins: bool
+    """Whether the session's seed wins over those of the marker and the document."""
+    repeat: int = 0
+    """Added to the seed."""
+
+
+def run_experiment(marker: pytest.Mark, session: ChaosSession, settings: RunSettings) -> ChaosRun:
     """Run the experiment of the marker. Bad input fails the test with one line for each problem."""
-    experiment = _experiment(marker, beside, seed)
+    experiment = _experiment(marker, settings)
     results = session.run(experiment)
     return ChaosRun(experiment, results, RunFolder.open(session.out, results.run_id))
 
 
 @contextmanager
 def deploy_cluster(
-    marker: pytest.Mark, session: ChaosSession, *, beside: Path, seed: int
+    marker: pytest.Mark, session: ChaosSession, settings: RunSettings
 ) -> Iterator[Cluster]:
     """A cluster of the marker's topology, removed at the end of the block unless `session.keep`."""
-    topology = _topology(marker, beside, seed)
+    topology = _topology(marker, settings)
     session.release_cluster()
     session.runtime.check()
     ensure_images(topology, session.runtime.images(), show_message)
@@ -122,22 +138,27 @@ def show_message(line: str) -> None:
     print(escaped(line))
 
 
-def _topology(marker: pytest.Mark, beside: Path, seed: int) -> Topology:
+def _topology(marker: pytest.Mark, settings: RunSettings) -> Topology:
     name = marker.kwargs.get("topology")
     if not isinstance(name, str):
-        return _experiment(marker, beside, seed).topology
+        return _experiment(marker, settings).topology
     with _fail_on_bad_input():
-        return topology_for_use(name, beside)
+        return topology_for_use(name, settings.beside)
 
 
-def _experiment(marker: pytest.Mark, beside: Path, seed: int) -> Experiment:
+def _experiment(marker: pytest.Mark, settings: RunSettings) -> Experiment:
     keywords = dict(marker.kwargs)
     name = marker.args[0] if marker.args else keywords.pop("experiment", None)
     parts = {PARTS[key]: keywords.pop(key) for key in PARTS if key in keywords}
     sets = [f"{key.replace('__', '.')}={json.dumps(value)}" for key, value in keywords.items()]
     with _fail_on_bad_input():
-        document = _document(name, beside, parts)
-        return experiment_of(document, beside=beside, sets=sets, seed=seed)
+        document = _document(name, settings.beside, parts)
+        seed = settings.session_seed
+        if not settings.seed_wins:
+            seed = given_seed(document, beside=settings.beside, sets=sets, otherwise=seed)
+        return experiment_of(
+            document, beside=settings.beside, sets=sets, seed=seed + settings.repeat
+        )
 
 
 def _document(name: str | None, beside: Path, parts: Mapping[str, Any]) -> Document:

@@ -14,7 +14,7 @@ from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import checks
 from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.project.project import write_project
-from streamquake.harness.pytest import support  # noqa: F401
+from streamquake.harness.pytest import rates, support  # noqa: F401
 from streamquake.topologies.plugins import Plugins
 from tests.plugin_files import write, write_check
 
@@ -73,9 +73,12 @@ def prepare(pytester: pytest.Pytester, outcome: str, tests: str, found: str = "l
     pytester.makepyfile(tests)
 
 
+def is_installed() -> bool:
+    return any(point.value == PLUGIN for point in entry_points(group="pytest11"))
+
+
 def run_inner(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
-    installed = any(point.value == PLUGIN for point in entry_points(group="pytest11"))
-    options = options if installed else ("-p", PLUGIN, *options)
+    options = options if is_installed() else ("-p", PLUGIN, *options)
     return pytester.runpytest_inprocess("-p", "no:cacheprovider", "--chaos-out=runs", *options)
 
 
@@ -96,6 +99,89 @@ def test_the_body_of_a_test_runs_after_a_held_run(pytester: pytest.Pytester) -> 
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["chaos: seed 41 (again with --chaos-seed=41)"])
+
+
+SEEDED = """
+    from pathlib import Path
+    import pytest
+
+    MINE = {"topology": "kafka-only", "workload": {"numbered": {"records": 9, "rate_per_s": 9}}}
+
+    @pytest.mark.chaos("quickstart", seed=7)
+    def test_marked(chaos_run):
+        assert chaos_run.experiment.seed == MARKED
+
+    @pytest.mark.chaos("seeded.yaml")
+    def test_of_a_document(chaos_run):
+        assert chaos_run.experiment.seed == OF_DOCUMENT
+
+    @pytest.mark.chaos("variant.yaml")
+    def test_of_a_base(chaos_run):
+        assert chaos_run.experiment.seed == OF_DOCUMENT
+
+    @pytest.mark.chaos("seeded.yaml", seed=7)
+    def test_marked_document(chaos_run):
+        assert chaos_run.experiment.seed == MARKED
+
+    @pytest.mark.chaos(**MINE)
+    def test_without(chaos_run, request):
+        Path("seed").write_text(str(chaos_run.experiment.seed))
+        assert dict(request.node.user_properties)["chaos seed"] == chaos_run.experiment.seed
+"""
+
+
+def prepare_seeded(pytester: pytest.Pytester, marked: int, of_document: int) -> None:
+    prepare(pytester, "held", SEEDED + f"\n    MARKED, OF_DOCUMENT = {marked}, {of_document}\n")
+    document = "topology: kafka-only\nworkload: {numbered: {records: 9, rate_per_s: 9}}\nseed: 3\n"
+    pytester.path.joinpath("seeded.yaml").write_text(f"name: seeded\n{document}")
+    pytester.path.joinpath("variant.yaml").write_text("base: seeded.yaml\nname: variant\n")
+
+
+def test_without_the_option_marker_and_document_choose_the_seed(pytester: pytest.Pytester) -> None:
+    prepare_seeded(pytester, 7, 3)
+    result = run_inner(pytester)
+    result.assert_outcomes(passed=5)
+    drawn = pytester.path.joinpath("seed").read_text()
+    result.stdout.fnmatch_lines([f"chaos: seed {drawn} (again with --chaos-seed={drawn})"])
+
+
+def test_the_seed_of_the_option_wins(pytester: pytest.Pytester) -> None:
+    prepare_seeded(pytester, 41, 41)
+    run_inner(pytester, "--chaos-seed=41").assert_outcomes(passed=5)
+    assert pytester.path.joinpath("seed").read_text() == "41"
+
+
+def test_the_header_shows_the_seed_of_all_workers(pytester: pytest.Pytester) -> None:
+    prepare_seeded(pytester, 7, 3)
+    result = run_inner(pytester, "-p", "xdist", "-n", "2", "-k", "without or marked")
+    result.assert_outcomes(passed=3)
+    drawn = pytester.path.joinpath("seed").read_text()
+    result.stdout.fnmatch_lines([f"chaos: seed {drawn} *"])
+
+
+def test_a_configuration_file_has_the_defaults_of_options(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "undecided,held", ONE_TEST)
+    pytester.makeini("[pytest]\nchaos_repeats = 2\nchaos_attempts = 3\nchaos_out = there/runs\n")
+    plugin = () if is_installed() else ("-p", PLUGIN)
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", *plugin)
+    result.assert_outcomes(passed=2)
+    folders = sorted(path.name for path in pytester.path.glob("there/runs/run-*"))
+    assert folders == ["run-0", "run-1", "run-2"]
+    assert run_inner(pytester, "--chaos-repeats=1").parseoutcomes() == {"passed": 1}
+
+
+@pytest.mark.parametrize("name", ["chaos_repeats", "chaos_attempts"])
+def test_a_wrong_default_is_rejected(pytester: pytest.Pytester, name: str) -> None:
+    prepare(pytester, "held", ONE_TEST)
+    pytester.makeini(f"[pytest]\n{name} = none\n")
+    result = run_inner(pytester)
+    assert result.ret != 0
+    result.stdout.fnmatch_lines([f"*{name}: expected a number of 1 or more, got none*"])
+
+
+def test_warnings_may_be_errors(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "held", ONE_TEST)
+    run_inner(pytester, "-W", "error").assert_outcomes(passed=1)
 
 
 def test_a_failed_body_shows_the_run(pytester: pytest.Pytester) -> None:
