@@ -1,1 +1,1 @@
-"""One file for each workload."""
+"""The workloads, each a file or a folder. `sending` and `data_sets` have what they share."""
