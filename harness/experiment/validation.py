@@ -33,7 +33,7 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
         *_slots(experiment),
         *_expectation(experiment),
         *_named_faults(experiment),
-        *_keys_of_load(experiment),
+        *_records_of_load(experiment),
         *broken_fault_rules(experiment),
     ]
 
@@ -107,7 +107,9 @@ def _mismatch(fault: Fault | type[Fault], role: str, topology: Topology) -> str 
     return fault.role_problem(topology, role)
 
 
-def _keys_of_load(experiment: Experiment) -> Broken:
+def _records_of_load(experiment: Experiment) -> Broken:
+    if experiment.job is None and (problem := experiment.workload.input_problem):
+        yield ("workload", experiment.workload.name), problem
     if experiment.workload.generated:
         return
     for check in experiment.checks:

@@ -117,6 +117,11 @@ class Workload(Model):
         failed, unknown. From the ranges in the history, and from what `store` wrote into `data`."""
         raise NotImplementedError
 
+    @property
+    def input_problem(self) -> str | None:
+        """Why the input topic cannot be judged where no job runs; None where it can."""
+        return None
+
     def input_promise(self) -> JobPromise:
         """What the input topic must hold, which is judged where no job runs."""
         raise NotImplementedError

@@ -38,9 +38,9 @@ class Recorded(DataSetWorkload):
     file: str
     """JSON lines, by a path from the folder of the experiment's document; one gigabyte at most."""
     columns: Mapping[ColumnName, ColumnType] = {}
-    """Field -> type: STRING, BOOLEAN, INT, BIGINT, DOUBLE or DECIMAL(digits, fraction). By default
-    the narrowest of STRING, BOOLEAN, BIGINT and DOUBLE that represents all values exactly; objects
-    and lists are the text of their JSON."""
+    """Field -> type: STRING, BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL(digits, fraction) or JSON. By
+    default STRING, BOOLEAN, BIGINT or DOUBLE, where it represents all values exactly, else JSON:
+    objects, lists and values of several kinds are the text of their JSON."""
     records: Annotated[int, Field(ge=1)] | None = None
     """How many records the file must have; any number when left out."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None

@@ -16,12 +16,15 @@ import pyarrow as pa
 
 _DECIMAL = re.compile(r"DECIMAL\((\d{1,2}), ?(\d{1,2})\)")
 MAX_DIGITS = 38
+JSON = "JSON"
+"""The type of objects, lists and values of several kinds: the text of their JSON."""
 TYPES: Mapping[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
     "DOUBLE": pa.float64(),
     "STRING": pa.string(),
+    "JSON": pa.string(),
 }
 EXACT = Context(prec=1 << 20)
 """More digits than a line of a data set has."""
@@ -40,22 +43,18 @@ def arrow_type(name: str) -> pa.DataType:
 
 
 def type_of(value: Any) -> str:
-    """The narrowest type for one value, as `json` reads it with fractions as Decimal; objects and
-    lists are the text of their JSON."""
-    if isinstance(value, bool):
-        return "BOOLEAN"
-    if isinstance(value, int):
-        return "BIGINT" if _fits("BIGINT", value) else "STRING"
-    if isinstance(value, Decimal):
-        return "DOUBLE" if _fits("DOUBLE", value) else "STRING"
-    return "STRING"
+    """The narrowest type for one value, as `json` reads it with fractions as Decimal. What no other
+    type represents exactly is the text of its JSON."""
+    if isinstance(value, str):
+        return "STRING"
+    return next(kind for kind in ("BOOLEAN", "BIGINT", "DOUBLE", JSON) if _fits(kind, value))
 
 
 def common_type(one: str, other: str) -> str:
     """The type for values of both types."""
     if one == other:
         return one
-    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else "STRING"
+    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else JSON
 
 
 def fits(kind: str, value: Any) -> bool:
@@ -64,8 +63,10 @@ def fits(kind: str, value: Any) -> bool:
 
 
 def _fits(kind: str, value: Any) -> bool:
-    if kind == "STRING":
+    if kind == JSON:
         return True
+    if kind == "STRING":
+        return isinstance(value, str)
     if kind == "BOOLEAN" or isinstance(value, bool):
         return kind == "BOOLEAN" and isinstance(value, bool)
     if not isinstance(value, int | Decimal):
@@ -78,14 +79,12 @@ def _fits(kind: str, value: Any) -> bool:
 
 
 def stored(kind: str, value: Any) -> Any:
-    """A value that fits a type, as Arrow stores it; of a STRING that is no text, its JSON."""
-    if value is None or kind in ("BOOLEAN", *_WHOLE):
+    """A value that fits a type, as Arrow stores it."""
+    if value is None or kind in ("BOOLEAN", "STRING", *_WHOLE):
         return value
-    if kind == "DOUBLE":
-        return float(value)
-    if kind == "STRING":
-        return value if isinstance(value, str) else json_text(value)
-    return Decimal(value)
+    if kind == JSON:
+        return json_text(value)
+    return float(value) if kind == "DOUBLE" else Decimal(value)
 
 
 def json_text(value: Any) -> str:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from kafka.partitioner.default import murmur2
 
 from streamquake.harness.workloads.data_sets.column_types import (
+    JSON,
     arrow_type,
     common_type,
     fits,
@@ -80,7 +81,7 @@ class DataSet:
                             f"line {number}: {name} is {_shown(value)}, which is not exactly "
                             f"representable as {given[name]}"
                         )
-                    types[name] = "STRING"
+                    types[name] = JSON
         return types
 
     def outgoing(self, key: str | None, partitions: int) -> list[DataSetRecord]:

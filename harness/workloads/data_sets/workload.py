@@ -15,6 +15,7 @@ from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.harness.experiment.outputs import ColumnName, JobPromise, Output
 from streamquake.harness.experiment.workload import Workload
+from streamquake.harness.workloads.data_sets.column_types import JSON
 from streamquake.harness.workloads.data_sets.data_set import RECORDS, DataSet
 from streamquake.harness.workloads.data_sets.frame import frame
 from streamquake.harness.workloads.data_sets.sender import DataSetSender
@@ -92,6 +93,15 @@ class DataSetWorkload(Workload):
         if stored != self.planned:
             raise ValueError(f"{STORED} has {stored} records, and {self.planned} were to be sent")
         return frame(spark, records, self.types, sent_ranges(history, stored))
+
+    @property
+    def input_problem(self) -> str | None:
+        if not (names := [name for name, kind in self.types.items() if kind == JSON]):
+            return None
+        return (
+            f"without a job the records are compared field by field, and {', '.join(names)} are "
+            "objects, lists or values of several kinds; give the experiment a job"
+        )
 
     def input_promise(self) -> JobPromise:
         same = Output(kafka=self.topic, identity=tuple(self.types))

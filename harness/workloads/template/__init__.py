@@ -49,10 +49,7 @@ class Template(DataSetWorkload):
 
     def _has_plain(self, name: str) -> bool:
         """Whether a field of this name is text or a whole number."""
-        field = self.fields.get(name)
-        if field is None or field.list is not None or field.fields is not None:
-            return False
-        return field.generator.type in KEY_TYPES
+        return self.types.get(name) in KEY_TYPES
 
     @property
     def planned(self) -> int:

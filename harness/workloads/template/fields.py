@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol, cast
 from pydantic import Field, model_validator
 
 from streamquake.harness.experiment.outputs import ColumnName
+from streamquake.harness.workloads.data_sets.column_types import JSON
 from streamquake.harness.workloads.template.generators import (
     Choice,
     Fraction,
@@ -57,7 +58,7 @@ class Several(Model):
 
     @property
     def type(self) -> str:
-        return "STRING"
+        return JSON
 
     def values(self) -> Values:
         of = self.of.values()
@@ -137,7 +138,7 @@ GENERATORS = tuple(
 class Nested:
     """An object with fields of its own."""
 
-    type = "STRING"
+    type = JSON
 
     def __init__(self, fields: Mapping[str, FieldTemplate]) -> None:
         self._fields = fields

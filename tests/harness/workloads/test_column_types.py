@@ -24,13 +24,13 @@ BIG = 2**63
         (0, "BIGINT"),
         (BIG - 1, "BIGINT"),
         (-BIG, "BIGINT"),
-        (BIG, "STRING"),
+        (BIG, "JSON"),
         (Decimal("1.50"), "DOUBLE"),
-        (Decimal("1e400"), "STRING"),
-        (Decimal("0.1234567890123456789"), "STRING"),
+        (Decimal("1e400"), "JSON"),
+        (Decimal("0.1234567890123456789"), "JSON"),
         ("1", "STRING"),
-        ([1], "STRING"),
-        ({"a": 1}, "STRING"),
+        ([1], "JSON"),
+        ({"a": 1}, "JSON"),
     ],
 )
 def test_the_narrowest_type_represents_the_value(value: Any, kind: str) -> None:
@@ -44,8 +44,9 @@ def test_the_narrowest_type_represents_the_value(value: Any, kind: str) -> None:
         ("BIGINT", "BIGINT", "BIGINT"),
         ("BIGINT", "DOUBLE", "DOUBLE"),
         ("DOUBLE", "BIGINT", "DOUBLE"),
-        ("BOOLEAN", "BIGINT", "STRING"),
-        ("DOUBLE", "STRING", "STRING"),
+        ("BOOLEAN", "BIGINT", "JSON"),
+        ("DOUBLE", "STRING", "JSON"),
+        ("STRING", "JSON", "JSON"),
     ],
 )
 def test_the_type_of_different_values(one: str, other: str, common: str) -> None:
@@ -65,7 +66,8 @@ def test_the_type_of_different_values(one: str, other: str, common: str) -> None
             [Decimal("0.001"), 1000, Decimal("1e3"), Decimal("999.999"), "1", False],
         ),
         ("DECIMAL(38, 0)", [10**38 - 1], [10**38]),
-        ("STRING", [1, Decimal("1.0"), "a", [], {}], []),
+        ("STRING", ["a", ""], [1, True, [], {}]),
+        ("JSON", [1, Decimal("1.0"), "a", [], {}, True], []),
     ],
 )
 def test_only_values_that_are_exactly_representable_fit(

@@ -37,7 +37,8 @@ ORDERS = [
 ]
 DOCUMENT = """\
 name: orders
-topology: kafka-only
+topology: flink-kafka-hdfs
+job: {sql: copy.sql}
 workload: {recorded: {file: orders.jsonl, rate_per_s: 1000, key: customer}}
 """
 
@@ -75,7 +76,7 @@ def test_the_plan_holds_types_count_and_checksum(tmp_path: Path) -> None:
         "customer": "STRING",
         "id": "BIGINT",
         "total": "DOUBLE",
-        "tags": "STRING",
+        "tags": "JSON",
         "paid": "BOOLEAN",
         "note": "STRING",
     }
@@ -172,6 +173,17 @@ def test_checks_that_need_generated_keys_are_rejected(tmp_path: Path, check: str
     with pytest.raises(BadInput, match="and the workload is recorded") as rejected:
         experiment_in(tmp_path, f"{DOCUMENT}checks: [{{{check}}}]\n")
     assert rejected.value.problems[0].path == f"checks[0].{check.partition(':')[0]}"
+
+
+def test_without_a_job_fields_must_be_comparable(tmp_path: Path) -> None:
+    orders_in(tmp_path, '{"customer": "a", "n": 1}', '{"customer": "b", "n": 2.5}')
+    document = "name: x\n" + DOCUMENT[DOCUMENT.index("workload") :] + "topology: kafka-only\n"
+    promise = experiment_in(tmp_path, document).promise
+    assert promise.outputs["input"].identity == ("customer", "n")
+
+    orders_in(tmp_path, '{"customer": "a", "n": 1}', '{"customer": "b", "n": "2"}')
+    found = problem_of(tmp_path, document)
+    assert found.startswith("without a job the records are compared field by field, and n are obj")
 
 
 def test_keys_choose_partitions_as_java_does() -> None:

@@ -192,7 +192,8 @@ def test_a_key_must_be_text_or_a_whole_number(key: str) -> None:
 
 DOCUMENT = """\
 name: orders
-topology: kafka-only
+topology: flink-kafka-hdfs
+job: {sql: copy.sql}
 workload:
   template:
     records: 50
