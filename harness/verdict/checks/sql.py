@@ -96,7 +96,9 @@ class Sql(UserCheck):
                 return self.undecided(missing)
             return self._verdict(answer_of(own, self.query, read))
         except (BadInput, PySparkException, Py4JJavaError) as error:
-            return self.undecided(f"the query cannot be executed: {message_of(error)}")
+            # Behind its message Spark prints the plan of the query.
+            message = message_of(error).partition(";\n")[0]
+            return self.undecided(f"the query cannot be executed: {message}")
 
     def _verdict(self, answer: Answer) -> CheckResult:
         counts: dict[str, Any] = {"rows": answer.rows, **_counts(answer.sizes)}
