@@ -123,9 +123,11 @@ class StoredOutput:
         return pc.sum(surplus).as_py() or 0
 
     def _parquet_files(self) -> Iterator[pq.ParquetFile]:
-        """The files that Spark reads."""
+        """The files that Spark reads. Raises ValueError for a link, which no read writes."""
         folder = self.path / "records"
         for path in sorted(folder.rglob("*")):
+            if path.is_symlink():
+                raise ValueError(f"{path} is a link")
             if path.is_file() and not is_hidden(path.relative_to(folder)):
                 with pq.ParquetFile(path) as file:
                     yield file

@@ -100,3 +100,11 @@ def test_records_of_files_repeat_a_place_of_the_same_file(tmp_path: Path) -> Non
     assert stored.repeated_records() == 0
     store(stored, "json/part-1.parquet", file=["a", "a"], position=[1, 1])
     assert stored.repeated_records() == 2
+
+
+def test_a_link_in_the_record_is_an_error(stored: StoredOutput, tmp_path: Path) -> None:
+    """Spark would read what is behind it."""
+    finish(stored, records=2, uncommitted=1)
+    (stored.path / "records" / "more").symlink_to(tmp_path)
+    with pytest.raises(ValueError, match="more is a link"):
+        stored.miscount()
