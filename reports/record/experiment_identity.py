@@ -13,9 +13,20 @@ IGNORED_KEYS = ("seed", "description")
 
 def compared_keys(document: Mapping[str, Any]) -> Any:
     """The part of an experiment's document that makes two of them the same."""
-    return _without_empty(
-        {key: value for key, value in hide_secrets(document).items() if key not in IGNORED_KEYS}
-    )
+    compared = {k: value for k, value in hide_secrets(document).items() if k not in IGNORED_KEYS}
+    return _without_empty({**compared, "workload": _without_place(compared.get("workload"))})
+
+
+def _without_place(workload: Any) -> Any:
+    """A load without the path of its file, where it has the checksum of what the file holds."""
+    if not isinstance(workload, Mapping):
+        return workload
+    return {
+        name: {key: value for key, value in parameters.items() if key != "file"}
+        if isinstance(parameters, Mapping) and parameters.get("sha256")
+        else parameters
+        for name, parameters in workload.items()
+    }
 
 
 def _without_empty(value: Any) -> Any:

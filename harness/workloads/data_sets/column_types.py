@@ -6,7 +6,6 @@ round, or read as null, would make a correct output look changed.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from decimal import Context, Decimal
@@ -14,7 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-_DECIMAL = re.compile(r"DECIMAL\((\d{1,2}), ?(\d{1,2})\)")
+from streamquake.harness.workloads.data_sets.json_line import json_text
+
+_DECIMAL = re.compile(r"DECIMAL\(([0-9]{1,2}), ?([0-9]{1,2})\)")
 MAX_DIGITS = 38
 JSON = "JSON"
 """The type of objects, lists and values of several kinds: the text of their JSON."""
@@ -47,7 +48,9 @@ def type_of(value: Any) -> str:
     type represents exactly is the text of its JSON."""
     if isinstance(value, str):
         return "STRING"
-    return next(kind for kind in ("BOOLEAN", "BIGINT", "DOUBLE", JSON) if _fits(kind, value))
+    # A column of whole numbers beyond 64 bits is no column of fractions.
+    kinds = ("BOOLEAN", "BIGINT", JSON) if isinstance(value, int) else ("DOUBLE", JSON)
+    return next(kind for kind in kinds if _fits(kind, value))
 
 
 def common_type(one: str, other: str) -> str:
@@ -84,18 +87,7 @@ def stored(kind: str, value: Any) -> Any:
         return value
     if kind == JSON:
         return json_text(value)
-    return float(value) if kind == "DOUBLE" else Decimal(value)
-
-
-def json_text(value: Any) -> str:
-    """A value as JSON, with all digits of its numbers."""
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, list):
-        return f"[{','.join(map(json_text, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{json_text(k)}:{json_text(v)}' for k, v in value.items())}}}"
-    return json.dumps(value, ensure_ascii=False)
+    return float(value) if kind == "DOUBLE" else Decimal(value).normalize(EXACT)
 
 
 _WHOLE = {"INT": 31, "BIGINT": 63}
@@ -103,12 +95,13 @@ _WHOLE = {"INT": 31, "BIGINT": 63}
 
 
 def _is_exact_double(value: int | Decimal) -> bool:
-    """Whether the shortest numeral of the value's double is the value."""
+    """Whether the value is a numeral of a double as programs write them: the shortest one, one with
+    17 digits, or all digits."""
     try:
         double = float(value)
     except OverflowError:
         return False
-    return Decimal(repr(double)) == value
+    return value in (Decimal(repr(double)), Decimal(f"{double:.17g}"), Decimal(double))
 
 
 def _fits_decimal(kind: pa.Decimal128Type, value: Decimal) -> bool:

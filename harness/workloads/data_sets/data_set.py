@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,20 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from kafka.partitioner.default import murmur2
 
+from streamquake.harness.workloads.data_sets.column_names import reject_names
 from streamquake.harness.workloads.data_sets.column_types import (
     JSON,
     arrow_type,
     common_type,
     fits,
-    json_text,
     stored,
     type_of,
 )
+from streamquake.harness.workloads.data_sets.json_line import record_of, shown
 
 MAX_BYTES = 1 << 30
 """A data set is held in memory while it is sent."""
-RESERVED = ("index", "status")
-"""Columns that the records sent have beside their own."""
 ROW_GROUP = 25_000
 LINES, RECORDS = "lines.parquet", "records.parquet"
 """The files of a stored data set."""
@@ -64,21 +61,29 @@ class DataSet:
     def columns(self, given: Mapping[str, str]) -> Mapping[str, str]:
         """Column -> type of all fields: the types `given`, else the narrowest for all values.
         Raises ValueError with the line of a value that does not fit, or that is no record."""
-        types: dict[str, str] = dict(given)
+        types: dict[str, str | None] = {}
         for _, record in self._records():
             for name, value in record.items():
+                known = types.setdefault(name, given.get(name))
                 if value is not None and name not in given:
                     kind = type_of(value)
-                    types[name] = common_type(types[name], kind) if name in types else kind
-                types.setdefault(name, "")
-        types = {name: kind or "STRING" for name, kind in types.items()}
+                    types[name] = kind if known is None else common_type(known, kind)
+        if not types:
+            raise ValueError("its records have no fields")
+        if unknown := [name for name in given if name not in types]:
+            raise ValueError(f"no record has the field {unknown[0]} of `columns`")
         reject_names(types)
+        return self._fitting({name: kind or "STRING" for name, kind in types.items()}, given)
+
+    def _fitting(self, types: dict[str, str], given: Mapping[str, str]) -> Mapping[str, str]:
+        """The types, or JSON where a value does not fit the type of all. Raises ValueError for one
+        that does not fit a given type."""
         for number, record in self._records():
             for name, value in record.items():
                 if not fits(types[name], value):
                     if name in given:
                         raise ValueError(
-                            f"line {number}: {name} is {_shown(value)}, which is not exactly "
+                            f"line {number}: {name} is {shown(value)}, which is not exactly "
                             f"representable as {given[name]}"
                         )
                     types[name] = JSON
@@ -98,8 +103,7 @@ class DataSet:
         folder.mkdir(parents=True, exist_ok=True)
         lines = pa.table({"line": pa.array(self.lines, pa.binary())})
         pq.write_table(lines, folder / LINES, row_group_size=ROW_GROUP)
-        schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
-        schema = schema.append(pa.field("index", pa.int64()))
+        schema = schema_of(columns)
         with pq.ParquetWriter(folder / RECORDS, schema) as writer:
             records = self._records()
             while part := list(itertools.islice(records, ROW_GROUP)):
@@ -118,7 +122,7 @@ class DataSet:
             value = record.get(key)
             if isinstance(value, bool) or not isinstance(value, str | int | None):
                 raise ValueError(
-                    f"line {number}: the key {key} is {_shown(value)}; expected text or a whole "
+                    f"line {number}: the key {key} is {shown(value)}; expected text or a whole "
                     "number"
                 )
             yield None if value is None else str(value)
@@ -127,17 +131,15 @@ class DataSet:
         """The number of each line, from 1, and its record. Raises ValueError."""
         for number, line in enumerate(self.lines, start=1):
             try:
-                record = json.loads(
-                    line.decode("utf-8"),
-                    parse_float=Decimal,
-                    parse_constant=_reject_constant,
-                    object_pairs_hook=_object,
-                )
-            except (ValueError, RecursionError) as error:
-                raise ValueError(f"line {number}: expected a JSON object: {error}") from error
-            if not isinstance(record, dict):
-                raise ValueError(f"line {number}: expected a JSON object, got {_shown(record)}")
-            yield number, record
+                yield number, record_of(line)
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from error
+
+
+def schema_of(columns: Mapping[str, str]) -> pa.Schema:
+    """The schema of stored records with these columns and types."""
+    fields = [(name, arrow_type(kind)) for name, kind in columns.items()]
+    return pa.schema([*fields, ("index", pa.int64())])
 
 
 def read_data_set(file: Path) -> DataSet:
@@ -169,33 +171,3 @@ def _partition(index: int, key: str | None, partitions: int) -> int:
     if key is None:
         return index % partitions
     return int(murmur2(key.encode()) & 0x7FFFFFFF) % partitions
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in record if names.count(name) > 1)
-        raise ValueError(f'the field "{twice}" is there twice')
-    return record
-
-
-def _reject_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def reject_names(names: Iterable[str]) -> None:
-    """Raise ValueError for names that the view of the records cannot have."""
-    known: dict[str, str] = {}
-    for name in names:
-        if name.lower() in RESERVED:
-            raise ValueError(f'the field "{name}" has a reserved name; rename it')
-        if not name or "`" in name:
-            raise ValueError(f'expected fields without a backtick in their names, got "{name}"')
-        if (other := known.setdefault(name.lower(), name)) != name:
-            raise ValueError(f'the fields "{other}" and "{name}" differ in case only; rename one')
-
-
-def _shown(value: Any) -> str:
-    text = json_text(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -16,7 +16,7 @@ from streamquake.cluster.runtime.clock import Clock
 from streamquake.harness.experiment.outputs import ColumnName, JobPromise, Output
 from streamquake.harness.experiment.workload import Workload
 from streamquake.harness.workloads.data_sets.column_types import JSON
-from streamquake.harness.workloads.data_sets.data_set import RECORDS, DataSet
+from streamquake.harness.workloads.data_sets.data_set import RECORDS, DataSet, schema_of
 from streamquake.harness.workloads.data_sets.frame import frame
 from streamquake.harness.workloads.data_sets.sender import DataSetSender
 from streamquake.harness.workloads.sending.ranges import send_problems, sent_ranges
@@ -92,16 +92,24 @@ class DataSetWorkload(Workload):
         stored: int = pq.read_metadata(records).num_rows
         if stored != self.planned:
             raise ValueError(f"{STORED} has {stored} records, and {self.planned} were to be sent")
+        if pq.read_schema(records) != schema_of(self.types):
+            raise ValueError(f"{STORED} has other fields than the plan of the run")
         return frame(spark, records, self.types, sent_ranges(history, stored))
 
     @property
     def input_problem(self) -> str | None:
-        if not (names := [name for name, kind in self.types.items() if kind == JSON]):
-            return None
-        return (
-            f"without a job the records are compared field by field, and {', '.join(names)} are "
-            "objects, lists or values of several kinds; give the experiment a job"
-        )
+        if own := [name for name in self.types if name.startswith("_")]:
+            return (
+                f"without a job {own[0]} may be taken for a column of ours, which begin with an "
+                "underscore; rename it, or give the experiment a job"
+            )
+        if mixed := [name for name, kind in self.types.items() if kind == JSON]:
+            return (
+                f"without a job the records are compared field by field, and {', '.join(mixed)} "
+                "has objects, lists, values of several kinds or numbers that no column represents "
+                "exactly; give the experiment a job"
+            )
+        return None
 
     def input_promise(self) -> JobPromise:
         same = Output(kafka=self.topic, identity=tuple(self.types))

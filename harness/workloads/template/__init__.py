@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from streamquake.harness.experiment.outputs import ColumnName
 from streamquake.harness.experiment.workload import workloads
-from streamquake.harness.workloads.data_sets.column_types import json_text
-from streamquake.harness.workloads.data_sets.data_set import DataSet, reject_names
+from streamquake.harness.workloads.data_sets.column_names import reject_names
+from streamquake.harness.workloads.data_sets.data_set import DataSet
+from streamquake.harness.workloads.data_sets.json_line import json_text
 from streamquake.harness.workloads.data_sets.workload import DataSetWorkload
 from streamquake.harness.workloads.template.fields import (
     FieldTemplate,

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
@@ -26,6 +27,7 @@ from streamquake.harness.workloads.recorded import Recorded
 from streamquake.harness.workloads.sending.ranges import SendRange, SendStatus, sent_ranges
 from streamquake.harness.workloads.sending.sender import producer_settings
 from streamquake.reports.record.event import Action, Event, EventDraft
+from streamquake.reports.record.experiment_identity import compared_keys
 from streamquake.reports.record.history import History
 from streamquake.topologies.problems import BadInput
 from tests.harness.histories import Story
@@ -108,6 +110,19 @@ def test_a_run_is_repeated_with_the_lines_that_it_stored(tmp_path: Path) -> None
         load.with_stored(tmp_path / "data")
 
 
+def test_a_repeated_run_counts_as_the_same_experiment(tmp_path: Path) -> None:
+    orders_in(tmp_path)
+    experiment = experiment_in(tmp_path)
+    experiment.workload.store(tmp_path / "data", 1)
+    load = experiment.workload.with_stored(tmp_path / "data")
+    again = experiment.model_copy(update={"workload": load})
+    key = compared_keys(experiment_document(experiment))
+    assert compared_keys(experiment_document(again)) == key
+
+    orders_in(tmp_path, '{"customer": "ann"}')
+    assert compared_keys(experiment_document(experiment_in(tmp_path))) != key
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -120,7 +135,7 @@ def test_a_run_is_repeated_with_the_lines_that_it_stored(tmp_path: Path) -> None
         (["[" * 100_000], "expected a JSON object"),
         (['{"customer": "a", "Index": 1}'], 'the field "Index" has a reserved name; rename it'),
         (['{"customer": "a", "CUSTOMER": 1}'], '"customer" and "CUSTOMER" differ in case only'),
-        (['{"customer": "a", "b`c": 1}'], "without a backtick"),
+        (['{"customer": "a", "b`c": 1}'], "without backticks"),
         (['{"customer": 1.5}'], "line 1: the key customer is 1.5; expected text or a whole"),
         (['{"customer": true}'], "the key customer is true"),
         (['{"other": 1}'], "no record has the field customer of `key`"),
@@ -183,7 +198,10 @@ def test_without_a_job_fields_must_be_comparable(tmp_path: Path) -> None:
 
     orders_in(tmp_path, '{"customer": "a", "n": 1}', '{"customer": "b", "n": "2"}')
     found = problem_of(tmp_path, document)
-    assert found.startswith("without a job the records are compared field by field, and n are obj")
+    assert found.startswith("without a job the records are compared field by field, and n has obj")
+
+    orders_in(tmp_path, '{"customer": "a", "_key": 1}')
+    assert problem_of(tmp_path, document).startswith("without a job _key may be taken for a column")
 
 
 def test_keys_choose_partitions_as_java_does() -> None:
@@ -265,9 +283,9 @@ def test_the_records_sent_have_exact_values(spark: SparkSession, tmp_path: Path)
     frame = possible_input(case_of(experiment, history, tmp_path, spark)).orderBy("index")
 
     assert [field.simpleString() for field in frame.schema] == [
-        "exact:decimal(38,2)",
         "id:bigint",
         "price:double",
+        "exact:decimal(38,2)",
         "any:string",
         "index:bigint",
         "status:string",
@@ -292,3 +310,94 @@ def test_the_example_can_be_run() -> None:
     folder = Path(__file__).parents[3] / "examples" / "recorded"
     load = load_of(load_experiment(str(folder / "spending.yaml"), seed=1))
     assert (load.records, load.columns["note"], load.columns["cents"]) == (2000, "STRING", "BIGINT")
+
+
+@pytest.mark.parametrize(
+    ("lines", "types"),
+    [
+        (['{"a": null}', '{"a": 1}'], {"a": "BIGINT"}),
+        (["{}", '{"a": null}', '{"a": 1.5}', '{"a": 2}'], {"a": "DOUBLE"}),
+        (['{"a": null}'], {"a": "STRING"}),
+        (['{"a": null}', '{"a": 1}', '{"a": "x"}'], {"a": "JSON"}),
+        (['{"a": 0.5}', '{"a": 9007199254740993}'], {"a": "JSON"}),
+        (['{"a": 0.10000000000000001}', '{"a": 2.98023223876953125E-8}'], {"a": "DOUBLE"}),
+        (['{"a": 0.1000000000000000000001}'], {"a": "JSON"}),
+        (['{"é.x y": 1, "ß": 2, "SS": 3}'], {"é.x y": "BIGINT", "ß": "BIGINT", "SS": "BIGINT"}),
+    ],
+)
+def test_types_follow_from_all_values(lines: list[str], types: dict[str, str]) -> None:
+    assert DataSet.of(line.encode() for line in lines).columns({}) == types
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"a": 1e-9999999}', "the exponent of 1e-9999999 is beyond 999"),
+        ('{"a": 0e9999999}', "the exponent of 0e9999999 is beyond 999"),
+        ('{"a": [1e99999999999999999999]}', "the exponent of 1e99999999999999999999 is beyond 999"),
+        ('{"a": "\\ud800"}', "half of a surrogate pair is no text"),
+        ('{"\\uDFFF": 1}', "half of a surrogate pair is no text"),
+        (f'{{"a": {"[" * 700}{"]" * 700}}}', "it is nested too deeply"),
+        (f'{{"a": "{"x" * 900_000}"}}', "900,009 bytes; records of up to 900,000 are sent"),
+    ],
+)
+def test_what_cannot_be_stored_or_sent_is_rejected_before(line: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^line 2: .*{message}"):
+        DataSet.of([b"{}", line.encode()]).columns({})
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["x" * 65], "names of up to 64 characters"),
+        (["a\tb"], "control characters"),
+        ([""], "names of up to 64 characters"),
+        (["ındex"], "reserved name"),
+        (["i", "ı"], "differ in case only"),
+        (["s", "ſ"], "differ in case only"),
+        (["σ", "ς"], "differ in case only"),
+        (["İ", "i"], "differ in case only"),
+    ],
+)
+def test_names_that_spark_confuses_are_rejected(names: list[str], message: str) -> None:
+    line = json.dumps(dict.fromkeys(names, 1)).encode()
+    with pytest.raises(ValueError, match=message):
+        DataSet.of([line]).columns({})
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns", "message"),
+    [
+        (["{}"], {}, "its records have no fields"),
+        (['{"a": 1}'], {"b": "INT"}, "no record has the field b of `columns`"),
+    ],
+)
+def test_columns_without_values_are_rejected(
+    lines: list[str], columns: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        DataSet.of(line.encode() for line in lines).columns(columns)
+
+
+def test_a_pair_of_surrogates_is_one_character() -> None:
+    assert DataSet.of([b'{"a": "\\ud83d\\ude00"}']).columns({}) == {"a": "STRING"}
+
+
+def test_zeros_with_exponents_are_stored(tmp_path: Path) -> None:
+    found = DataSet.of(b'{"a": %s}' % n for n in (b"-0e50", b"0e-40", b"1e2", b"1.10", b"-0.0"))
+    columns = found.columns({"a": "DECIMAL(5,2)"})
+    found.store(tmp_path, columns)
+    stored = pq.read_table(tmp_path / "records.parquet")["a"].to_pylist()
+    assert [str(abs(value)) for value in stored] == ["0.00", "0.00", "100.00", "1.10", "0.00"]
+
+
+def test_a_record_with_other_fields_than_its_plan_is_not_judged(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    orders_in(tmp_path)
+    experiment = experiment_in(tmp_path)
+    experiment.workload.store(tmp_path, 1)
+    fewer = experiment.workload.model_copy(update={"columns": {"id": "BIGINT"}})
+    changed = experiment.model_copy(update={"workload": fewer})
+    with pytest.raises(ValueError, match="has other fields than the plan of the run"):
+        possible_input(case_of(changed, Story().sent(1, 3).history(), tmp_path, spark))
