@@ -103,6 +103,7 @@ def replay_command(
     folder = RunFolder.open(out, run)
     experiment = recorded_experiment(folder, sets)
     _reject_hidden(experiment, str(folder.manifest))
+    _reject_other_records(experiment, sets)
     with damage_as_bad_input(folder):
         load = experiment.workload.with_stored(folder.data)
     experiment = experiment.model_copy(update={"workload": load})
@@ -119,6 +120,17 @@ def _reject_hidden(experiment: Experiment, file: str) -> None:
         raise BadInput(
             Problem(file=file, path=place, message=f"{message} {place}=VALUE") for place in places
         )
+
+
+def _reject_other_records(experiment: Experiment, sets: Sequence[str]) -> None:
+    """Raise BadInput for a setting of a file with records: those of the run are sent again."""
+    load = experiment.workload
+    for place in (f"workload.{load.name}.{name}" for name in load.files):
+        if any(each.partition("=")[0] == place for each in sets):
+            message = (
+                "a run is repeated with the records that it stored; run its experiment instead"
+            )
+            raise BadInput([Problem(file="--set", path=place, message=message)])
 
 
 def _reject_commands(experiment: Experiment, file: str) -> None:

@@ -68,6 +68,9 @@ class Workload(Model):
     """Whether the records are generated: then faults of the data can change them, and the value of
     each has its `index`."""
 
+    files: ClassVar[tuple[str, ...]] = ()
+    """The parameters that name files of the document."""
+
     def with_files(self, find: Callable[[str], Path]) -> Self:
         """The workload with what its files hold; `find` looks up a path beside the document. Raises
         LookupError for a missing file, ValueError for one that cannot be sent."""

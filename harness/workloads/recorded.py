@@ -34,6 +34,7 @@ class Recorded(DataSetWorkload):
     `status`. Faults of the data cannot change them."""
 
     name: ClassVar[str] = "recorded"
+    files: ClassVar[tuple[str, ...]] = ("file",)
 
     file: str
     """JSON lines, by a path from the folder of the experiment's document; one gigabyte at most."""

@@ -18,6 +18,7 @@ from streamquake.harness.cli.machine_check import ENGINE, MachineCheck
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
 from streamquake.harness.interrupts import Interrupted
 from streamquake.harness.reconcile.spark_session import JavaMissing, SparkInBackground
+from streamquake.harness.workloads.recorded import Recorded
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended
@@ -470,6 +471,32 @@ def test_replay_runs_no_program_of_a_record_unless_allowed(
 
     status, _, _ = run_command("replay", str(folder.path), "--run-commands")
     assert (status, len(fake_runner["experiment"].commands)) == (0, 2)
+
+
+def test_replay_sends_the_records_that_the_run_stored(
+    run_command: RunCommand, tmp_path: Path, fake_runner: dict[str, Any]
+) -> None:
+    file = tmp_path / "orders.jsonl"
+    file.write_text('{"id": 1}\n{"id": 2}\n')
+    load = Recorded(file=str(file), rate_per_s=1).with_files(Path)
+    folder = _untrusted_record(tmp_path / "runs")
+    load.store(folder.data, 1)
+    file.write_text('{"id": 3}\n')
+    manifest = folder.read_manifest()
+    manifest["experiment"]["workload"] = {"recorded": load.model_dump(mode="json")}
+    folder.write_manifest(manifest)
+
+    status, _, err = run_command("replay", str(folder.path))
+    assert (status, err) == (0, "")
+    sent = fake_runner["experiment"].workload
+    assert sent.data_set(1).lines == [b'{"id": 1}', b'{"id": 2}']
+
+    setting = f"workload.recorded.file={file}"
+    status, _, err = run_command("replay", str(folder.path), "--set", setting)
+    assert (status, "workload.recorded.file: a run is repeated with the records" in err) == (
+        2,
+        True,
+    )
 
 
 def test_check_starts_no_program_of_a_record(run_command: RunCommand, tmp_path: Path) -> None:
