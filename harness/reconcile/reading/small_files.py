@@ -11,14 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from streamquake.harness.reconcile.reading.stored_output import ROW_GROUP
+
 MAX_BYTES = 64 << 20
 """Of all files together, since they are held in memory."""
 PLAIN_NAME = re.compile(r"[\w./-]+", re.ASCII)
 """Spark writes other names in the form of a URL."""
 PLAIN_SUFFIXES = ("", ".json", ".jsonl", ".ndjson", ".txt")
 """Other suffixes may name a compression."""
-ROW_GROUP = 25_000
-"""Rows of a row group; Spark reads row groups in parallel."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SCHEMA = pa.schema([("value", pa.string()), ("file", pa.string()), ("position", pa.int64())])
 

@@ -25,6 +25,8 @@ from streamquake.harness.reconcile.reading.parquet_schema import read_without_me
 from streamquake.reports.record.record_json import is_schema, loads
 
 SCHEMA = 1
+ROW_GROUP = 25_000
+"""Rows of a row group; Spark reads row groups in parallel."""
 COMMITTED = "committed"
 """The column of a topic's records that is true for committed records."""
 

@@ -25,13 +25,11 @@ from streamquake.harness.reconcile.reading.format import Format
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.promised_columns import KAFKA_LANE, KAFKA_POSITION
 from streamquake.harness.reconcile.reading.record_counts import RecordCounts
-from streamquake.harness.reconcile.reading.stored_output import StoredOutput
+from streamquake.harness.reconcile.reading.stored_output import ROW_GROUP, StoredOutput
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, as_json
 from streamquake.harness.reconcile.reading.topic_records import NO_STARTS, SCHEMA, topic_records
 from streamquake.harness.reconcile.values.declared import stored_columns
 
-ROW_GROUP = 25_000
-"""Rows of a row group at least; Spark reads row groups in parallel."""
 TEXT = pa.string()
 PARTS = ("committed", "uncommitted")
 _KEY, _VALUE = (SCHEMA.get_field_index(name) for name in ("key", "value"))

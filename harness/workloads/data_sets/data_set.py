@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from kafka.partitioner.default import murmur2
 
+from streamquake.harness.reconcile.reading.stored_output import ROW_GROUP
 from streamquake.harness.workloads.data_sets.column_names import reject_names
 from streamquake.harness.workloads.data_sets.column_types import (
     JSON,
@@ -26,7 +27,6 @@ from streamquake.harness.workloads.data_sets.json_line import record_of, shown
 
 MAX_BYTES = 1 << 30
 """A data set is held in memory while it is sent."""
-ROW_GROUP = 25_000
 LINES, RECORDS = "lines.parquet", "records.parquet"
 """The files of a stored data set."""
 SUFFIXES = (".jsonl", ".json", ".ndjson")
