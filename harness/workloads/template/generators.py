@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AwareDatetime, Field, model_validator
 
@@ -112,17 +112,24 @@ class Zipf(Model):
         return value
 
 
-class Integer(Model):
+class Bounds(Model):
+    """The base of generators with a smallest and a largest number."""
+
+    least: int
+    most: int
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.least > self.most:
+            raise ValueError(f"expected least ({self.least}) no more than most ({self.most})")
+        return self
+
+
+class Integer(Bounds):
     """A whole number between two, both included."""
 
     least: Whole = 0
     most: Whole = 100
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Integer:
-        if self.least > self.most:
-            raise ValueError(f"expected least ({self.least}) no more than most ({self.most})")
-        return self
 
     @property
     def type(self) -> str:
@@ -132,19 +139,13 @@ class Integer(Model):
         return lambda index, record, random: random.randint(self.least, self.most)
 
 
-class Fraction(Model):
+class Fraction(Bounds):
     """A decimal number between two whole ones, with a number of digits behind the point."""
 
     least: Annotated[int, Field(ge=-(10**9), le=10**9)] = 0
     most: Annotated[int, Field(ge=-(10**9), le=10**9)] = 100
     digits: Annotated[int, Field(ge=1, le=9)] = 2
     """Behind the point."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Fraction:
-        if self.least > self.most:
-            raise ValueError(f"expected least ({self.least}) no more than most ({self.most})")
-        return self
 
     @property
     def type(self) -> str:
