@@ -1,0 +1,159 @@
+"""The errors in the logs that a run saved: what the nodes logged as ERROR, and every stack trace.
+
+An entry of a log begins with a line of time stamp and level, as the engines write it by Log4j; the
+lines after it belong to it. What a JVM prints by itself when it ends has no such line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LOG = "log.txt"
+ERROR_LEVELS = ("ERROR", "FATAL")
+ENTRY = re.compile(
+    r"^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s+(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
+    r"\s*(?P<rest>.*)$"
+)
+LOGGER = re.compile(r"^(?P<logger>[\w.$-]+)(?: \[[^\]]*\])?(?: - |: )(?P<message>.*)$")
+PRINTED_BY_JVM = re.compile(
+    r"^(Exception in thread |Terminating due to |# A fatal error |\*\*\* FATAL)"
+)
+FRAME = re.compile(r"^\s+at (?P<method>[\w.$<>/@-]+)\(")
+EXCEPTION = re.compile(
+    r"^(?:\s*(?P<cause>Caused by|Suppressed): |Exception in thread \"[^\"]*\" )?"
+    r"(?P<name>(?:[A-Za-z_]\w*\.)+[A-Z][\w$]*)(?:: |$)"
+)
+THROWABLE = re.compile(r"(Exception|Error|Throwable|Interrupt|Failure)$")
+OF_THE_JDK = ("java.", "javax.", "jdk.", "sun.")
+VARYING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8,}(?:[-_][0-9a-fA-F]+)*\b|\d+")
+GENERATED = re.compile(r"(?<=\$)\d+|(?<=Lambda)[^.]+")
+"""The numbers in the names of generated methods and classes, which differ between runs."""
+FRAMES = 2
+"""How many frames of the innermost cause tell one error from another."""
+MAX_LINES = 400
+"""How many lines of one entry are read; a stack overflow has a thousand."""
+MAX_CHARACTERS = 300
+"""How much of a message tells one error from another without a stack trace."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogEntry:
+    """One entry of a node's log."""
+
+    level: str
+    logger: str
+    message: str
+    more: tuple[str, ...] = ()
+    """The lines after the first one: the rest of the message, and a stack trace."""
+
+    @property
+    def exceptions(self) -> tuple[tuple[str, str], ...]:
+        """(class, its line) of each exception of the stack trace, from the outermost to the
+        innermost cause; empty without a stack trace."""
+        if not self._is_trace:
+            return ()
+        found = []
+        for line in (self.message, *self.more):
+            match = EXCEPTION.match(line)
+            if match and (match["cause"] or THROWABLE.search(match["name"])):
+                found.append((match["name"], line.strip()))
+        return tuple(found)
+
+    @property
+    def is_error(self) -> bool:
+        return self.level in ERROR_LEVELS or self._is_trace
+
+    @property
+    def signature(self) -> str:
+        """What is the same for all errors of this kind: the classes of its exceptions and where the
+        innermost one was thrown; without a stack trace the logger, and the message without what
+        varies."""
+        if not self.exceptions:
+            message = VARYING.sub("#", self.message)[:MAX_CHARACTERS]
+            return f"{self.level} {self.logger}: {message}"
+        classes = list(dict.fromkeys(name for name, _ in self.exceptions))
+        frames = self._frames_of_the_cause()
+        return " <- ".join(classes) + (f" at {', '.join(frames)}" if frames else "")
+
+    @property
+    def text(self) -> str:
+        """The first line, and those of the exceptions."""
+        first = f"{self.logger}: {self.message}" if self.logger else self.message
+        return "\n".join(dict.fromkeys((first, *(line for _, line in self.exceptions))))
+
+    @property
+    def _is_trace(self) -> bool:
+        return any(FRAME.match(line) for line in self.more) or any(
+            line.lstrip().startswith("Caused by: ") for line in self.more
+        )
+
+    def _frames_of_the_cause(self) -> tuple[str, ...]:
+        frames: list[str] = []
+        for line in self.more:
+            if EXCEPTION.match(line) and "Suppressed: " not in line:
+                frames = []
+            elif match := FRAME.match(line):
+                frames.append(GENERATED.sub("#", match["method"].rpartition("/")[2]))
+        own = [frame for frame in frames if not frame.startswith(OF_THE_JDK)]
+        return tuple((own or frames)[:FRAMES])
+
+
+@dataclass(kw_only=True)
+class LoggedError:
+    """All errors of one signature."""
+
+    signature: str
+    text: str
+    """The text of the first one."""
+    nodes: dict[str, int] = field(default_factory=dict)
+    """Folder of the node's log -> how often it logged the error."""
+
+    @property
+    def count(self) -> int:
+        return sum(self.nodes.values())
+
+
+def entries_of(lines: Iterable[str]) -> Iterator[LogEntry]:
+    """The entries of a log. Lines before the first one are skipped."""
+    level = logger = message = ""
+    more: list[str] = []
+    for line in (line.rstrip("\r\n") for line in lines):
+        begins = ENTRY.match(line)
+        if begins or PRINTED_BY_JVM.match(line):
+            if level:
+                yield LogEntry(level=level, logger=logger, message=message, more=tuple(more))
+            level, more = begins["level"] if begins else "FATAL", []
+            named = LOGGER.match(begins["rest"]) if begins else None
+            logger = named["logger"] if named else ""
+            message = named["message"] if named else begins["rest"] if begins else line
+        elif len(more) < MAX_LINES:
+            more.append(line)
+    if level:
+        yield LogEntry(level=level, logger=logger, message=message, more=tuple(more))
+
+
+def errors_in(log: Path) -> list[LogEntry]:
+    """The errors of one node's log. Raises OSError, and ValueError for a log with text but without
+    any line that begins with a time stamp and a level: no error could be told in it."""
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        errors, has_entries = [], False
+        for entry in entries_of(lines):
+            has_entries = True
+            if entry.is_error:
+                errors.append(entry)
+    if not has_entries and log.stat().st_size:
+        raise ValueError("no line begins with a time stamp and a level")
+    return errors
+
+
+def grouped(errors: Iterable[tuple[str, LogEntry]]) -> tuple[LoggedError, ...]:
+    """The errors of (node, entry) by signature, the most frequent first."""
+    groups: dict[str, LoggedError] = {}
+    for node, entry in errors:
+        signature = entry.signature
+        group = groups.setdefault(signature, LoggedError(signature=signature, text=entry.text))
+        group.nodes[node] = group.nodes.get(node, 0) + 1
+    return tuple(sorted(groups.values(), key=lambda group: (-group.count, group.signature)))
