@@ -35,7 +35,8 @@ class JudgedRun:
     """The evidence of a run that checks judge: plan, history, and the folder of the output data.
 
     `data` holds one folder of Parquet files for each output (see `outputs.py`), `metrics` is
-    the file of samples; `spark` gives the session, started at the first call.
+    the file of samples, `logs` holds a folder for each node with its log; `spark` gives the
+    session, started at the first call.
     """
 
     experiment: Experiment
@@ -43,6 +44,8 @@ class JudgedRun:
     data: Path
     metrics: Path
     spark: Callable[[], SparkSession]
+    logs: Path | None = None
+    """None where the judged records are no run's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +62,8 @@ class Check(Model):
     name: ClassVar[str]
     classes: ClassVar[tuple[str, ...]] = ()
     """The finding classes that it can report; an experiment's `expect` names them."""
+    files: ClassVar[tuple[str, ...]] = ()
+    """The parameters that may name a file of which the plan of a run holds the content."""
     needs_keys: ClassVar[bool] = False
     """Whether it finds records by the `key` and `seq` of a generated load."""
 
@@ -78,7 +83,8 @@ class Check(Model):
         return None
 
     def beside(self, folder: Path) -> Self:
-        """The check with the paths that its document wrote, which is in this folder."""
+        """The check with the paths that its document wrote, which is in this folder, and with what
+        its files hold. Raises LookupError, ValueError or OSError for a file that cannot be read."""
         return self
 
     def check(self, case: JudgedRun) -> CheckResult:

@@ -15,6 +15,7 @@ from streamquake.cluster.topology_validation import checked_topology
 from streamquake.faults.schedule.random_schedule import Draw
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import on_topology
+from streamquake.harness.experiment.check import Check
 from streamquake.harness.experiment.check_sql import unsafe_queries
 from streamquake.harness.experiment.check_validation import check_problems
 from streamquake.harness.experiment.current_names import with_current_names
@@ -216,7 +217,7 @@ class _ExperimentParser:
             job=job,
             workload=workload,
             faults=tuple(steps.values()),
-            checks=tuple(check.beside(self._beside) for check in checks),
+            checks=self._beside_the_document(checks),
             limits=source.limits,
             seed=seed,
             expect=source.expect,
@@ -225,6 +226,18 @@ class _ExperimentParser:
         if source.draw is not None and not self.problems:
             experiment = self._drawn(experiment, source.draw)
         return experiment, self.problems
+
+    def _beside_the_document(self, checks: Sequence[Check]) -> tuple[Check, ...]:
+        """The checks with the paths that the document wrote, and with what their files hold."""
+        found = []
+        for check in checks:
+            try:
+                found.append(check.beside(self._beside))
+            except BadInput as error:
+                self.problems += error.problems
+            except (LookupError, ValueError, OSError) as error:
+                self.problems.append(self._document.problem(("checks",), f"{check.title}: {error}"))
+        return tuple(found)
 
     def _with_files(self, workload: Workload) -> Workload:
         """The workload with what its files hold."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamquake.faults.fault import faults
+from streamquake.harness.experiment.check import checks
 from streamquake.topologies.base_documents import KEY
 from streamquake.topologies.named_files import is_shipped_job
 from streamquake.topologies.parsing import value_at
@@ -53,6 +54,11 @@ def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
         yield place, "schema"
         for number in schema if isinstance(schema, Mapping) else ():
             yield (*place, number), "schema"
+    entries = value_at(plan, ("checks",))
+    for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
+        for name in entry if isinstance(entry, Mapping) else ():
+            for parameter in checks[name].files if name in checks else ():
+                yield ("checks", number, name, parameter), parameter
 
 
 def _statements(plan: Any) -> Iterator[Place]:

@@ -88,6 +88,7 @@ def judge(
         history=history,
         data=folder.data,
         metrics=metrics,
+        logs=folder.logs,
         spark=spark,
     )
     results = _run_checks(case, show_message)
