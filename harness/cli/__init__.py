@@ -34,6 +34,7 @@ COMMANDS = {
     "down": ("interactive", "Remove the cluster that is up."),
     "reconcile": ("reconcile", "Compare any two data sets, record by record."),
     "check": ("records", "Judge a recorded run again."),
+    "errors": ("errors", "Show the errors in the logs of runs, grouped."),
     "report": ("records", "Render a run's page again."),
     "replay": ("runs", "Run the plan of a recorded run again."),
     "results": ("results", "Show the recorded runs: rates and figures."),
