@@ -14,6 +14,9 @@ from streamquake.faults.fault import Fault, TargetKind
 from streamquake.faults.schedule.target import TargetChoice, parse_target, roles_of
 from streamquake.topologies.model import Topology
 
+PARAMETER = re.compile(r"\b[A-Z]+\b")
+"""A parameter in the notation of a duty, such as ID."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FaultCandidate:
@@ -80,7 +83,7 @@ def _duties(topology: Topology) -> Iterator[str]:
         duty_engine = engine(service.engine)
         if isinstance(duty_engine, KnowsDuties):
             for duty in duty_engine.duties():
-                if re.fullmatch(duty.pattern, duty.usage):
+                if not PARAMETER.search(duty.usage):
                     yield duty.usage
 
 
