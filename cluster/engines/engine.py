@@ -17,7 +17,7 @@ from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import EventDraft
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
-from streamquake.topologies.model import NodeSpec, Topology
+from streamquake.topologies.model import NodeSpec, Scalar, Topology
 from streamquake.topologies.registry import Registry
 
 RecordEvent = Callable[[EventDraft], None]
@@ -300,6 +300,28 @@ class FindsRunningJobs(Protocol):
     def only_job(self, cluster: LiveCluster, service: str) -> str:
         """The id of the one job that has not ended. Raises LookupError for none or several."""
         ...
+
+
+OptionValues = tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobVariations:
+    """What an exploration may vary in the jobs of an engine."""
+
+    options: Mapping[str, OptionValues]
+    """Option of a job -> the values to try."""
+    windows: tuple[tuple[str, str], ...]
+    """The phases of its checkpoints, as the events between which a step is injected."""
+    reactions: tuple[str, ...]
+    """The events of a recovery, at which a further step is injected."""
+
+
+@runtime_checkable
+class VariesJobs(Protocol):
+    """An engine of which an exploration can vary the jobs."""
+
+    def variations(self) -> JobVariations: ...
 
 
 @dataclass(frozen=True, kw_only=True)

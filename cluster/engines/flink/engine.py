@@ -11,6 +11,7 @@ from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
     Contents,
     JobStart,
+    JobVariations,
     NodeDuty,
     NodePlan,
     PortAllocator,
@@ -49,6 +50,7 @@ from streamquake.cluster.engines.flink.rest import (
     jobmanager,
 )
 from streamquake.cluster.engines.flink.tasks import host_of
+from streamquake.cluster.engines.flink.variations import VARIATIONS
 from streamquake.cluster.engines.service_declaration import (
     Problems,
     image_of,
@@ -150,6 +152,9 @@ class FlinkEngine:
         if INTERVAL in config:
             return str(config[INTERVAL]) not in ("0", "0s", "disabled")
         return INTERVAL in topology.services[service].config
+
+    def variations(self) -> JobVariations:
+        return VARIATIONS
 
     def submit(self, cluster: LiveCluster, service: str, job: JobSpec) -> str:
         return submit.submit(cluster, service, job)

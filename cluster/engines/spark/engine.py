@@ -14,6 +14,7 @@ from typing import Any
 from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
     Contents,
+    JobVariations,
     NodePlan,
     PortAllocator,
     RecordEvent,
@@ -49,6 +50,7 @@ from streamquake.cluster.engines.spark.config import (
     master_url,
 )
 from streamquake.cluster.engines.spark.follow import follow
+from streamquake.cluster.engines.spark.variations import VARIATIONS
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import wait_until
@@ -134,6 +136,9 @@ class SparkEngine:
     def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
         """A query always has a checkpoint."""
         return True
+
+    def variations(self) -> JobVariations:
+        return VARIATIONS
 
     def submit(self, cluster: LiveCluster, service: str, job: JobSpec) -> str:
         return submit.submit(cluster, service, job)
