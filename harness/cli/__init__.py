@@ -23,6 +23,7 @@ COMMANDS = {
     "run": ("runs", "Run an experiment."),
     "suite": ("suite", "Run many experiments, or claims with their controls, as one table."),
     "compare": ("compare", "Run one experiment on several topologies, side by side."),
+    "explore": ("explore", "Run drawn trials, guided to what was not tried."),
     "validate": ("validate", "Check topologies, experiments and suites; start nothing."),
     "schema": ("schema", "Print the JSON Schema of the documents, for editors."),
     "list": ("listing", "List topologies, experiments, suites, faults, checks, plugins, runs."),

@@ -1,0 +1,5 @@
+"""Exploring: trials of schedules and settings that nobody wrote, guided to what was not tried.
+
+A trial is an experiment that is drawn from a seed. It is a run like any other, so its record can be
+judged, reported and replayed.
+"""

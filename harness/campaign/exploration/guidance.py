@@ -1,0 +1,64 @@
+"""Guidance: which trial comes next, by what the earlier ones tried and what they showed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from streamquake.harness.campaign.exploration.trial_cells import Cells, planned_cells
+from streamquake.harness.campaign.exploration.trial_drawing import STEPS, TrialSpace
+from streamquake.harness.experiment.model import Experiment
+
+DRAWS = 60
+"""How many trials are drawn, of which the one with the newest cells is run."""
+CHANGED_SHARE = 0.4
+"""The share of these that are changes of trials that showed something new."""
+
+
+@dataclass
+class Guidance:
+    """The knowledge of an exploration."""
+
+    space: TrialSpace
+    is_guided: bool = True
+    """False draws at random, for comparison."""
+    tried: Counter[str] = field(default_factory=Counter)
+    """Cell -> how many trials tried it."""
+    seen: set[str] = field(default_factory=set)
+    """The behaviour seen so far."""
+    interesting: list[Experiment] = field(default_factory=list)
+    """The trials that showed something new."""
+
+    def next_trial(self, rng: random.Random) -> Experiment:
+        """Of several drawn trials with the same number of steps the one with the rarest cells."""
+        if not self.is_guided:
+            return self.space.draw(rng, rng.choice(STEPS))
+        steps = rng.choice(STEPS)
+        drawn = [self._draw(rng, steps) for _ in range(DRAWS)]
+        return max(drawn, key=lambda trial: self.novelty(planned_cells(trial)))
+
+    def novelty(self, cells: Cells) -> float:
+        """The mean over the cells of a kind of 1 / (1 + trials that tried it), added up over the
+        kinds: 1 for a kind of which all cells are new, near 0 where all were tried often. A mean,
+        so that a trial is not newer by the number of its settings."""
+        return sum(
+            sum(1 / (1 + self.tried[cell]) for cell in kind) / len(kind)
+            for kind in cells.kinds
+            if kind
+        )
+
+    def learn(self, trial: Experiment, tried: Cells, behaviour: Iterable[str]) -> tuple[str, ...]:
+        """Add a trial; the behaviour that was not seen before."""
+        self.tried.update(tried.all)
+        new = tuple(sorted(set(behaviour) - self.seen))
+        self.seen.update(new)
+        if new:
+            self.interesting.append(trial)
+        return new
+
+    def _draw(self, rng: random.Random, steps: int) -> Experiment:
+        if self.interesting and rng.random() < CHANGED_SHARE:
+            return self.space.changed(rng.choice(self.interesting), rng)
+        return self.space.draw(rng, steps)

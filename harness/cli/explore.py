@@ -1,0 +1,225 @@
+"""`explore`: trials of schedules and settings that nobody wrote."""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.harness.campaign.clusters.pool import ClusterPool
+from streamquake.harness.campaign.exploration.explorer import Exploration, ExplorationLimits
+from streamquake.harness.campaign.exploration.guidance import Guidance
+from streamquake.harness.campaign.exploration.knowledge import learn_from_runs
+from streamquake.harness.campaign.exploration.trial_drawing import TrialSpace
+from streamquake.harness.campaign.shared_resources import RunAttempt, SharedResources
+from streamquake.harness.campaign.suite.suite_progress import CompactView
+from streamquake.harness.cli.completion import complete_experiment
+from streamquake.harness.cli.duration import DURATION
+from streamquake.harness.cli.guard import HELD, INTERRUPTED, hindered, status_of_outcome
+from streamquake.harness.cli.machine_check import hindrances
+from streamquake.harness.cli.options import json_option, master_option, out_option
+from streamquake.harness.cli.output import echo
+from streamquake.harness.experiment.loader import find_experiment, load_experiment
+from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.interrupts import Interrupted, interruptible
+from streamquake.reports.run.text import make_console
+from streamquake.topologies.limits import SEED_LIMIT
+from streamquake.topologies.loader import find_topology
+from streamquake.topologies.problems import BadInput
+
+UNDISTURBED = "undisturbed"
+"""The experiment into which faults are injected where only a topology is given."""
+SHOWN_TRIALS = 8
+
+
+@click.command("explore")
+@click.argument("target", shell_complete=complete_experiment)
+@click.option("--for", "time", type=DURATION, metavar="DURATION", help="Use this time, such as 2h.")
+@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="End after N trials.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, SEED_LIMIT),
+    help="Seed of the trials; that of an earlier exploration goes on with it.",
+)
+@click.option(
+    "--coverage",
+    "known",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="RUNS",
+    help="A folder of recorded runs; what they tried counts as tried. May be repeated.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="How often to repeat a violated trial.",
+)
+@click.option("--keep-going", is_flag=True, help="Go on after a violated trial.")
+@click.option("--unguided", is_flag=True, help="Draw each trial at random, to compare.")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value.")
+@click.option("--dry-run", is_flag=True, help="Print the first trials and start nothing.")
+@json_option
+@out_option
+@master_option
+def explore_command(
+    target: str,
+    time: timedelta | None,
+    trials: int | None,
+    seed: int | None,
+    known: Sequence[Path],
+    repeats: int,
+    keep_going: bool,
+    unguided: bool,
+    sets: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+    out: Path,
+    master: str,
+) -> int:
+    """Run trials of TARGET with faults and settings that are drawn, one after the other.
+
+    TARGET is an experiment, whose job, load and checks each trial has, or a topology, on which
+    running totals by key must be exact. Trials are guided to faults, phases, places and settings
+    that were not tried, and to behaviour of the system that was not seen before. The first violated
+    trial is repeated, and ends the exploration. The same command with the same seed goes on where
+    it ended. Each trial is a run, which `replay` repeats.
+
+    Exits with 0 when a trial held and none was violated, 1 when one was violated, 2 bad input, 3
+    when none was decided, 130 interrupted.
+    """
+    if time is None and trials is None and not dry_run:
+        raise click.UsageError("give --for DURATION or --trials N")
+    space = TrialSpace.of(_base(target, sets))
+    guidance = Guidance(space, is_guided=not unguided)
+    learn_from_runs(guidance, known, lambda line: echo(line, err=True))
+    seed = secrets.randbelow(1_000_000) if seed is None else seed
+    if dry_run:
+        _print_trials(guidance, seed, trials or SHOWN_TRIALS)
+        return HELD
+    clock = SystemClock()
+    runtime = DockerRuntime(clock)
+    if found := hindrances(runtime):
+        return hindered(found)
+
+    def show_message(line: str) -> None:
+        # With --json the standard output holds only the document.
+        echo(line, err=as_json)
+
+    show_message(f"seed {seed}")
+    resources = SharedResources(
+        out=out,
+        argv=sys.argv,
+        again="",
+        runtime=runtime,
+        clock=clock,
+        view=CompactView(show_message),
+        show_message=show_message,
+        master=master,
+    )
+    pool = ClusterPool(show_message)
+    pool.next_topology = space.base.topology
+
+    def run(trial: Experiment) -> RunAttempt:
+        return resources.run(trial, pool)
+
+    exploration = Exploration(
+        space=space,
+        seed=seed,
+        out=out,
+        limits=ExplorationLimits(
+            trials=trials,
+            seconds=None if time is None else time.total_seconds(),
+            repeats=repeats,
+            keeps_going=keep_going,
+        ),
+        run=run,
+        elapsed_s=lambda: clock.now_ns() / 1e9,
+        show_message=show_message,
+        guidance=guidance,
+    )
+    with resources, interruptible(show_message):
+        try:
+            with pool:
+                exploration.explore()
+        except Interrupted:
+            exploration.ended = "interrupted"
+    _print_summary(exploration, as_json)
+    if exploration.ended == "interrupted":
+        return INTERRUPTED
+    return status_of_outcome(exploration.verdict)
+
+
+def _base(target: str, sets: Sequence[str]) -> Experiment:
+    """The experiment of a name or path; of a topology, running totals by key on it."""
+    try:
+        find_experiment(target)
+    except BadInput as no_experiment:
+        try:
+            find_topology(target)
+        except BadInput:
+            raise no_experiment from None
+        return load_experiment(UNDISTURBED, sets=(f"topology={target}", *sets))
+    return load_experiment(target, sets=sets)
+
+
+def _print_trials(guidance: Guidance, seed: int, count: int) -> None:
+    """Print the first trials, as if none showed anything new."""
+    for number in range(1, count + 1):
+        trial = guidance.next_trial(random.Random(f"{seed}:{number}"))
+        job = trial.job
+        settings = {} if job is None else {"parallelism": job.parallelism, **job.config}
+        echo(f"trial {number}: {', '.join(f'{k}={v}' for k, v in settings.items())}")
+        for step in trial.faults:
+            params = ", ".join(f"{name}={value}" for name, value in step.params.items())
+            echo(f"  {step.fault}({params}) on {step.target}, {step.when}, for {step.for_s} s")
+
+
+def _print_summary(exploration: Exploration, as_json: bool) -> None:
+    trials = exploration.log.first_runs
+    outcomes = Counter(trial.outcome for trial in trials)
+    if as_json:
+        document: dict[str, Any] = {
+            "seed": exploration.seed,
+            "ended": exploration.ended,
+            "verdict": str(exploration.verdict),
+            "trials": [trial.model_dump(mode="json") for trial in exploration.log.trials],
+        }
+        echo(json.dumps(document, indent=2))
+        return
+    table = Table("trial", "runs", "outcome", "why", title="Trials that were not held")
+    for trial in trials:
+        if trial.outcome != "held":
+            runs = [trial, *exploration.log.repeats_of(trial.trial)]
+            same = sum(run.outcome == trial.outcome for run in runs)
+            table.add_row(
+                str(trial.trial),
+                Text("\n".join(run.run or "none" for run in runs)),
+                f"{trial.outcome} {same} of {len(runs)}",
+                Text(trial.why),
+            )
+    if table.row_count:
+        make_console().print(table)
+    cells = len({cell for trial in trials for cell in trial.cells})
+    new = sum(len(trial.new) for trial in trials)
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
+    echo(f"{exploration.ended}: {len(trials)} trials ({counts or 'none ended'})")
+    echo(f"tried {cells} combinations of fault, phase, place and setting; {new} kinds of behaviour")
+    for trial in trials:
+        if trial.is_violated and trial.run is not None:
+            echo(f"repeat it: streamquake replay {exploration.out / trial.run}")
+    echo(str(exploration.log.path))
