@@ -1,4 +1,4 @@
-"""`explore`: trials of schedules and settings that nobody wrote."""
+"""`explore`: trials with drawn schedules and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exploring: trials of schedules and settings that nobody wrote, guided to what was not tried.
+"""Exploring: trials of drawn schedules and settings, guided to what was not tried.
 
 A trial is an experiment that is drawn from a seed. It is a run like any other, so its record can be
 judged, reported and replayed.
