@@ -16,7 +16,7 @@ from typing import Protocol
 
 from streamquake.harness.campaign.exploration.behaviour import behaviour_of
 from streamquake.harness.campaign.exploration.guidance import Guidance
-from streamquake.harness.campaign.exploration.trial_cells import tried_cells
+from streamquake.harness.campaign.exploration.trial_cells import planned_cells, tried_cells
 from streamquake.harness.campaign.exploration.trial_drawing import TrialSpace
 from streamquake.harness.campaign.exploration.trial_log import LoggedTrial, LogHead, TrialLog
 from streamquake.harness.campaign.shared_resources import RunAttempt
@@ -105,7 +105,7 @@ class Exploration:
         """Learn what earlier calls tried and saw. The trials that showed something new are read
         from their records; one whose record is gone is not changed any more."""
         for logged in self.log.first_runs:
-            self.guidance.tried.update(logged.cells)
+            self.guidance.count((*logged.cells, *logged.in_vain), logged.cells)
             self.guidance.seen.update(logged.new)
             if logged.new and (trial := self._recorded(logged)) is not None:
                 self.guidance.interesting.append(trial)
@@ -202,11 +202,13 @@ class Exploration:
                 why=attempt.error,
                 seconds=seconds,
             )
-        cells = tried_cells(trial, results.faults)
+        planned = planned_cells(trial).all
+        cells = tried_cells(trial, results.faults).all
         new: Sequence[str] = ()
         if results.ended != "interrupted" and not repeat:
             behaviour = behaviour_of(RunFolder(self.out / results.run_id), results)
-            new = self.guidance.learn(trial, cells, behaviour)
+            new = self.guidance.learn(trial, behaviour)
+            self.guidance.count(planned, cells)
         return LoggedTrial(
             trial=number,
             repeat=repeat,
@@ -215,7 +217,8 @@ class Exploration:
             ended=results.ended,
             why=run_sentences.why(results),
             seconds=seconds,
-            cells=tuple(sorted(cells.all)),
+            cells=tuple(sorted(cells)),
+            in_vain=tuple(sorted(planned - cells)),
             new=tuple(new),
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -13,6 +12,8 @@ from streamquake.harness.experiment.model import Experiment
 
 DRAWS = 60
 """How many trials are drawn, of which the one with the newest cells is run."""
+IN_VAIN = 0.5
+"""How much a cell counts as tried that a trial planned and did not try."""
 CHANGED_SHARE = 0.4
 """The share of these that are changes of trials that showed something new."""
 
@@ -24,8 +25,8 @@ class Guidance:
     space: TrialSpace
     is_guided: bool = True
     """False draws at random, for comparison."""
-    tried: Counter[str] = field(default_factory=Counter)
-    """Cell -> how many trials tried it."""
+    tried: dict[str, float] = field(default_factory=dict)
+    """Cell -> how many trials tried it, and a share of those that planned it in vain."""
     seen: set[str] = field(default_factory=set)
     """The behaviour seen so far."""
     interesting: list[Experiment] = field(default_factory=list)
@@ -44,14 +45,21 @@ class Guidance:
         kinds: 1 for a kind of which all cells are new, near 0 where all were tried often. A mean,
         so that a trial is not newer by the number of its settings."""
         return sum(
-            sum(1 / (1 + self.tried[cell]) for cell in kind) / len(kind)
+            sum(1 / (1 + self.tried.get(cell, 0)) for cell in kind) / len(kind)
             for kind in cells.kinds
             if kind
         )
 
-    def learn(self, trial: Experiment, tried: Cells, behaviour: Iterable[str]) -> tuple[str, ...]:
-        """Add a trial; the behaviour that was not seen before."""
-        self.tried.update(tried.all)
+    def count(self, planned: Iterable[str], tried: Iterable[str]) -> None:
+        """Add the cells of a trial. One that no trial can try, as its target has nothing to do,
+        must not stay the rarest for ever."""
+        acted = set(tried)
+        for cell in acted | set(planned):
+            added = 1 if cell in acted else IN_VAIN
+            self.tried[cell] = self.tried.get(cell, 0) + added
+
+    def learn(self, trial: Experiment, behaviour: Iterable[str]) -> tuple[str, ...]:
+        """The behaviour of a trial that was not seen before."""
         new = tuple(sorted(set(behaviour) - self.seen))
         self.seen.update(new)
         if new:

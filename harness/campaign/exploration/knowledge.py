@@ -22,4 +22,4 @@ def learn_from_runs(
         except (StreamquakeError, OSError, ValueError) as error:
             show_message(f"left out: {folder.path}: {error}")
             continue
-        guidance.tried.update(tried_cells(experiment, results.faults).all)
+        guidance.count((), tried_cells(experiment, results.faults).all)

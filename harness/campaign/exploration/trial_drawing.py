@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from streamquake.cluster.engines.engine import JobVariations, VariesJobs, job_runner
-from streamquake.faults.fault import faults
+from streamquake.faults.fault import Fault, faults
 from streamquake.faults.schedule.candidates import FaultCandidate
 from streamquake.faults.schedule.drawn_parameters import draw_parameters
 from streamquake.faults.schedule.profiles import PROFILES
@@ -18,6 +18,7 @@ from streamquake.harness.experiment.loader import experiment_document, experimen
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.schedule_drawing import BEFORE_THE_END_S, candidates_for
 from streamquake.harness.experiment.validation import broken_rules
+from streamquake.reports.record.event import Action
 from streamquake.topologies.problems import bad_input
 
 PROFILE = PROFILES["swarm"]
@@ -43,7 +44,10 @@ class TrialSpace:
     def of(cls, experiment: Experiment) -> TrialSpace:
         """The space of an experiment, whose own schedule does not count. Raises BadInput where its
         load is too short for a fault, no fault fits, or a check is about one of its faults."""
-        base = experiment.model_copy(update={"faults": (), "expect": "held"})
+        # A trigger that does not fire must not make a trial several times longer than its load.
+        trigger_s = min(experiment.limits.trigger_s, experiment.workload.seconds)
+        limits = experiment.limits.model_copy(update={"trigger_s": trigger_s})
+        base = experiment.model_copy(update={"faults": (), "expect": "held", "limits": limits})
         experiment_of_plan(
             experiment_document(base), f"{base.name} without its own faults", base.seed
         )
@@ -70,9 +74,14 @@ class TrialSpace:
     @cached_property
     def variations(self) -> JobVariations:
         runner = job_runner(self.base.topology)
-        if self.base.job is None or runner is None or not isinstance(runner[1], VariesJobs):
+        job = self.base.job
+        if job is None or runner is None or not isinstance(runner[1], VariesJobs):
             return NOTHING_VARIES
-        return runner[1].variations()
+        variations = runner[1].variations()
+        if job.sink == "exactly-once":
+            return variations
+        windows = tuple(w for w in variations.windows if Action.SINK_COMMITTED not in w)
+        return replace(variations, windows=windows)
 
     @property
     def within_s(self) -> float:
@@ -140,7 +149,7 @@ class TrialSpace:
         """The trial with a drawn step at a place of its schedule, which is the first one that obeys
         the rules; the trial itself where none does."""
         for _ in range(TRIES):
-            step = self._step(number, rng)
+            step = self._step(trial.faults[:number], rng)
             changed = _with_faults(
                 trial, (*trial.faults[:number], step, *trial.faults[number + 1 :])
             )
@@ -148,7 +157,7 @@ class TrialSpace:
                 return changed
         return trial
 
-    def _step(self, number: int, rng: random.Random) -> Step:
+    def _step(self, earlier: Sequence[Step], rng: random.Random) -> Step:
         fault = rng.choice(sorted(self.candidates))
         candidate = rng.choice(self.candidates[fault])
         for_s = round(rng.uniform(*FOR_S), 1)
@@ -156,16 +165,17 @@ class TrialSpace:
             fault=fault,
             params=draw_parameters(faults[fault], rng),
             target=candidate.target,
-            when=self._moment(number, for_s, rng),
+            when=self._moment(earlier, for_s, rng),
             for_s=for_s,
         )
 
-    def _moment(self, number: int, for_s: float, rng: random.Random) -> TriggerSpec:
-        """A phase of the protocol, a time, or for a later step the effect of an earlier one or an
-        event of the recovery from it."""
+    def _moment(self, earlier: Sequence[Step], for_s: float, rng: random.Random) -> TriggerSpec:
+        """A phase of the protocol, a time, or for a later step the effect of an earlier one; after
+        one that ends tasks also an event of the recovery."""
         kinds = ["time", *(["window", "window"] if self.variations.windows else [])]
-        if number:
-            kinds += ["effect", *(["reaction"] if self.variations.reactions else [])]
+        kinds += ["effect"] if earlier else []
+        if self.variations.reactions and any(_ends_tasks(faults[step.fault]) for step in earlier):
+            kinds.append("reaction")
         match rng.choice(kinds):
             case "window":
                 return TriggerSpec(
@@ -175,7 +185,7 @@ class TrialSpace:
                 )
             case "effect":
                 return TriggerSpec(
-                    effect_of=rng.randint(1, number), delay_s=round(rng.uniform(0, 2), 2)
+                    effect_of=rng.randint(1, len(earlier)), delay_s=round(rng.uniform(0, 2), 2)
                 )
             case "reaction":
                 return TriggerSpec(
@@ -195,3 +205,7 @@ class TrialSpace:
 
 def _with_faults(trial: Experiment, steps: Sequence[Step]) -> Experiment:
     return trial.model_copy(update={"faults": tuple(steps)})
+
+
+def _ends_tasks(fault: type[Fault]) -> bool:
+    return fault.ends_process or fault.ends_sandbox or fault.fails_tasks

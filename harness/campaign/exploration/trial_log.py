@@ -34,6 +34,8 @@ class LoggedTrial(Model):
     """0 for the trial itself, else the number of the repeat."""
     cells: tuple[str, ...] = ()
     """What it tried."""
+    in_vain: tuple[str, ...] = ()
+    """What it planned and did not try, as a step took no effect or missed its window."""
     new: tuple[str, ...] = ()
     """The behaviour that no earlier trial had shown."""
 

@@ -127,6 +127,15 @@ def test_trials_that_fail_to_run_in_a_row_end_it(tmp_path: Path) -> None:
     assert [logged.why for logged in explored.log.trials if logged.run is None] == ["no engine"] * 4
 
 
+def test_cells_that_were_planned_in_vain_are_remembered(tmp_path: Path) -> None:
+    run = PlannedTrials(tmp_path, acts=False)
+    explored = exploration(run, trials=2)
+    explored.explore()
+    assert all(logged.in_vain and not logged.cells for logged in explored.log.trials)
+    assert set(explored.guidance.tried.values()) <= {0.5, 1.0}
+    assert exploration(run).guidance.tried == explored.guidance.tried
+
+
 def test_undecided_trials_alone_prove_nothing(tmp_path: Path) -> None:
     explored = exploration(PlannedTrials(tmp_path, lambda trial: Outcome.UNDECIDED), trials=2)
     assert explored.verdict == Outcome.UNDECIDED

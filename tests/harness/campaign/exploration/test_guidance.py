@@ -72,11 +72,19 @@ def test_novelty_falls_with_each_trial_of_the_same_cells() -> None:
     guidance = Guidance(SPACE)
     cells = planned_cells(trial(KILL))
     assert guidance.novelty(cells) == 3, "its moment, its place and its setting"
-    guidance.learn(trial(KILL), cells, ())
+    guidance.count(cells.all, cells.all)
     assert guidance.novelty(cells) == 1.5
-    guidance.learn(trial(KILL), cells, ())
+    guidance.count(cells.all, cells.all)
     assert guidance.novelty(cells) == 1
     assert guidance.novelty(Cells()) == 0
+
+
+def test_what_was_planned_in_vain_is_half_as_new() -> None:
+    guidance = Guidance(SPACE)
+    cells = planned_cells(trial(KILL))
+    guidance.count(cells.all, ())
+    guidance.count(cells.all, ())
+    assert guidance.novelty(cells) == 1.5
 
 
 def test_more_settings_make_a_trial_not_newer() -> None:
@@ -86,8 +94,8 @@ def test_more_settings_make_a_trial_not_newer() -> None:
 
 def test_a_trial_is_interesting_only_when_it_showed_something_new() -> None:
     guidance = Guidance(SPACE)
-    assert guidance.learn(trial(KILL), Cells(), ("b", "a")) == ("a", "b")
-    assert guidance.learn(trial(SLOW), Cells(), ("b",)) == ()
+    assert guidance.learn(trial(KILL), ("b", "a")) == ("a", "b")
+    assert guidance.learn(trial(SLOW), ("b",)) == ()
     assert guidance.interesting == [trial(KILL)]
 
 
@@ -96,7 +104,8 @@ def test_guided_trials_try_more_cells_than_random_ones() -> None:
         guidance = Guidance(SPACE, is_guided=is_guided)
         for number in range(40):
             next_trial = guidance.next_trial(random.Random(f"{seed}:{number}"))
-            guidance.learn(next_trial, planned_cells(next_trial), ())
+            cells = planned_cells(next_trial).all
+            guidance.count(cells, cells)
         return len(guidance.tried)
 
     for seed in range(3):

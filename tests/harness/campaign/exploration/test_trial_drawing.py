@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamquake.faults.fault import faults
 from streamquake.harness.campaign.exploration.trial_drawing import FOR_S, MOST_NTH, TrialSpace
 from streamquake.harness.experiment.loader import (
     experiment_document,
@@ -74,6 +75,26 @@ def test_draws_reach_every_window_reaction_and_option() -> None:
     assert {step.fault for step in steps} == set(SPACE.candidates)
     tried = {(o, v) for t in trials if t.job for o, v in t.job.config.items()}
     assert tried == {(o, v) for o, values in SPACE.variations.options.items() for v in values}
+
+
+def test_an_event_of_a_recovery_is_awaited_only_after_a_fault_that_ends_tasks() -> None:
+    for seed in range(300):
+        steps = SPACE.draw(random.Random(seed), 3).faults
+        for number, step in enumerate(steps):
+            if step.when.event is not None:
+                earlier = [faults[each.fault] for each in steps[:number]]
+                assert any(f.ends_process or f.ends_sandbox or f.fails_tasks for f in earlier)
+
+
+def test_no_step_waits_for_commits_that_a_sink_does_not_make() -> None:
+    weak = load_experiment("undisturbed", sets=["job.sink=at-least-once"], seed=1)
+    assert [w for w in SPACE.variations.windows if "sink committed" in w]
+    assert not [w for w in TrialSpace.of(weak).variations.windows if "sink committed" in w]
+    assert len(TrialSpace.of(weak).variations.windows) == len(SPACE.variations.windows) - 1
+
+
+def test_a_trigger_that_does_not_fire_lasts_no_longer_than_the_load() -> None:
+    assert SPACE.base.limits.trigger_s == SPACE.base.workload.seconds
 
 
 def test_no_candidate_has_a_parameter_in_place_of_a_value() -> None:

@@ -35,6 +35,8 @@ class PlannedTrials:
     """Number of a run, from 1 -> how it ends, if it does not complete."""
     errors: dict[int, str] = field(default_factory=dict)
     """Number of a run -> the error that prevents it."""
+    acts: bool = True
+    """Whether the faults take effect."""
     trials: list[Experiment] = field(default_factory=list)
 
     def __call__(self, trial: Experiment) -> RunAttempt:
@@ -60,7 +62,11 @@ class PlannedTrials:
             checks=(CheckResult(check="exactly_once", outcome=outcome, summary="by rule"),),
             faults=tuple(
                 FaultRecord(
-                    fault=step.fault, target=step.target, nodes=(), injected_s=1.0, in_effect=True
+                    fault=step.fault,
+                    target=step.target,
+                    nodes=(),
+                    injected_s=1.0,
+                    in_effect=self.acts,
                 )
                 for step in trial.faults
             ),
