@@ -12,7 +12,9 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from streamquake.harness.experiment.check import CheckCommand
 from streamquake.harness.experiment.model import Experiment
@@ -45,53 +47,56 @@ def reject_missing_programs(experiment: Experiment) -> None:
 def run_commands(commands: Mapping[str, CheckCommand], folder: RunFolder, loop: EventLoop) -> None:
     """Run each program to its end, one after the other, and record its result."""
     for title, command in commands.items():
-        output = folder.logs / f"check-{title}.out.txt"
-        errors = folder.logs / f"check-{title}.err.txt"
-        exit_code, reason = _run(command, folder.path.resolve(), output, errors)
-        loop.record(
-            Action.COMMAND_ENDED,
-            check=title,
-            argv=list(command.argv),
-            exit_code=exit_code,
-            reason=reason,
-            last_lines=_last_lines(output),
-            last_errors=_last_lines(errors),
-        )
+        folder.logs.mkdir(exist_ok=True)  # the program before may have removed it
+        with (
+            (folder.logs / f"check-{title}.out.txt").open("w+b") as output,
+            (folder.logs / f"check-{title}.err.txt").open("w+b") as errors,
+        ):
+            exit_code, reason = _run(command, folder.path.resolve(), output, errors)
+            loop.record(
+                Action.COMMAND_ENDED,
+                check=title,
+                argv=list(command.argv),
+                exit_code=exit_code,
+                reason=reason,
+                last_lines=_last_lines(output),
+                last_errors=_last_lines(errors),
+            )
         loop.tick()
 
 
 def _run(
-    command: CheckCommand, folder: Path, output: Path, errors: Path
+    command: CheckCommand, folder: Path, output: BinaryIO, errors: BinaryIO
 ) -> tuple[int | None, str | None]:
     """The exit status of a program that runs in the run folder, or why there is none. One that has
-    not ended in time is killed, with the processes that it started."""
-    with output.open("wb") as out, errors.open("wb") as err:
-        try:
-            process = subprocess.Popen(
-                command.argv,
-                cwd=folder,
-                env={**os.environ, FOLDER_VARIABLE: str(folder)},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return None, f"`{shlex.join(command.argv)}` cannot be started: {error.strerror}"
-        try:
-            return process.wait(command.timeout_s), None
-        except subprocess.TimeoutExpired:
-            return None, f"it did not end within {command.timeout_s:g} s"
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+    not ended in time is killed, and so are the processes that it started and left."""
+    try:
+        process = subprocess.Popen(
+            command.argv,
+            cwd=folder,
+            env={**os.environ, FOLDER_VARIABLE: str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return None, f"`{shlex.join(command.argv)}` cannot be started: {error.strerror}"
+    try:
+        return process.wait(command.timeout_s), None
+    except subprocess.TimeoutExpired:
+        return None, f"it did not end within {command.timeout_s:g} s"
+    finally:
+        with suppress(ProcessLookupError):  # none is left
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
-def _last_lines(file: Path) -> list[str]:
-    """The last lines of a text that are not blank, each cut to its beginning."""
-    with file.open("rb") as content:
-        content.seek(max(0, file.stat().st_size - TAIL_BYTES))
-        text = content.read().decode("utf-8", errors="replace")
+def _last_lines(content: BinaryIO) -> list[str]:
+    """The last lines of a text that are not blank, each cut to its beginning. The open file is
+    read, since the program may have removed its name, or given it to another file."""
+    size = content.seek(0, os.SEEK_END)
+    content.seek(max(0, size - TAIL_BYTES))
+    text = content.read().decode("utf-8", errors="replace")
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     return [line[:MAX_CHARACTERS] for line in lines[-MAX_LINES:]]

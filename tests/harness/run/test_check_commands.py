@@ -90,6 +90,30 @@ def test_a_program_that_does_not_end_is_killed_with_all_that_it_started(tmp_path
     os.close(reader)
 
 
+def test_what_a_program_leaves_running_is_killed(tmp_path: Path) -> None:
+    fifo = tmp_path / "held-open"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+
+    event = ended(tmp_path, "sh", "-c", f"(echo up; exec sleep 600) > {fifo} & read up < {fifo}")
+
+    assert (event.exit_code, event.reason) == (0, None)
+    ready, _, _ = select.select([reader], [], [], 60)
+    assert ready, "the other process still has the file open"
+    assert os.read(reader, 9) == b""
+    os.close(reader)
+
+
+@pytest.mark.parametrize(
+    "removal",
+    ["rm -r logs", "rm logs/*; mkdir logs/check-rule.out.txt", "rm logs/*; mkfifo logs/{}.out.txt"],
+)
+def test_a_program_that_removes_its_logs_has_a_result(tmp_path: Path, removal: str) -> None:
+    removal = removal.format("check-rule")
+    event = ended(tmp_path, "sh", "-c", f"echo all add up; {removal}; exit 1")
+    assert (event.exit_code, event.last_lines) == (1, ["all add up"])
+
+
 def test_the_end_by_a_signal_is_recorded(tmp_path: Path) -> None:
     event = ended(tmp_path, *python("import os; os.kill(os.getpid(), 9)"))
     assert event.exit_code == -9
