@@ -138,8 +138,15 @@ checks: Registry[Check] = Registry("check", "streamquake.harness.verdict.checks"
 
 
 def check_safely(check: Check, case: JudgedRun) -> CheckResult:
-    """Judge; a check that crashes is undecided with its error, never held."""
+    """Judge; a check that crashes, ends the program or has no result is undecided, never held."""
     try:
-        return check.check(case)
+        result: Any = check.check(case)
+    except SystemExit:  # of a plugin: its status would be the outcome of the run
+        return check.undecided("the check itself failed: it ends the program")
     except Exception as error:  # noqa: BLE001 - the guard: a crashed check is undecided
         return check.undecided(f"the check itself failed: {message_of(error)}")
+    if isinstance(result, CheckResult):
+        return result
+    return check.undecided(
+        f"the check itself failed: expected a CheckResult, got {type(result).__name__}"
+    )

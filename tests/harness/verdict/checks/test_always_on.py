@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,24 @@ def test_a_check_that_crashes_is_undecided(tmp_path: Path) -> None:
     result = check_safely(Broken(), case(Story(), tmp_path))
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.endswith("ZeroDivisionError: oops")
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [(lambda: sys.exit(0), "it ends the program"), (lambda: None, "got NoneType")],
+)
+def test_a_check_without_a_result_is_undecided(
+    end: Callable[[], Any], reason: str, tmp_path: Path
+) -> None:
+    class Broken(Check):
+        name = "broken"
+
+        def check(self, case: JudgedRun) -> CheckResult:
+            return end()  # type: ignore[no-any-return]  # as a plugin may do
+
+    result = check_safely(Broken(), case(Story(), tmp_path))
+    assert (result.check, result.outcome) == ("broken", Outcome.UNDECIDED)
+    assert result.summary.endswith(reason)
 
 
 def test_progress_needs_load_after_every_fault(tmp_path: Path) -> None:
