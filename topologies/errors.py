@@ -68,7 +68,7 @@ def common_cause(causes: Iterable[str]) -> str:
     return next(failures, ErrorKind.UNDECIDED)
 
 
-def message_of(error: Exception) -> str:
+def message_of(error: BaseException) -> str:
     """The class and the text of an error, without the stack frames of Java."""
     return f"{type(error).__name__}: {without_frames(str(error)).strip()}"
 

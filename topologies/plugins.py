@@ -80,7 +80,9 @@ class Plugins:
             return
         try:
             _import_file(plugin.module, file)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise BadInput([_problem(f"plugin {path}", file, error)]) from error
         self._add(plugin)
 
@@ -107,7 +109,9 @@ class Plugins:
         name, version = (entry.dist.name, entry.dist.version) if entry.dist else (entry.name, "")
         try:
             entry.load()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - any error of foreign code
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - any error of foreign code
             place = f'plugin {name} {version} (entry point "{entry.name}")'
             self._problems.append(_problem(place, _place_of(entry.module), error))
             return
@@ -184,7 +188,7 @@ def _problem(plugin: str, place: Path | None, error: BaseException) -> Problem:
     own = [
         f"{file}:{line}" for file, line in lines if place and Path(file).is_relative_to(place)
     ] or [str(place or "no such module")]
-    reason = message_of(error) if isinstance(error, Exception) else "it ends the program"
+    reason = "it ends the program" if isinstance(error, SystemExit) else message_of(error)
     return Problem(file=plugin, message=f"cannot be imported ({own[-1]}): {reason}")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
@@ -19,6 +20,7 @@ from streamquake.topologies.problems import did_you_mean
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class UnknownName(StreamquakeError, KeyError):
@@ -48,12 +50,17 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def register(self, member: C) -> C:
         """Class decorator: add a class under its `name` and its `former_names`. Raises ValueError
-        for a name that another class has."""
+        for a name that another class has, or that is no word."""
         if not f"{member.__module__}.".startswith(f"{self._package}."):
             self._import_package()  # the names of its members are taken, whatever is imported first
         name = member.name  # type: ignore[attr-defined]
         former = tuple(getattr(member, "former_names", ()))
         for each in (name, *former):
+            if not isinstance(each, str) or not _NAME.fullmatch(each):
+                raise ValueError(
+                    f"expected a name of letters, digits, - and _ for the {self.kind} "
+                    f"{member.__qualname__}, got {each!r}"
+                )
             self._reject_taken(each, member)
         self._members[name] = member
         self._former.update(dict.fromkeys(former, name))

@@ -78,6 +78,7 @@ def test_two_files_of_one_name_are_two_plugins(tmp_path: Path, without_plugins: 
         ("import no_such_module\n", 1, "ModuleNotFoundError: No module named 'no_such_module'"),
         ("x = 1\ny = = 2\n", 2, "SyntaxError: invalid syntax"),
         ("x = 1\n\nraise SystemExit(3)\n", 3, "it ends the program"),
+        ("import pytest\npytest.skip('later', allow_module_level=True)\n", 2, "Skipped: later"),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_reported_with_line_and_reason(
@@ -113,6 +114,17 @@ def test_the_name_of_a_shipped_member_is_taken(
     assert f'the name "progress" of the check {title} is taken by streamquake.harness' in message
     assert message.endswith("choose another name")
     assert checks["progress"] is shipped
+
+
+@pytest.mark.parametrize("name", ["5", "''", "'a b'", "'../a'"])
+def test_a_name_that_no_document_can_have_is_refused(
+    name: str, tmp_path: Path, without_plugins: Plugins
+) -> None:
+    text = f"from streamquake.faults.fault import faults\nclass Own: name = {name}\n"
+
+    message = refusal(without_plugins, write(tmp_path / "own.py", f"{text}faults.register(Own)\n"))
+
+    assert f"expected a name of letters, digits, - and _ for the fault Own, got {name}" in message
 
 
 @pytest.mark.parametrize("names", ['name = "fan"; former_names = ("kill",)', 'name = "explosion"'])
