@@ -15,6 +15,7 @@ from streamquake.harness.workloads.data_sets.json_line import json_text
 from streamquake.harness.workloads.data_sets.workload import DataSetWorkload
 from streamquake.harness.workloads.template.fields import (
     FieldTemplate,
+    fields_beyond_calendar,
     records_of,
     wrong_references,
 )
@@ -42,6 +43,11 @@ class Template(DataSetWorkload):
         reject_names(self.fields)
         if wrong := next(wrong_references(self.fields), None):
             raise ValueError(wrong)
+        if beyond := next(fields_beyond_calendar(self.fields, self.records), None):
+            raise ValueError(
+                f"{beyond}: expected times from the year 1 to 9999; change start, step_ms, "
+                "disorder_ms or records, or take `form: ms`"
+            )
         if self.key is not None and not self._has_plain(self.key):
             raise ValueError(
                 f"key: expected a field that is text or a whole number, got {self.key}"

@@ -111,6 +111,11 @@ class FieldTemplate(Model):
         given = (getattr(self, name) for name in GENERATORS)
         return cast(Generator, next(generator for generator in given if generator is not None))
 
+    @property
+    def within(self) -> Mapping[str, FieldTemplate]:
+        """The fields of an object; that of the values of a list, as `of`."""
+        return {"of": self.list.of} if self.list is not None else self.fields or {}
+
     def values(self) -> Values:
         """As those of the generator, with null and `MISSING`."""
         generated = self.generator.values()
@@ -171,6 +176,15 @@ def wrong_references(fields: Mapping[str, FieldTemplate], place: str = "") -> It
                 f"{place}{name}: number_of names {field.number_of.field}; expected a field before "
                 f"it: {known}"
             )
-        within = {"of": field.list.of} if field.list is not None else field.fields
-        yield from wrong_references(within or {}, f"{place}{name}.")
+        yield from wrong_references(field.within, f"{place}{name}.")
         before.add(name)
+
+
+def fields_beyond_calendar(
+    fields: Mapping[str, FieldTemplate], records: int, place: str = ""
+) -> Iterator[str]:
+    """Fields with times that have no text, of so many records."""
+    for name, field in fields.items():
+        if field.timestamp is not None and field.timestamp.beyond_calendar(records):
+            yield f"{place}{name}"
+        yield from fields_beyond_calendar(field.within, records, f"{place}{name}.")

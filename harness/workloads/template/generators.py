@@ -21,6 +21,10 @@ Values = Callable[[int, Record, Random], Any]
 Share = Annotated[float, Field(ge=0, le=1)]
 LARGEST = 2**53
 """Whole numbers up to here are exact in every JSON parser."""
+EPOCH, MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
+FIRST_MS = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MILLISECOND
+LAST_MS = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MILLISECOND
+"""The first and the last time with a year of four digits."""
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 
 
@@ -66,7 +70,9 @@ class Choice(Model):
 
     of: Annotated[tuple[str | Whole | bool, ...], Field(min_length=1, strict=False)]
     """The values: text, whole numbers or booleans, of one kind."""
-    weights: Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(strict=False)] = ()
+    weights: Annotated[
+        tuple[Annotated[float, Field(gt=0, le=LARGEST)], ...], Field(strict=False)
+    ] = ()
     """The weight of each value."""
 
     @model_validator(mode="after")
@@ -178,16 +184,25 @@ class Timestamp(Model):
     def type(self) -> str:
         return "BIGINT" if self.form == "ms" else "STRING"
 
+    def beyond_calendar(self, records: int) -> bool:
+        """Whether the text of a time would be before the year 1 or after 9999."""
+        earliest_ms = self._start_ms - self.disorder_ms
+        latest_ms = self._start_ms + (records - 1) * self.step_ms
+        return self.form != "ms" and (earliest_ms < FIRST_MS or latest_ms > LAST_MS)
+
+    @property
+    def _start_ms(self) -> int:
+        return (self.start - EPOCH) // MILLISECOND
+
     def values(self) -> Values:
-        start = self.start.astimezone(UTC)
-        start_ms = (start - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+        start_ms = self._start_ms
 
         def value(index: int, record: Record, random: Random) -> int | str:
             delay_ms = random.randint(0, self.disorder_ms) if self.disorder_ms else 0
             at_ms = start_ms + index * self.step_ms - delay_ms
             if self.form == "ms":
                 return at_ms
-            at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
+            at = EPOCH + timedelta(milliseconds=at_ms)
             text = at.replace(tzinfo=None).isoformat(
                 " " if self.form == "sql" else "T", timespec="milliseconds"
             )

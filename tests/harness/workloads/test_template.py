@@ -25,6 +25,10 @@ from streamquake.topologies.problems import BadInput
 from tests.harness.histories import Story
 
 
+FIRST_DAY, LAST_DAY = "0001-01-01T00:00:00", "9999-12-31T23:59:59"
+EARLY = {"start": f"{FIRST_DAY}Z", "form": "sql"}
+
+
 def template(fields: Mapping[str, Any], records: int = 2000, **more: Any) -> Template:
     return Template.model_validate(
         {"records": records, "rate_per_s": 1000, "fields": fields, **more}
@@ -74,6 +78,13 @@ def test_numbers_are_within_their_bounds() -> None:
     fractions = values({"fraction": {"least": 0, "most": 1, "digits": 1}})
     assert set(fractions) == {Decimal(n) / 10 for n in range(11)}
     assert {f.as_tuple().exponent for f in fractions} == {-1}
+
+
+def test_the_first_and_the_last_times_of_the_calendar_have_texts() -> None:
+    late = {"start": "9999-12-31T23:59:59.997Z", "form": "iso"}
+    assert values({"timestamp": late}, 3)[-1] == "9999-12-31T23:59:59.999Z"
+    assert values({"timestamp": EARLY}, 1) == ["0001-01-01 00:00:00.000"]
+    assert values({"timestamp": {"start": f"{FIRST_DAY}+01:00"}}, 1) == [-62135600400000]
 
 
 def test_times_grow_and_may_be_disordered() -> None:
@@ -167,6 +178,13 @@ def test_every_value_fits_the_type_of_its_column(
         ({"index": {"text": {}}}, "reserved name"),
         ({"a": {"text": {}}, "A": {"text": {}}}, "differ in case only"),
         ({"a": {"timestamp": {"start": "2026-01-01T00:00:00"}}}, "should have timezone"),
+        ({"a": {"choice": {"of": [1, 2], "weights": [1, float("inf")]}}}, "less than or equal"),
+        ({"a": {"timestamp": {"start": f"{LAST_DAY}Z", "form": "sql"}}}, "a: expected times from"),
+        ({"a": {"timestamp": {"start": f"{FIRST_DAY}+01:00", "form": "iso"}}}, "a: expected times"),
+        (
+            {"l": {"list": {"of": {"timestamp": {**EARLY, "disorder_ms": 1}}}}},
+            r"l\.of: expected times from the year 1 to 9999",
+        ),
     ],
 )
 def test_wrong_templates_are_rejected(fields: dict[str, Any], message: str) -> None:
