@@ -36,7 +36,7 @@ def write_project(folder: Path) -> tuple[Path, ...]:
 
 
 def _obstacles(folder: Path, paths: tuple[Path, ...]) -> Iterator[Problem]:
-    above = {parent for path in paths for parent in path.parents if parent.is_relative_to(folder)}
+    above = {parent for path in paths for parent in path.parents}
     for path in sorted(above):
         if (path.exists() or path.is_symlink()) and not path.is_dir():
             yield Problem(file=str(path), message="it is no folder; nothing was written")

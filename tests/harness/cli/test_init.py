@@ -111,6 +111,8 @@ def test_a_folder_that_is_a_file_is_bad_input(run_command: RunCommand, tmp_path:
     (tmp_path / "taken").write_text("mine")
 
     assert run_command("init", "taken")[0] == 2
+    status, _, err = run_command("init", "taken/below")
+    assert (status, err.strip()) == (2, "taken: it is no folder; nothing was written")
 
 
 def test_the_night_calls_known_commands_with_known_options(run_command: RunCommand) -> None:
