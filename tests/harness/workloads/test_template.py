@@ -24,7 +24,6 @@ from streamquake.reports.record.event import Action
 from streamquake.topologies.problems import BadInput
 from tests.harness.histories import Story
 
-
 FIRST_DAY, LAST_DAY = "0001-01-01T00:00:00", "9999-12-31T23:59:59"
 EARLY = {"start": f"{FIRST_DAY}Z", "form": "sql"}
 
