@@ -11,7 +11,7 @@ Only the memory of the session bounds the resources that a text uses; see SECURI
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -87,14 +87,29 @@ def reject_unsafe_query(
     spark: SparkSession, text: str, place: str, relations: frozenset[str] = SENT
 ) -> None:
     """Raise BadInput for a text that is not exactly one query over these relations."""
-    relations_read(spark, text, place, relations)
+    _query_tree(spark, text, place, relations)
 
 
 def relations_read(
     spark: SparkSession, text: str, place: str, relations: frozenset[str]
 ) -> frozenset[str]:
     """Those of the relations that a query reads, in small letters. Raises BadInput for a text that
-    is not exactly one query over these relations."""
+    is not exactly one query over these relations, or has a common table expression of such a name:
+    what it reads by that name would not be known."""
+    tree = _query_tree(spark, text, place, relations)
+    if hidden := sorted(relations & _own_relations_within(nodes(spark, tree))):
+        message = f"`{hidden[0]}` is a relation of the run; rename this common table expression"
+        raise bad_input(place, message)
+    read = (
+        str(elements(node.tree.multipartIdentifier())[-1]).lower()
+        for node in nodes(spark, tree)
+        if node.class_name == "UnresolvedRelation"
+    )
+    return relations.intersection(read)
+
+
+def _query_tree(spark: SparkSession, text: str, place: str, relations: frozenset[str]) -> Any:
+    """The tree of one query over these relations. Raises BadInput for another text."""
     _reject_long(text, place)
     try:
         tree = _parse(_parser(spark).parsePlan, text, place)
@@ -104,12 +119,7 @@ def relations_read(
             place, f"expected one query of Spark SQL, got another text: {message}"
         ) from error
     _reject(spark, tree, place, relations)
-    read = (
-        str(elements(node.tree.multipartIdentifier())[-1]).lower()
-        for node in nodes(spark, tree)
-        if node.class_name == "UnresolvedRelation"
-    )
-    return relations.intersection(read)
+    return tree
 
 
 def safe_expression(spark: SparkSession, text: str, place: str) -> Any:
@@ -154,7 +164,7 @@ def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
     allowed = parts_of_expressions() if given is None else parts_of_queries()
     try:
         all_nodes = list(nodes(spark, tree))
-        query_relations = frozenset[str]().union(*map(_own_relations, all_nodes))
+        query_relations = _own_relations_within(all_nodes)
         _reject_hidden_relations(spark, query_relations - (given or frozenset()))
         allowed_relations = (given or frozenset()) | query_relations
         for node in all_nodes:
@@ -170,6 +180,10 @@ def _not_allowed(node: SqlNode, *, is_query: bool) -> str:
         return "expected an expression that names its fields, got one with `*`; name each field"
     expected = "one query" if is_query else "an expression over one record"
     return f"expected {expected}, got SQL with {node.class_name}, not allowed here"
+
+
+def _own_relations_within(all_nodes: Iterable[SqlNode]) -> frozenset[str]:
+    return frozenset[str]().union(*map(_own_relations, all_nodes))
 
 
 def _own_relations(node: SqlNode) -> frozenset[str]:

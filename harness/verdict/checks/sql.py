@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -29,7 +30,6 @@ from streamquake.harness.experiment.check import JudgedRun, UserCheck, checks
 from streamquake.harness.experiment.check_sql import SENT, relations_of
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.examples import clip
-from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.json.json_text import base64_text, json_text
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.sql.safe_sql import relations_read, safe_query
@@ -162,18 +162,23 @@ def answer_of(case: JudgedRun, query: str, read: frozenset[str]) -> Answer:
 
 def _readable(rows: DataFrame) -> DataFrame:
     """The rows with values that Python and JSON have, and with distinct names of their columns."""
-    names = [name.lower() for name in rows.columns]
-    distinct = [
-        name if names.index(name.lower()) == at else f"{name} ({at + 1})"
-        for at, name in enumerate(rows.columns)
-    ]
-    renamed = rows.toDF(*distinct)
-    return renamed.select(
+    numbers = [f"c{at}" for at in range(len(rows.columns))]
+    names = _distinct(rows.columns)
+    return rows.toDF(*numbers).select(
         *(
-            _plain(F.col(quote_name(field.name)), field.dataType).alias(field.name)
-            for field in renamed.schema
+            _plain(F.col(number), field.dataType).alias(name)
+            for number, name, field in zip(numbers, names, rows.schema, strict=True)
         )
     )
+
+
+def _distinct(columns: Sequence[str]) -> Sequence[str]:
+    """The names of columns, with a number behind each that is given already."""
+    names: list[str] = []
+    for column in columns:
+        tries = itertools.chain((column,), (f"{column} ({n})" for n in itertools.count(2)))
+        names.append(next(name for name in tries if name not in names))
+    return names
 
 
 def _plain(value: Column, kind: DataType) -> Column:

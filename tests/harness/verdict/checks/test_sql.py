@@ -228,7 +228,8 @@ def test_a_query_without_rows_is_held_and_malformed_records_are_counted(testbed:
 def test_findings_have_values_that_json_has(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS[:1])))
     query = (
-        "SELECT key, key AS KEY, array(seq) AS many, DATE '2020-01-02' AS day, 1.50 AS exact, "
+        "SELECT key, key AS key, key AS `key (2)`, key AS KEY, array(seq) AS many, "
+        "DATE '2020-01-02' AS day, 1.50 AS exact, "
         "CAST('NaN' AS DOUBLE) AS ratio, CAST('a' AS BINARY) AS bytes, repeat('x', 900) AS long "
         "FROM copy"
     )
@@ -238,7 +239,9 @@ def test_findings_have_values_that_json_has(testbed: Testbed) -> None:
     key, seq = RECORDS[0].key, RECORDS[0].seq
     assert finding.detail == {
         "key": key,
-        "KEY (2)": key,
+        "key (2)": key,
+        "key (2) (2)": key,
+        "KEY": key,
         "many": f"[{seq}]",
         "day": "2020-01-02",
         "exact": "1.50",
@@ -306,6 +309,10 @@ def test_the_input_topic_settles_unknown_sends(testbed: Testbed) -> None:
         ("SELECT nothing FROM copy", "UNRESOLVED_COLUMN"),
         ("SELECT CAST(key AS INT) FROM copy", "CAST_INVALID_INPUT"),
         ("SELECT 1", "the query reads no relation of the run"),
+        (
+            "WITH copy AS (SELECT 1 AS a) SELECT * FROM copy WHERE a > 1",
+            "`copy` is a relation of the run; rename this common table expression",
+        ),
     ],
 )
 def test_a_query_that_spark_rejects_is_undecided(testbed: Testbed, query: str, text: str) -> None:
