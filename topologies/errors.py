@@ -49,7 +49,7 @@ class StreamquakeError(Exception):
     kind: ClassVar[ErrorKind] = ErrorKind.INTERNAL
 
 
-def kind_of(error: Exception) -> ErrorKind:
+def kind_of(error: BaseException) -> ErrorKind:
     """The kind of any error. An error of another library is a bug in Streamquake, unless a system
     was unreachable or the operating system raised it."""
     if isinstance(error, StreamquakeError):

@@ -129,7 +129,7 @@ def _act(
             target.name: _await_evidence(fault, intent, cluster, target, wanted, limit_s)
             for target in targets
         }
-    except Exception as error:  # noqa: BLE001 - whatever a fault raises, the run continues and heals
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a fault raises, the run heals
         return InjectionResult(
             done=False,
             called_ns=called_ns,

@@ -70,5 +70,5 @@ def _poll_evidence(
 ) -> Evidence | None:
     try:
         return fault.evidence(cluster, target, intent.baselines.get(target.name, {}))
-    except Exception:  # noqa: BLE001 - a failed poll proves neither the effect nor its end
+    except (Exception, SystemExit):  # noqa: BLE001 - a failed poll proves nothing
         return None

@@ -44,7 +44,7 @@ def guarded(command: click.Command, argv: Sequence[str]) -> int:
         return _print_lines(BAD_INPUT, *([f"the value is from {variable}"] if variable else []))
     except (click.Abort, KeyboardInterrupt, Interrupted):
         return _print_lines(INTERRUPTED, "interrupted")
-    except Exception as error:  # noqa: BLE001 - the outermost guard: printed, and saved in a file
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - printed; sys.exit(0) of a plugin is no verdict
         return _failed(error)
 
 
@@ -92,7 +92,7 @@ def no_verdict(cause: str, *lines: str) -> int:
     return _print_lines(status, *lines, f"exit status {status}: {cause}")
 
 
-def _failed(error: Exception) -> int:
+def _failed(error: BaseException) -> int:
     """Print an error, and return the exit status of its kind."""
     kind = kind_of(error)
     if kind == ErrorKind.BAD_INPUT:
@@ -112,7 +112,7 @@ def _print_lines(status: int, *lines: str) -> int:
     return status
 
 
-def _saved_traceback(error: Exception) -> str:
+def _saved_traceback(error: BaseException) -> str:
     """Save the traceback for a bug report; return the message that names its file."""
     number, name = tempfile.mkstemp(prefix="streamquake-traceback-", suffix=".txt")
     os.close(number)

@@ -171,7 +171,7 @@ def background_thread(
     def guarded() -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - a failed watcher is recorded, never hidden
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded, never hidden
             message = f"{type(error).__name__}: {error}"
             loop.record(Action.HARNESS_ERROR, part=name, error_text=message, error=message)
 

@@ -115,7 +115,7 @@ def run(
             ended, reason = "interrupted", f"stopped by {interruption}"
         except StreamquakeError as failure:
             cause, reason = failure.kind, str(failure)
-        except Exception as error:  # noqa: BLE001 - an unforeseen error must not lose the record
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the record must not be lost
             cause = kind_of(error)
             reason = f"{cause}: {type(error).__name__}: {error}"
             in_progress.save_traceback()

@@ -4,6 +4,7 @@ verified."""
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Barrier
@@ -127,6 +128,21 @@ def test_an_error_of_a_fault_is_the_reason_of_the_result(tmp_path: Path) -> None
     injected = inject_fault(intent, cluster, [cluster.node(WORKER)], limit_s=1)
     assert not injected.done
     assert "ContainerError" in injected.reason
+
+
+@pytest.mark.parametrize("part", ["inject", "evidence"])
+def test_a_fault_that_ends_the_program_ends_only_its_injection(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(*given: Any) -> None:
+        sys.exit(0)
+
+    cluster = fake_cluster()
+    monkeypatch.setattr(Kill, part, end)
+    intent = write_intent(IntentLog(tmp_path / "intents.jsonl"), Kill(), WORKER)
+    injected = inject_fault(intent, cluster, [cluster.node(WORKER)], limit_s=1)
+    assert not injected.done
+    assert injected.reason
 
 
 def test_an_intent_that_a_crash_cut_off_is_ignored(tmp_path: Path) -> None:

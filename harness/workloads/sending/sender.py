@@ -167,7 +167,7 @@ class Sender(ABC):
     def _run(self) -> None:
         try:
             self._send_all()
-        except Exception as error:  # noqa: BLE001 - reported as `failure`, never hidden
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - reported as `failure`
             self.failure = f"the workload's sender failed: {type(error).__name__}: {error}"
         finally:
             self._finish()

@@ -342,6 +342,13 @@ def test_errors_are_printed_as_lines(
     assert "Traceback" not in captured.err
 
 
+def test_a_program_that_is_ended_from_within_has_no_verdict(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert guarded(_raising(SystemExit(0)), []) == 3
+    assert "exit status 3: internal error" in capsys.readouterr().err
+
+
 def test_the_traceback_of_an_unexpected_error_is_in_a_file(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
