@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from streamquake.harness.experiment.outputs import ColumnName
 from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.workloads.data_sets.column_names import reject_names
-from streamquake.harness.workloads.data_sets.data_set import DataSet
-from streamquake.harness.workloads.data_sets.json_line import json_text
+from streamquake.harness.workloads.data_sets.data_set import MAX_BYTES, DataSet
+from streamquake.harness.workloads.data_sets.json_line import MAX_LINE_BYTES, json_text
 from streamquake.harness.workloads.data_sets.workload import DataSetWorkload
 from streamquake.harness.workloads.template.fields import (
     FieldTemplate,
@@ -19,6 +19,7 @@ from streamquake.harness.workloads.template.fields import (
     records_of,
     wrong_references,
 )
+from streamquake.harness.workloads.template.sizes import longest_object
 
 KEY_TYPES = ("STRING", "BIGINT")
 
@@ -48,11 +49,25 @@ class Template(DataSetWorkload):
                 f"{beyond}: expected times from the year 1 to 9999; change start, step_ms, "
                 "disorder_ms or records, or take `form: ms`"
             )
+        self._reject_large(longest_object(self.fields))
         if self.key is not None and not self._has_plain(self.key):
             raise ValueError(
                 f"key: expected a field that is text or a whole number, got {self.key}"
             )
         return self
+
+    def _reject_large(self, longest: int) -> None:
+        """Raise ValueError where a record may be too long to be sent, or all too large."""
+        if longest > MAX_LINE_BYTES:
+            raise ValueError(
+                f"fields: a record may have {longest:,} bytes; records of up to "
+                f"{MAX_LINE_BYTES:,} are sent"
+            )
+        if (size := longest * self.records) > MAX_BYTES:
+            raise ValueError(
+                f"records: {self.records:,} of up to {longest:,} bytes may need {size:,} bytes of "
+                f"memory; {MAX_BYTES:,} are allowed"
+            )
 
     def _has_plain(self, name: str) -> bool:
         """Whether a field of this name is text or a whole number."""

@@ -141,10 +141,10 @@ class Nested:
     type = JSON
 
     def __init__(self, fields: Mapping[str, FieldTemplate]) -> None:
-        self._fields = fields
+        self.fields = fields
 
     def values(self) -> Values:
-        fields = {name: field.values() for name, field in self._fields.items()}
+        fields = {name: field.values() for name, field in self.fields.items()}
 
         def value(index: int, record: Record, random: Random) -> dict[str, Any]:
             made: dict[str, Any] = {}

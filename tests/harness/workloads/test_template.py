@@ -19,7 +19,9 @@ from streamquake.harness.experiment.loader import load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.expected_output import possible_input
 from streamquake.harness.workloads.data_sets.column_types import fits
+from streamquake.harness.workloads.data_sets.json_line import json_text
 from streamquake.harness.workloads.template import Template
+from streamquake.harness.workloads.template.sizes import longest_object
 from streamquake.reports.record.event import Action
 from streamquake.topologies.problems import BadInput
 from tests.harness.histories import Story
@@ -155,6 +157,50 @@ def test_every_value_fits_the_type_of_its_column(
     for record in records_of(load, seed):
         for name, value in record.items():
             assert fits(load.types[name], value), (name, value)
+        assert len(json_text(record)) <= longest_object(load.fields)
+
+
+@pytest.mark.parametrize(
+    ("field", "longest"),
+    [
+        ({"text": {"length": 50}}, 52),
+        ({"choice": {"of": ["ä", "abc"]}}, 5),
+        ({"choice": {"of": [True, False]}}, 5),
+        ({"choice": {"of": [1]}}, 4),
+        ({"zipf": {"values": 100, "prefix": "v"}}, 6),
+        ({"list": {"of": {"text": {"length": 8}}, "most": 3}}, 2 + 3 * 11),
+        ({"fields": {"b": {"text": {"length": 8}}}}, 2 + 3 + 2 + 10),
+        ({"integer": {}}, 32),
+    ],
+)
+def test_the_largest_size_of_a_value_is_known(field: dict[str, Any], longest: int) -> None:
+    assert longest_object(template({"a": field}).fields) == 2 + 3 + 2 + longest
+
+
+@pytest.mark.parametrize(
+    ("length", "records", "message"),
+    [
+        (899_991, 1, ""),
+        (899_992, 1, "fields: a record may have 900,001 bytes; records of up to 900,000 are sent"),
+        (91, 10_000_000, ""),
+        (99, 10_000_000, "records: 10,000,000 of up to 108 bytes may need 1,080,000,000 bytes"),
+    ],
+)
+def test_a_load_that_is_too_large_is_rejected(length: int, records: int, message: str) -> None:
+    fields = {"a": {"text": {"length": length}}}
+    if not message:
+        assert template(fields, records=records).planned == records
+        return
+    with pytest.raises(ValueError, match=message):
+        template(fields, records=records)
+
+
+def test_lists_of_lists_are_counted_whole() -> None:
+    field: dict[str, Any] = {"integer": {}}
+    for _ in range(3):
+        field = {"list": {"of": field, "most": 1000}}
+    with pytest.raises(ValueError, match="a record may have 33,"):
+        template({"a": field})
 
 
 @pytest.mark.parametrize(
