@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import html
 import math
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import plotly.graph_objects as go
 
@@ -27,6 +25,7 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.run_events import RunDrained
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import palette, run_sentences
+from streamquake.reports.render.page_links import page_link
 from streamquake.reports.run.html import charting_library, page_environment
 from streamquake.reports.run.panels.panel_parts import (
     Bar,
@@ -177,4 +176,4 @@ def _link(run: ComparedRun, folder: ComparisonFolder) -> str:
     if run.results is None:
         return ""
     page = folder.path.parent / run.results.run_id / "report.html"
-    return quote(os.path.relpath(page, folder.path)) if page.exists() else ""
+    return page_link(page, folder.path)

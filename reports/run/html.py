@@ -28,6 +28,7 @@ from streamquake.reports.record.record_parts import RecordParts
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import run_sentences
+from streamquake.reports.render.page_links import for_script
 from streamquake.reports.run.panels.panel_parts import Panel
 from streamquake.reports.run.timeline_charts import panels
 
@@ -167,11 +168,9 @@ def _measured(counts: Mapping[str, float | None]) -> list[tuple[str, str]]:
 
 
 def _figure_json(panel: Panel) -> Markup:
-    """A figure as JSON, escaped for a script element."""
+    """A figure as JSON."""
     text: str = panel.figure.to_json()
-    for sign, escape in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
-        text = text.replace(sign, escape)
-    return Markup(text)
+    return for_script(text)
 
 
 @lru_cache(maxsize=1)

@@ -6,16 +6,15 @@ and a dot for every run. Like the page of a run it works offline and loads nothi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import plotly.graph_objects as go
 
 from streamquake.reports.record import atomic_files
 from streamquake.reports.render import palette, run_sentences
+from streamquake.reports.render.page_links import page_link
 from streamquake.reports.run.html import charting_library, page_environment
 from streamquake.reports.run.panels.panel_parts import Bar, Panel, bar_row, rows_figure
 from streamquake.reports.suite.suite_results import (
@@ -154,10 +153,9 @@ def figures_of(row: RowResult) -> Iterator[FigureRow]:
 
 def run_link(run: SuiteRun, folder: SuiteFolder) -> str:
     """The page of a run, relative to the suite's; empty where there is none."""
-    page = folder.path.parent / str(run.run) / "report.html"
-    if run.run is None or not page.exists():
+    if run.run is None:
         return ""
-    return quote(os.path.relpath(page, folder.path))
+    return page_link(folder.path.parent / str(run.run) / "report.html", folder.path)
 
 
 def _panel(name: str, sides: dict[str, Spread | None]) -> Panel | None:

@@ -7,18 +7,17 @@ of a run it works offline and loads nothing from a network.
 from __future__ import annotations
 
 import html
-import os
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from urllib.parse import quote
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from streamquake.reports.record import atomic_files
 from streamquake.reports.render import palette, run_sentences
+from streamquake.reports.render.page_links import page_link
 from streamquake.reports.run.html import charting_library, page_environment
 from streamquake.reports.run.panels.panel_parts import Panel, hover
 from streamquake.reports.store.stored_run import StoredRun
@@ -150,5 +149,4 @@ def _hover(run: StoredRun, figure: str | None = None) -> str:
 
 def _link(run: StoredRun, out: Path, folder: Path) -> str:
     """The page of a run, relative to the folder of this page; empty where there is none."""
-    report = out / run.run_id / "report.html"
-    return quote(os.path.relpath(report, folder)) if report.exists() else ""
+    return page_link(out / run.run_id / "report.html", folder)
