@@ -25,7 +25,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("render",),
         ("store", "run"),
         ("suite", "comparison"),
-        ("junit", "trend"),
+        ("junit", "trend", "coverage"),
     ),
     "cluster": (
         ("adjustable_clock", "images", "job", "node", "steering"),
@@ -47,6 +47,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("interrupts", "reconcile"),
         ("experiment",),
         ("workloads", "verdict", "selftest"),
+        ("coverage",),
         ("run",),
         ("campaign", "interactive", "project", "reference"),
         ("schema",),

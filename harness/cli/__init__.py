@@ -39,6 +39,7 @@ COMMANDS = {
     "report": ("records", "Render a run's page again."),
     "replay": ("runs", "Run the plan of a recorded run again."),
     "results": ("results", "Show the recorded runs: rates and figures."),
+    "coverage": ("coverage", "Show which faults met which phases of the protocol."),
     "prune": ("prune", "Remove the folders of old runs; their results stay."),
     "selftest": ("selftest", "Prove that reconciliation finds what is planted, exactly."),
     "sweep": ("machine", "Remove what dead runs left behind."),

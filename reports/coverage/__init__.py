@@ -1,0 +1,1 @@
+"""Coverage: which fault met which phase of the protocol, over many runs, and its page."""

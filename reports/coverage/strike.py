@@ -1,0 +1,47 @@
+"""One injection of a fault in one cell of the matrix, and the run to which it belongs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamquake.reports.coverage.cell import Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoveredRun:
+    """A run whose record was read; `as_expected` is 1 (yes), 0 (no) or None (not known)."""
+
+    run_id: str
+    experiment: str
+    folder: Path
+    outcome: str
+    as_expected: int | None
+
+    @property
+    def result(self) -> str:
+        """The outcome, and whether it is the expected one where it is not held."""
+        expected = {1: ", as expected", 0: ", not as expected", None: ""}[self.as_expected]
+        return self.outcome if self.outcome == "held" and expected else self.outcome + expected
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strike:
+    """A fault in a cell. Only a verified one counts; any other may have happened in the cell."""
+
+    cell: Cell
+    run: CoveredRun
+    step: int
+    """The fault's place in the schedule of its run, from zero."""
+    at_s: float
+    """When the injection was called, in seconds of the run's clock."""
+    verified: bool
+    how: str
+    """Which evidence places it there; of one that is not verified, why not."""
+    together_with: tuple[str, ...] = ()
+    """The other faults that acted at the same time: the outcome is that of all of them."""
+
+    @property
+    def injection(self) -> tuple[Path, int]:
+        """The run and the step: a fault on several places is one injection."""
+        return self.run.folder, self.step
