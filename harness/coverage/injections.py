@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from streamquake.faults.fault import Fault, faults
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.coverage.own_steps import own_phase
 from streamquake.harness.coverage.phase_window import Onset
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.verdict.evidence.last_verification import not_verified_until_heal
 from streamquake.harness.verdict.evidence.step_attempts import (
     StepAttempt,
     first_heal_call,
@@ -27,16 +27,17 @@ from streamquake.harness.verdict.evidence.step_problems import (
 )
 from streamquake.reports.record.fault_events import (
     FaultCalled,
+    FaultEndedEarly,
     FaultInEffect,
     FaultMissedWindow,
+    FaultNotVerified,
     FaultStillInEffect,
 )
+from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
 
 AFTER_EFFECT = {ENDED_EARLY, HEALED_EARLY, NOT_HEALED, NOT_IN_WINDOW, NOT_VERIFIED_AGAIN}
 """Problems that leave it proven that the fault took effect, and when."""
-UNTIL_UNKNOWN = {ENDED_EARLY, NOT_VERIFIED_AGAIN}
-"""Problems after which the fault is only known to have acted until its last verification."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +69,12 @@ class Injection:
 def injections_of(experiment: Experiment, history: History) -> tuple[Injection, ...]:
     """The last injection of every step that was injected, in the order of the schedule."""
     read = (_read(number, experiment, history) for number in range(len(experiment.faults)))
-    found = [injection for injection in read if injection is not None]
-    return tuple(_beside(each, [other for other in found if other is not each]) for each in found)
+    windows = fault_windows(history)
+    return tuple(
+        _beside(injection, [window for window in windows if window.step != injection.number])
+        for injection in read
+        if injection is not None
+    )
 
 
 def _read(number: int, experiment: Experiment, history: History) -> Injection | None:
@@ -95,46 +100,44 @@ def _read(number: int, experiment: Experiment, history: History) -> Injection | 
     )
     if effect is None:
         return injection
-    until_ns = _acted_until_ns(injection, effect, attempt, history, sure=_sure(problems))
+    until_ns = _acted_until_ns(injection, effect, attempt, history)
     return replace(injection, acted_until_ns=until_ns)
 
 
-def _sure(problems: Sequence[str] | dict[str, str]) -> bool:
-    return UNTIL_UNKNOWN.isdisjoint(problems)
-
-
 def _acted_until_ns(
-    injection: Injection,
-    effect: FaultInEffect,
-    attempt: StepAttempt,
-    history: History,
-    *,
-    sure: bool,
+    injection: Injection, effect: FaultInEffect, attempt: StepAttempt, history: History
 ) -> int:
-    """Until its heal was called; until its last verification where more is not sure. A process that
-    was ended was struck once, and is only absent afterwards."""
+    """Until its heal was called; until its last verification where it ended before that, or was not
+    verified again. A process that was ended was struck once, and is only absent afterwards."""
     fault = injection.fault
     if fault is None or not fault.lasts or fault.ends_process or fault.ends_sandbox:
         return injection.onset.seen_ns
-    if own_phase(fault) is not None:
-        return injection.onset.seen_ns
+    if (early := attempt.get(FaultEndedEarly)) is not None:
+        return effect.moment_ns if early.last_seen_ns is None else early.last_seen_ns
     healed = first_heal_call(effect, history)
-    if sure and healed is not None:
-        return healed.at_ns
-    return (attempt.get(FaultStillInEffect) or effect).moment_ns
+    unverified = not_verified_until_heal(injection.step, attempt, history)
+    if healed is None or unverified or FaultNotVerified in attempt:
+        return (attempt.get(FaultStillInEffect) or effect).moment_ns
+    return healed.at_ns
 
 
-def _beside(injection: Injection, others: Sequence[Injection]) -> Injection:
+def _beside(injection: Injection, others: Sequence[FaultWindow]) -> Injection:
     """The injection with the faults that acted at the same time. Of two that took effect at once it
     is not known which one met the phase, and which one found it ended by the other."""
-    at_once = [other for other in others if injection.onset.overlaps(other.onset)]
+    onset = injection.onset
+    at_once = [other for other in others if onset.overlaps(_onset_of(other))]
     together = [
-        other.step.fault
+        other.fault
         for other in others
-        if other.onset.called_ns <= injection.onset.seen_ns
-        and injection.onset.called_ns <= max(other.acted_until_ns, other.onset.seen_ns)
+        if other.called_s * 1e9 <= onset.seen_ns
+        and (other.acted_until_s is None or onset.called_ns <= other.acted_until_s * 1e9)
     ]
     problem = injection.problem
     if at_once and not problem:
-        problem = f"{at_once[0].step.fault} took effect at the same time"
+        problem = f"{at_once[0].fault} took effect at the same time"
     return replace(injection, problem=problem, together_with=tuple(dict.fromkeys(together)))
+
+
+def _onset_of(window: FaultWindow) -> Onset:
+    seen_s = window.called_s if window.in_effect_s is None else window.in_effect_s
+    return Onset(called_ns=round(window.called_s * 1e9), seen_ns=round(seen_s * 1e9))

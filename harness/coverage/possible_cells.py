@@ -12,6 +12,7 @@ from streamquake.faults.schedule.target import parse_target
 from streamquake.harness.coverage.own_steps import own_phase, own_place
 from streamquake.harness.coverage.places import places_of_target
 from streamquake.harness.experiment.validation import fault_target_problem
+from streamquake.harness.verdict.evidence.engine_clock import CLOCK_FAULT
 from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.model import Topology
@@ -19,6 +20,7 @@ from streamquake.topologies.named_files import SHIPPED, shipped_files
 
 CHECKPOINTS = (CheckpointKind.ALIGNED, CheckpointKind.UNALIGNED, CheckpointKind.SAVEPOINT)
 NO_CHECKPOINT = (CheckpointKind.NONE,)
+DISK_MB = 256
 OF_ANY_ENGINE = {Phase.LOAD_END: NO_CHECKPOINT}
 """The begin of the load is missing: triggers wait from steady state on."""
 OF_CHECKPOINTS: Mapping[Phase, tuple[CheckpointKind, ...]] = {
@@ -53,15 +55,31 @@ ENGINES: Mapping[str, Mapping[Phase, tuple[CheckpointKind, ...]]] = {
 
 @cache
 def possible_cells() -> frozenset[Cell]:
-    """Every shipped fault in every phase, place and kind of checkpoint that it could meet on some
-    shipped topology."""
-    topologies = [load_topology(name) for name in shipped_files(SHIPPED, ".yaml")]
+    """Every fault in every phase, place and kind of checkpoint in which a record could prove it on
+    some shipped topology. Of a fault that moves the engine's stamps none of their phases."""
+    topologies = [_with_settings(load_topology(name)) for name in shipped_files(SHIPPED, ".yaml")]
     return frozenset(
         cell
         for topology in topologies
         for fault in faults.values()
         for cell in _of(fault, topology)
     )
+
+
+def _with_settings(topology: Topology) -> Topology:
+    """The topology with the settings of nodes that some faults need."""
+    services = {
+        name: service.model_copy(
+            update={
+                "nodes": {
+                    role: group.model_copy(update={"disk_mb": DISK_MB, "clock": "adjustable"})
+                    for role, group in service.nodes.items()
+                }
+            }
+        )
+        for name, service in topology.services.items()
+    }
+    return topology.model_copy(update={"services": services})
 
 
 def _of(fault: type[Fault], topology: Topology) -> Iterator[Cell]:
@@ -78,6 +96,8 @@ def _phases_of(
     fault: type[Fault], phases: Mapping[Phase, tuple[CheckpointKind, ...]]
 ) -> Mapping[Phase, tuple[CheckpointKind, ...]]:
     own = own_phase(fault)
+    if fault.name == CLOCK_FAULT:
+        return {phase: kinds for phase, kinds in phases.items() if phase in OF_ANY_ENGINE}
     if own is None or not phases:
         return phases
     return {own: phases.get(own, CHECKPOINTS)}

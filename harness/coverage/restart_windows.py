@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from streamquake.faults.fault import faults
 from streamquake.harness.coverage.checkpoint_kinds import CheckpointKinds
 from streamquake.harness.coverage.phase_window import Moment, PhaseWindow
+from streamquake.harness.verdict.evidence.checkpoints import Checkpoint
 from streamquake.harness.verdict.evidence.restores import Restart, restarts_of
 from streamquake.reports.coverage.cell import CheckpointKind, Phase
 from streamquake.reports.record.fault_windows import fault_windows
@@ -19,12 +20,14 @@ PARALLELISM = "parallelism"
 """What a fault touches that rescales the running job."""
 
 
-def restart_windows(history: History, kinds: CheckpointKinds) -> Iterator[PhaseWindow]:
+def restart_windows(
+    history: History, checkpoints: Sequence[Checkpoint], kinds: CheckpointKinds
+) -> Iterator[PhaseWindow]:
     """Restart and restore of every restart of every job, and every rescale."""
     restarts = restarts_of(history)
     for number, restart in enumerate(restarts):
         kind = kinds.restored_by(restart)
-        yield from _of_restart(history, restart, restarts[number + 1 :], kind)
+        yield from _of_restart(history, restart, restarts[number + 1 :], checkpoints, kind)
         if restart.former_parallelism not in (None, restart.parallelism):
             yield _rescale(history, restart.broke_s, restart.running_s)
     for window in fault_windows(history):
@@ -36,27 +39,42 @@ def restart_windows(history: History, kinds: CheckpointKinds) -> Iterator[PhaseW
 
 
 def _of_restart(
-    history: History, restart: Restart, later: Sequence[Restart], kind: CheckpointKind
+    history: History,
+    restart: Restart,
+    later: Sequence[Restart],
+    checkpoints: Sequence[Checkpoint],
+    kind: CheckpointKind,
 ) -> Iterator[PhaseWindow]:
     broke, restored_s = Moment.failed(_ns(restart.broke_s)), restart.restored_s
-    end, failed = _end_of(history, restart, later)
+    end = _end_of(history, restart, later, checkpoints)
     if restored_s is None:
-        yield _window(Phase.RESTART, kind, restart, broke, end, failed=failed)
+        yield _window(Phase.RESTART, kind, restart, broke, end)
         return
     restored = Moment.stamped(_ns(restored_s))
     yield _window(Phase.RESTART, kind, restart, broke, restored)
-    yield _window(Phase.RESTORE, kind, restart, restored, end, failed=failed)
+    yield _window(Phase.RESTORE, kind, restart, restored, end)
 
 
-def _end_of(history: History, restart: Restart, later: Sequence[Restart]) -> tuple[Moment, bool]:
-    """When every task ran again, or the next failure before that; whether it is a failure."""
+def _end_of(
+    history: History,
+    restart: Restart,
+    later: Sequence[Restart],
+    checkpoints: Sequence[Checkpoint],
+) -> Moment:
+    """When every task ran again: at the latest by the next checkpoint, which Flink triggers only
+    when all tasks run, or by the next failure. A short run may not have been observed."""
     since_s = restart.broke_s if restart.restored_s is None else restart.restored_s
-    next_s = next((each.broke_s for each in later if each.job == restart.job), None)
-    if next_s is not None and (restart.running_s is None or next_s < restart.running_s):
-        return Moment.failed(_ns(next_s)), True
-    if restart.running_s is None:
-        return Moment.unproven(), False
-    return _all_running(history, since_s, restart.running_s), False
+    ends_s = [each.broke_s for each in later if each.job == restart.job][:1]
+    ends_s += [each.began_s for each in checkpoints if _shows_all_running(each, restart)][:1]
+    if restart.running_s is not None:
+        ends_s.append(restart.running_s)
+    return _all_running(history, since_s, min(ends_s)) if ends_s else Moment.unproven()
+
+
+def _shows_all_running(checkpoint: Checkpoint, restart: Restart) -> bool:
+    since_s = restart.broke_s if restart.restored_s is None else restart.restored_s
+    of_job = checkpoint.job == restart.job and not checkpoint.micro_batch
+    return of_job and checkpoint.began_s > since_s
 
 
 def _rescale(history: History, since_s: float, running_s: float | None) -> PhaseWindow:
@@ -78,13 +96,7 @@ def _all_running(history: History, since_s: float, running_s: float) -> Moment:
 
 
 def _window(
-    phase: Phase,
-    kind: CheckpointKind,
-    restart: Restart,
-    begin: Moment,
-    end: Moment,
-    *,
-    failed: bool = False,
+    phase: Phase, kind: CheckpointKind, restart: Restart, begin: Moment, end: Moment
 ) -> PhaseWindow:
     return PhaseWindow(
         phase=phase,
@@ -92,7 +104,6 @@ def _window(
         begin=begin,
         end=end,
         begins_with_failure=phase is Phase.RESTART,
-        ends_with_failure=failed,
         job=restart.job,
     )
 

@@ -80,7 +80,7 @@ class _Phases:
             self.protocol = (
                 *checkpoint_windows(history, self.checkpoints, self.kinds),
                 *batch_windows(history),
-                *restart_windows(history, self.kinds),
+                *restart_windows(history, self.checkpoints, self.kinds),
             )
 
 
