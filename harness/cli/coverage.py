@@ -15,7 +15,7 @@ from streamquake.harness.coverage.recorded_coverage import coverage_of, runs_bel
 from streamquake.reports.coverage.coverage_html import render_coverage
 from streamquake.reports.coverage.coverage_text import (
     coverage_table,
-    never_struck_lines,
+    never_hit_lines,
     summary_lines,
 )
 from streamquake.reports.run.text import make_console
@@ -25,7 +25,7 @@ PAGE = "coverage.html"
 
 @click.command("coverage")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--never", is_flag=True, help="List the cells that no run struck.")
+@click.option("--never", is_flag=True, help="List the cells that no run hit.")
 @new_file_option("--page", "page", f"The page to write; {PAGE} in the folder unless given.")
 @json_option
 @out_option
@@ -36,7 +36,7 @@ def coverage_command(
 
     A number counts the injections that are proven to have taken effect in the phase: green where
     all runs had the expected outcome, red where one had not. `?2` are two that may have, `·` was
-    never struck, and an empty cell is not possible.
+    never hit, and an empty cell is not possible.
     """
     folders = runs or (out,)
     found = list(runs_below(folders))
@@ -51,7 +51,7 @@ def coverage_command(
         make_console().print(coverage_table(coverage))
         echo("\n" + "\n".join(summary_lines(coverage)))
     if never and not as_json:
-        echo("\n" + "\n".join(never_struck_lines(coverage.never_struck())))
+        echo("\n" + "\n".join(never_hit_lines(coverage.never_hit())))
     if coverage.runs:
         echo(str(render_coverage(coverage, page or folders[0] / PAGE)), err=as_json)
     return HELD

@@ -108,7 +108,7 @@ def _acted_until_ns(
     injection: Injection, effect: FaultInEffect, attempt: StepAttempt, history: History
 ) -> int:
     """Until its heal was called; until its last verification where it ended before that, or was not
-    verified again. A process that was ended was struck once, and is only absent afterwards."""
+    verified again. A process that was ended was hit once, and is only absent afterwards."""
     fault = injection.fault
     if fault is None or not fault.lasts or fault.ends_process or fault.ends_sandbox:
         return injection.onset.seen_ns

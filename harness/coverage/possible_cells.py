@@ -1,4 +1,4 @@
-"""The cells that the shipped faults could strike: what a campaign has still to do."""
+"""The cells that the shipped faults could hit: what a campaign has still to do."""
 
 from __future__ import annotations
 

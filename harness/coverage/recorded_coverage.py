@@ -1,15 +1,15 @@
-"""Coverage of recorded runs: reads the records of folders, and adds up what each one struck."""
+"""Coverage of recorded runs: reads the records of folders, and adds up what each one hit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from streamquake.harness.coverage.hits import hits_of
 from streamquake.harness.coverage.possible_cells import possible_cells
-from streamquake.harness.coverage.strikes import strikes_of
 from streamquake.harness.verdict.recorded_run import DAMAGED, recorded_experiment
 from streamquake.reports.coverage.coverage import Coverage
-from streamquake.reports.coverage.strike import CoveredRun, Strike
+from streamquake.reports.coverage.hit import CoveredRun, Hit
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder, list_runs
@@ -26,31 +26,31 @@ class RecordUnreadable(StreamquakeError):
 def coverage_of(runs: Sequence[RunFolder]) -> Coverage:
     """The coverage of these runs. A record that cannot be read is left out, with its reason."""
     covered: list[CoveredRun] = []
-    strikes: list[Strike] = []
+    hits: list[Hit] = []
     problems: list[str] = []
     for folder in runs:
         try:
-            run, own = read_strikes(folder)
+            run, own = read_hits(folder)
         except StreamquakeError as error:
             problems.append(str(error))
             continue
         covered.append(run)
-        strikes += own
+        hits += own
     return Coverage(
         runs=tuple(covered),
-        strikes=tuple(strikes),
+        hits=tuple(hits),
         possible=possible_cells(),
         problems=tuple(problems),
     )
 
 
-def read_strikes(folder: RunFolder) -> tuple[CoveredRun, tuple[Strike, ...]]:
-    """One run, and what it struck. Raises StreamquakeError where its record cannot be read, is
+def read_hits(folder: RunFolder) -> tuple[CoveredRun, tuple[Hit, ...]]:
+    """One run, and what it hit. Raises StreamquakeError where its record cannot be read, is
     damaged, or was not judged."""
     experiment = recorded_experiment(folder)
     try:
         run = _covered(folder, folder.read_results())
-        return run, strikes_of(run, experiment, read_history(folder.history))
+        return run, hits_of(run, experiment, read_history(folder.history))
     except FileNotFoundError as error:
         missing = Path(error.filename or "").name
         raise RecordUnreadable(

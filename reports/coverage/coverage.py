@@ -1,4 +1,4 @@
-"""Coverage: the strikes of many runs, and the cells that no run struck."""
+"""Coverage: the hits of many runs, and the cells that no run hit."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import Any
 
 from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
-from streamquake.reports.coverage.strike import CoveredRun, Strike
+from streamquake.reports.coverage.hit import CoveredRun, Hit
 
 SCHEMA = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tally:
+class HitCounts:
     """What is known of a cell, or of several: injections with and without proof, the runs of those
     with proof."""
 
@@ -40,20 +40,20 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """The strikes of all records, and the cells that the shipped faults could strike."""
+    """The hits of all records, and the cells that the shipped faults could hit."""
 
     runs: tuple[CoveredRun, ...] = ()
-    strikes: tuple[Strike, ...] = ()
+    hits: tuple[Hit, ...] = ()
     possible: frozenset[Cell] = frozenset()
     problems: Sequence[str] = field(default=())
     """Why records were left out, one line each."""
 
     def count(self, cell: Cell) -> int:
-        """How many injections struck a cell with proof."""
-        return self.tally(self._by_cell.get(cell, ())).verified
+        """How many injections hit a cell with proof."""
+        return self.counts_of(self._by_cell.get(cell, ())).verified
 
-    def never_struck(self) -> tuple[Cell, ...]:
-        """The possible cells that no injection struck with proof, in their order."""
+    def never_hit(self) -> tuple[Cell, ...]:
+        """The possible cells that no injection hit with proof, in their order."""
         return tuple(
             cell for cell in self.cells() if cell in self.possible and not self.count(cell)
         )
@@ -64,29 +64,29 @@ class Coverage:
 
     def matrix(
         self, place: Place | None = None, kind: CheckpointKind | None = None
-    ) -> Mapping[tuple[str, Phase], Tally]:
-        """(fault, phase) -> its tally, over all places and kinds or those of one; a pair without a
+    ) -> Mapping[tuple[str, Phase], HitCounts]:
+        """(fault, phase) -> its counts, over all places and kinds or those of one; a pair without a
         possible or recorded cell is missing."""
-        found: dict[tuple[str, Phase], list[Strike]] = {}
+        found: dict[tuple[str, Phase], list[Hit]] = {}
         for cell in self.cells():
             if place in (None, cell.place) and kind in (None, cell.kind):
-                strikes = found.setdefault((cell.fault, cell.phase), [])
-                strikes += self._by_cell.get(cell, ())
-        return {pair: self.tally(strikes) for pair, strikes in found.items()}
+                hits = found.setdefault((cell.fault, cell.phase), [])
+                hits += self._by_cell.get(cell, ())
+        return {pair: self.counts_of(hits) for pair, hits in found.items()}
 
-    def strikes_in(self, cell: Cell) -> tuple[Strike, ...]:
-        """The strikes in a cell, with and without proof."""
+    def hits_in(self, cell: Cell) -> tuple[Hit, ...]:
+        """The hits in a cell, with and without proof."""
         return tuple(self._by_cell.get(cell, ()))
 
     @staticmethod
-    def tally(strikes: Iterable[Strike]) -> Tally:
-        """Counts injections: one that struck several places counts once, with proof where it has
+    def counts_of(hits: Iterable[Hit]) -> HitCounts:
+        """Counts injections: one that hit several places counts once, with proof where it has
         proof for one of them."""
-        known = tuple(strikes)
-        proven = {strike.injection: strike.run for strike in known if strike.verified}
-        return Tally(
+        known = tuple(hits)
+        proven = {hit.injection: hit.run for hit in known if hit.verified}
+        return HitCounts(
             verified=len(proven),
-            not_proven=len({strike.injection for strike in known} - proven.keys()),
+            not_proven=len({hit.injection for hit in known} - proven.keys()),
             runs=tuple({run.folder: run for run in proven.values()}.values()),
         )
 
@@ -100,22 +100,22 @@ class Coverage:
         }
 
     def _cell_json(self, cell: Cell) -> dict[str, Any]:
-        tally = self.tally(self.strikes_in(cell))
+        counts = self.counts_of(self.hits_in(cell))
         return {
             "fault": cell.fault,
             "phase": str(cell.phase),
             "place": str(cell.place),
             "kind": str(cell.kind),
             "possible": cell in self.possible,
-            "verified": tally.verified,
-            "not_proven": tally.not_proven,
-            "results": dict(tally.results),
-            "runs": [str(run.folder) for run in tally.runs],
+            "verified": counts.verified,
+            "not_proven": counts.not_proven,
+            "results": dict(counts.results),
+            "runs": [str(run.folder) for run in counts.runs],
         }
 
     @cached_property
-    def _by_cell(self) -> Mapping[Cell, list[Strike]]:
-        found: dict[Cell, list[Strike]] = defaultdict(list)
-        for strike in self.strikes:
-            found[strike.cell].append(strike)
+    def _by_cell(self) -> Mapping[Cell, list[Hit]]:
+        found: dict[Cell, list[Hit]] = defaultdict(list)
+        for hit in self.hits:
+            found[hit.cell].append(hit)
         return dict(found)

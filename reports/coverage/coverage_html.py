@@ -1,5 +1,5 @@
 """The page of coverage: two heat maps, the injections with links to their runs, and what no run
-struck. Like the page of a run it works offline and loads nothing from a network."""
+hit. Like the page of a run it works offline and loads nothing from a network."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.reports.coverage.cell import CheckpointKind, Phase, Place
-from streamquake.reports.coverage.coverage import Coverage, Tally
-from streamquake.reports.coverage.coverage_text import never_struck_lines, summary_lines
-from streamquake.reports.coverage.strike import CoveredRun, Strike
+from streamquake.reports.coverage.coverage import Coverage, HitCounts
+from streamquake.reports.coverage.coverage_text import never_hit_lines, summary_lines
+from streamquake.reports.coverage.hit import CoveredRun, Hit
 from streamquake.reports.record import atomic_files
 from streamquake.reports.render import palette
 from streamquake.reports.render.page_links import for_script, page_link
@@ -22,9 +22,9 @@ ANY = "all"
 NEVER, UNPROVEN, EXPECTED, UNKNOWN, UNEXPECTED = range(5)
 """The states of a cell."""
 STATES = {1: EXPECTED, 0: UNEXPECTED, None: UNKNOWN}
-"""Whether the runs of a struck cell were as expected -> its state."""
+"""Whether the runs of a hit cell were as expected -> its state."""
 COLOURS = (
-    palette.NEVER_STRUCK,
+    palette.NEVER_HIT,
     palette.NOT_PROVEN,
     palette.HELD,
     palette.WAITING,
@@ -36,19 +36,21 @@ COLOURS = (
 def render_coverage(coverage: Coverage, page: Path) -> Path:
     """Write the page, and return its path. Raises OSError where it cannot be written."""
     runs = sorted(coverage.runs, key=lambda run: run.run_id)
+    matrix = coverage.matrix()
+    pairs = {(cell.fault, cell.phase) for cell in coverage.possible}
     text = (
         page_environment()
         .get_template("coverage.html.j2")
         .render(
             coverage=coverage,
             summary=list(summary_lines(coverage)),
-            struck=sum(bool(tally.verified) for tally in coverage.matrix().values()),
-            pairs=len({(cell.fault, cell.phase) for cell in coverage.possible}),
+            hit=sum(bool(matrix[pair].verified) for pair in pairs),
+            pairs=len(pairs),
             places=[ANY, *_present(coverage, Place)],
             kinds=[ANY, *_present(coverage, CheckpointKind)],
             phases=list(Phase),
             lines=_lines(coverage, page.parent),
-            never=list(never_struck_lines(coverage.never_struck())),
+            never=list(never_hit_lines(coverage.never_hit())),
             data=for_script(json.dumps(_data(coverage, runs, page.parent))),
             colours=COLOURS,
             library=charting_library(),
@@ -67,7 +69,7 @@ def _present(coverage: Coverage, kind: type[Place] | type[CheckpointKind]) -> li
 class InjectionLine:
     """One injection in one phase, with all its places there."""
 
-    strike: Strike
+    hit: Hit
     places: str
     link: str
     """The page of its run; empty where there is none."""
@@ -75,23 +77,23 @@ class InjectionLine:
 
 def _lines(coverage: Coverage, folder: Path) -> list[InjectionLine]:
     """The injections by fault and phase; those with proof first."""
-    groups: dict[tuple[Any, ...], list[Strike]] = {}
-    for each in sorted(coverage.strikes, key=_line_order):
+    groups: dict[tuple[Any, ...], list[Hit]] = {}
+    for each in sorted(coverage.hits, key=_line_order):
         of_line = (each.cell.fault, each.cell.phase, each.cell.kind, each.verified, each.injection)
         groups.setdefault(of_line, []).append(each)
     return [
         InjectionLine(
-            strike=group[0],
-            places=", ".join(strike.cell.place for strike in group),
+            hit=group[0],
+            places=", ".join(hit.cell.place for hit in group),
             link=_link(group[0].run, folder),
         )
         for group in groups.values()
     ]
 
 
-def _line_order(strike: Strike) -> tuple[Any, ...]:
-    fault, phase, place, kind = strike.cell.order
-    return (not strike.verified, fault, phase, kind, strike.run.run_id, strike.step, place)
+def _line_order(hit: Hit) -> tuple[Any, ...]:
+    fault, phase, place, kind = hit.cell.order
+    return (not hit.verified, fault, phase, kind, hit.run.run_id, hit.step, place)
 
 
 def _data(coverage: Coverage, runs: list[CoveredRun], folder: Path) -> dict[str, Any]:
@@ -117,8 +119,8 @@ def _rows(coverage: Coverage) -> list[str]:
     """The faults: first those with the most injections with proof."""
     counts = dict.fromkeys((cell.fault for cell in coverage.cells()), 0)
     for fault in counts:
-        own = [strike for strike in coverage.strikes if strike.cell.fault == fault]
-        counts[fault] = coverage.tally(own).verified
+        own = [hit for hit in coverage.hits if hit.cell.fault == fault]
+        counts[fault] = coverage.counts_of(own).verified
     return sorted(counts, key=lambda fault: (-counts[fault], fault))
 
 
@@ -127,26 +129,26 @@ def _is_shown(coverage: Coverage, phase: Phase) -> bool:
 
 
 def _cells(
-    matrix: Mapping[tuple[str, Phase], Tally], numbers: Mapping[Path, int]
+    matrix: Mapping[tuple[str, Phase], HitCounts], numbers: Mapping[Path, int]
 ) -> list[list[Any]]:
     """Each cell as [fault, phase, state, verified, not proven, runs]."""
     return [
         [
             fault,
             phase,
-            _state(tally),
-            tally.verified,
-            tally.not_proven,
-            [numbers[run.folder] for run in tally.runs],
+            _state(counts),
+            counts.verified,
+            counts.not_proven,
+            [numbers[run.folder] for run in counts.runs],
         ]
-        for (fault, phase), tally in matrix.items()
+        for (fault, phase), counts in matrix.items()
     ]
 
 
-def _state(tally: Tally) -> int:
-    if tally.verified:
-        return STATES[tally.as_expected]
-    return UNPROVEN if tally.not_proven else NEVER
+def _state(counts: HitCounts) -> int:
+    if counts.verified:
+        return STATES[counts.as_expected]
+    return UNPROVEN if counts.not_proven else NEVER
 
 
 def _link(run: CoveredRun, folder: Path) -> str:

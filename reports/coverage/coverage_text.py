@@ -1,4 +1,4 @@
-"""Coverage for the terminal: a table of faults and phases, and the cells that were never struck."""
+"""Coverage for the terminal: a table of faults and phases, and the cells that were never hit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
-from streamquake.reports.coverage.coverage import Coverage, Tally
+from streamquake.reports.coverage.coverage import Coverage, HitCounts
 
 STYLES = {1: "green", 0: "red", None: "yellow"}
 """Whether all runs were as expected -> the style of their count."""
@@ -31,7 +31,7 @@ NEVER, UNPROVEN = "·", "?"
 
 def coverage_table(coverage: Coverage) -> Table:
     """Faults as rows and phases as columns. A number counts the injections with proof; `?2` are two
-    without, `·` was never struck, and an empty cell is not possible."""
+    without, `·` was never hit, and an empty cell is not possible."""
     matrix = coverage.matrix()
     phases = _phases(coverage)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
@@ -46,24 +46,24 @@ def coverage_table(coverage: Coverage) -> Table:
 
 def recorded_faults(coverage: Coverage) -> list[str]:
     """The faults of which something is recorded."""
-    return sorted({strike.cell.fault for strike in coverage.strikes})
+    return sorted({hit.cell.fault for hit in coverage.hits})
 
 
 def summary_lines(coverage: Coverage) -> Iterator[str]:
     """The totals of all records."""
-    total = coverage.tally(coverage.strikes)
-    never, possible = coverage.never_struck(), coverage.possible
+    total = coverage.counts_of(coverage.hits)
+    never, possible = coverage.never_hit(), coverage.possible
     faults = {cell.fault for cell in possible} - set(recorded_faults(coverage))
     yield (
         f"{len(coverage.runs)} runs: {total.verified} injections with a proven phase, "
         f"{total.not_proven} without"
     )
-    yield f"{len(possible) - len(never)} of {len(possible)} possible cells struck"
+    yield f"{len(possible) - len(never)} of {len(possible)} possible cells hit"
     if faults:
         yield f"{len(faults)} of {len({cell.fault for cell in possible})} faults not in any record"
 
 
-def never_struck_lines(cells: Sequence[Cell]) -> Iterator[str]:
+def never_hit_lines(cells: Sequence[Cell]) -> Iterator[str]:
     """The cells, a line for each fault and phase: the kinds of checkpoints, and the places."""
     pairs: dict[tuple[str, Phase], list[Cell]] = {}
     for cell in cells:
@@ -81,11 +81,11 @@ def _phases(coverage: Coverage) -> list[Phase]:
     return [phase for phase in Phase if phase in present]
 
 
-def _cell_text(tally: Tally | None) -> Text:
-    if tally is None:
+def _cell_text(counts: HitCounts | None) -> Text:
+    if counts is None:
         return Text("")
-    unproven = f"{UNPROVEN}{tally.not_proven}" if tally.not_proven else ""
-    if not tally.verified:
+    unproven = f"{UNPROVEN}{counts.not_proven}" if counts.not_proven else ""
+    if not counts.verified:
         return Text(unproven or NEVER, style="dim")
-    counted = Text(str(tally.verified), style=STYLES[tally.as_expected])
+    counted = Text(str(counts.verified), style=STYLES[counts.as_expected])
     return counted.append(f" {unproven}" if unproven else "", style="dim")

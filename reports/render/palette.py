@@ -11,7 +11,7 @@ HELD = "#2a9d8f"
 VIOLATED = "#d1495b"
 WAITING = "#8a8f98"
 
-NEVER_STRUCK = "rgba(138,143,152,0.14)"
+NEVER_HIT = "rgba(138,143,152,0.14)"
 NOT_PROVEN = "rgba(201,162,39,0.45)"
 
 CHECKPOINTS: Mapping[str, str] = {"completed": HELD, "failed": VIOLATED, "open": WAITING}

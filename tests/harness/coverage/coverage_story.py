@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.coverage.strikes import strikes_of
+from streamquake.harness.coverage.hits import hits_of
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.coverage.cell import Phase
-from streamquake.reports.coverage.strike import CoveredRun, Strike
+from streamquake.reports.coverage.hit import CoveredRun, Hit
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.topologies.loader import load_topology
@@ -55,13 +55,13 @@ def planned(*steps: Step, topology: str = "flink-kafka-hdfs") -> Experiment:
     )
 
 
-def strikes(history: History, *steps: Step) -> tuple[Strike, ...]:
-    return strikes_of(RUN, planned(*(steps or (step(),))), history)
+def hits(history: History, *steps: Step) -> tuple[Hit, ...]:
+    return hits_of(RUN, planned(*(steps or (step(),))), history)
 
 
 def proven(history: History, *steps: Step) -> set[tuple[str, Phase, str, str]]:
     """The cells that a history proves."""
-    found = (strike.cell for strike in strikes(history, *steps) if strike.verified)
+    found = (hit.cell for hit in hits(history, *steps) if hit.verified)
     return {(cell.fault, cell.phase, cell.place, cell.kind) for cell in found}
 
 

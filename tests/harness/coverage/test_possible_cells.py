@@ -1,4 +1,4 @@
-"""The cells that the shipped faults could strike."""
+"""The cells that the shipped faults could hit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def cell(
     return Cell(fault=fault, phase=phase, place=place, kind=kind)
 
 
-def test_every_fault_could_strike_something() -> None:
+def test_every_fault_could_hit_something() -> None:
     assert {found.fault for found in possible_cells()} == set(faults)
 
 

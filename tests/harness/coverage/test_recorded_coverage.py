@@ -44,19 +44,19 @@ def test_a_kill_whose_exact_moment_is_not_recorded_is_counted_as_not_proven(
     names = ("20260101-000000-aaaa", "20260101-000000-bbbb")
     coverage = coverage_of([recorded(tmp_path, name) for name in names])
     assert coverage.problems == ()
-    (cell,) = {strike.cell for strike in coverage.strikes if strike.cell.place is Place.SINK}
+    (cell,) = {hit.cell for hit in coverage.hits if hit.cell.place is Place.SINK}
     assert (cell.phase, cell.kind) == (Phase.COMPLETED, CheckpointKind.ALIGNED)
-    tally = coverage.tally(coverage.strikes_in(cell))
-    assert (tally.verified, tally.not_proven) == (0, 2)
+    counts = coverage.counts_of(coverage.hits_in(cell))
+    assert (counts.verified, counts.not_proven) == (0, 2)
     assert coverage.count(cell) == 0
-    assert cell in coverage.never_struck()
+    assert cell in coverage.never_hit()
 
 
 def test_a_window_that_the_record_contradicts_proves_nothing(tmp_path: Path) -> None:
     window = ["checkpoint completed", "sink committed"]  # it was committed 0.1 s before the effect
     coverage = coverage_of([recorded(tmp_path, between=window, nth=3)])
-    assert coverage.strikes
-    assert not any(strike.verified for strike in coverage.strikes)
+    assert coverage.hits
+    assert not any(hit.verified for hit in coverage.hits)
 
 
 @pytest.mark.parametrize(

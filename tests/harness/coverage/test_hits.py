@@ -16,9 +16,9 @@ from tests.harness.coverage.coverage_story import (
     SECOND,
     CoverageStory,
     acknowledged_by,
+    hits,
     proven,
     step,
-    strikes,
 )
 from tests.harness.verdict.checkpoint_story import JOB, stamp
 
@@ -30,7 +30,7 @@ def kills(phase: Phase, kind: CheckpointKind, *places: Place) -> set[tuple[str, 
     return {("kill", phase, place, kind) for place in places}
 
 
-def struck(phase: Phase, kind: CheckpointKind) -> set[tuple[str, Phase, str, str]]:
+def hit(phase: Phase, kind: CheckpointKind) -> set[tuple[str, Phase, str, str]]:
     """The cells of a TaskManager that runs a subtask of both vertices."""
     return kills(phase, kind, Place.SOURCE, Place.OPERATOR)
 
@@ -48,22 +48,20 @@ def killed_in_checkpoint(**changed: Any) -> CoverageStory:
     return story.ended(3, 12, 12.3)
 
 
-def test_a_kill_before_the_acknowledgements_strikes_the_barrier_phase() -> None:
+def test_a_kill_before_the_acknowledgements_hits_the_barrier_phase() -> None:
     history = killed_in_checkpoint().history()
-    assert proven(history) == struck(Phase.BARRIER, ALIGNED)
-    assert {strike.how for strike in strikes(history)} == {
-        "took effect in it, by the engine's stamps"
-    }
+    assert proven(history) == hit(Phase.BARRIER, ALIGNED)
+    assert {hit.how for hit in hits(history)} == {"took effect in it, by the engine's stamps"}
 
 
 def test_the_kind_of_a_failed_checkpoint_is_that_of_its_job() -> None:
     story = CoverageStory(unaligned=True)
     story.triggered(1, 8)
     story.fault(9, heal_s=11).job_failing(9.05).ended(1, 8, 9.05, failed=True)
-    assert proven(story.history()) == struck(Phase.BARRIER, CheckpointKind.UNALIGNED)
+    assert proven(story.history()) == hit(Phase.BARRIER, CheckpointKind.UNALIGNED)
 
 
-def test_a_place_that_had_acknowledged_is_not_struck_before_the_others_have() -> None:
+def test_a_place_that_had_acknowledged_is_not_hit_before_the_others_have() -> None:
     parts = acknowledged_by(("v1", 0), ("v1", 1))
     history = killed_in_checkpoint(subtasks=parts).history()
     assert proven(history) == kills(Phase.BARRIER, ALIGNED, Place.OPERATOR)
@@ -99,9 +97,9 @@ def test_a_fault_between_acknowledgements_and_completion_needs_a_later_sight_in_
         )
         return found.fault(9, heal_s=11).ended(1, 8, 8.5, seen_s=9.8).history()
 
-    assert proven(story(seen_s=9.5)) == struck(Phase.ACKNOWLEDGED, ALIGNED)
+    assert proven(story(seen_s=9.5)) == hit(Phase.ACKNOWLEDGED, ALIGNED)
     assert proven(story(seen_s=8.6)) == set()
-    unproven = {strike.cell.phase for strike in strikes(story(seen_s=8.6))}
+    unproven = {hit.cell.phase for hit in hits(story(seen_s=8.6))}
     assert unproven == {Phase.ACKNOWLEDGED, Phase.COMPLETED}
 
 
@@ -123,7 +121,7 @@ def killed_before_commit(committed_s: float) -> CoverageStory:
 
 def test_the_window_that_the_run_judged_proves_a_commit_that_no_stamp_shows() -> None:
     history = killed_before_commit(9.3).history()
-    assert proven(history, PLANNED_COMMIT) == struck(Phase.COMPLETED, ALIGNED)
+    assert proven(history, PLANNED_COMMIT) == hit(Phase.COMPLETED, ALIGNED)
     assert proven(history) == set()
 
 
@@ -144,8 +142,8 @@ def test_a_kill_between_two_checkpoints_is_in_no_phase() -> None:
     story.fault(9, heal_s=11)
     before_the_next = story.history()
     story.triggered(2, 10)
-    assert proven(story.history()) == struck(Phase.BETWEEN, NONE)
-    assert {each.cell.phase for each in strikes(before_the_next)} == {Phase.UNKNOWN}
+    assert proven(story.history()) == hit(Phase.BETWEEN, NONE)
+    assert {each.cell.phase for each in hits(before_the_next)} == {Phase.UNKNOWN}
     assert proven(before_the_next) == set()
 
 
@@ -176,21 +174,21 @@ def paused(ended_early_s: float | None = None) -> History:
     return story.healed(11, common, PAUSED).history()
 
 
-def test_a_fault_that_lasts_strikes_the_phases_that_begin_meanwhile() -> None:
+def test_a_fault_that_lasts_hits_the_phases_that_begin_meanwhile() -> None:
     found = proven(paused(), step("pause"))
     assert ("pause", Phase.BARRIER, Place.SOURCE, ALIGNED) in found
 
 
-def test_a_fault_that_ended_before_the_phase_does_not_strike_it() -> None:
+def test_a_fault_that_ended_before_the_phase_does_not_hit_it() -> None:
     assert proven(paused(ended_early_s=8.0), step("pause")) == set()
 
 
-def test_a_process_that_was_ended_strikes_only_once() -> None:
+def test_a_process_that_was_ended_hits_only_once() -> None:
     story = CoverageStory()
     story.committed(1, 5.5, 5.7)
     story.fault(7, heal_s=20).job_failing(7.1).job_restored(8, 1).job_running(9)
     story.committed(2, 12, 13)
-    assert proven(story.history()) == struck(Phase.BETWEEN, NONE)
+    assert proven(story.history()) == hit(Phase.BETWEEN, NONE)
 
 
 def test_of_two_faults_at_once_neither_is_proven() -> None:
@@ -199,9 +197,9 @@ def test_of_two_faults_at_once_neither_is_proven() -> None:
     story.fault(9, heal_s=11)
     story.fault(9.01, number=1, nodes=(SECOND,), target=SECOND, heal_s=11)
     story.job_failing(9.05).ended(1, 8, 9.05, failed=True)
-    found = strikes(story.history(), step(), step(target=SECOND))
-    assert {(strike.step, strike.verified) for strike in found} == {(0, False), (1, False)}
-    assert {strike.how for strike in found} == {"kill took effect at the same time"}
+    found = hits(story.history(), step(), step(target=SECOND))
+    assert {(hit.step, hit.verified) for hit in found} == {(0, False), (1, False)}
+    assert {hit.how for hit in found} == {"kill took effect at the same time"}
     assert proven(story.history(), step()) == set(), "an unplanned fault is no proof either"
 
 
@@ -222,7 +220,7 @@ def second_fault(at_s: float) -> History:
 @pytest.mark.parametrize(
     ("at_s", "phase"), [(8.0, Phase.RESTART), (10.0, Phase.RESTORE), (7.05, None), (8.95, None)]
 )
-def test_a_second_fault_strikes_the_restart_that_the_first_one_caused(
+def test_a_second_fault_hits_the_restart_that_the_first_one_caused(
     at_s: float, phase: Phase | None
 ) -> None:
     found = proven(second_fault(at_s), step(), step("pause", SECOND))
@@ -248,7 +246,7 @@ def paused_after_restore(*, checkpoint: bool) -> History:
 def test_a_job_that_was_not_seen_to_run_is_not_proven_to_restore(
     checkpoint: bool, recorded: bool
 ) -> None:
-    found = strikes(paused_after_restore(checkpoint=checkpoint), step(), step("pause", SECOND))
+    found = hits(paused_after_restore(checkpoint=checkpoint), step(), step("pause", SECOND))
     onset = [each for each in found if each.step == 1 and each.cell.phase is Phase.RESTORE]
     assert [each.verified for each in onset if "when it began" not in each.how] == (
         [False, False] if recorded else []
@@ -256,11 +254,11 @@ def test_a_job_that_was_not_seen_to_run_is_not_proven_to_restore(
 
 
 def test_a_second_fault_names_the_first_one() -> None:
-    found = strikes(second_fault(10.0), step(), step("pause", SECOND))
+    found = hits(second_fault(10.0), step(), step("pause", SECOND))
     restore = [each for each in found if each.cell.phase is Phase.RESTORE]
     assert {each.cell.kind for each in restore} == {ALIGNED}
     story = paused()
-    assert {each.together_with for each in strikes(story, step("pause"))} == {()}
+    assert {each.together_with for each in hits(story, step("pause"))} == {()}
 
 
 def test_evidence_that_contradicts_the_effect_proves_nothing() -> None:
@@ -268,7 +266,7 @@ def test_evidence_that_contradicts_the_effect_proves_nothing() -> None:
     story.triggered(1, 8)
     story.fault(9, heal_s=11, evidence={**KILLED, "exit_code": 0})
     story.job_failing(9.05).ended(1, 8, 9.05, failed=True)
-    (how,) = {each.how for each in strikes(story.history())}
+    (how,) = {each.how for each in hits(story.history())}
     assert proven(story.history()) == set()
     assert how.startswith("contradictory evidence")
 
@@ -279,7 +277,7 @@ def test_an_injection_without_an_effect_is_not_proven() -> None:
     common = {"step": 0, "fault": "kill", "target": FIRST, "nodes": [FIRST]}
     story.at(9, Action.FAULT_CALLED, **common, params={})
     story.at(10, Action.FAULT_NOT_IN_EFFECT, **common, reason="still running")
-    found = strikes(story.history())
+    found = hits(story.history())
     assert found
     assert not any(each.verified for each in found)
 
@@ -292,7 +290,7 @@ def test_stamps_of_a_clock_that_was_set_prove_nothing(moved: str) -> None:
     else:
         story.at(14, Action.FAULT_CALLED, step=1, fault="clock_skew", target=SECOND, nodes=[SECOND])
     assert proven(story.history()) == set()
-    assert {each.cell.phase for each in strikes(story.history())} == {Phase.UNKNOWN}
+    assert {each.cell.phase for each in hits(story.history())} == {Phase.UNKNOWN}
 
 
 def test_a_cut_history_proves_nothing_more_than_the_whole_one() -> None:
@@ -317,8 +315,8 @@ def test_the_end_of_the_load_is_on_the_clock_of_the_run() -> None:
     story = CoverageStory()
     story.at(8, Action.WORKLOAD_DONE, acknowledged=1, failed=0, unknown=0)
     story.fault(9, heal_s=11).at(20, Action.DRAINED)
-    assert struck(Phase.LOAD_END, NONE) <= proven(story.history())
-    assert struck(Phase.LOAD_END, NONE).isdisjoint(
+    assert hit(Phase.LOAD_END, NONE) <= proven(story.history())
+    assert hit(Phase.LOAD_END, NONE).isdisjoint(
         proven(CoverageStory().fault(9, heal_s=11).history())
     )
 
@@ -337,8 +335,8 @@ def test_a_savepoint_is_a_phase_and_a_kind() -> None:
     story.ended(1, 8, 9.05, failed=True, type="SAVEPOINT")
     kind = CheckpointKind.SAVEPOINT
     assert proven(story.history()) == {
-        *struck(Phase.SAVEPOINT, kind),
-        *struck(Phase.BARRIER, kind),
+        *hit(Phase.SAVEPOINT, kind),
+        *hit(Phase.BARRIER, kind),
     }
 
 
@@ -348,5 +346,5 @@ def test_a_fault_of_the_commit_proves_its_phase_itself() -> None:
     story.fault(
         9, name="fail_commit", evidence={"hits": 1, "rules": ["r"], "at": ["map subtask 0"]}
     )
-    found = strikes(story.history(), step("fail_commit"))
+    found = hits(story.history(), step("fail_commit"))
     assert {(each.cell.phase, each.cell.place) for each in found} == {(Phase.COMMIT, Place.SINK)}

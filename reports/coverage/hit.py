@@ -21,12 +21,14 @@ class CoveredRun:
     @property
     def result(self) -> str:
         """The outcome, and whether it is the expected one where it is not held."""
-        expected = {1: ", as expected", 0: ", not as expected", None: ""}[self.as_expected]
-        return self.outcome if self.outcome == "held" and expected else self.outcome + expected
+        if (self.outcome, self.as_expected) == ("held", 1):
+            return self.outcome
+        expected = {1: ", as expected", 0: ", not as expected", None: ""}
+        return self.outcome + expected[self.as_expected]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Strike:
+class Hit:
     """A fault in a cell. Only a verified one counts; any other may have happened in the cell."""
 
     cell: Cell

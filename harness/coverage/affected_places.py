@@ -34,7 +34,7 @@ Names = Collection[tuple[str, int]]
 """Subtasks, each by the name of its vertex and its index."""
 
 
-class StruckPlaces:
+class AffectedPlaces:
     """Finds the places of the injections of one record."""
 
     def __init__(self, topology: Topology, history: History) -> None:

@@ -1,7 +1,7 @@
-"""Which cells of the matrix one run struck, from its record alone.
+"""Which cells of the matrix one run hit, from its record alone.
 
-A fault strikes the phase in which it took effect. One that lasts and leaves its nodes alive also
-strikes each phase that begins while it acts. A moment that the record does not prove gives a strike
+A fault hits the phase in which it took effect. One that lasts and leaves its nodes alive also
+hits each phase that begins while it acts. A moment that the record does not prove gives a hit
 that is not verified, so that it is not counted.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from streamquake.harness.coverage.affected_places import AffectedPlaces
 from streamquake.harness.coverage.batch_windows import batch_windows
 from streamquake.harness.coverage.checkpoint_kinds import CheckpointKinds
 from streamquake.harness.coverage.checkpoint_windows import checkpoint_windows
@@ -20,12 +21,11 @@ from streamquake.harness.coverage.phase_window import PhaseWindow, Position, act
 from streamquake.harness.coverage.planned_windows import is_planned
 from streamquake.harness.coverage.quiet_times import is_between
 from streamquake.harness.coverage.restart_windows import restart_windows
-from streamquake.harness.coverage.struck_places import StruckPlaces
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
 from streamquake.harness.verdict.evidence.engine_clock import clock_moved
 from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
-from streamquake.reports.coverage.strike import CoveredRun, Strike
+from streamquake.reports.coverage.hit import CoveredRun, Hit
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import HostClockSet
 
@@ -41,22 +41,22 @@ QUIET = "took effect after one checkpoint and before the next"
 NOWHERE = "the record proves no phase"
 
 
-def strikes_of(run: CoveredRun, experiment: Experiment, history: History) -> tuple[Strike, ...]:
-    """The strikes of one run: at most one for each cell and step, verified where one is."""
-    places = StruckPlaces(experiment.topology, history)
+def hits_of(run: CoveredRun, experiment: Experiment, history: History) -> tuple[Hit, ...]:
+    """The hits of one run: at most one for each cell and step, verified where one is."""
+    places = AffectedPlaces(experiment.topology, history)
     phases = _Phases(history)
-    found: dict[tuple[Cell, int], Strike] = {}
+    found: dict[tuple[Cell, int], Hit] = {}
     for injection in injections_of(experiment, history):
-        for hit in _hits(injection, phases, places, history):
-            strike = _strike(run, injection, hit)
-            known = found.get((strike.cell, strike.step))
-            if known is None or strike.verified > known.verified:
-                found[strike.cell, strike.step] = strike
+        for match in _matches(injection, phases, places, history):
+            hit = _hit_of(run, injection, match)
+            known = found.get((hit.cell, hit.step))
+            if known is None or hit.verified > known.verified:
+                found[hit.cell, hit.step] = hit
     return tuple(found.values())
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Hit:
+class _PhaseMatch:
     """A phase and a place that an injection met, or may have met."""
 
     phase: Phase
@@ -84,9 +84,9 @@ class _Phases:
             )
 
 
-def _hits(
-    injection: Injection, phases: _Phases, places: StruckPlaces, history: History
-) -> Iterator[_Hit]:
+def _matches(
+    injection: Injection, phases: _Phases, places: AffectedPlaces, history: History
+) -> Iterator[_PhaseMatch]:
     own = own_phase(injection.fault)
     if own is not None:
         yield from _of_own_step(injection, own, phases, places)
@@ -98,19 +98,19 @@ def _hits(
 
 
 def _of_own_step(
-    injection: Injection, phase: Phase, phases: _Phases, places: StruckPlaces
-) -> Iterator[_Hit]:
+    injection: Injection, phase: Phase, phases: _Phases, places: AffectedPlaces
+) -> Iterator[_PhaseMatch]:
     kind = {
         Phase.SAVEPOINT: CheckpointKind.SAVEPOINT,
         Phase.RESCALE: CheckpointKind.NONE,
     }.get(phase) or phases.kinds.newest_at(injection.onset.seen_ns)
     for place in places.at_onset(injection, None):
-        yield _Hit(phase=phase, kind=kind, place=place, proven=True, how=OWN)
+        yield _PhaseMatch(phase=phase, kind=kind, place=place, proven=True, how=OWN)
 
 
 def _at_onset(
-    injection: Injection, windows: Sequence[PhaseWindow], places: StruckPlaces, history: History
-) -> Iterator[_Hit]:
+    injection: Injection, windows: Sequence[PhaseWindow], places: AffectedPlaces, history: History
+) -> Iterator[_PhaseMatch]:
     """The phases in which the fault took effect, or may have."""
     for window in windows:
         position = position_of(injection.onset, window)
@@ -122,14 +122,16 @@ def _at_onset(
             certain = min(in_window, pending)
             if certain is not Position.OUTSIDE:
                 how = PLANNED if planned and certain is Position.PROVEN else HOW[certain]
-                yield _hit(window, place, proven=certain is Position.PROVEN, how=how)
+                yield _match(window, place, proven=certain is Position.PROVEN, how=how)
 
 
-def _outside(injection: Injection, phases: _Phases, places: StruckPlaces) -> Iterator[_Hit]:
+def _outside(
+    injection: Injection, phases: _Phases, places: AffectedPlaces
+) -> Iterator[_PhaseMatch]:
     """A fault that met no phase of the protocol."""
     quiet = not phases.clock_set and is_between(injection.onset, phases.checkpoints)
     for place in places.at_onset(injection, None):
-        yield _Hit(
+        yield _PhaseMatch(
             phase=Phase.BETWEEN if quiet else Phase.UNKNOWN,
             kind=CheckpointKind.NONE,
             place=place,
@@ -139,27 +141,27 @@ def _outside(injection: Injection, phases: _Phases, places: StruckPlaces) -> Ite
 
 
 def _while_acting(
-    injection: Injection, windows: Sequence[PhaseWindow], places: StruckPlaces
-) -> Iterator[_Hit]:
+    injection: Injection, windows: Sequence[PhaseWindow], places: AffectedPlaces
+) -> Iterator[_PhaseMatch]:
     """The phases that began while the fault acted."""
     for window in windows:
         if acted_in(window, injection.onset.seen_ns, injection.acted_until_ns):
             for place in places.at_moment(injection, window.begin.latest_ns):
-                yield _hit(window, place, proven=True, how=LASTED)
+                yield _match(window, place, proven=True, how=LASTED)
 
 
-def _hit(window: PhaseWindow, place: Place, *, proven: bool, how: str) -> _Hit:
-    return _Hit(phase=window.phase, kind=window.kind, place=place, proven=proven, how=how)
+def _match(window: PhaseWindow, place: Place, *, proven: bool, how: str) -> _PhaseMatch:
+    return _PhaseMatch(phase=window.phase, kind=window.kind, place=place, proven=proven, how=how)
 
 
-def _strike(run: CoveredRun, injection: Injection, hit: _Hit) -> Strike:
+def _hit_of(run: CoveredRun, injection: Injection, match: _PhaseMatch) -> Hit:
     fault = injection.step.fault
-    return Strike(
-        cell=Cell(fault=fault, phase=hit.phase, place=hit.place, kind=hit.kind),
+    return Hit(
+        cell=Cell(fault=fault, phase=match.phase, place=match.place, kind=match.kind),
         run=run,
         step=injection.number,
         at_s=injection.onset.called_ns / 1e9,
-        verified=hit.proven and not injection.problem,
-        how=injection.problem or hit.how,
+        verified=match.proven and not injection.problem,
+        how=injection.problem or match.how,
         together_with=injection.together_with,
     )
