@@ -24,7 +24,7 @@ from streamquake.harness.coverage.restart_windows import restart_windows
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
 from streamquake.harness.verdict.evidence.engine_clock import clock_moved
-from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
+from streamquake.reports.coverage.cell import CheckpointKind, CoverageCell, Phase, Place
 from streamquake.reports.coverage.hit import CoveredRun, Hit
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import HostClockSet
@@ -45,7 +45,7 @@ def hits_of(run: CoveredRun, experiment: Experiment, history: History) -> tuple[
     """The hits of one run: at most one for each cell and step, verified where one is."""
     places = AffectedPlaces(experiment.topology, history)
     phases = _Phases(history)
-    found: dict[tuple[Cell, int], Hit] = {}
+    found: dict[tuple[CoverageCell, int], Hit] = {}
     for injection in injections_of(experiment, history):
         for match in _matches(injection, phases, places, history):
             hit = _hit_of(run, injection, match)
@@ -157,7 +157,7 @@ def _match(window: PhaseWindow, place: Place, *, proven: bool, how: str) -> _Pha
 def _hit_of(run: CoveredRun, injection: Injection, match: _PhaseMatch) -> Hit:
     fault = injection.step.fault
     return Hit(
-        cell=Cell(fault=fault, phase=match.phase, place=match.place, kind=match.kind),
+        cell=CoverageCell(fault=fault, phase=match.phase, place=match.place, kind=match.kind),
         run=run,
         step=injection.number,
         at_s=injection.onset.called_ns / 1e9,

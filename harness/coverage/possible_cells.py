@@ -13,7 +13,7 @@ from streamquake.harness.coverage.own_steps import own_phase, own_place
 from streamquake.harness.coverage.places import places_of_target
 from streamquake.harness.experiment.validation import fault_target_problem
 from streamquake.harness.verdict.evidence.engine_clock import CLOCK_FAULT
-from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
+from streamquake.reports.coverage.cell import CheckpointKind, CoverageCell, Phase, Place
 from streamquake.topologies.loader import load_topology
 from streamquake.topologies.model import Topology
 from streamquake.topologies.named_files import SHIPPED, shipped_files
@@ -54,7 +54,7 @@ ENGINES: Mapping[str, Mapping[Phase, tuple[CheckpointKind, ...]]] = {
 
 
 @cache
-def possible_cells() -> frozenset[Cell]:
+def possible_cells() -> frozenset[CoverageCell]:
     """Every fault in every phase, place and kind of checkpoint in which a record could prove it on
     some shipped topology. Of a fault that moves the engine's stamps none of their phases."""
     topologies = [_with_settings(load_topology(name)) for name in shipped_files(SHIPPED, ".yaml")]
@@ -82,14 +82,14 @@ def _with_settings(topology: Topology) -> Topology:
     return topology.model_copy(update={"services": services})
 
 
-def _of(fault: type[Fault], topology: Topology) -> Iterator[Cell]:
+def _of(fault: type[Fault], topology: Topology) -> Iterator[CoverageCell]:
     runner = job_runner(topology)
     phases = ENGINES.get(topology.services[runner[0]].engine, {}) if runner else {}
     places = _places(fault, topology)
     for phase, kinds in _phases_of(fault, phases).items():
         for place in places:
             for kind in kinds:
-                yield Cell(fault=fault.name, phase=phase, place=place, kind=kind)
+                yield CoverageCell(fault=fault.name, phase=phase, place=place, kind=kind)
 
 
 def _phases_of(

@@ -78,7 +78,7 @@ class CheckpointKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class CoverageCell:
     """One cell of the matrix."""
 
     fault: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
+from streamquake.reports.coverage.cell import CheckpointKind, CoverageCell, Phase, Place
 from streamquake.reports.coverage.hit import CoveredRun, Hit
 
 SCHEMA = 1
@@ -44,21 +44,21 @@ class Coverage:
 
     runs: tuple[CoveredRun, ...] = ()
     hits: tuple[Hit, ...] = ()
-    possible: frozenset[Cell] = frozenset()
+    possible: frozenset[CoverageCell] = frozenset()
     problems: Sequence[str] = field(default=())
     """Why records were left out, one line each."""
 
-    def count(self, cell: Cell) -> int:
+    def count(self, cell: CoverageCell) -> int:
         """How many injections hit a cell with proof."""
         return self.counts_of(self._by_cell.get(cell, ())).verified
 
-    def never_hit(self) -> tuple[Cell, ...]:
+    def never_hit(self) -> tuple[CoverageCell, ...]:
         """The possible cells that no injection hit with proof, in their order."""
         return tuple(
             cell for cell in self.cells() if cell in self.possible and not self.count(cell)
         )
 
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[CoverageCell, ...]:
         """Every possible cell, and every other one in which something was recorded."""
         return tuple(sorted({*self.possible, *self._by_cell}, key=lambda cell: cell.order))
 
@@ -74,7 +74,7 @@ class Coverage:
                 hits += self._by_cell.get(cell, ())
         return {pair: self.counts_of(hits) for pair, hits in found.items()}
 
-    def hits_in(self, cell: Cell) -> tuple[Hit, ...]:
+    def hits_in(self, cell: CoverageCell) -> tuple[Hit, ...]:
         """The hits in a cell, with and without proof."""
         return tuple(self._by_cell.get(cell, ()))
 
@@ -99,7 +99,7 @@ class Coverage:
             "problems": list(self.problems),
         }
 
-    def _cell_json(self, cell: Cell) -> dict[str, Any]:
+    def _cell_json(self, cell: CoverageCell) -> dict[str, Any]:
         counts = self.counts_of(self.hits_in(cell))
         return {
             "fault": cell.fault,
@@ -114,8 +114,8 @@ class Coverage:
         }
 
     @cached_property
-    def _by_cell(self) -> Mapping[Cell, list[Hit]]:
-        found: dict[Cell, list[Hit]] = defaultdict(list)
+    def _by_cell(self) -> Mapping[CoverageCell, list[Hit]]:
+        found: dict[CoverageCell, list[Hit]] = defaultdict(list)
         for hit in self.hits:
             found[hit.cell].append(hit)
         return dict(found)

@@ -103,7 +103,7 @@ def _data(coverage: Coverage, runs: list[CoveredRun], folder: Path) -> dict[str,
     return {
         "faults": faults,
         "phases": [phase for phase in Phase if _is_shown(coverage, phase)],
-        "places": _present(coverage, Place),
+        "places": [place for place in Place if any(c.place is place for c in coverage.possible)],
         "runs": [
             [f"{run.experiment} {run.run_id}", run.result, _link(run, folder)] for run in runs
         ],

@@ -7,22 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
+from streamquake.reports.coverage.cell import CheckpointKind, CoverageCell, Phase, Place
 from streamquake.reports.coverage.coverage import Coverage, HitCounts
 
 STYLES = {1: "green", 0: "red", None: "yellow"}
 """Whether all runs were as expected -> the style of their count."""
 HEADS: Mapping[Phase, str] = {
     Phase.BARRIER: "barrier\nto ack",
-    Phase.ACKNOWLEDGED: "ack to\ncomplete",
+    Phase.ACKNOWLEDGED: "ack to\nend",
     Phase.COMPLETED: "to\ncommit",
-    Phase.PLANNED: "\nplanned",
+    Phase.SAVEPOINT: "save-\npoint",
+    Phase.PLANNED: "batch\nplanned",
     Phase.RUNNING: "batch\nrunning",
     Phase.SINK_WRITTEN: "batch\nwritten",
-    Phase.COMMITTED: "batch\ncommitted",
+    Phase.COMMITTED: "batch\ndone",
     Phase.LOAD_BEGIN: "load\nbegins",
     Phase.LOAD_END: "load\nends",
-    Phase.BETWEEN: "\nbetween",
+    Phase.BETWEEN: "in be-\ntween",
     Phase.UNKNOWN: "not\nknown",
 }
 """Shorter names for the heads of columns; a phase without one has its own name."""
@@ -55,7 +56,7 @@ def summary_lines(coverage: Coverage) -> Iterator[str]:
     never, possible = coverage.never_hit(), coverage.possible
     faults = {cell.fault for cell in possible} - set(recorded_faults(coverage))
     yield (
-        f"{len(coverage.runs)} runs: {total.verified} injections with a proven phase, "
+        f"runs: {len(coverage.runs)}; injections: {total.verified} with a proven phase, "
         f"{total.not_proven} without"
     )
     yield f"{len(possible) - len(never)} of {len(possible)} possible cells hit"
@@ -63,9 +64,9 @@ def summary_lines(coverage: Coverage) -> Iterator[str]:
         yield f"{len(faults)} of {len({cell.fault for cell in possible})} faults not in any record"
 
 
-def never_hit_lines(cells: Sequence[Cell]) -> Iterator[str]:
+def never_hit_lines(cells: Sequence[CoverageCell]) -> Iterator[str]:
     """The cells, a line for each fault and phase: the kinds of checkpoints, and the places."""
-    pairs: dict[tuple[str, Phase], list[Cell]] = {}
+    pairs: dict[tuple[str, Phase], list[CoverageCell]] = {}
     for cell in cells:
         pairs.setdefault((cell.fault, cell.phase), []).append(cell)
     for (fault, phase), group in pairs.items():

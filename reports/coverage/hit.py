@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamquake.reports.coverage.cell import Cell
+from streamquake.reports.coverage.cell import CoverageCell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class CoveredRun:
 class Hit:
     """A fault in a cell. Only a verified one counts; any other may have happened in the cell."""
 
-    cell: Cell
+    cell: CoverageCell
     run: CoveredRun
     step: int
     """The fault's place in the schedule of its run, from zero."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
+from streamquake.reports.coverage.cell import CheckpointKind, CoverageCell, Phase, Place
 from streamquake.reports.coverage.coverage import Coverage
 from streamquake.reports.coverage.hit import CoveredRun, Hit
 
@@ -14,8 +14,8 @@ def cell(
     phase: Phase = Phase.BARRIER,
     place: Place = Place.SINK,
     kind: CheckpointKind = CheckpointKind.ALIGNED,
-) -> Cell:
-    return Cell(fault=fault, phase=phase, place=place, kind=kind)
+) -> CoverageCell:
+    return CoverageCell(fault=fault, phase=phase, place=place, kind=kind)
 
 
 def run_of(
@@ -31,11 +31,11 @@ def run_of(
 
 
 def hit(
-    run: CoveredRun, at: Cell, *, step: int = 0, verified: bool = True, how: str = "seen"
+    run: CoveredRun, at: CoverageCell, *, step: int = 0, verified: bool = True, how: str = "seen"
 ) -> Hit:
     return Hit(cell=at, run=run, step=step, at_s=1.0, verified=verified, how=how)
 
 
-def coverage(*hits: Hit, possible: tuple[Cell, ...] = ()) -> Coverage:
+def coverage(*hits: Hit, possible: tuple[CoverageCell, ...] = ()) -> Coverage:
     runs = {each.run.folder: each.run for each in hits}
     return Coverage(runs=tuple(runs.values()), hits=hits, possible=frozenset(possible))

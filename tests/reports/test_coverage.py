@@ -101,7 +101,7 @@ def test_the_table_has_counts_open_cells_and_cells_that_were_never_hit() -> None
     assert kill == ["kill", "1", "?1", "·"]
     assert pause == ["pause", "?1"]
     assert list(summary_lines(found)) == [
-        "2 runs: 1 injections with a proven phase, 2 without",
+        "runs: 2; injections: 1 with a proven phase, 2 without",
         "1 of 3 possible cells hit",
         "1 of 2 faults not in any record",
     ]

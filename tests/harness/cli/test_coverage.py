@@ -41,7 +41,7 @@ def test_coverage_prints_a_table_and_writes_a_page(capsys: pytest.CaptureFixture
     recorded(Path("runs"))
     assert guarded(program, ["coverage"]) == 0
     shown = capsys.readouterr()
-    assert "1 runs: 0 injections with a proven phase, 1 without" in shown.out
+    assert "runs: 1; injections: 0 with a proven phase, 1 without" in shown.out
     (row,) = (line.split() for line in shown.out.splitlines() if line.startswith("kill"))
     assert "?1" in row
     assert shown.out.splitlines()[-1] == "runs/coverage.html"

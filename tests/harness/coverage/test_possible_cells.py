@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamquake.faults.fault import faults
 from streamquake.harness.coverage.possible_cells import possible_cells
-from streamquake.reports.coverage.cell import Cell, CheckpointKind, Phase, Place
+from streamquake.reports.coverage.cell import CheckpointKind, CoverageCell, Phase, Place
 
 
 def cell(
@@ -12,8 +12,8 @@ def cell(
     phase: Phase,
     place: Place,
     kind: CheckpointKind = CheckpointKind.ALIGNED,
-) -> Cell:
-    return Cell(fault=fault, phase=phase, place=place, kind=kind)
+) -> CoverageCell:
+    return CoverageCell(fault=fault, phase=phase, place=place, kind=kind)
 
 
 def test_every_fault_could_hit_something() -> None:
