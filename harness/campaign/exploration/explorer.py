@@ -21,9 +21,11 @@ from streamquake.harness.campaign.exploration.trial_drawing import TrialSpace
 from streamquake.harness.campaign.exploration.trial_log import LoggedTrial, LogHead, TrialLog
 from streamquake.harness.campaign.shared_resources import RunAttempt
 from streamquake.harness.campaign.suite.durations import duration_text
+from streamquake.harness.coverage.recorded_coverage import read_hits
 from streamquake.harness.experiment.loader import experiment_document
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.recorded_run import recorded_experiment
+from streamquake.reports.coverage.hit import Hit
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import run_sentences
@@ -203,7 +205,7 @@ class Exploration:
                 seconds=seconds,
             )
         planned = planned_cells(trial).all
-        cells = tried_cells(trial, results.faults).all
+        cells = tried_cells(trial, results.faults, self._hits(results.run_id)).all
         new: Sequence[str] = ()
         if results.ended != "interrupted" and not repeat:
             behaviour = behaviour_of(RunFolder(self.out / results.run_id), results)
@@ -221,6 +223,14 @@ class Exploration:
             in_vain=tuple(sorted(planned - cells)),
             new=tuple(new),
         )
+
+    def _hits(self, run_id: str) -> Sequence[Hit]:
+        """What the record of a run proves that its faults hit; nothing where it is damaged."""
+        try:
+            return read_hits(RunFolder(self.out / run_id))[1]
+        except StreamquakeError as error:
+            self.show_message(f"    its coverage is not known: {error}")
+            return ()
 
     def _time(self) -> str:
         spent = duration_text(self.spent_s)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from streamquake.faults.schedule.step import Step
-from streamquake.faults.schedule.target import parse_target, roles_of
+from streamquake.faults.schedule.target import parse_target
+from streamquake.harness.coverage.places import places_of_target
+from streamquake.harness.coverage.planned_windows import WINDOWS
 from streamquake.harness.experiment.model import Experiment
+from streamquake.reports.coverage.hit import Hit
 from streamquake.reports.record.results import FaultRecord
-from streamquake.topologies.model import Topology
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +22,7 @@ class Cells:
     moments: frozenset[str] = frozenset()
     """Each fault with its moment."""
     places: frozenset[str] = frozenset()
-    """Each fault with its moment and its place."""
+    """Each fault with its moment and its part of the pipeline."""
     settings: frozenset[str] = frozenset()
     """Each fault with each setting of the job."""
     pairs: frozenset[str] = frozenset()
@@ -37,32 +39,37 @@ class Cells:
 
 def planned_cells(trial: Experiment) -> Cells:
     """The cells of all steps."""
-    return _cells(trial, trial.faults)
+    return Cells(
+        moments=frozenset(f"{step.fault} {_moment(step, trial)}" for step in trial.faults),
+        places=frozenset(
+            f"{step.fault} {_moment(step, trial)} at {place}"
+            for step in trial.faults
+            for place in places_of_target(parse_target(step.target), trial.topology)
+        ),
+        settings=frozenset(_with_settings(trial, trial.faults)),
+        pairs=frozenset(_together(trial.faults)),
+    )
 
 
-def tried_cells(trial: Experiment, records: Sequence[FaultRecord]) -> Cells:
-    """The cells of the steps that took effect, and in their window. A step that did not has tried
-    nothing."""
+def tried_cells(trial: Experiment, records: Sequence[FaultRecord], hits: Iterable[Hit]) -> Cells:
+    """What a run of the trial tried: the phases and places of which its record proves that a fault
+    hit them (`hits`), and the other cells of the steps that took effect, in their window."""
     acted = [
         step
         for step, record in zip(trial.faults, records, strict=False)
         if record.in_effect and not record.missed_window
     ]
-    return _cells(trial, acted)
-
-
-def _cells(trial: Experiment, steps: Sequence[Step]) -> Cells:
-    return Cells(
-        moments=frozenset(f"{step.fault} {_moment(step, steps)}" for step in steps),
-        places=frozenset(_at_places(trial.topology, steps)),
-        settings=frozenset(_with_settings(trial, steps)),
-        pairs=frozenset(_together(steps)),
+    planned = planned_cells(trial.model_copy(update={"faults": tuple(acted)}))
+    timed = planned_cells(
+        trial.model_copy(update={"faults": tuple(s for s in acted if s.when.between is None)})
     )
-
-
-def _at_places(topology: Topology, steps: Sequence[Step]) -> Iterator[str]:
-    for step in steps:
-        yield f"{step.fault} {_moment(step, steps)} on {_place(step.target, topology)}"
+    proven = [hit.cell for hit in hits if hit.verified]
+    return Cells(
+        moments=timed.moments | {f"{cell.fault} in {cell.phase}" for cell in proven},
+        places=timed.places | {f"{c.fault} in {c.phase} at {c.place}" for c in proven},
+        settings=planned.settings,
+        pairs=planned.pairs,
+    )
 
 
 def _with_settings(trial: Experiment, steps: Sequence[Step]) -> Iterator[str]:
@@ -77,21 +84,15 @@ def _together(steps: Sequence[Step]) -> Iterator[str]:
         yield f"{one} and {other}"
 
 
-def _moment(step: Step, steps: Sequence[Step]) -> str:
-    """When, without the numbers: each time after steady state is alike."""
+def _moment(step: Step, trial: Experiment) -> str:
+    """When, without the numbers: each time after steady state is alike. A window is the phase of
+    the protocol that it is in."""
     when = step.when
     if when.between is not None:
-        return f"between {when.between[0]} and {when.between[1]}"
+        phase = WINDOWS.get(when.between)
+        return f"between {' and '.join(when.between)}" if phase is None else f"in {phase}"
     if when.event is not None:
         return f"at {when.event}"
-    if isinstance(when.effect_of, int) and when.effect_of <= len(steps):
-        return f"in effect of {steps[when.effect_of - 1].fault}"
+    if isinstance(when.effect_of, int) and when.effect_of <= len(trial.faults):
+        return f"in effect of {trial.faults[when.effect_of - 1].fault}"
     return "at a time"
-
-
-def _place(target: str, topology: Topology) -> str:
-    """The link, or the roles of the nodes."""
-    choice = parse_target(target)
-    if choice.how in ("link", "workload", "job"):
-        return target
-    return " and ".join(sorted(set(roles_of(choice, topology))))

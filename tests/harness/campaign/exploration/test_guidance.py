@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.campaign.exploration.guidance import Guidance
 from streamquake.harness.campaign.exploration.trial_cells import Cells, planned_cells, tried_cells
 from streamquake.harness.experiment.model import Experiment
+from streamquake.reports.coverage.cell import CheckpointKind, CoverageCell, Phase, Place
+from streamquake.reports.coverage.hit import CoveredRun, Hit
 from streamquake.reports.record.results import FaultRecord
 from tests.harness.campaign.exploration.trial_runs import BASE, SPACE
 
 KILL = Step(
     fault="kill",
     target="flink/taskmanager-1",
-    when=TriggerSpec(between=("checkpoint triggered", "checkpoint completed"), nth=3),
+    when=TriggerSpec(between=("checkpoint triggered", "checkpoint acknowledged"), nth=3),
     for_s=3,
 )
 SLOW = Step(
     fault="slow_link", target="link sink", when=TriggerSpec(effect_of=1, delay_s=0.5), for_s=3
 )
+RUN = CoveredRun(run_id="r", experiment="e", folder=Path("r"), outcome="held", as_expected=1)
 RECORD = FaultRecord(fault="kill", target="x", nodes=(), injected_s=2.0, in_effect=True)
 
 
@@ -30,42 +34,84 @@ def trial(*steps: Step, **config: str) -> Experiment:
     return BASE.model_copy(update={"job": job, "faults": steps})
 
 
+def hit(phase: Phase, place: Place, *, verified: bool = True) -> Hit:
+    cell = CoverageCell(fault="kill", phase=phase, place=place, kind=CheckpointKind.ALIGNED)
+    return Hit(cell=cell, run=RUN, step=0, at_s=1.0, verified=verified, how="by rule")
+
+
 def test_the_cells_are_faults_with_moments_places_settings_and_each_other() -> None:
-    assert planned_cells(trial(KILL, SLOW, backend="rocksdb")).all == {
-        "kill between checkpoint triggered and checkpoint completed",
-        "kill between checkpoint triggered and checkpoint completed on flink/taskmanager",
+    cells = planned_cells(trial(KILL, SLOW, backend="rocksdb"))
+    assert cells.moments == {
+        "kill in barrier to acknowledgement",
         "slow_link in effect of kill",
-        "slow_link in effect of kill on link sink",
+    }
+    assert cells.places == {
+        "kill in barrier to acknowledgement at source",
+        "kill in barrier to acknowledgement at stateful operator",
+        "kill in barrier to acknowledgement at sink",
+        "slow_link in effect of kill at sink",
+    }
+    assert cells.settings == {
         "kill with backend=rocksdb",
         "kill with parallelism=2",
         "slow_link with backend=rocksdb",
         "slow_link with parallelism=2",
-        "kill and slow_link",
     }
+    assert cells.pairs == {"kill and slow_link"}
+
+
+def test_a_window_that_is_no_phase_keeps_its_events() -> None:
+    when = TriggerSpec(between=("checkpoint triggered", "checkpoint completed"))
+    wide = trial(KILL.model_copy(update={"when": when}))
+    assert planned_cells(wide).moments == {
+        "kill between checkpoint triggered and checkpoint completed"
+    }
+
+
+def test_of_a_window_only_what_the_record_proves_was_tried() -> None:
+    tried = tried_cells(
+        trial(KILL),
+        (RECORD,),
+        [
+            hit(Phase.BARRIER, Place.SINK),
+            hit(Phase.ACKNOWLEDGED, Place.SINK),
+            hit(Phase.BARRIER, Place.SOURCE, verified=False),
+        ],
+    )
+    assert tried.moments == {
+        "kill in barrier to acknowledgement",
+        "kill in acknowledged to completed",
+    }
+    assert tried.places == {
+        "kill in barrier to acknowledgement at sink",
+        "kill in acknowledged to completed at sink",
+    }
+    assert tried.settings == {"kill with parallelism=2"}
+    assert not tried_cells(trial(KILL), (RECORD,), []).moments
 
 
 def test_only_a_step_that_took_effect_in_its_window_has_tried_something() -> None:
     both = trial(KILL, SLOW)
-    only_kill = {
-        "kill between checkpoint triggered and checkpoint completed",
-        "kill between checkpoint triggered and checkpoint completed on flink/taskmanager",
-        "kill with parallelism=2",
-    }
     failed = replace(RECORD, in_effect=False)
     missed = replace(RECORD, missed_window=True)
-    assert tried_cells(both, (RECORD, RECORD)) == planned_cells(both)
-    assert tried_cells(both, (RECORD, failed)).all == only_kill
-    assert tried_cells(both, (RECORD, missed)).all == only_kill
-    assert tried_cells(both, (RECORD,)).all == only_kill
-    assert not tried_cells(both, ()).all
+    assert tried_cells(both, (RECORD, RECORD), []).pairs == {"kill and slow_link"}
+    for records in ((RECORD, failed), (RECORD, missed), (RECORD,)):
+        assert tried_cells(both, records, []).settings == {"kill with parallelism=2"}
+        assert not tried_cells(both, records, []).pairs
+    assert not tried_cells(both, (), []).all
 
 
-def test_times_are_alike_and_places_are_roles() -> None:
+def test_times_are_alike_and_workers_have_the_same_places() -> None:
     early, late = (
         trial(Step(fault="kill", target=f"flink/taskmanager-{n}", when=TriggerSpec(after_s=n)))
         for n in (1, 2)
     )
     assert planned_cells(early) == planned_cells(late)
+    assert tried_cells(early, (RECORD,), []).places == {
+        "kill at a time at source",
+        "kill at a time at stateful operator",
+        "kill at a time at sink",
+    }
 
 
 def test_novelty_falls_with_each_trial_of_the_same_cells() -> None:

@@ -12,6 +12,7 @@ from streamquake.harness.campaign.exploration.trial_drawing import TrialSpace
 from streamquake.harness.campaign.shared_resources import RunAttempt
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
 from streamquake.harness.experiment.model import Experiment
+from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import Ended, FaultRecord, Results
 from streamquake.reports.record.run_folder import RunFolder
@@ -72,6 +73,7 @@ class PlannedTrials:
             ),
         )
         folder.write_results(results)
+        HistoryWriter(folder.history).close()
         return RunAttempt(results=results)
 
 
