@@ -24,6 +24,8 @@ from streamquake.topologies.registry import FormerName
 HELD, VIOLATED, BAD_INPUT, _, INTERRUPTED = ExitStatus
 """The exit statuses by name. Status 3 has no name: only `no_verdict` returns it."""
 DEBUG = "STREAMQUAKE_DEBUG"
+COMPLETION = "_STREAMQUAKE_COMPLETE"
+"""The variable by which a shell requests a completion."""
 PYTHON_FORMAT = warnings.formatwarning
 
 
@@ -44,7 +46,11 @@ def guarded(command: click.Command, argv: Sequence[str]) -> int:
         return _print_lines(BAD_INPUT, *([f"the value is from {variable}"] if variable else []))
     except (click.Abort, KeyboardInterrupt, Interrupted):
         return _print_lines(INTERRUPTED, "interrupted")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - printed; sys.exit(0) of a plugin is no verdict
+    except SystemExit as error:  # of a plugin: its status 0 would be "held"
+        if COMPLETION in os.environ:  # click ends the program after a completion
+            raise
+        return _failed(error)
+    except Exception as error:  # noqa: BLE001 - the outermost guard: printed, and saved in a file
         return _failed(error)
 
 
