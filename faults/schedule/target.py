@@ -141,7 +141,7 @@ def target_problem(choice: TargetChoice, topology: Topology) -> str | None:
 
 def _empty_problem(choice: TargetChoice, topology: Topology) -> str | None:
     """Why a choice among existing names matches no node, or None."""
-    if choice.how != "all but" or _node_names(choice, topology):
+    if choice.how != "all but" or node_names(choice, topology):
         return None
     role = choice.name.rpartition("-")[0]
     return (
@@ -152,7 +152,7 @@ def _empty_problem(choice: TargetChoice, topology: Topology) -> str | None:
 
 def _pair_problem(choice: TargetChoice, topology: Topology) -> str | None:
     """Why the ends of a pair can never be two nodes, or None."""
-    sources, targets = (_node_names(end, topology) for end in choice.ends)
+    sources, targets = (node_names(end, topology) for end in choice.ends)
     if sources is None or targets is None or len(sources | targets) > 1:
         return None
     return (
@@ -161,7 +161,7 @@ def _pair_problem(choice: TargetChoice, topology: Topology) -> str | None:
     )
 
 
-def _node_names(choice: TargetChoice, topology: Topology) -> frozenset[str] | None:
+def node_names(choice: TargetChoice, topology: Topology) -> frozenset[str] | None:
     """The nodes that a choice of nodes may resolve to; None for a duty, known only during the
     run."""
     match choice.how:
