@@ -17,13 +17,14 @@ KINDS = {
     "after_s": "`after_s: SECONDS`",
     "event": "`event: NAME`",
     "between": "`between: [EVENT, EVENT]`",
+    "at_record": "`at_record: NUMBER`",
     "metric": "`metric: NAME` with `above` or `below`",
     "effect_of": "`effect_of: STEP`",
 }
 """Kind of a trigger -> how it is written."""
 GOES_WITH = {
     "nth": ("event", "between"),
-    "delay_s": ("event", "between", "metric", "effect_of"),
+    "delay_s": ("event", "between", "at_record", "metric", "effect_of"),
     "tries": ("between",),
     "above": ("metric",),
     "below": ("metric",),
@@ -33,7 +34,7 @@ GOES_WITH = {
 
 
 class TriggerSpec(Model):
-    """A trigger, which waits from steady state on: exactly one of the first five keys."""
+    """A trigger, which waits from steady state on: exactly one of the first six keys."""
 
     after_s: Seconds | None = None
     """Seconds after steady state."""
@@ -44,6 +45,9 @@ class TriggerSpec(Model):
     restart). Whether the window was met is judged afterwards, by the system's own time stamps. A
     checkpoint may have completed at its last acknowledgement, unless it was seen in progress after
     that; a window that opens with all acknowledgements closes when the completion is seen."""
+    at_record: Annotated[int, Field(ge=0)] | None = None
+    """The index of a record of the load, from 0: inject when it and all earlier records are
+    acknowledged. The load reports them about three times a second."""
     metric: str | None = None
     """A series of the run's samples; the largest value of its places counts."""
     effect_of: Annotated[int, Field(ge=1)] | str | None = None
@@ -96,6 +100,8 @@ class TriggerSpec(Model):
             case "between":
                 first, second = self.between or ("", "")
                 message = f"between {first}{nth} and {second}"
+            case "at_record":
+                message = f"at record {self.at_record}"
             case "metric":
                 limit = f"above {self.above:g}" if self.above is not None else ""
                 message = f"when {self.metric} is {limit or f'below {self.below:g}'}"

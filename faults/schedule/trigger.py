@@ -10,7 +10,10 @@ from streamquake.faults.schedule.metric_series import source_of
 from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import FaultInEffect, FaultNotInEffect, FaultSkipped
+from streamquake.reports.record.run_events import RecordsSent
 
+ACKNOWLEDGED = "acknowledged"
+"""The status of records that have certainly arrived."""
 STALE_NS = 10 * 10**9
 """A place without a sample for so many nanoseconds no longer counts: its task or topic was
 removed."""
@@ -147,6 +150,32 @@ class Between(Trigger):
         )
 
 
+class AtRecord(Trigger):
+    """When a record and all earlier ones are acknowledged."""
+
+    def __init__(self, when: TriggerSpec, clock: Clock) -> None:
+        super().__init__(when, clock)
+        self._last: int | None = None
+
+    def observe(self, event: Event) -> None:
+        if self.due_ns is None and isinstance(event, RecordsSent) and reaches(event, self.when):
+            self._set_due(event.at_ns, event)
+        if isinstance(event, RecordsSent) and event.status == ACKNOWLEDGED:
+            self._last = event.last
+
+    def unfired_reason(self) -> str:
+        if self._last is None:
+            return f"{self.when}: no record was acknowledged since steady state"
+        return f"{self.when}: the last acknowledged record was {self._last}"
+
+
+def reaches(event: RecordsSent, when: TriggerSpec) -> bool:
+    """Whether an event reports the acknowledgement of the record that a trigger waits for, or of a
+    later one."""
+    wanted = when.at_record
+    return wanted is not None and event.status == ACKNOWLEDGED and event.last >= wanted
+
+
 class AtThreshold(Trigger):
     """When a metric has been beyond its threshold for long enough."""
 
@@ -214,6 +243,8 @@ def trigger_of(
             return AtEvent(when, clock)
         case "between":
             return Between(when, clock)
+        case "at_record":
+            return AtRecord(when, clock)
         case "metric":
             return AtThreshold(when, clock)
         case _:

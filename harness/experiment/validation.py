@@ -130,13 +130,20 @@ def _targets(experiment: Experiment) -> Broken:
 
 
 def _triggers(experiment: Experiment) -> Broken:
-    """A step waits only for the effect of an earlier step, so that no two wait for each other."""
+    """A step waits only for the effect of an earlier step, so that no two wait for each other, and
+    only for a record of the load."""
     for number, step in enumerate(experiment.faults):
         if step.when.effect_of is not None:
             try:
                 referenced_step(step.when, experiment.faults[:number])
             except LookupError as error:
                 yield ("faults", number, "when", "effect_of"), str(error)
+        wanted, planned = step.when.at_record, experiment.workload.planned
+        if wanted is not None and planned is not None and wanted >= planned:
+            yield (
+                ("faults", number, "when", "at_record"),
+                f"expected a record from 0 to {planned - 1}, the last of the load, got {wanted}",
+            )
         if experiment.job is None and step.target == "the job":
             yield ("faults", number, "target"), "the experiment has no job; declare one"
 

@@ -50,6 +50,26 @@ def test_the_moment_of_an_event_is_the_systems_own_stamp() -> None:
     assert waiting.due_ns == 10**9
 
 
+def sent(last: int, at_s: float, status: str = "acknowledged") -> Event:
+    return event(Action.SENT, at_s, first=0, last=last, count=last + 1, status=status)
+
+
+def test_a_record_sets_the_moment_when_it_is_acknowledged() -> None:
+    waiting = trigger(at_record=500, delay_s=0.5)
+    assert (
+        waiting.unfired_reason()
+        == "at record 500 + 0.5 s: no record was acknowledged since steady state"
+    )
+    waiting.observe(sent(499, 1))
+    waiting.observe(sent(900, 2, "unknown"))
+    assert waiting.due_ns is None
+    assert waiting.unfired_reason().endswith("the last acknowledged record was 499")
+    waiting.observe(sent(500, 3))
+    waiting.observe(sent(900, 4))
+    assert waiting.due_ns == int(3.5e9)
+    assert waiting.event == sent(500, 3)
+
+
 CHECKPOINT = ("checkpoint triggered", "checkpoint acknowledged")
 
 
@@ -216,6 +236,8 @@ def test_an_ambiguous_reference_to_a_step_is_rejected() -> None:
     [
         ({}, "a trigger is either .* got none"),
         ({"after_s": 1.0, "event": "checkpoint triggered"}, "got `after_s` and `event`"),
+        ({"at_record": 1, "nth": 2}, "`nth` goes with `event` or `between`, got `at_record`"),
+        ({"at_record": 1, "for_s": 2}, "`for_s` goes with `metric`, got `at_record`"),
         ({"after_s": 1.0, "nth": 2}, "`nth` goes with `event` or `between`, got `after_s`"),
         ({"event": "x", "tries": 2}, "`tries` goes with `between`"),
         ({"metric": "lag"}, "needs one threshold"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamquake.faults.schedule.step import Step, TriggerSpec
-from streamquake.faults.schedule.trigger import referenced_step
+from streamquake.faults.schedule.trigger import reaches, referenced_step
 from streamquake.harness.verdict.evidence.engine_clock import STAMP_NS, EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.heal_evidence import CLOCK_S
 from streamquake.harness.verdict.evidence.phases import DISTURB, phase_began
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.fault_events import FaultCalled, FaultEvent, FaultInEffect
 from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import RecordsSent
 
 
 def trigger_event(when: TriggerSpec, called: FaultCalled, history: History) -> Event | None:
@@ -58,6 +59,7 @@ def _trigger_candidates(
         and (steady is None or event.index > steady.index)
         and event.index < called.index
         and (referenced is None or (isinstance(event, FaultEvent) and event.step == referenced))
+        and (when.at_record is None or (isinstance(event, RecordsSent) and reaches(event, when)))
     ][when.nth - 1 :]
     index = called.trigger_index
     return found if index is None else [event for event in found if event.index == index]
@@ -68,6 +70,8 @@ def _too_soon(when: TriggerSpec, event: Event, called: FaultCalled, history: His
     moved the clocks, the moment of an event with the engine's stamp is not known."""
     if isinstance(event, FaultInEffect):
         moment_ns = event.moment_ns
+    elif isinstance(event, RecordsSent):
+        moment_ns = event.at_ns
     elif clock_moved(history):
         return ""
     else:
@@ -80,6 +84,8 @@ def _too_soon(when: TriggerSpec, event: Event, called: FaultCalled, history: His
 
 def _awaited_action(when: TriggerSpec) -> str:
     first, _ = when.between or ("", "")
+    if when.at_record is not None:
+        return Action.SENT
     return when.event or first or Action.FAULT_IN_EFFECT
 
 

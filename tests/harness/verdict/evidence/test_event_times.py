@@ -587,3 +587,32 @@ def test_every_node_without_a_removal_is_named() -> None:
     story.at(6, Action.FAULT_HEALED, **about, seen_ns=6 * 10**9, evidence={"b": {}})
     history = story.history()
     assert not_healed(last_attempt(history, 0), history) == "no removal was seen on a, c"
+
+
+@pytest.mark.parametrize(
+    ("last", "status", "named", "message"),
+    [
+        (500, "acknowledged", 0, ""),
+        (500, "acknowledged", None, ""),
+        (499, "acknowledged", 0, 'and no "records sent" triggered it'),
+        (900, "unknown", 0, 'and no "records sent" triggered it'),
+    ],
+)
+def test_a_fault_at_a_record_is_called_after_its_acknowledgement(
+    last: int, status: str, named: int | None, message: str
+) -> None:
+    story = Story().at(1, Action.SENT, first=0, last=last, count=last + 1, status=status)
+    index = {} if named is None else {"trigger_index": named}
+    history = story.at(2, Action.FAULT_CALLED, step=0, **index).history()
+    found = trigger_problem(TriggerSpec(at_record=500), history.of(FaultCalled)[0], history)
+    assert found == (f"it should have been injected at record 500, {message}" if message else "")
+
+
+def test_a_fault_at_a_record_waits_for_its_delay() -> None:
+    story = Story().at(1, Action.SENT, first=0, last=500, count=501, status="acknowledged")
+    history = story.at(2, Action.FAULT_CALLED, step=0, trigger_index=0).history()
+    when = TriggerSpec(at_record=500, delay_s=1.5)
+    found = trigger_problem(when, history.of(FaultCalled)[0], history)
+    assert found == (
+        "it should have been injected at record 500 + 1.5 s, and was called 1.0 s after that"
+    )
