@@ -37,7 +37,7 @@ COMMANDS = {
     "check": ("records", "Judge a recorded run again."),
     "errors": ("errors", "Show the errors in the logs of runs, grouped."),
     "report": ("records", "Render a run's page again."),
-    "replay": ("runs", "Run the plan of a recorded run again."),
+    "replay": ("replay", "Run the plan of a recorded run again."),
     "results": ("results", "Show the recorded runs: rates and figures."),
     "coverage": ("coverage", "Show which faults met which phases of the protocol."),
     "prune": ("prune", "Remove the folders of old runs; their results stay."),
