@@ -81,6 +81,11 @@ class Workload(Model):
         Raises ValueError."""
         return self
 
+    def written_beside(self, folder: Path) -> Self:
+        """The workload for a document in this folder; the files that it names are written there.
+        Raises OSError, ValueError."""
+        return self
+
     def store(self, data: Path, seed: int) -> None:
         """Write what the verdict needs beside the history into the folder `data` of a run. Raises
         OSError, ValueError."""

@@ -18,6 +18,7 @@ from streamquake.harness.workloads.data_sets.data_set import (
     read_data_set,
 )
 from streamquake.harness.workloads.data_sets.workload import STORED, DataSetWorkload
+from streamquake.reports.record.atomic_files import atomic_replacement
 
 
 def _known_type(name: str) -> str:
@@ -71,6 +72,13 @@ class Recorded(DataSetWorkload):
 
     def with_stored(self, data: Path) -> Recorded:
         return self._of(data / STORED / LINES)
+
+    def written_beside(self, folder: Path) -> Recorded:
+        file = folder / "records.jsonl"
+        if not file.exists():
+            with atomic_replacement(file) as draft:
+                draft.write_bytes(b"".join(line + b"\n" for line in self.data_set(0).lines))
+        return self.model_copy(update={"file": file.name})
 
     def _of(self, file: Path) -> Recorded:
         named = self.model_copy(update={"file": str(file)})
