@@ -1,0 +1,1 @@
+"""The smallest experiment that fails as a run did."""
