@@ -25,7 +25,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("render",),
         ("store", "run"),
         ("suite", "comparison"),
-        ("junit", "trend", "coverage"),
+        ("junit", "trend", "coverage", "shrink"),
     ),
     "cluster": (
         ("adjustable_clock", "images", "job", "node", "steering"),

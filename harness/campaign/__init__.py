@@ -1,1 +1,1 @@
-"""Many runs: suites, and comparisons of topologies."""
+"""Many runs: suites, comparisons, explorations, and the search for the smallest experiment."""

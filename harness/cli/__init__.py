@@ -38,6 +38,7 @@ COMMANDS = {
     "errors": ("errors", "Show the errors in the logs of runs, grouped."),
     "report": ("records", "Render a run's page again."),
     "replay": ("replay", "Run the plan of a recorded run again."),
+    "shrink": ("shrink", "Find the smallest experiment that fails as a run did."),
     "results": ("results", "Show the recorded runs: rates and figures."),
     "coverage": ("coverage", "Show which faults met which phases of the protocol."),
     "prune": ("prune", "Remove the folders of old runs; their results stay."),

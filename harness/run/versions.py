@@ -31,6 +31,7 @@ _SHOWING = (
     "reports/junit.py",
     "reports/render",
     "reports/run",
+    "reports/shrink",
     "reports/store",
     "reports/suite",
     "reports/trend",

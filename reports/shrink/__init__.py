@@ -1,0 +1,1 @@
+"""The results of a shrink, and its page."""
