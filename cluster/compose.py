@@ -15,12 +15,11 @@ from math import inf
 from pathlib import PurePosixPath
 from typing import Any
 
-import yaml
-
 from streamquake.cluster.cluster import all_nodes
 from streamquake.cluster.engines.engine import Engine, NodePlan, PortAllocator, RunsJobs, engine
 from streamquake.cluster.images.recipes import BUILT
 from streamquake.topologies.model import NodeSpec, Topology
+from streamquake.topologies.yaml_text import yaml_text
 
 DOCUMENT = "docker-compose.yml"
 HEADER = """\
@@ -66,7 +65,7 @@ def compose_document(topology: Topology) -> str:
         },
     }
     header = HEADER.format(name=topology.name)
-    return header + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=inf)
+    return header + yaml_text(document, width=inf)
 
 
 def _planned(topology: Topology, spec: NodeSpec, ports: PortAllocator) -> _Node:
@@ -134,13 +133,3 @@ def _next_free() -> Callable[[NodeSpec, int], int]:
 def _literal(text: str) -> str:
     """Compose would interpret `$` as the beginning of a variable."""
     return text.replace("$", "$$")
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes multi-line texts as literal blocks."""
-
-    def represent_text(self, text: str) -> yaml.ScalarNode:
-        return self.represent_scalar("tag:yaml.org,2002:str", text, "|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _Dumper.represent_text)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -31,6 +30,7 @@ from streamquake.reports.render import run_sentences
 from streamquake.reports.render.page_links import for_script
 from streamquake.reports.run.panels.panel_parts import Panel
 from streamquake.reports.run.timeline_charts import panels
+from streamquake.topologies.yaml_text import yaml_text
 
 
 def render_report(folder: RunFolder) -> Path:
@@ -65,7 +65,7 @@ def render_report(folder: RunFolder) -> Path:
         recoveries=[(title, _bars(phases)) for title, phases in results.titled_recoveries],
         panels=panels(history, table, parts),
         problems=parts.problems,
-        plan=_as_yaml(manifest.get("experiment", {})),
+        plan=yaml_text(manifest.get("experiment", {})),
         logs=_log_links(folder),
         library=charting_library(),
     )
@@ -113,22 +113,6 @@ def _bars(recovery: Mapping[str, float | None]) -> tuple[RecoveryBar, ...]:
         bars.append(RecoveryBar(name=name, after_s=after_s, left=left, width=width))
         before_s = after_s
     return tuple(bars)
-
-
-class _PlanDumper(yaml.SafeDumper):
-    """Writes texts of several lines, such as the job's SQL, as blocks, not as one long line."""
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_PlanDumper.add_representer(str, _text)
-
-
-def _as_yaml(document: Any) -> str:
-    return yaml.dump(document, Dumper=_PlanDumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _log_links(folder: RunFolder) -> list[tuple[str, str]]:
