@@ -44,7 +44,7 @@ def test_only_the_step_that_loses_records_is_left(tmp_path: Path) -> None:
     assert run.returncode == 1, run.stdout + run.stderr
     run_id = (out / "latest").resolve().name
 
-    done = streamquake("shrink", run_id, "--out", str(out), "--tries", "1", "--of", "2")
+    done = streamquake("shrink", run_id, "--out", str(out), "--tries", "1", "--of", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     folder = out / f"shrink-{run_id}"
     results: dict[str, Any] = json.loads((folder / "shrink.json").read_text("utf-8"))
@@ -58,7 +58,7 @@ def test_only_the_step_that_loses_records_is_left(tmp_path: Path) -> None:
     assert results["deployments"] < results["runs_made"], "the runs share clusters"
     assert (out / "failing-cases.jsonl").exists()
 
-    again = streamquake("shrink", run_id, "--out", str(out), "--tries", "1", "--of", "2")
+    again = streamquake("shrink", run_id, "--out", str(out), "--tries", "1", "--of", "1")
     assert again.returncode == 0, again.stdout + again.stderr
     repeated: dict[str, Any] = json.loads((folder / "shrink.json").read_text("utf-8"))
     assert repeated["runs_made"] == 0, "all tries are taken over"

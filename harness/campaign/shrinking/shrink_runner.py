@@ -7,11 +7,8 @@ cluster. A second call takes over all tries, so that it goes on at the same cand
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import yaml
 
 from streamquake.harness.campaign.clusters.pool import ClusterPool
 from streamquake.harness.campaign.shared_resources import SharedResources
@@ -41,6 +38,7 @@ from streamquake.reports.shrink.shrink_results import (
 )
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.problems import BadInput
+from streamquake.topologies.yaml_text import yaml_text
 
 
 class ShrinkStopped(StreamquakeError):
@@ -287,12 +285,4 @@ def _yaml(candidate: Candidate, plan: ShrinkPlan, tries: str) -> str:
         f"# Written by `streamquake shrink` from the run {plan.run} of {plan.experiment}.\n"
         f"# {plan.failure}: it {tries} tries.\n"
     )
-    document: Mapping[str, Any] = _plain(hide_secrets(candidate.document))
-    return head + yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
-
-
-def _plain(value: Any) -> Any:
-    """Values as lists and mappings, which YAML writes."""
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+    return head + yaml_text(hide_secrets(candidate.document))
