@@ -40,8 +40,14 @@ def fewer_steps(candidate: Candidate, counts: Counts) -> Candidate:
 
 
 def smaller_numbers(candidate: Candidate, counts: Counts) -> Candidate:
-    """Halve records, keys and durations, again and again."""
+    """Halve records, keys and durations, again and again. Keys and durations mostly do not matter,
+    so their smallest value is tried first."""
     for place in number_places(candidate):
+        least = 1 if place[-1] == "keys" else SHORTEST_S if place[-1] == "for_s" else None
+        if least is not None and value_at(candidate.document, place) > least:
+            smaller = candidate.with_value(place, least)
+            if counts(smaller):
+                candidate = smaller
         candidate = _halved(candidate, place, counts)
     return candidate
 

@@ -80,6 +80,19 @@ def test_records_keys_and_durations_are_halved() -> None:
     assert smaller_numbers(found, always) == found
 
 
+def test_the_smallest_keys_and_durations_are_tried_first() -> None:
+    asked: list[tuple[int, float]] = []
+
+    def counts(each: Candidate) -> bool:
+        load = each.document["workload"]["numbered"]
+        asked.append((load["keys"], each.faults[0]["for_s"]))
+        return load["records"] == 64000 and each.faults[0]["for_s"] >= 1
+
+    found = smaller_numbers(candidate(), counts)
+    assert asked == [(32, 4.0), (1, 4.0), (1, 0.1), (1, 2.0), (1, 1.0), (1, 0.5)]
+    assert found.faults[0]["for_s"] == 1.0
+
+
 def test_fewer_records_than_a_trigger_awaits_are_no_experiment() -> None:
     step = {"pause": {}, "target": "kafka/broker-1", "when": {"at_record": 20_000}}
     start = candidate(faults=[step])
