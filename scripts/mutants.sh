@@ -19,4 +19,4 @@ fi
 # With the modification times, by which mutmut detects changes.
 cp -rLp streamquake tests pyproject.toml "$copy"
 cd "$copy"
-exec "$bin/mutmut" run --max-children "${JOBS:-2}" "$@"
+exec "$bin/python" -m mutmut run --max-children "${JOBS:-2}" "$@"
