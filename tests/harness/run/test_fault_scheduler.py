@@ -42,6 +42,8 @@ from tests.event_drafts import undeclared_fields
 from tests.fakes import fake_cluster
 
 EPOCH_MS = FakeClock().epoch_ms()
+END_S = 120
+"""Every schedule of these tests is over by then."""
 
 
 def step(fault: str, target: str, for_s: float | None = 1.0, **when: Any) -> Step:
@@ -79,6 +81,10 @@ class Testbed:
 
         self.loop.listen(listen)
 
+    def tick(self) -> None:
+        self.loop.tick()
+        assert self.loop.clock.now_ns() < END_S * 1e9, self.scheduler.pending()
+
     def run(self) -> History:
         """Run the schedule to its end, then heal the open faults. Time does not pass during an
         injection; otherwise a later step might be injected first on a busy machine."""
@@ -87,7 +93,7 @@ class Testbed:
             wait([run.work for run in runs if run.work is not None], timeout=60)
             checks = [run.watch.check_under_way for run in runs if run.watch is not None]
             wait([check for check in checks if check is not None], timeout=60)
-            self.loop.tick()
+            self.tick()
         self.scheduler.heal_all()
         self.loop.tick()
         history = self.loop.history()
@@ -192,7 +198,7 @@ def test_heal_all_heals_every_fault_in_effect_at_any_time(tmp_path: Path) -> Non
     )
     while not testbed.loop.history().of(Action.FAULT_IN_EFFECT):
         testbed.scheduler.pending()
-        testbed.loop.tick()
+        testbed.tick()
     testbed.scheduler.heal_all()
     states = {testbed.cluster.state(node).status for node in testbed.cluster.nodes.values()}
     assert states == {ContainerStatus.RUNNING}
@@ -204,7 +210,7 @@ def test_heal_all_waits_for_an_injection_under_way(tmp_path: Path) -> None:
     (run,) = testbed.scheduler.runs
     while run.work is None:
         testbed.scheduler.pending()
-        testbed.loop.tick()
+        testbed.tick()
     testbed.scheduler.heal_all()
     testbed.loop.tick()
     history = testbed.loop.history()
@@ -218,7 +224,7 @@ def test_heal_all_records_a_check_that_has_just_ended(tmp_path: Path) -> None:
     (run,) = testbed.scheduler.runs
     while run.watch is None or run.watch.check_under_way is None:
         testbed.scheduler.pending()
-        testbed.loop.tick()
+        testbed.tick()
     wait([run.watch.check_under_way], timeout=60)
     testbed.scheduler.heal_all()
     testbed.loop.tick()
@@ -558,7 +564,7 @@ def test_a_heal_does_not_wait_for_a_check(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Pause, "heal", signalling_heal)
     while testbed.scheduler.pending() is not None:
         wait([run.work for run in testbed.scheduler.runs if run.work is not None], timeout=60)
-        testbed.loop.tick()
+        testbed.tick()
     testbed.scheduler.heal_all()
     testbed.loop.tick()
     assert actions_of(testbed.loop.history()) == [
@@ -738,7 +744,7 @@ def test_the_schedule_reports_what_it_waits_for(tmp_path: Path) -> None:
         reasons.append(pending)
         active.append(testbed.scheduler.active_faults())
         nodes_kept_down.append(testbed.scheduler.nodes_kept_down())
-        testbed.loop.tick()
+        testbed.tick()
     workers = "flink/taskmanager-1, flink/taskmanager-2, flink/taskmanager-3"
     assert list(dict.fromkeys(reasons)) == [
         "slow_link on link sink is being injected",
@@ -840,7 +846,7 @@ def run_until(testbed: Testbed, seconds: float) -> None:
         testbed.scheduler.pending()
         measurements = [run.baselines._measuring for run in testbed.scheduler.runs]
         wait([work for work in measurements if work is not None], timeout=60)
-        testbed.loop.tick()
+        testbed.tick()
 
 
 def test_baselines_are_measured_shortly_before_a_known_moment(
@@ -892,7 +898,7 @@ def test_heal_all_does_not_wait_for_baselines_or_checks(
     ):
         testbed.scheduler.pending()
         wait([run.work for run in testbed.scheduler.runs if run.work is not None], timeout=60)
-        testbed.loop.tick()
+        testbed.tick()
     testbed.scheduler.heal_all()
     testbed.loop.tick()
     assert testbed.intents.open_intents() == ()
