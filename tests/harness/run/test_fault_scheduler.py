@@ -7,6 +7,7 @@ from collections import Counter
 from concurrent.futures import wait
 from itertools import pairwise
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Barrier, current_thread
 from threading import Event as Signal
 from threading import enumerate as enumerate_threads
@@ -909,6 +910,42 @@ def test_heal_all_does_not_wait_for_baselines_or_checks(
         if thread.name.startswith("baseline"):
             thread.join(60)
     assert len(started) == 2
+
+
+def test_heal_all_cancels_checks_that_have_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two checks run at a time. Those of the first two attempts get no answer; while each runs, its
+    attempt is known to have missed the window."""
+    testbed = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=3))
+    (run,), end = testbed.scheduler.runs, Signal()
+    started, threads = SimpleQueue[str](), list[str]()
+
+    def blocked_check(*_: object) -> RepeatedVerification:
+        testbed.loop.record(Action.CHECKPOINT_ACKNOWLEDGED, checkpoint=run.tries, ack_ms=EPOCH_MS)
+        started.put(current_thread().name)
+        assert end.wait(60)
+        return RepeatedVerification(seen_ns=1, evidence={}, targets=1)
+
+    def listen(event: Event) -> None:
+        if event.action == Action.FAULT_HEALED:
+            testbed.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=run.tries + 1)
+
+    monkeypatch.setattr(fault_scheduler, "verify_again", blocked_check)
+    testbed.loop.listen(listen)
+    testbed.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS)
+    while testbed.scheduler.pending() is not None:
+        wait([run.work] if run.work is not None else [], timeout=60)
+        if run.watch is not None and run.watch.check_under_way and len(threads) < run.tries < 3:
+            threads.append(started.get(timeout=60))
+        testbed.tick()
+    testbed.scheduler.heal_all()
+    end.set()
+    for thread in enumerate_threads():
+        if thread.name in threads:
+            thread.join(60)
+    assert (run.tries, len(threads)) == (3, 2)
+    assert started.empty()
 
 
 def test_many_steps_are_injected_checked_and_healed_at_the_same_time(
