@@ -521,6 +521,7 @@ def test_checks_without_an_answer_do_not_prove_an_end_but_are_recorded_as_unveri
         assert event.kind == Kind.FAIL
         (effect,) = history.of(Action.FAULT_IN_EFFECT)
         assert event.value["last_seen_ns"] == effect.value["seen_ns"]
+        assert event.value["seen_ns"] == event.at_ns
         assert "in effect or in place in the 25.0 s before its heal" in event.value["reason"]
 
 
@@ -670,6 +671,20 @@ def test_an_effect_that_ended_early_is_recorded_as_a_failure(tmp_path: Path) -> 
     (ended,) = history.of(Action.FAULT_ENDED_EARLY)
     assert ended.value["reason"] == "no longer in effect on flink/taskmanager-1 before the heal"
     assert ended.value["last_seen_ns"] == effect.value["seen_ns"]
+
+
+def test_all_targets_whose_effect_ended_early_are_named(tmp_path: Path) -> None:
+    testbed = Testbed(tmp_path, step("pause", "all of flink/taskmanager", for_s=14.0, after_s=1.0))
+
+    def listen(event: Event) -> None:
+        if event.action == Action.FAULT_IN_EFFECT:
+            for number in (1, 3):
+                end_effect(testbed, f"flink/taskmanager-{number}", "unpause")
+
+    testbed.loop.listen(listen)
+    (ended,) = testbed.run().of(Action.FAULT_ENDED_EARLY)
+    named = "flink/taskmanager-1, flink/taskmanager-3"
+    assert ended.value["reason"] == f"no longer in effect on {named} before the heal"
 
 
 def test_a_missed_window_is_recorded_once_as_a_failure(tmp_path: Path) -> None:
