@@ -314,6 +314,22 @@ def test_a_missed_window_is_recorded_and_the_fault_healed_as_planned(tmp_path: P
     assert FaultHealed in attempt
 
 
+@pytest.mark.parametrize(("called_ns", "missed"), [(5 * 10**8, False), (2 * 10**9, True)])
+def test_a_window_is_missed_when_its_checkpoint_fails_before_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called_ns: int, missed: bool
+) -> None:
+    """The checkpoint fails at 1 s, and the effect is verified at 3 s. After the call it fails
+    because of the fault."""
+    result = InjectionResult(done=True, called_ns=called_ns, seen_ns=3 * 10**9)
+    monkeypatch.setattr(fault_scheduler, "inject_fault", lambda *args, **limits: result)
+    monkeypatch.setattr(fault_scheduler, "undo", lambda *args, **limits: result)
+    testbed = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED))
+    testbed.loop.clock.sleep(1.0)
+    testbed.record_after(Action.FAULT_CALLED, Action.CHECKPOINT_FAILED, checkpoint=1)
+    testbed.loop.record(Action.CHECKPOINT_TRIGGERED, checkpoint=1)
+    assert bool(testbed.run().of(Action.FAULT_MISSED_WINDOW)) == missed
+
+
 def test_a_missed_window_is_tried_again_at_the_next_one(tmp_path: Path) -> None:
     testbed = Testbed(tmp_path, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=2))
     testbed.record_after(
