@@ -713,8 +713,11 @@ def test_a_missed_window_is_recorded_once_as_a_failure(tmp_path: Path) -> None:
     assert summaries(history, Action.FAULT_MISSED_WINDOW) == [
         ("fault missed its window", "fail", "fault-0", "reason seen_ns")
     ]
-    (called,) = history.of(Action.FAULT_CALLED)
+    called, effect, missed = history.of(
+        Action.FAULT_CALLED, Action.FAULT_IN_EFFECT, Action.FAULT_MISSED_WINDOW
+    )
     assert called.value["trigger_index"] == 0
+    assert missed.value["seen_ns"] == effect.value["seen_ns"]
 
 
 def test_a_failed_heal_is_tried_once_more_and_recorded(
