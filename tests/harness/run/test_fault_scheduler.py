@@ -241,18 +241,18 @@ def test_heal_all_records_a_check_that_has_just_ended(tmp_path: Path) -> None:
     assert called.value["last_seen_ns"] == still.value["seen_ns"]
 
 
-def test_an_intent_names_its_step(tmp_path: Path) -> None:
+def test_an_intent_names_its_step_and_its_target(tmp_path: Path) -> None:
     first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
     testbed = Testbed(tmp_path, first, step("pause", "flink/taskmanager-2", after_s=2.0))
-    steps: list[int | None] = []
+    named: list[tuple[int | None, str]] = []
 
     def listen(event: Event) -> None:
         if event.action == Action.FAULT_IN_EFFECT:
-            steps[:] = [each.step for each in testbed.intents.open_intents()]
+            named[:] = [(each.step, each.target) for each in testbed.intents.open_intents()]
 
     testbed.loop.listen(listen)
     testbed.run()
-    assert steps == [0, 1]
+    assert named == [(0, "flink/taskmanager-1"), (1, "flink/taskmanager-2")]
 
 
 def test_what_an_injection_reports_is_recorded(
