@@ -241,6 +241,28 @@ def test_heal_all_records_a_check_that_has_just_ended(tmp_path: Path) -> None:
     assert called.value["last_seen_ns"] == still.value["seen_ns"]
 
 
+def test_heal_all_records_an_early_end_that_its_last_check_found(tmp_path: Path) -> None:
+    testbed = Testbed(tmp_path, step("pause", "flink/taskmanager-1", for_s=1000.0, after_s=0.0))
+    (run,) = testbed.scheduler.runs
+
+    def listen(event: Event) -> None:
+        if event.action == Action.FAULT_IN_EFFECT:
+            end_effect(testbed, "flink/taskmanager-1", "unpause")
+
+    testbed.loop.listen(listen)
+    while run.watch is None or run.watch.check_under_way is None:
+        testbed.scheduler.pending()
+        testbed.tick()
+    wait([run.watch.check_under_way], timeout=60)
+    testbed.scheduler.heal_all()
+    testbed.loop.tick()
+    history = testbed.loop.history()
+    effect, ended, called = history.of(
+        Action.FAULT_IN_EFFECT, Action.FAULT_ENDED_EARLY, Action.HEAL_CALLED
+    )
+    assert ended.value["last_seen_ns"] == called.value["last_seen_ns"] == effect.value["seen_ns"]
+
+
 def test_an_intent_names_its_step_and_its_target(tmp_path: Path) -> None:
     first = step("pause", "flink/taskmanager-1", for_s=5.0, after_s=1.0)
     testbed = Testbed(tmp_path, first, step("pause", "flink/taskmanager-2", after_s=2.0))
