@@ -27,6 +27,7 @@ from streamquake.faults.schedule.step import Step
 from streamquake.harness.run import fault_scheduler
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
+from streamquake.harness.run.step_run import StepState
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
 from streamquake.reports.record.event import Action, Event, Kind
@@ -671,6 +672,42 @@ def test_a_step_without_effect_is_recorded_with_its_reason(tmp_path: Path) -> No
     ]
     (failed,) = history.of(Action.FAULT_NOT_IN_EFFECT)
     assert failed.value["reason"].startswith("NotInEffect: slow_link on sink in effect: not within")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept_down"),
+    [
+        (StepState.ACTIVE, StepState.OVER, True),
+        (StepState.WAITING, StepState.INJECTING, True),
+        (StepState.ACTIVE, StepState.ACTIVE, True),
+        (StepState.OVER, StepState.OVER, False),
+    ],
+)
+def test_a_node_kept_down_at_the_begin_or_the_end_of_a_check_proves_no_end(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: StepState,
+    after: StepState,
+    kept_down: bool,
+) -> None:
+    node = "flink/taskmanager-1"
+    steps = [step(fault, node, after_s=1.0) for fault in ("fd_limit", "kill")]
+    scheduler = Testbed(tmp_path, *steps).scheduler
+    limit, kill = scheduler.runs
+    limit.targets = kill.targets = (LinkTarget(name=node, paths=()),)
+    kill.state = before
+
+    def check(*_: object) -> RepeatedVerification:
+        kill.state = after
+        evidence = {node: Evidence(in_effect=False, healed=True)}
+        return RepeatedVerification(seen_ns=1, evidence=evidence, targets=1)
+
+    monkeypatch.setattr(fault_scheduler, "verify_again", check)
+    intent: Any = None
+    verification = scheduler._verify_again(limit, intent)
+    assert verification.kept_down == kept_down
+    assert verification.ended_on == (() if kept_down else (node,))
+    scheduler.heal_all()
 
 
 def test_a_skipped_step_names_the_target_already_disturbed(tmp_path: Path) -> None:
