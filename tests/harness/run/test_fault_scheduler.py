@@ -290,7 +290,9 @@ def test_what_an_injection_reports_is_recorded(
     monkeypatch.setattr(fault_scheduler, "undo", lambda *args, **limits: healed)
     history = Testbed(tmp_path, step("pause", "flink/taskmanager-1", after_s=1.0)).run()
     assert history.of(Action.FAULT_IN_EFFECT)[0].value["lateness_ms"] == 1.235
-    assert history.of(Action.FAULT_HEALED)[0].value["gone"] == ["flink/taskmanager-1"]
+    (removed, *_) = history.of(FaultHealed)
+    assert removed.value["gone"] == ["flink/taskmanager-1"]
+    assert (removed.value["called_ns"], removed.seen_ns) == (healed.called_ns, healed.seen_ns)
 
 
 @pytest.mark.parametrize(("done", "seen_ns"), [(False, None), (False, 10**9), (True, None)])
