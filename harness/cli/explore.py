@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import secrets
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ from streamquake.harness.campaign.exploration.guidance import Guidance
 from streamquake.harness.campaign.exploration.knowledge import learn_from_runs
 from streamquake.harness.campaign.exploration.trial_drawing import TrialSpace
 from streamquake.harness.campaign.shared_resources import RunAttempt, SharedResources
+from streamquake.harness.campaign.shrinking.shrink_runner import conduct
+from streamquake.harness.campaign.shrinking.trials import Rule
 from streamquake.harness.campaign.suite.suite_progress import CompactView
 from streamquake.harness.cli.completion import complete_experiment
 from streamquake.harness.cli.duration import DURATION
@@ -31,10 +34,14 @@ from streamquake.harness.cli.guard import HELD, INTERRUPTED, hindered, status_of
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option
 from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.shrink import shrink_plan
 from streamquake.harness.experiment.loader import find_experiment, load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible
+from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.run.text import make_console
+from streamquake.reports.shrink.shrink_results import ShrinkFolder, ShrinkResults
+from streamquake.reports.shrink.shrink_text import print_shrink
 from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.problems import BadInput
@@ -42,6 +49,9 @@ from streamquake.topologies.problems import BadInput
 UNDISTURBED = "undisturbed"
 """The experiment into which faults are injected where only a topology is given."""
 SHOWN_TRIALS = 8
+INTERRUPTED_WORD = "interrupted"
+SHRUNK_IF_VIOLATED = (2, 3)
+"""A smaller experiment counts if so many of so many runs are violated."""
 
 
 @click.command("explore")
@@ -70,6 +80,13 @@ SHOWN_TRIALS = 8
     help="How often to repeat a violated trial.",
 )
 @click.option("--keep-going", is_flag=True, help="Go on after a violated trial.")
+@click.option(
+    "--shrink/--no-shrink",
+    "shrinks",
+    default=True,
+    show_default=True,
+    help="Shrink a violated trial whose repeat was violated too.",
+)
 @click.option("--unguided", is_flag=True, help="Draw each trial at random, to compare.")
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value.")
 @click.option("--dry-run", is_flag=True, help="Print the first trials and start nothing.")
@@ -84,6 +101,7 @@ def explore_command(
     known: Sequence[Path],
     repeats: int,
     keep_going: bool,
+    shrinks: bool,
     unguided: bool,
     sets: Sequence[str],
     dry_run: bool,
@@ -96,8 +114,8 @@ def explore_command(
     TARGET is an experiment, whose job, load and checks each trial has, or a topology, on which
     running totals by key must be exact. Trials are guided to faults, phases, places and settings
     that were not tried, and to behaviour of the system that was not seen before. The first violated
-    trial is repeated, and ends the exploration. The same command with the same seed goes on where
-    it ended. Each trial is a run, which `replay` repeats.
+    trial is repeated and shrunk, and ends the exploration. The same command with the same seed goes
+    on where it ended. Each trial is a run, which `replay` repeats.
 
     Exits with 0 when a trial held and none was violated, 1 when one was violated, 2 bad input, 3
     when none was decided, 130 interrupted.
@@ -121,47 +139,75 @@ def explore_command(
         echo(line, err=as_json)
 
     show_message(f"seed {seed}")
-    resources = SharedResources(
-        out=out,
-        argv=sys.argv,
-        again="",
-        runtime=runtime,
-        clock=clock,
-        view=CompactView(show_message),
-        show_message=show_message,
-        master=master,
+    limits = ExplorationLimits(
+        trials=trials,
+        seconds=None if time is None else time.total_seconds(),
+        repeats=repeats,
+        keeps_going=keep_going,
     )
-    pool = ClusterPool(show_message)
-    pool.next_topology = space.base.topology
+
+    def resources() -> SharedResources:
+        return SharedResources(
+            out=out,
+            argv=sys.argv,
+            again=shlex.join(["streamquake", *sys.argv[1:]]),
+            runtime=runtime,
+            clock=clock,
+            view=CompactView(show_message),
+            show_message=show_message,
+            master=master,
+        )
+
+    exploration = _explore(guidance, seed, limits, resources())
+    shrunk = None
+    if shrinks and exploration.ended != INTERRUPTED_WORD and not keep_going:
+        shrunk = _shrink(exploration, resources())
+    _print_summary(exploration, shrunk, as_json)
+    if INTERRUPTED_WORD in (exploration.ended, shrunk.ended if shrunk else ""):
+        return INTERRUPTED
+    return status_of_outcome(exploration.verdict)
+
+
+def _explore(
+    guidance: Guidance, seed: int, limits: ExplorationLimits, resources: SharedResources
+) -> Exploration:
+    """Run the trials on real clusters; the exploration as far as it got."""
+    pool = ClusterPool(resources.show_message)
+    pool.next_topology = guidance.space.base.topology
 
     def run(trial: Experiment) -> RunAttempt:
         return resources.run(trial, pool)
 
     exploration = Exploration(
-        space=space,
+        space=guidance.space,
         seed=seed,
-        out=out,
-        limits=ExplorationLimits(
-            trials=trials,
-            seconds=None if time is None else time.total_seconds(),
-            repeats=repeats,
-            keeps_going=keep_going,
-        ),
+        out=resources.out,
+        limits=limits,
         run=run,
-        elapsed_s=lambda: clock.now_ns() / 1e9,
-        show_message=show_message,
+        elapsed_s=lambda: resources.clock.now_ns() / 1e9,
+        show_message=resources.show_message,
         guidance=guidance,
     )
-    with resources, interruptible(show_message):
+    with resources, interruptible(resources.show_message):
         try:
             with pool:
                 exploration.explore()
         except Interrupted:
-            exploration.ended = "interrupted"
-    _print_summary(exploration, as_json)
-    if exploration.ended == "interrupted":
-        return INTERRUPTED
-    return status_of_outcome(exploration.verdict)
+            exploration.ended = INTERRUPTED_WORD
+    return exploration
+
+
+def _shrink(exploration: Exploration, resources: SharedResources) -> ShrinkResults | None:
+    """Shrink the last violated trial in the time that is left; None where none failed twice, or
+    no time is left."""
+    seconds = exploration.limits.seconds
+    left_s = None if seconds is None else seconds - exploration.spent_s
+    trial = exploration.confirmed
+    if trial is None or trial.run is None or (left_s is not None and left_s <= 0):
+        return None
+    plan = shrink_plan(RunFolder(exploration.out / trial.run), Rule.of(*SHRUNK_IF_VIOLATED))
+    resources.show_message(f"shrinking trial {trial.trial}: {plan.failure}")
+    return conduct(plan, resources, budget_s=left_s)[0]
 
 
 def _base(target: str, sets: Sequence[str]) -> Experiment:
@@ -189,7 +235,7 @@ def _print_trials(guidance: Guidance, seed: int, count: int) -> None:
             echo(f"  {step.fault}({params}) on {step.target}, {step.when}, for {step.for_s} s")
 
 
-def _print_summary(exploration: Exploration, as_json: bool) -> None:
+def _print_summary(exploration: Exploration, shrunk: ShrinkResults | None, as_json: bool) -> None:
     trials = exploration.log.first_runs
     outcomes = Counter(trial.outcome for trial in trials)
     if as_json:
@@ -198,6 +244,7 @@ def _print_summary(exploration: Exploration, as_json: bool) -> None:
             "ended": exploration.ended,
             "verdict": str(exploration.verdict),
             "trials": [trial.model_dump(mode="json") for trial in exploration.log.trials],
+            "shrink": None if shrunk is None else shrunk.to_json(),
         }
         echo(json.dumps(document, indent=2))
         return
@@ -222,4 +269,8 @@ def _print_summary(exploration: Exploration, as_json: bool) -> None:
     for trial in trials:
         if trial.is_violated and trial.run is not None:
             echo(f"repeat it: streamquake replay {exploration.out / trial.run}")
+            if shrunk is None:
+                echo(f"shrink it: streamquake shrink {exploration.out / trial.run}")
+    if shrunk is not None:
+        print_shrink(shrunk, ShrinkFolder.of_run(exploration.out, shrunk.run))
     echo(str(exploration.log.path))

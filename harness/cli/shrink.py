@@ -88,7 +88,14 @@ def shrink_command(
     if tries > of_tries:
         raise click.UsageError(f"--tries {tries} must be at most --of {of_tries}")
     recorded = RunFolder.open(out, run)
-    plan = _plan(recorded, Rule.of(tries, of_tries), check, found, sets, run_commands)
+    plan = shrink_plan(
+        recorded,
+        Rule.of(tries, of_tries),
+        check=check,
+        found=found,
+        sets=sets,
+        run_commands=run_commands,
+    )
     clock = SystemClock()
     runtime = DockerRuntime(clock)
     if problems := hindrances(runtime):
@@ -119,13 +126,14 @@ def shrink_command(
     return status_of_outcome(results.outcome, results.ended, results.cause)
 
 
-def _plan(
+def shrink_plan(
     folder: RunFolder,
     rule: Rule,
-    check: str,
-    found: str,
-    sets: Sequence[str],
-    run_commands: bool,
+    *,
+    check: str = "",
+    found: str = "",
+    sets: Sequence[str] = (),
+    run_commands: bool = False,
 ) -> ShrinkPlan:
     """What to shrink. Raises BadInput for a run without a failure, and for a damaged record."""
     experiment = experiment_to_run(folder, sets, run_commands=run_commands)

@@ -47,7 +47,9 @@ def test_a_healthy_job_is_held_and_the_exploration_goes_on(tmp_path: Path) -> No
 def test_a_job_that_repeats_records_is_found_out(tmp_path: Path) -> None:
     """Without transactions a job repeats records after each restart."""
     weak = ("--set", "job.sink=at-least-once")
-    status, summary, progress = explore(tmp_path, *weak, "--trials", "12", "--repeats", "1")
+    status, summary, progress = explore(
+        tmp_path, *weak, "--trials", "12", "--repeats", "1", "--no-shrink"
+    )
     assert status == 1, progress
     violated = [trial for trial in summary["trials"] if trial["outcome"] == "violated"]
     assert violated

@@ -133,6 +133,14 @@ class Exploration:
         return None
 
     @property
+    def confirmed(self) -> LoggedTrial | None:
+        """The last violated trial of which a repeat was violated too."""
+        for trial in reversed(self.log.first_runs):
+            if trial.is_violated and any(r.is_violated for r in self.log.repeats_of(trial.trial)):
+                return trial
+        return None
+
+    @property
     def verdict(self) -> Outcome:
         """Violated where a trial was, undecided where none was held."""
         outcomes = {Outcome.parse(trial.outcome) for trial in self.log.trials}

@@ -64,6 +64,15 @@ def test_a_rare_failure_is_told_from_a_frequent_one(tmp_path: Path) -> None:
     explored = exploration(PlannedTrials(tmp_path, lambda trial: next(outcomes)), trials=9)
     explored.explore()
     assert explored.ended == "trial 1 was violated in 2 of 4 runs"
+    assert explored.confirmed == explored.log.trials[0]
+
+
+def test_a_failure_that_no_repeat_shows_is_not_confirmed(tmp_path: Path) -> None:
+    outcomes = iter([Outcome.VIOLATED, Outcome.HELD, Outcome.HELD, Outcome.UNDECIDED])
+    explored = exploration(PlannedTrials(tmp_path, lambda trial: next(outcomes)), trials=9)
+    explored.explore()
+    assert explored.ended == "trial 1 was violated in 1 of 4 runs"
+    assert explored.confirmed is None
 
 
 def test_it_goes_on_after_a_violated_trial_if_asked(tmp_path: Path) -> None:

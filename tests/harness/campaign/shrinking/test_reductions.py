@@ -86,7 +86,7 @@ def test_the_smallest_keys_and_durations_are_tried_first() -> None:
     def counts(each: Candidate) -> bool:
         load = each.document["workload"]["numbered"]
         asked.append((load["keys"], each.faults[0]["for_s"]))
-        return load["records"] == 64000 and each.faults[0]["for_s"] >= 1
+        return bool(load["records"] == 64000 and each.faults[0]["for_s"] >= 1)
 
     found = smaller_numbers(candidate(), counts)
     assert asked == [(32, 4.0), (1, 4.0), (1, 0.1), (1, 2.0), (1, 1.0), (1, 0.5)]
