@@ -82,7 +82,7 @@ class Exploration:
         ).hexdigest()
         path = self.out / f"exploration-{base.name}-{self.seed}" / "trials.jsonl"
         head = LogHead(experiment=base.name, seed=self.seed, digest=digest)
-        self.log = TrialLog.open(path, head)
+        self.log = TrialLog(path, head)
         self._remember()
 
     def explore(self) -> None:

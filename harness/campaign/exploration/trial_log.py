@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
+from streamquake.reports.record.json_lines import read_lines, write_lines
 from streamquake.reports.record.outcome import Outcome
-from streamquake.reports.record.record_json import loads
 from streamquake.reports.record.results import Ended
 from streamquake.topologies.model import Model
 from streamquake.topologies.problems import bad_input
@@ -55,45 +54,30 @@ class LogHead(Model):
 
 
 class TrialLog:
-    """The file of an exploration's trials. Each line is on disk before the next trial begins."""
+    """The file of an exploration's trials; it is on disk before the next trial begins."""
 
     def __init__(self, path: Path, head: LogHead) -> None:
+        """With the trials that the file has. Raises BadInput for a file that is no such log, or the
+        log of another space."""
         self.path = path
-        self.head = head
+        self._head = head
         self.trials: list[LoggedTrial] = []
-
-    @classmethod
-    def open(cls, path: Path, head: LogHead) -> TrialLog:
-        """The log at a path, with the trials that it has. A last line that was cut by a crash is
-        dropped. Raises BadInput for a file that is no such log, or the log of another space."""
-        log = cls(path, head)
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            log._append(head)
-            return log
-        text = path.read_text(encoding="utf-8", errors="replace")
-        lines = text.splitlines()
-        if text and not text.endswith("\n"):
-            lines.pop()
-            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        if not lines:
-            log._append(head)
-            return log
-        found = _parsed(LogHead, lines[0], path, 1)
-        if found != head:
+        lines = list(read_lines(path))
+        if lines and (found := _parsed(LogHead, lines[0], path, 1)) != head:
             raise bad_input(
                 str(path),
                 f"it has the trials of another {found.experiment}, which has changed since; choose "
                 "another seed, or remove the file",
             )
-        log.trials = [
-            _parsed(LoggedTrial, line, path, number) for number, line in enumerate(lines[1:], 2)
-        ]
-        return log
+        for number, line in enumerate(lines[1:], 2):
+            self.trials.append(_parsed(LoggedTrial, line, path, number))
 
     def add(self, trial: LoggedTrial) -> None:
-        self._append(trial)
+        """Add a trial, and write the file."""
         self.trials.append(trial)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lines = (self._head, *self.trials)
+        write_lines(self.path, [line.model_dump(mode="json", by_alias=True) for line in lines])
 
     @property
     def first_runs(self) -> Sequence[LoggedTrial]:
@@ -104,16 +88,10 @@ class TrialLog:
         """The repeats of a trial."""
         return [each for each in self.trials if each.trial == number and each.repeat]
 
-    def _append(self, line: Model) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(line.model_dump_json(by_alias=True) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
 
-
-def _parsed(kind: type[M], line: str, path: Path, number: int) -> M:
+def _parsed(kind: type[M], line: Mapping[str, Any], path: Path, number: int) -> M:
     try:
-        return kind.model_validate_json(json.dumps(loads(line)))
-    except (ValueError, ValidationError) as error:
+        return kind.model_validate_json(json.dumps(line))
+    except ValidationError as error:
         reason = str(error).splitlines()[0]
         raise bad_input(str(path), f"not a trial of an exploration: {reason}", number) from error

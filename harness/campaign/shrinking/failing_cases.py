@@ -12,8 +12,8 @@ from typing import Any
 
 from streamquake.harness.campaign.shrinking.candidate import Candidate
 from streamquake.harness.campaign.shrinking.failure import Failure
-from streamquake.harness.campaign.shrinking.tries_file import read_lines, write_lines
 from streamquake.harness.verdict.recorded_run import DAMAGED
+from streamquake.reports.record.json_lines import read_lines, write_lines
 from streamquake.reports.record.secret_settings import hide_secrets
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import frozen

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from streamquake.harness.campaign.shrinking.failing_cases import FILE
-from streamquake.harness.campaign.shrinking.tries_file import read_lines, write_lines
 from streamquake.harness.experiment.loader import load_experiment
 from streamquake.harness.experiment.model import Experiment
+from streamquake.reports.record.json_lines import read_lines, write_lines
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended
 from streamquake.topologies.problems import BadInput
