@@ -46,6 +46,13 @@ def _group_from_count(value: Any) -> Any:
     return {"count": value} if is_count else value
 
 
+def _one_or_more(value: Any) -> Any:
+    """`rules: a.btm` is short for `rules: [a.btm]`."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _text_from_number(value: Any) -> Any:
     """`version: 1.20` is the text 1.20: numbers of documents keep how they were written."""
     return str(value) if isinstance(value, float) else value
@@ -77,9 +84,12 @@ class NodeGroup(Model):
     clock: Literal["host", "adjustable"] = "host"
     """With `adjustable`, `clock_skew` can set the node's clock, but reading the time takes
     longer."""
-    rules: str | None = None
-    """A script for the agent of the node's JVM, active from the JVM's start: the name of a shipped
-    script, or a file; after loading, its text."""
+    rules: Annotated[
+        tuple[str, ...] | None,
+        BeforeValidator(_one_or_more, json_schema_input_type=str | list[str] | None),
+    ] = None
+    """Scripts for the agent of the node's JVM, active from the JVM's start: each the name of a
+    shipped script, or a file; after loading, its text. A single script needs no list."""
 
 
 NodeGroupOrCount = Annotated[

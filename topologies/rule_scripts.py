@@ -42,19 +42,34 @@ def embed_rule_scripts(
 def _read(group: NodeGroup, document: Document, place: Place) -> tuple[NodeGroup, list[Problem]]:
     if group.rules is None:
         return group, []
-    text, source = group.rules, "the text"
-    without = group.model_copy(update={"rules": None})
-    if "\n" not in text:
+    texts: list[str] = []
+    problems: list[Problem] = []
+    for script in group.rules:
         try:
-            path = find_file(
-                "rule script", text, shipped=RULES, suffix=".btm", beside=Path(document.file).parent
-            )
+            texts.append(_text(script, Path(document.file).parent))
+        except ValueError as error:
+            problems.append(document.problem(place, str(error)))
+    return group.model_copy(update={"rules": tuple(texts) or None}), problems
+
+
+def _text(script: str, beside: Path) -> str:
+    """The text of a script. Raises ValueError when it cannot be read or contains no rule."""
+    text, source = script, "the text"
+    if "\n" not in text:
+        path = _find(script, beside)
+        try:
             text, source = read_text(path), str(path)
-        except LookupError as error:
-            return without, [document.problem(place, str(error))]
         except OSError as error:
-            return without, [document.problem(place, f"{path} cannot be read: {error.strerror}")]
+            raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     if not RULE.search(text):
-        message = f"expected rules, from a line `RULE NAME` to a line `ENDRULE`; {source} has none"
-        return without, [document.problem(place, message)]
-    return group.model_copy(update={"rules": text}), []
+        raise ValueError(
+            f"expected rules, from a line `RULE NAME` to a line `ENDRULE`; {source} has none"
+        )
+    return text
+
+
+def _find(script: str, beside: Path) -> Path:
+    try:
+        return find_file("rule script", script, shipped=RULES, suffix=".btm", beside=beside)
+    except LookupError as error:
+        raise ValueError(str(error)) from error

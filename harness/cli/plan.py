@@ -133,7 +133,7 @@ def _settings_of_group(group: NodeGroup) -> dict[str, Any]:
     if group.env:
         beyond["env"] = hide_secret_settings(group.env)
     if group.rules is not None:
-        beyond["rules"] = ", ".join(f'"{name}"' for name in rule_names(group.rules))
+        beyond["rules"] = ", ".join(f'"{name}"' for name in rule_names("\n".join(group.rules)))
     return beyond
 
 

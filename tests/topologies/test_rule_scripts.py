@@ -32,7 +32,7 @@ def document_with(folder: Path, rules: str) -> Path:
     return path
 
 
-def rules_of(topology: Topology) -> dict[str, str | None]:
+def rules_of(topology: Topology) -> dict[str, tuple[str, ...] | None]:
     return {role: group.rules for role, group in topology.services["flink"].nodes.items()}
 
 
@@ -41,14 +41,39 @@ def test_a_topology_contains_the_text_of_a_script_beside_it(tmp_path: Path) -> N
 
     loaded = load_topology(str(document_with(tmp_path, "own.btm")))
 
-    assert rules_of(loaded) == {"jobmanager": SCRIPT, "taskmanager": None}
+    assert rules_of(loaded) == {"jobmanager": (SCRIPT,), "taskmanager": None}
 
 
 @pytest.mark.parametrize("name", ["single-task", "single-task.btm"])
 def test_a_shipped_script_is_found_by_its_name(name: str, tmp_path: Path) -> None:
     loaded = load_topology(str(document_with(tmp_path, name)))
 
-    assert rules_of(loaded)["jobmanager"] == (RULES / "single-task.btm").read_text()
+    assert rules_of(loaded)["jobmanager"] == ((RULES / "single-task.btm").read_text(),)
+
+
+def test_several_scripts_are_stored_in_their_order(tmp_path: Path) -> None:
+    (tmp_path / "own.btm").write_text(SCRIPT)
+
+    loaded = load_topology(str(document_with(tmp_path, "[own.btm, single-task]")))
+
+    shipped = (RULES / "single-task.btm").read_text()
+    assert rules_of(loaded)["jobmanager"] == (SCRIPT, shipped)
+
+
+def test_a_topology_recorded_with_the_text_of_one_script_is_read() -> None:
+    recorded = {
+        "name": "old",
+        "services": {
+            "flink": {
+                "engine": "flink",
+                "nodes": {"jobmanager": {"rules": SCRIPT}, "taskmanager": 2},
+            }
+        },
+    }
+
+    read, problems = topology_of(parse_document(yaml.safe_dump(recorded), "elsewhere.yaml"))
+
+    assert (read and rules_of(read)["jobmanager"], problems) == ((SCRIPT,), [])
 
 
 def test_a_recorded_topology_needs_no_file(tmp_path: Path) -> None:
@@ -72,7 +97,7 @@ def test_the_problem_of_a_missing_script_lists_the_known_ones(tmp_path: Path) ->
     assert problem.line == 6
     assert problem.path == "services.flink.nodes.jobmanager.rules"
     assert 'no rule script is called "single-tsak.btm"' in problem.message
-    assert 'did you mean "single-task"? known: single-task' in problem.message
+    assert 'did you mean "single-task"? known: approximate-local' in problem.message
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "RULE one\nCLASS a.B\n", "ENDRULE\nRULE a\n"])

@@ -279,7 +279,7 @@ def _version(topology: Topology, service: str) -> str:
 
 
 def _rules(node: NodeSpec) -> Mapping[str, str]:
-    return {} if node.group.rules is None else {RULES_FILE: node.group.rules}
+    return {} if node.group.rules is None else {RULES_FILE: "\n".join(node.group.rules)}
 
 
 def _health(topology: Topology, node: NodeSpec) -> tuple[str, ...]:
