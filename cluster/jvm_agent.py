@@ -61,12 +61,13 @@ END = "END-OF-ANSWER\n"
 RULE = re.compile(r"^RULE (.+)$", re.MULTILINE)
 
 
-def agent_option(script: str) -> str:
-    """The flag of a JVM that applies rules from its start, from a file in the container.
+def agent_option(script: str, classes: str) -> str:
+    """The flag of a JVM that applies rules from its start, from a file in the container. Rules may
+    call the classes of a jar, which go to the JVM's class path.
 
     It starts the listener too: an agent is loaded only once, and faults need its listener.
     """
-    return f"-javaagent:{JAR}=script:{script},{LISTENER}"
+    return f"-javaagent:{JAR}=script:{script},sys:{classes},{LISTENER}"
 
 
 class AgentError(StreamquakeError):

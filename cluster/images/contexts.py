@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from streamquake.cluster.images.recipes import ImageRecipe, jar_set
 
 NOT_IN_IMAGE = (
     "java",
+    "rule-classes",
     "pom.xml",
     "webapps",
     "reaper",
@@ -109,6 +111,18 @@ def _flink(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> N
     class_path = [*lib.glob("flink-dist-*.jar"), *(context / "tool").glob("*.jar")]
     target = context / "tool" / "options.jar"
     compile_jar(compiler(clients), recipe.folder / "java", class_path, target)
+    _rule_classes(recipe, lib, context / "rule-classes.jar", clients)
+
+
+def _rule_classes(recipe: ImageRecipe, lib: Path, jar: Path, clients: Clients) -> None:
+    """The classes that agent rules may call. They use the internals of one release line; the jar of
+    the others is empty."""
+    sources = recipe.folder / "rule-classes" / recipe.version
+    if sources.is_dir():
+        compile_jar(compiler(clients), sources, lib.glob("*.jar"), jar)
+    else:
+        with tempfile.TemporaryDirectory() as empty:
+            zip_folder(Path(empty), jar)
 
 
 def _flink_distribution(recipe: ImageRecipe, show_message: Callable[[str], None]) -> Path:

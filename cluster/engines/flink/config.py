@@ -25,6 +25,8 @@ LOCAL_CHECKPOINTS = "file:///tmp/streamquake/checkpoints"
 """Without HDFS: on the JobManager's and each TaskManager's own disk. That is enough as long as no
 node loses its disk."""
 RULES_FILE = "/opt/flink/conf/streamquake.btm"
+RULE_CLASSES = "/opt/streamquake/rule-classes.jar"
+"""In the image; what rules may call."""
 INTERVAL = "execution.checkpointing.interval"
 JOB_PREFIXES = ("execution.", "restart-strategy", "state.", "pipeline.", "table.", "parallelism.")
 OWNED = (
@@ -137,7 +139,7 @@ def _agent(node: NodeSpec, options: Mapping[str, Scalar]) -> dict[str, Scalar]:
     if node.group.rules is None:
         return {}
     key = f"env.java.opts.{'sql-gateway' if node.role == 'gateway' else node.role}"
-    return {key: f"{options.get(key, '')} {agent_option(RULES_FILE)}".strip()}
+    return {key: f"{options.get(key, '')} {agent_option(RULES_FILE, RULE_CLASSES)}".strip()}
 
 
 def job_settings(

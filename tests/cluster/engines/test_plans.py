@@ -196,7 +196,7 @@ def test_a_node_with_rules_starts_with_the_agent_that_applies_them(role: str, ke
         assert plan.files["/opt/flink/conf/streamquake.btm"] == RULES
         assert config[option] == (
             "-Xlog:gc -javaagent:/opt/streamquake/byteman.jar=script:"
-            "/opt/flink/conf/streamquake.btm,listener:true,address:127.0.0.1,port:9091"
+            "/opt/flink/conf/streamquake.btm,sys:/opt/streamquake/rule-classes.jar,listener:true,address:127.0.0.1,port:9091"
         )
 
 
@@ -230,7 +230,7 @@ def test_rules_need_an_image_with_the_rule_agent() -> None:
 
 def test_the_agent_listens_on_the_port_that_faults_use() -> None:
     assert (
-        jvm_agent.agent_option("/s.btm")
-        == f"-javaagent:{jvm_agent.JAR}=script:/s.btm,{jvm_agent.LISTENER}"
+        jvm_agent.agent_option("/s.btm", "/c.jar")
+        == f"-javaagent:{jvm_agent.JAR}=script:/s.btm,sys:/c.jar,{jvm_agent.LISTENER}"
     )
     assert f"port:{jvm_agent.PORT}" in jvm_agent.LISTENER
