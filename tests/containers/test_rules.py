@@ -28,7 +28,7 @@ from tests.pace import at_pace, wait_until
 
 pytestmark = pytest.mark.container
 
-SCRIPT = (RULES / "single-task.btm").read_text(encoding="utf-8")
+SCRIPT = (RULES / "approximate-local-recovery.btm").read_text(encoding="utf-8")
 SQL = """
 CREATE TEMPORARY TABLE numbers (k INT, v BIGINT, arrived AS PROCTIME()) WITH (
   'connector' = 'datagen', 'rows-per-second' = '200', 'fields.k.min' = '0', 'fields.k.max' = '9'
