@@ -102,12 +102,17 @@ class BoundedLoss(Check):
     vertex: str | None = None
     """Part of the name of the vertex whose subtasks write the output; the one with a writer, or a
     sink, in its name when left out."""
+    spread: bool = False
+    """Whether the records of each subtask of `vertex` go to every partition, as those of a source
+    or of a step before a keyed exchange. Then only their time is judged."""
 
     def check(self, case: JudgedRun) -> CheckResult:
         try:
             output = append_times_of(case, self.output)
             _reject_other_partitioners(case)
-            scopes = scopes_of(case.history, self.vertex, output.partitions, self.slack_s)
+            scopes = scopes_of(
+                case.history, self.vertex, output.partitions, self.slack_s, self.spread
+            )
         except (AppendTimesUnknown, LossScopeUnknown) as reason:
             return self.undecided(str(reason))
         if case.experiment.job is not None and not_drained(case.history):

@@ -71,13 +71,14 @@ class Restart:
 
 
 def scopes_of(
-    history: History, vertex: str | None, partitions: int, slack_s: float
+    history: History, vertex: str | None, partitions: int, slack_s: float, spread: bool = False
 ) -> tuple[LossScope, ...]:
     """The scopes of each fault that took effect, and of subtasks that restarted by themselves
     before. Raises LossScopeUnknown.
 
     A fault that restarted only subtasks that do not write has an empty scope: `vertex` may name a
-    vertex whose subtasks share the writers' numbers.
+    vertex whose subtasks share the writers' numbers, or with `spread` one whose records go to every
+    writer.
     """
     injected = history.of(FaultInEffect)
     if not injected:
@@ -92,7 +93,7 @@ def scopes_of(
         return _scope(
             sent,
             injected_ns,
-            frozenset({restart.subtask % partitions}),
+            frozenset(range(partitions) if spread else {restart.subtask % partitions}),
             _checkpoint_ns(history, clock, restart.began_ns) - slack_ns,
             restart.ran_ns + slack_ns,
         )
@@ -109,7 +110,7 @@ def scopes_of(
     if not any(scope.partitions for scope in scopes) and _restarted(history, moments[0]):
         raise LossScopeUnknown(
             "no subtask that writes the output restarted, only others; `vertex` may name one whose "
-            "subtasks share their numbers"
+            "subtasks share their numbers, or with `spread` any other"
         )
     by_itself = _restarts(restarts_since_first_run(history), writer, clock, moments[0])
     # A restart that ended before anything was sent lost nothing.

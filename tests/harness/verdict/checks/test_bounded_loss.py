@@ -99,6 +99,10 @@ PLANTS: dict[str, tuple[Callable[[], list[OutputRecord]], dict[str, Any]]] = {
     "1 outside the failed subtask": (lambda: with_loss(index_of(2, 11)), {}),
     "1 outside the window": (lambda: with_loss(index_of(1, 3)), {}),
     "2 outside the window": (lambda: with_loss(duplicated=(index_of(1, 15), index_of(1, 4))), {}),
+    "3 outside the window": (
+        lambda: with_loss(*(index_of(partition, 3) for partition in (0, 2, 3))),
+        {"spread": True},
+    ),
     "1 changed": (lambda: changed(with_invented), {}),
     f"{USUAL} lost and 0 duplicated in totals, 5 allowed": (with_loss, {"at_most": 5}),
 }
@@ -232,6 +236,17 @@ def test_each_fault_has_its_own_scope() -> None:
 
     assert (first.partitions, first.first, first.last) == (frozenset({1}), 750, 1249)
     assert (second.partitions, second.first, second.last) == (frozenset({2}), 1350, 1699)
+
+
+def test_a_vertex_that_spreads_its_records_has_all_partitions_in_scope() -> None:
+    recorded = story(failed=(("a", 1),))
+
+    (found,) = scopes_of(recorded.history(), "Source", 4, 0.0, spread=True)
+
+    assert found.partitions == frozenset(range(4))
+    (own,) = scopes_of(recorded.history(), "Source", 4, 0.0)
+    assert own.partitions == frozenset({1})
+    assert (own.first, own.last) == (found.first, found.last)
 
 
 @pytest.mark.nightly

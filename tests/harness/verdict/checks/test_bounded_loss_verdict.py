@@ -66,10 +66,10 @@ class World:
         )
 
     def scopes_of(
-        self, history: Any, vertex: str | None, partitions: int, slack_s: float
+        self, history: Any, vertex: str | None, partitions: int, slack_s: float, spread: bool
     ) -> tuple[LossScope, ...]:
         assert history[0].action == Action.SENT
-        self.calls.append((vertex, partitions, slack_s))
+        self.calls.append((vertex, partitions, slack_s, spread))
         if isinstance(self.scopes, str):
             raise LossScopeUnknown(self.scopes)
         return self.scopes
@@ -157,13 +157,19 @@ def test_loss_in_scope_is_held_with_all_figures(world: World) -> None:
         "window_s": 7.235,
         "affected_partitions": 2,
     }
-    assert world.calls == ["totals", ("Writer", 4, 0.5), "sent", {"duplicated": True}, "attributed"]
+    assert world.calls == [
+        "totals",
+        ("Writer", 4, 0.5, False),
+        "sent",
+        {"duplicated": True},
+        "attributed",
+    ]
 
 
 def test_without_loss_nothing_is_attributed(world: World) -> None:
     result = world.judged()
     assert (result.outcome, result.counts["in_scope"]) == (Outcome.HELD, 0)
-    assert world.calls == [None, (None, 4, 2.0), "sent", {"duplicated": False}]
+    assert world.calls == [None, (None, 4, 2.0, False), "sent", {"duplicated": False}]
     world.output = TOTALS.model_copy(update={"identity": ("key", "window")})
     assert world.judged().outcome == Outcome.HELD
 

@@ -241,7 +241,7 @@ def test_a_vertex_without_a_name_goes_by_its_id() -> None:
             again(injected(begun()), vertex="a"),
             None,
             "no subtask that writes the output restarted, only others; `vertex` may name one "
-            "whose subtasks share their numbers",
+            "whose subtasks share their numbers, or with `spread` any other",
         ),
         (
             again(injected(begun(), 7), ran_s=8.1),
