@@ -1,0 +1,95 @@
+"""The classes that agent rules call, in a Java program with Flink's own network classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster.images.clients import Clients, run_here
+from streamquake.cluster.images.contexts import compiler, jars, lay_out
+from streamquake.cluster.images.launcher import compile_jar
+from streamquake.cluster.images.recipes import recipe
+from streamquake.topologies.named_files import RULES, shipped_names
+
+pytestmark = pytest.mark.container
+
+PROGRAM = "org.apache.flink.runtime.io.network.partition.DroppedRecords"
+SOURCES = Path(__file__).parent / "java"
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The build context of Flink's image: Flink's jars, and the jar of the rules' classes."""
+    folder = tmp_path_factory.mktemp("flink")
+    lay_out(recipe("flink"), folder, "amd64", Clients(print))
+    class_path = [*(folder / "lib").glob("*.jar"), folder / "rule-classes.jar"]
+    compile_jar(compiler(Clients(print)), SOURCES, class_path, folder / "program.jar")
+    return folder
+
+
+def printed(context: Path, flags: Sequence[str] = ()) -> Mapping[str, str]:
+    """What the program prints, by the first word of each line."""
+    entries = [*(context / "lib").glob("*.jar"), context / "program.jar"]
+    entries.append(context / "rule-classes.jar")
+    class_path = ":".join(str(entry) for entry in entries)
+    out = run_here("running Java", ["java", *flags, "-cp", class_path, PROGRAM], context)
+    lines = (line.partition(" ") for line in out.splitlines())
+    return {word: rest.strip() for word, _, rest in lines}
+
+
+def numbers(first: int, end: int) -> str:
+    return " ".join(str(number) for number in range(first, end))
+
+
+def test_records_without_a_consumer_are_dropped_and_the_next_begins_at_a_record(
+    context: Path,
+) -> None:
+    agent = next(jars(recipe("base"), Clients(print)).glob("byteman.jar"))
+    flag = f"-javaagent:{agent}=script:{RULES / 'single-task.btm'}"
+
+    found = printed(context, [flag])
+
+    assert found["first"] == "0 1 half"
+    assert found["waiting"] == "1"
+    assert found["next"] == numbers(25, 30)
+    assert found["dropped"] == "22"
+
+
+def test_without_rules_all_records_wait_for_the_next_consumer(context: Path) -> None:
+    found = printed(context)
+
+    assert found["first"] == "0 1 half"
+    assert found["waiting"] == "10"
+    assert found["next"] == numbers(3, 30)
+    assert found["dropped"] == "null"
+
+
+def checked(context: Path, script: Path) -> str:
+    """What Byteman's own checker says of a script: it parses the rules, finds their methods and
+    checks the types of what they call, without running them."""
+    agent = next(jars(recipe("base"), Clients(print)).glob("byteman.jar"))
+    entries = [agent, context / "rule-classes.jar", *(context / "lib").glob("*.jar")]
+    class_path = ":".join(str(entry) for entry in entries)
+    program = ["java", "-cp", class_path, "org.jboss.byteman.check.TestScript", str(script)]
+    return run_here("checking rules", program, context)
+
+
+@pytest.mark.parametrize("name", shipped_names(RULES, ".btm"))
+def test_every_shipped_rule_fits_the_methods_of_flink(context: Path, name: str) -> None:
+    assert "TestScript: no errors" in checked(context, RULES / f"{name}.btm")
+
+
+@pytest.mark.parametrize(
+    ("known", "unknown"),
+    [("METHOD isLocalTo", "METHOD isFarFrom"), (".noBuffer()", ".aBuffer()")],
+)
+def test_a_rule_that_does_not_fit_is_found(
+    context: Path, tmp_path: Path, known: str, unknown: str
+) -> None:
+    text = (RULES / "single-task.btm").read_text(encoding="utf-8")
+    assert text.count(known) == 1
+    (tmp_path / "bent.btm").write_text(text.replace(known, unknown), encoding="utf-8")
+
+    assert "TestScript: no errors" not in checked(context, tmp_path / "bent.btm")

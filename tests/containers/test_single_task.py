@@ -1,0 +1,214 @@
+"""Single-task failover on a real cluster: a task in the middle and a source fail, and no other task
+restarts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
+from streamquake.cluster.engines.flink import duties as flink_duties
+from streamquake.cluster.engines.flink.engine import FlinkEngine
+from streamquake.cluster.engines.flink.rest import jobmanager
+from streamquake.cluster.job import JobSpec
+from streamquake.cluster.jvm_agent import JvmAgent
+from streamquake.cluster.node import Node
+from streamquake.cluster.runtime.clock import SystemClock
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
+from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
+from streamquake.cluster.runtime.runtime import ContainerStatus
+from streamquake.faults.catalogue.kill import Kill
+from streamquake.faults.catalogue.throw_in_task import ThrowInTask
+from streamquake.faults.fault import Fault
+from streamquake.faults.injection.intents import IntentLog
+from streamquake.harness.run.image_preparation import ensure_images
+from streamquake.topologies.model import Topology
+from streamquake.topologies.named_files import RULES
+from streamquake.topologies.rule_scripts import rule_names
+from tests.injecting import FaultInjector
+from tests.pace import at_pace, wait_until
+
+pytestmark = [pytest.mark.container, pytest.mark.nightly]
+
+LOCAL = (RULES / "approximate-local-recovery.btm").read_text(encoding="utf-8")
+SINGLE = (RULES / "single-task.btm").read_text(encoding="utf-8")
+SOURCE, MIDDLE = "Source:", "OverAggregate[4]"
+DROPPED = "single-task.dropped.records"
+SQL = """
+CREATE TEMPORARY TABLE numbers (k INT, v BIGINT, arrived AS PROCTIME()) WITH (
+  'connector' = 'datagen', 'rows-per-second' = '200', 'fields.k.min' = '0', 'fields.k.max' = '9'
+);
+CREATE TEMPORARY TABLE sums (k INT, v BIGINT) WITH ('connector' = 'blackhole');
+CREATE TEMPORARY VIEW first_sums AS
+SELECT k, k + 1 AS other, arrived, SUM(v) OVER (
+  PARTITION BY k ORDER BY arrived ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+) AS v FROM numbers;
+INSERT INTO sums SELECT k, MAX(v) OVER (
+  PARTITION BY other ORDER BY arrived ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+) FROM first_sums;
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
+    """One slot more than the job has tasks, so that a task restarts before a killed node does."""
+    nodes = {
+        "jobmanager": {"rules": [LOCAL, SINGLE]},
+        "taskmanager": {"count": 4, "memory_mb": 768, "rules": SINGLE},
+    }
+    config = {
+        "execution.state-recovery.approximate-local-recovery": True,
+        "execution.checkpointing.interval": "2s",
+    }
+    topology = Topology.model_validate(
+        {"name": "t", "services": {"flink": {"engine": "flink", "nodes": nodes, "config": config}}}
+    )
+    ensure_images(topology, docker_runtime.images(), print)
+    run_id = f"test-single-task-{os.getpid()}"
+    new_cluster = Cluster(
+        run_id=run_id, topology=topology, runtime=docker_runtime, clock=SystemClock()
+    )
+    try:
+        start_cluster(
+            new_cluster,
+            tags={OWNER: owner_of_this_process()},
+            limit_s=at_pace(180),
+            show_message=print,
+        )
+        yield new_cluster
+    finally:
+        assert remove_cluster(docker_runtime, run_id) == []
+
+
+@pytest.fixture(scope="module")
+def job(cluster: Cluster) -> str:
+    submitted = FlinkEngine().submit(cluster, "flink", JobSpec(name="sums", sql=SQL, parallelism=1))
+    wait_until(
+        lambda: FlinkEngine().job_pending(cluster, "flink", submitted),
+        what="the job runs",
+        limit_s=180,
+        clock=cluster.clock,
+    )
+    _another_checkpoint(cluster, submitted)
+    return submitted
+
+
+def _attempts(cluster: Cluster, job: str) -> Mapping[str, tuple[int, int]]:
+    """Vertex -> attempt and start time of its one task, if it runs."""
+    with jobmanager(cluster, "flink") as rest:
+        vertices = rest.get(f"/jobs/{job}")["vertices"]
+        tasks = {
+            v["name"]: rest.get(f"/jobs/{job}/vertices/{v['id']}")["subtasks"][0] for v in vertices
+        }
+    return {
+        name: (task["attempt"], task["start-time"])
+        for name, task in tasks.items()
+        if task["status"] == "RUNNING"
+    }
+
+
+def _completed(cluster: Cluster, job: str) -> int:
+    with jobmanager(cluster, "flink") as rest:
+        return int(rest.get(f"/jobs/{job}/checkpoints")["counts"]["completed"])
+
+
+def _another_checkpoint(cluster: Cluster, job: str) -> None:
+    before = _completed(cluster, job)
+    wait_until(
+        lambda: None if _completed(cluster, job) > before else "none",
+        what="another checkpoint",
+        limit_s=120,
+        clock=cluster.clock,
+    )
+
+
+def _node_of(cluster: Cluster, vertex: str) -> str:
+    (name,) = flink_duties.on_duty(cluster, "flink", f"node running subtask 0 of {vertex}")
+    return name
+
+
+def _dropped(cluster: Cluster, producer: Node) -> int:
+    """The records that a TaskManager dropped so far."""
+    rules = JvmAgent(cluster.runtime, producer.container).rules()
+    assert rules is not None
+    return int(rules.properties.get(DROPPED, "0"))
+
+
+def _free_slot(cluster: Cluster) -> str | None:
+    with jobmanager(cluster, "flink") as rest:
+        return None if rest.get("/overview")["slots-available"] else "no slot is free"
+
+
+def _only_one_restarts(cluster: Cluster, job: str, vertex: str, fault: Fault, folder: Path) -> None:
+    """Inject a fault into the node of a vertex, and compare the attempts before and after it."""
+
+    def restarted() -> str | None:
+        now = _attempts(cluster, job).get(failed)
+        return "not yet" if now in (None, before[failed]) else None
+
+    wait_until(lambda: _free_slot(cluster), what="a free slot", limit_s=120, clock=cluster.clock)
+    before = _attempts(cluster, job)
+    assert len(before) == 3
+    (failed,) = (name for name in before if vertex in name)
+    injector = FaultInjector(cluster, IntentLog(folder / "intents.jsonl"), limit_s=at_pace(60))
+    with injector.in_effect(fault, _node_of(cluster, vertex)):
+        wait_until(restarted, what="task running again", limit_s=120, clock=cluster.clock)
+    _another_checkpoint(cluster, job)
+    after = _attempts(cluster, job)
+    assert after[failed][0] == before[failed][0] + 1
+    assert {**after, failed: before[failed]} == before
+
+
+def test_only_a_task_in_the_middle_that_throws_restarts(
+    cluster: Cluster, job: str, tmp_path: Path
+) -> None:
+    _only_one_restarts(cluster, job, MIDDLE, ThrowInTask(operator=MIDDLE), tmp_path)
+
+
+def test_only_a_task_in_the_middle_that_is_killed_restarts_and_its_producer_drops_records(
+    cluster: Cluster, job: str, tmp_path: Path
+) -> None:
+    producer = cluster.node(_node_of(cluster, SOURCE))
+    before = _dropped(cluster, producer)
+
+    _only_one_restarts(cluster, job, MIDDLE, Kill(), tmp_path)
+
+    assert _dropped(cluster, producer) > before
+
+
+def test_only_a_source_that_is_killed_restarts(cluster: Cluster, job: str, tmp_path: Path) -> None:
+    _only_one_restarts(cluster, job, SOURCE, Kill(), tmp_path)
+
+
+def test_every_rule_found_its_method(cluster: Cluster, job: str) -> None:
+    texts: dict[str, str] = {}
+    for node in cluster.of_service("flink"):
+        if (
+            node.spec.group.rules is not None
+            and cluster.state(node).status == ContainerStatus.RUNNING
+        ):
+            rules = JvmAgent(cluster.runtime, node.container).rules()
+            assert rules is not None
+            assert "exception" not in "".join(rules.texts.values()).lower()
+            texts |= {name: text for name, text in rules.texts.items() if "Transformed in:" in text}
+    assert set(texts) == {*rule_names(LOCAL), *rule_names(SINGLE)}
+
+
+def test_after_three_failures_within_a_minute_all_tasks_restart(cluster: Cluster, job: str) -> None:
+    """Every TaskManager throws four times, so the task fails again wherever it restarts."""
+    wait_until(lambda: _free_slot(cluster), what="a free slot", limit_s=120, clock=cluster.clock)
+    before = _attempts(cluster, job)
+    fault = ThrowInTask(operator=MIDDLE, times=4)
+    for node in cluster.of_role("flink/taskmanager"):
+        fault.inject(cluster, node)
+
+    def restarted() -> str | None:
+        now = _attempts(cluster, job)
+        return None if all(now.get(name, was) != was for name, was in before.items()) else "no"
+
+    wait_until(restarted, what="all tasks restarted", limit_s=180, clock=cluster.clock)
+    log = cluster.runtime.logs(cluster.node("flink/jobmanager-1").container)
+    assert "all tasks restart, because it failed more than 3 times" in log
