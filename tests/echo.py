@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import NodePlan, PortAllocator
-from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.images.recipes import ImageRecipe, recipe
 from streamquake.topologies.model import NodeSpec, Topology
 
 PORT = 7000
@@ -38,8 +38,8 @@ class Echo:
     def problems(self, topology: Topology, service: str) -> list[tuple[tuple[str, ...], str]]:
         return []
 
-    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
-        return ("toolbox",)
+    def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
+        return (recipe("toolbox"),)
 
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
         return ()

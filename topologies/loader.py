@@ -107,7 +107,11 @@ def _deployment_problems(name: str, service: Service) -> list[tuple[Place, str]]
     if service.endpoint is None:
         expected = "expected at least one role, got none; or give the `endpoint` of one that runs"
         return [] if service.nodes else [(("services", name, "nodes"), expected)]
-    given = [key for key in ("version", "image", "nodes", "config") if getattr(service, key)]
+    given = [
+        key
+        for key in ("version", "connectors", "image", "nodes", "config")
+        if getattr(service, key)
+    ]
     return [
         (
             ("services", name, key),

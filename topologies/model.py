@@ -112,6 +112,9 @@ class Service(Model):
     system is used as it is: it is not started, configured, disturbed or removed."""
     version: Version | None = None
     """The release, or its line, such as "1.20"; the engine's default when left out."""
+    connectors: Mapping[str, str] = {}
+    """The versions of connectors that differ from those of the release, such as
+    `{kafka: 3.2.0-1.19}`; of Flink only."""
     image: str | None = None
     """An image in place of the one that is built for the version."""
     nodes: Mapping[Name, NodeGroupOrCount] = {}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
+from streamquake.cluster.images.recipes import ImageRecipe
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.reports.record.event import EventDraft
@@ -72,9 +73,8 @@ class Engine(Protocol):
         """The problems of a service: (path below the service, message). Queries no container."""
         ...
 
-    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
-        """The image kinds to build, as `kind` or `kind:version`; none for images that the topology
-        names."""
+    def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
+        """The recipes of the images to build; none for images that the topology names."""
         ...
 
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:

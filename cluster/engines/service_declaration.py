@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from streamquake.cluster.images.recipes import UnknownImage, recipe
+from streamquake.cluster.images.recipes import ImageRecipe, recipe
+from streamquake.cluster.images.versions import UnknownImage
 from streamquake.topologies.model import NodeSpec, Scalar, Service, Topology
 from streamquake.topologies.problems import did_you_mean
 
@@ -65,13 +66,16 @@ def owned_problems(declared: Service, owned: Iterable[str]) -> Problems:
 
 
 def version_problems(declared: Service, kind: str) -> Problems:
-    """A version without an image recipe; images that the topology names may have any version."""
+    """A version or a connector without an image recipe; images that the topology names may have any
+    version, and bring their own connectors."""
     if _is_foreign(declared):
-        return []
-    try:
-        recipe(kind, declared.version)
-    except UnknownImage as error:
-        return [(("version",), str(error))]
+        message = f"the image {declared.image or 'of each role'} brings its own connectors"
+        return [(("connectors",), f"{message}; remove the key")] if declared.connectors else []
+    for place, connectors in (("version", {}), ("connectors", declared.connectors)):
+        try:
+            recipe(kind, declared.version, connectors)
+        except UnknownImage as error:
+            return [((place,), str(error))]
     return []
 
 
@@ -79,20 +83,21 @@ def image_of(topology: Topology, node: NodeSpec, kind: str) -> str:
     """The image of a node: the one set for its group or its service, or the one built for the
     version."""
     declared = topology.services[node.service]
-    return node.group.image or declared.image or recipe(kind, declared.version).tag
+    return node.group.image or declared.image or _recipe_of(declared, kind).tag
 
 
-def images_to_build(declared: Service, kind: str) -> tuple[str, ...]:
-    """The image kind of a service as `kind` or `kind:version`; none where the topology names all
-    images."""
-    if _is_foreign(declared):
-        return ()
-    return (kind if declared.version is None else f"{kind}:{declared.version}",)
+def images_to_build(declared: Service, kind: str) -> tuple[ImageRecipe, ...]:
+    """The recipe of a service's image; none where the topology names all images."""
+    return () if _is_foreign(declared) else (_recipe_of(declared, kind),)
 
 
 def as_text(value: Scalar) -> str:
     """A setting in the syntax of the engines' own files: true, not True."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _recipe_of(declared: Service, kind: str) -> ImageRecipe:
+    return recipe(kind, declared.version, declared.connectors)
 
 
 def _is_foreign(declared: Service) -> bool:

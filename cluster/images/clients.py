@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from streamquake.cluster.images.recipes import client_image
 from streamquake.cluster.images.store import ImageStore, StepFailed, ToolCall
+from streamquake.cluster.images.versions import client_image
 
 INSTALL_HINTS = {
     "mvn": "install Maven 3.8 or newer (Debian: apt-get install maven; macOS: brew install maven)",

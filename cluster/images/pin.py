@@ -10,10 +10,11 @@ from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.recipes import (
     SPARK_SETS,
     ImageRecipe,
-    UnknownImage,
     jar_set,
     recipe,
 )
+from streamquake.cluster.images.store import StepFailed
+from streamquake.cluster.images.versions import UnknownImage
 
 HOST_SETS = ("tools", *SPARK_SETS)
 
@@ -27,17 +28,21 @@ def write_checksums(pinned: ImageRecipe) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    """KIND [VERSION]."""
-    if not arguments:
-        print("usage: python -m streamquake.cluster.images.pin KIND [VERSION]", file=sys.stderr)
+    """KIND [VERSION [CONNECTOR=VERSION]]."""
+    kind, version = arguments[0] if arguments else "", arguments[1] if arguments[1:] else None
+    apart = dict(named.partition("=")[::2] for named in arguments[2:])
+    if not kind or not all(apart.values()):
+        print(f"usage: python -m streamquake.cluster.images.pin {main.__doc__}", file=sys.stderr)
         return 2
     try:
-        kind = arguments[0]
-        chosen = jar_set(kind) if kind in HOST_SETS else recipe(*arguments[:2])
+        chosen = jar_set(kind) if kind in HOST_SETS else recipe(kind, version, apart)
+        print(write_checksums(chosen))
     except UnknownImage as unknown:
         print(unknown, file=sys.stderr)
         return 2
-    print(write_checksums(chosen))
+    except StepFailed as failed:
+        print(f"{failed} failed\n{failed.log}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 
-import yaml
-
-from streamquake.topologies.errors import ErrorKind, StreamquakeError
+from streamquake.cluster.images.versions import UnknownImage, built_lines, debian, hint, pins_of
 
 HERE = Path(__file__).parent
-VERSIONS = HERE / "versions.yaml"
 BUILT = "streamquake/"
 """The prefix of images that are built here; no registry has them."""
 IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark")
@@ -23,12 +19,6 @@ ROOTFS_KINDS = ("base", "toolbox")
 """These start from Debian itself, the others from `base`."""
 SPARK_SETS = ("spark-jars", "spark-avro")
 """Sets of jars for the Spark on this machine, in addition to its own."""
-
-
-class UnknownImage(StreamquakeError, ValueError):
-    """A kind or version that no recipe describes."""
-
-    kind = ErrorKind.IMAGE_FAILED
 
 
 @dataclass(frozen=True)
@@ -40,6 +30,8 @@ class ImageRecipe:
     pins: Mapping[str, str] = field(hash=False)
     folder: Path
     parent: ImageRecipe | None = None
+    connectors: tuple[tuple[str, str], ...] = ()
+    """(name, version) of each connector that is set apart from the release."""
 
     @property
     def release(self) -> str:
@@ -49,7 +41,8 @@ class ImageRecipe:
     @property
     def checksums(self) -> Path:
         """The pinned checksums of the fetched jars."""
-        return self.folder / f"{self.release}.sha256"
+        apart = [f"{name}-{version}" for name, version in self.connectors]
+        return self.folder / f"{'+'.join([self.release, *apart])}.sha256"
 
     @property
     def verified(self) -> bool:
@@ -88,37 +81,32 @@ class ImageRecipe:
                 yield path
 
 
-def recipe(kind: str, version: str | None = None) -> ImageRecipe:
+def recipe(
+    kind: str, version: str | None = None, connectors: Mapping[str, str] = MappingProxyType({})
+) -> ImageRecipe:
     """The recipe of a kind; a version is a release line ("2.2") or an exact release ("2.2.0").
-    Raises UnknownImage."""
+    `connectors` are versions set apart from the release. Raises UnknownImage."""
     if kind not in IMAGE_KINDS:
-        raise UnknownImage(f"no image kind {kind!r}{_hint(kind, IMAGE_KINDS)}")
-    return _recipe(kind, version)
+        raise UnknownImage(f"no image kind {kind!r}{hint(kind, IMAGE_KINDS)}")
+    return _recipe(kind, version, tuple(sorted(connectors.items())))
 
 
 def jar_set(kind: str) -> ImageRecipe:
     """A set of jars for the host, such as `spark-jars`: a recipe without an image."""
-    return _recipe(kind, None)
+    return _recipe(kind)
 
 
 def all_recipes() -> list[ImageRecipe]:
-    """Every pinned image, parents first."""
-    return [recipe(kind, line) for kind in IMAGE_KINDS for line in _lines(kind)]
-
-
-def debian() -> Mapping[str, str]:
-    """The Debian suite, and its image in registries."""
-    return dict(_versions()["debian"])
-
-
-def client_image(program: str) -> str:
-    """The image to run a package client in; "" where there is none."""
-    return str(_versions()["clients"].get(program, ""))
+    """Every image that is built before a run needs it, parents first."""
+    return [recipe(kind, line) for kind in IMAGE_KINDS for line in built_lines(kind)]
 
 
 @cache
-def _recipe(kind: str, version: str | None) -> ImageRecipe:
-    line, pins = _pins(kind, version)
+def _recipe(
+    kind: str, version: str | None = None, connectors: tuple[tuple[str, str], ...] = ()
+) -> ImageRecipe:
+    found = pins_of(kind, version, dict(connectors))
+    pins = dict(found.pins)
     has_parent = kind in IMAGE_KINDS and kind not in ROOTFS_KINDS
     if kind in ROOTFS_KINDS:
         pins |= {f"debian.{key}": value for key, value in debian().items()}
@@ -126,40 +114,9 @@ def _recipe(kind: str, version: str | None) -> ImageRecipe:
         pins |= {"spark-jars": jar_set("spark-jars").digest}
     return ImageRecipe(
         kind=kind,
-        version=line,
+        version=found.line,
         pins=pins,
         folder=HERE / kind,
+        connectors=found.connectors,
         parent=_recipe("base", pins.get("base")) if has_parent else None,
     )
-
-
-def _pins(kind: str, version: str | None) -> tuple[str, dict[str, str]]:
-    lines = _lines(kind)
-    requested = version or str(_versions()[kind]["default"])
-    line = requested if requested in lines else requested.rpartition(".")[0]
-    if line not in lines:
-        raise UnknownImage(
-            f"no {kind} version {requested!r}{_hint(requested, lines)}; known: {', '.join(lines)}. "
-            f"Another is one line under {kind}.versions in {VERSIONS}, "
-            "or a topology's own `image:`"
-        )
-    pins = {key: str(value) for key, value in lines[line].items()}
-    if line == requested or pins.get("release") == requested:
-        return line, pins
-    return line, {**pins, "release": requested, "sha256": ""}
-
-
-def _lines(kind: str) -> dict[str, dict[str, Any]]:
-    lines: dict[str, dict[str, Any]] = _versions()[kind]["versions"]
-    return lines
-
-
-@cache
-def _versions() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(VERSIONS.read_text(encoding="utf-8"))
-    return loaded
-
-
-def _hint(requested: str, known: tuple[str, ...] | dict[str, dict[str, Any]]) -> str:
-    close = get_close_matches(requested, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -14,13 +14,12 @@ from streamquake.topologies.model import Topology
 
 def recipes_of(topology: Topology) -> tuple[ImageRecipe, ...]:
     """The recipes of a topology's images, and of the toolbox that every run needs."""
-    kinds = [
-        kind
+    built = [
+        image
         for name, service in topology.services.items()
-        for kind in engine(service.engine).images(topology, name)
+        for image in engine(service.engine).images(topology, name)
     ]
-    named = (kind.partition(":") for kind in kinds)
-    return (recipe("toolbox"), *(recipe(kind, version or None) for kind, _, version in named))
+    return (recipe("toolbox"), *built)
 
 
 def images_of(topology: Topology) -> dict[str, str]:

@@ -39,6 +39,7 @@ from streamquake.cluster.engines.service_declaration import (
     role_problems,
     version_problems,
 )
+from streamquake.cluster.images.recipes import ImageRecipe
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.command_retry import run_again_on_failure
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
@@ -90,7 +91,7 @@ class HdfsEngine:
             *owned_problems(declared, OWNED),
         ]
 
-    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+    def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
         return images_to_build(topology.services[service], "hdfs")
 
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:

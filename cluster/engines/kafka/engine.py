@@ -32,6 +32,7 @@ from streamquake.cluster.engines.service_declaration import (
     role_problems,
     version_problems,
 )
+from streamquake.cluster.images.recipes import ImageRecipe
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeSpec, Topology
 
@@ -81,7 +82,7 @@ class KafkaEngine:
             return None
         return f'expected bootstrap servers, comma-separated HOST:PORT, got "{endpoint}"'
 
-    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+    def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
         return images_to_build(topology.services[service], "kafka")
 
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:

@@ -51,6 +51,7 @@ from streamquake.cluster.engines.spark.config import (
 )
 from streamquake.cluster.engines.spark.follow import follow
 from streamquake.cluster.engines.spark.variations import VARIATIONS
+from streamquake.cluster.images.recipes import ImageRecipe
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import wait_until
@@ -101,7 +102,7 @@ class SparkEngine:
             ),
         ]
 
-    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+    def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
         return images_to_build(topology.services[service], "spark")
 
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:

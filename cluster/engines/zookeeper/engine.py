@@ -22,6 +22,7 @@ from streamquake.cluster.engines.service_declaration import (
 )
 from streamquake.cluster.engines.zookeeper import client
 from streamquake.cluster.engines.zookeeper.client import ZooKeeperUnreachable
+from streamquake.cluster.images.recipes import ImageRecipe
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
@@ -53,7 +54,7 @@ class ZooKeeperEngine:
             *owned_problems(declared, OWNED),
         ]
 
-    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+    def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
         return images_to_build(topology.services[service], "zookeeper")
 
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:

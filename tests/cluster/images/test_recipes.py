@@ -12,11 +12,11 @@ from streamquake.cluster.images.pin import HOST_SETS
 from streamquake.cluster.images.recipes import (
     HERE,
     ImageRecipe,
-    UnknownImage,
     all_recipes,
     jar_set,
     recipe,
 )
+from streamquake.cluster.images.versions import UnknownImage, lines, releases
 
 
 @pytest.fixture
@@ -67,7 +67,56 @@ def test_a_version_is_a_release_line_or_an_exact_release() -> None:
     other = recipe("flink", "2.2.0")
     assert other.release == "2.2.0"
     assert other.pins["connector.version"] == recipe("flink", "2.2").pins["connector.version"]
-    assert other.pins["sha256"] == "", "the checksum of another release must not be expected"
+    assert other.pins["sha256"] != recipe("flink", "2.2").pins["sha256"]
+
+
+def test_without_a_table_of_releases_the_checksum_of_another_release_is_not_expected() -> None:
+    assert releases("spark", "4.1") == ()
+    other = recipe("spark", "4.1.0")
+    assert (other.release, other.pins["sha256"]) == ("4.1.0", "")
+
+
+def test_every_listed_release_is_pinned() -> None:
+    listed = [(line, release) for line in lines("flink") for release in releases("flink", line)]
+    assert len(listed) > 20
+    for line, release in listed:
+        found = recipe("flink", release)
+        assert (found.version, found.release) == (line, release)
+        assert re.fullmatch(r"[0-9a-f]{64}", found.pins["sha256"]), release
+        command = f"python -m streamquake.cluster.images.pin flink {release}"
+        assert found.checksums.exists(), f"run: {command}"
+
+
+def test_an_unknown_release_is_rejected_with_those_of_its_line() -> None:
+    message = r"no flink release '1\.20\.9'; known of this line: 1\.20\.5.*1\.20\.0\. .*versions"
+    with pytest.raises(UnknownImage, match=message):
+        recipe("flink", "1.20.9")
+
+
+def test_a_connector_is_set_apart_from_its_release() -> None:
+    found = recipe("flink", "1.17.2", {"kafka": "3.0.0-1.17"})
+    assert found.release == "1.17.2"
+    assert found.pins["connector.version"] == "3.0.0-1.17"
+    assert found.checksums.name == "1.17.2+kafka-3.0.0-1.17.sha256"
+    assert found.tag != recipe("flink", "1.17.2").tag
+
+
+def test_the_own_connector_of_a_line_gives_the_same_image() -> None:
+    own = recipe("flink", "1.17.2").pins["connector.version"]
+    assert recipe("flink", "1.17.2", {"kafka": own}).tag == recipe("flink", "1.17.2").tag
+
+
+def test_an_unknown_connector_is_rejected_with_the_known_ones() -> None:
+    with pytest.raises(UnknownImage, match=r"flink image has no connector 'jdbc'; known: kafka"):
+        recipe("flink", "2.2", {"jdbc": "1"})
+    with pytest.raises(UnknownImage, match=r"kafka image has no connector 'kafka'; known: none"):
+        recipe("kafka", None, {"kafka": "1"})
+
+
+def test_only_some_lines_are_built_before_a_run_needs_them() -> None:
+    built = {found.version for found in all_recipes() if found.kind == "flink"}
+    assert built == {"2.2", "1.20"}
+    assert built < set(lines("flink"))
 
 
 def test_the_pinned_release_has_the_tag_of_its_line() -> None:
@@ -76,7 +125,7 @@ def test_the_pinned_release_has_the_tag_of_its_line() -> None:
 
 
 def test_an_unknown_version_is_rejected_with_the_known_ones() -> None:
-    with pytest.raises(UnknownImage, match=r"no flink version '9\.9'.*2\.2, 1\.20.*versions\.yaml"):
+    with pytest.raises(UnknownImage, match=r"no flink version '9\.9'.*2\.2, .*1\.20.*versions"):
         recipe("flink", "9.9")
 
 

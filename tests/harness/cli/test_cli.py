@@ -10,7 +10,8 @@ import click
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.cluster.images.recipes import UnknownImage, recipe
+from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.images.versions import UnknownImage
 from streamquake.cluster.runtime.runtime import ContainerError, RuntimeUnavailable
 from streamquake.harness.cli import COMMANDS
 from streamquake.harness.cli.guard import guarded
