@@ -13,18 +13,24 @@ from typing import Any
 import yaml
 
 from streamquake.cluster.engines.flink import ha
+from streamquake.cluster.engines.flink.options import as_read_by, line_of
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.service_declaration import as_text
+from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.jvm_agent import agent_option
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
 
 RPC, TASK_RPC, DATA, BLOB, REST, GATEWAY_REST = 6123, 6122, 6125, 6124, 8081, 8083
 MEMORY_MB = {"jobmanager": 896, "taskmanager": 1024, "gateway": 896}
 TASK_RPC_NAME = "task-rpc"
+CONFIG_FOLDER = "/opt/flink/conf"
+FIRST_WITH_YAML = (1, 19)
+"""Older releases read one `key: value` per line, without quotation marks, in another file."""
 LOCAL_CHECKPOINTS = "file:///tmp/streamquake/checkpoints"
 """Without HDFS: on the JobManager's and each TaskManager's own disk. That is enough as long as no
 node loses its disk."""
-RULES_FILE = "/opt/flink/conf/streamquake.btm"
+SPREAD = "taskmanager.load-balance.mode"
+RULES_FILE = f"{CONFIG_FOLDER}/streamquake.btm"
 RULE_CLASSES = "/opt/streamquake/rule-classes.jar"
 """In the image; what rules may call."""
 INTERVAL = "execution.checkpointing.interval"
@@ -64,7 +70,7 @@ _CLUSTER: Mapping[str, Scalar] = {
     "heartbeat.timeout": "10 s",
     # Tasks are spread over all TaskManagers: channels cross the network, and a kill does not end
     # all tasks.
-    "taskmanager.load-balance.mode": "SLOTS",
+    SPREAD: "SLOTS",
     # For a process of one gigabyte: Flink's defaults would leave 26 MB of heap for tasks.
     "taskmanager.memory.jvm-metaspace.size": "192m",
     "taskmanager.memory.jvm-overhead.min": "128m",
@@ -82,10 +88,30 @@ _JOB: Mapping[str, Scalar] = {
 }
 
 
+def version_of(topology: Topology, service: str) -> str:
+    """The release or the line of a Flink service."""
+    return topology.services[service].version or recipe("flink").release
+
+
 def config_file(
     topology: Topology, node: NodeSpec, memory_mb: int, *, manual_jobs: bool = False
-) -> str:
-    """The text of a node's config.yaml; `manual_jobs` as in `PortAllocator`."""
+) -> dict[str, str]:
+    """The path of a node's configuration file, and its text; `manual_jobs` as in
+    `PortAllocator`."""
+    version = version_of(topology, node.service)
+    options = as_read_by(version, _settings(topology, node, memory_mb, manual_jobs))
+    if SPREAD not in options:
+        options["cluster.evenly-spread-out-slots"] = True
+    if line_of(version) >= FIRST_WITH_YAML:
+        texts = {key: as_text(value) for key, value in options.items()}
+        return {f"{CONFIG_FOLDER}/config.yaml": yaml.safe_dump(texts)}
+    lines = (f"{key}: {as_text(value)}\n" for key, value in sorted(options.items()))
+    return {f"{CONFIG_FOLDER}/flink-conf.yaml": "".join(lines)}
+
+
+def _settings(
+    topology: Topology, node: NodeSpec, memory_mb: int, manual_jobs: bool
+) -> dict[str, Scalar]:
     service = topology.services[node.service]
     # A JobManager gets its own address. The other nodes get the address of the first JobManager;
     # with high availability they query ZooKeeper instead.
@@ -117,10 +143,10 @@ def config_file(
     }
     # In a run the interval is submitted with each job and is not in the file: a job cannot override
     # a value in the file by "no checkpoints".
-    options = {key: as_text(value) for key, value in settings.items() if key != INTERVAL}
+    options = {key: value for key, value in settings.items() if key != INTERVAL}
     if manual_jobs and INTERVAL in of_jobs:
         options[INTERVAL] = of_jobs[INTERVAL]
-    return yaml.safe_dump(options)
+    return options
 
 
 def _task_rpc(topology: Topology, service: str) -> int:

@@ -38,6 +38,7 @@ from streamquake.cluster.engines.flink.config import (
     TASK_RPC_NAME,
     config_file,
     jobmanager_of,
+    version_of,
 )
 from streamquake.cluster.engines.flink.follow import follow
 from streamquake.cluster.engines.flink.options import config_problems
@@ -59,12 +60,11 @@ from streamquake.cluster.engines.service_declaration import (
     role_problems,
     version_problems,
 )
-from streamquake.cluster.images.recipes import recipe
+from streamquake.cluster.images.recipes import ImageRecipe
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeGroup, NodeSpec, Topology
 
-CONFIG_FILE = "/opt/flink/conf/config.yaml"
 JARS = "uploaded programs"
 COMMANDS = {"gateway": "sql-gateway"}
 PUBLISHED = {"jobmanager": (REST,), "gateway": (GATEWAY_REST,)}
@@ -104,10 +104,10 @@ class FlinkEngine:
             ),
             *ha.problems(topology, service),
             *owned_problems(declared, OWNED),
-            *([] if wrong_version else config_problems(declared, _version(topology, service))),
+            *([] if wrong_version else config_problems(declared, version_of(topology, service))),
         ]
 
-    def images(self, topology: Topology, service: str) -> tuple[str, ...]:
+    def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
         return images_to_build(topology.services[service], "flink")
 
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
@@ -124,7 +124,7 @@ class FlinkEngine:
             image=image_of(topology, node, "flink"),
             command=(COMMANDS.get(node.role, node.role),),
             files={
-                CONFIG_FILE: config_file(topology, node, memory_mb, manual_jobs=ports.manual_jobs),
+                **config_file(topology, node, memory_mb, manual_jobs=ports.manual_jobs),
                 **_rules(node),
             },
             publish=PUBLISHED.get(node.role, ()),
@@ -271,11 +271,6 @@ class FlinkEngine:
 
     def on_duty(self, cluster: LiveCluster, service: str, duty: str) -> tuple[str, ...]:
         return duties.on_duty(cluster, service, duty)
-
-
-def _version(topology: Topology, service: str) -> str:
-    declared = topology.services[service]
-    return declared.version or recipe("flink").release
 
 
 def _rules(node: NodeSpec) -> Mapping[str, str]:

@@ -1,18 +1,20 @@
 """The configuration keys that a version of Flink reads.
 
-Flink ignores unknown keys, also keys of older versions: a test that sets one does not test what it
+Flink ignores unknown keys, also keys of other versions: a test that sets one does not test what it
 intends. The lists in `options/` contain every option of a release, read from its jars; a version
-between two releases is checked against the nearest older list.
+between two releases is checked against the nearest older list. Settings are written with the names
+of the newest release; an older one gets them by its own names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from streamquake.cluster.engines.service_declaration import Problems
-from streamquake.topologies.model import Service
+from streamquake.topologies.model import Scalar, Service
 from streamquake.topologies.problems import did_you_mean
 
 FOLDER = Path(__file__).parent / "options"
@@ -27,6 +29,8 @@ OPEN_PREFIXES = (
     "s3.",
 )
 """After these prefixes users choose the names, or another library reads the keys."""
+_DURATION = re.compile(r"(\d+) ?(ms|s|min|h)")
+_MS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
 
 
 def config_problems(declared: Service, version: str) -> Problems:
@@ -41,13 +45,46 @@ def config_problems(declared: Service, version: str) -> Problems:
 def key_problem(key: str, version: str) -> str | None:
     """Why a key would have no effect on a version, or None when it has one."""
     known = options(_nearest(version))
-    if key in known or key.startswith(OPEN_PREFIXES):
+    if key.startswith(OPEN_PREFIXES) or _own_name(key, version) is not None:
         return None
     readers = [release for release in _releases() if key in options(release)]
     if readers:
         return f"Flink {version} ignores {key}; it is an option of {', '.join(readers)}"
     suggestion = did_you_mean(key, known).partition(" known: ")[0]
     return f"Flink {version} has no option {key}{suggestion.rstrip(';')}"
+
+
+def as_read_by(version: str, settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The settings by the names, and in the units, that a version reads. Without options that only
+    other versions have; keys that no list has are kept."""
+    return dict(_as_read_by(version, settings))
+
+
+def _as_read_by(version: str, settings: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
+    defaults_of_version = defaults(version)
+    for key, value in settings.items():
+        own = _own_name(key, version)
+        if own is not None:
+            yield own, _in_its_unit(value, defaults_of_version.get(own, ""))
+        elif not any(key in options(release) for release in _releases()):
+            yield key, value
+
+
+def _own_name(key: str, version: str) -> str | None:
+    """The name under which a version reads an option of any release; None where it has none."""
+    known = options(_nearest(version))
+    if key in known:
+        return key
+    older = (_listed(release).get(key, ("", ""))[1].split() for release in _releases())
+    return next((name for names in older for name in names if name in known), None)
+
+
+def _in_its_unit(value: Scalar, default: str) -> Scalar:
+    """A duration as a number of milliseconds, where the default shows that one is expected."""
+    duration = _DURATION.fullmatch(str(value))
+    if duration is None or not default.isdecimal():
+        return value
+    return int(duration[1]) * _MS[duration[2]]
 
 
 @cache
@@ -72,16 +109,17 @@ def _listed(release: str) -> Mapping[str, tuple[str, str]]:
 
 
 def _nearest(version: str) -> str:
-    older = [release for release in _releases() if _line(release) <= _line(version)]
+    older = [release for release in _releases() if line_of(release) <= line_of(version)]
     return older[-1] if older else _releases()[0]
 
 
 @cache
 def _releases() -> tuple[str, ...]:
     found = (path.stem.removeprefix("flink-") for path in FOLDER.glob("flink-*.tsv"))
-    return tuple(sorted(found, key=_line))
+    return tuple(sorted(found, key=line_of))
 
 
-def _line(version: str) -> tuple[int, int]:
+def line_of(version: str) -> tuple[int, int]:
+    """The line of a version, for comparisons: (1, 20) of "1.20.1"."""
     major, minor = version.split(".")[:2]
     return int(major), int(minor)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from streamquake.cluster.engines.engine import JobRejected
 from streamquake.cluster.engines.flink import job as flink_job
-from streamquake.cluster.engines.flink.config import job_settings
+from streamquake.cluster.engines.flink.config import job_settings, version_of
+from streamquake.cluster.engines.flink.options import as_read_by
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable, gateway, jobmanager
 from streamquake.cluster.engines.flink.sql import StatementFailed, run_script
 from streamquake.cluster.job import JobSpec
@@ -20,11 +21,13 @@ RUN_S = 60.0
 
 def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
     """Submit a job; returns its id. Raises JobRejected with Flink's root cause."""
-    settings = {
+    declared = {
         **job_settings(cluster.topology, service, job.config),
         "pipeline.name": job.name,
         PARALLELISM: str(job.parallelism),
     }
+    version = version_of(cluster.topology, service)
+    settings = {key: str(value) for key, value in as_read_by(version, declared).items()}
     try:
         if job.sql is not None:
             return _submit_sql(cluster, service, job, settings)

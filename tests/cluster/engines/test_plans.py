@@ -234,3 +234,39 @@ def test_the_agent_listens_on_the_port_that_faults_use() -> None:
         == f"-javaagent:{jvm_agent.JAR}=script:/s.btm,sys:/c.jar,{jvm_agent.LISTENER}"
     )
     assert f"port:{jvm_agent.PORT}" in jvm_agent.LISTENER
+
+
+def test_a_release_before_1_19_gets_its_own_file_with_its_own_names_and_units() -> None:
+    declared = full_topology(version="1.17.1")
+    for plan in plans(declared, "flink").values():
+        ((path, text),) = plan.files.items()
+        assert path == "/opt/flink/conf/flink-conf.yaml"
+        settings = dict(line.split(": ", 1) for line in text.splitlines())
+        assert settings["heartbeat.interval"] == "1000"
+        assert settings["state.checkpoints.dir"].startswith("hdfs://")
+        assert settings["cluster.evenly-spread-out-slots"] == "true"
+        assert "taskmanager.load-balance.mode" not in settings
+        assert not any("'" in value for value in settings.values())
+
+
+def test_connectors_belong_to_an_image_that_is_built() -> None:
+    wanted = {"kafka": "3.2.0-1.19"}
+    declared = full_topology(version="1.19.1", connectors=wanted)
+    assert problems(declared, "flink") == {}
+    (built,) = engine("flink").images(declared, "flink")
+    assert {plan.image for plan in plans(declared, "flink").values()} == {built.tag}
+    assert built.pins["connector.version"] == "3.2.0-1.19"
+
+    foreign = full_topology(image="my/flink", connectors=wanted)
+    message = "the image my/flink brings its own connectors; remove the key"
+    assert problems(foreign, "flink") == {"connectors": message}
+
+    kafka_only = topology(k={"engine": "kafka", "nodes": {"broker": 1}, "connectors": wanted})
+    assert problems(kafka_only, "k") == {
+        "connectors": "the kafka image has no connector 'kafka'; known: none"
+    }
+
+
+def test_an_unknown_release_is_a_problem_of_the_version() -> None:
+    (message,) = problems(full_topology(version="1.20.9"), "flink").values()
+    assert "no flink release '1.20.9'; known of this line: 1.20.5" in message
