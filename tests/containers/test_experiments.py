@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from streamquake.harness.campaign.suite.loader import SUITES
 from streamquake.harness.experiment.loader import EXPERIMENTS
 from streamquake.harness.project.project import write_project
 from streamquake.reports.record.results import Results
 from streamquake.topologies.named_files import shipped_names
-from tests.containers.test_claims import DOCUMENT, names_of_experiments
+from streamquake.topologies.yaml_document import read_document
+from tests.containers.test_claims import names_of_experiments
 from tests.plugin_files import write_metadata
 
 pytestmark = pytest.mark.container
@@ -29,8 +31,13 @@ TESTED_ELSEWHERE = {
     "kafka-kill-broker",
     "swarm",
 }
-CLAIMED = {name for row in DOCUMENT["rows"] for name in names_of_experiments(row)}
-"""The suite of claims runs these, see `test_claims.py`."""
+IN_SUITES = {
+    name
+    for suite in ("claims", "zoo")
+    for row in read_document(SUITES / f"{suite}.yaml").data["rows"]
+    for name in names_of_experiments(row)
+}
+"""These suites run them, see `test_claims.py` and `test_zoo.py`."""
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
 
@@ -99,7 +106,7 @@ def test_a_killed_broker_keeps_acknowledged_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("experiment", sorted(set(SHIPPED) - TESTED_ELSEWHERE - CLAIMED))
+@pytest.mark.parametrize("experiment", sorted(set(SHIPPED) - TESTED_ELSEWHERE - IN_SUITES))
 def test_every_other_experiment_has_its_expected_outcome(experiment: str, tmp_path: Path) -> None:
     _, results, message = run(experiment, tmp_path)
     assert results["ended"] == "completed", message
