@@ -64,6 +64,8 @@ def _as_read_by(version: str, settings: Mapping[str, Scalar]) -> Iterator[tuple[
     defaults_of_version = defaults(version)
     for key, value in settings.items():
         own = _own_name(key, version)
+        if own != key and own in settings:
+            continue  # one option may have become two; its own name decides
         if own is not None:
             yield own, _in_its_unit(value, defaults_of_version.get(own, ""))
         elif not any(key in options(release) for release in _releases()):
@@ -72,11 +74,16 @@ def _as_read_by(version: str, settings: Mapping[str, Scalar]) -> Iterator[tuple[
 
 def _own_name(key: str, version: str) -> str | None:
     """The name under which a version reads an option of any release; None where it has none."""
-    known = options(_nearest(version))
-    if key in known:
+    nearest = _nearest(version)
+    if key in options(nearest):
         return key
-    older = (_listed(release).get(key, ("", ""))[1].split() for release in _releases())
-    return next((name for names in older for name in names if name in known), None)
+    listed = [_listed(release).get(key, ("", ""))[1] for release in _releases()]
+    older = [name for names in listed for name in names.split()]
+    # The release's own name for it, before names that were old already.
+    return next(
+        (name for known in (_listed(nearest), options(nearest)) for name in older if name in known),
+        None,
+    )
 
 
 def _in_its_unit(value: Scalar, default: str) -> Scalar:

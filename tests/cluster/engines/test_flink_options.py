@@ -25,7 +25,8 @@ def test_options_that_a_version_reads_are_accepted(key: str, version: str) -> No
 def test_a_key_of_an_older_version_is_rejected_as_ignored() -> None:
     key = "taskmanager.network.memory.max-overdraft-buffers-per-gate"
     assert key_problem(key, "1.20") is None
-    assert key_problem(key, "2.2") == f"Flink 2.2 ignores {key}; it is an option of 1.17.0, 1.20.5"
+    listed = "it is an option of 1.17.0, 1.19.3, 1.20.5"
+    assert key_problem(key, "2.2") == f"Flink 2.2 ignores {key}; {listed}"
 
 
 def test_the_nearest_key_is_suggested_for_a_misspelt_one() -> None:
@@ -40,6 +41,11 @@ def test_an_option_may_have_its_newer_name_on_an_older_version() -> None:
     given = {"execution.checkpointing.dir": "hdfs:///checkpoints"}
     assert as_read_by("1.17", given) == {"state.checkpoints.dir": "hdfs:///checkpoints"}
     assert as_read_by("2.2", given) == given
+
+
+def test_the_own_name_of_an_option_wins_over_a_newer_one() -> None:
+    given = {"rest.cache.checkpoint-statistics.timeout": "20 ms", "web.refresh-interval": "1 s"}
+    assert as_read_by("1.17", given) == {"web.refresh-interval": 1000}
 
 
 def test_a_duration_is_in_milliseconds_where_a_version_reads_a_number() -> None:
