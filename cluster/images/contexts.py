@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from streamquake.cluster.images import fetch
 from streamquake.cluster.images.clients import Clients
+from streamquake.cluster.images.flink_lines import write_lines
 from streamquake.cluster.images.launcher import compile_jar, zip_folder
 from streamquake.cluster.images.recipes import ImageRecipe, jar_set
 
@@ -112,7 +110,7 @@ def _flink(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> N
     _link_all(parts / "lib", lib)
     _link_all(parts / "bin", context / "tool")
     if (older := recipe.pins.get("configuration")) is not None:
-        _write_lines(context / "conf" / "config.yaml", context / "conf" / older)
+        write_lines(context / "conf" / "config.yaml", context / "conf" / older)
     class_path = [*lib.glob("flink-dist-*.jar"), *(context / "tool").glob("*.jar")]
     target = context / "tool" / "options.jar"
     compile_jar(compiler(clients), recipe.folder / "java", class_path, target)
@@ -128,21 +126,6 @@ def _rule_classes(recipe: ImageRecipe, lib: Path, jar: Path, clients: Clients) -
     else:
         with tempfile.TemporaryDirectory() as empty:
             zip_folder(Path(empty), jar)
-
-
-def _write_lines(nested: Path, flat: Path) -> None:
-    """Replace a configuration file by one of `key: value` lines, which older releases read."""
-    lines = _flat(yaml.safe_load(nested.read_text(encoding="utf-8")))
-    flat.write_text("".join(f"{key}: {value}\n" for key, value in lines), encoding="utf-8")
-    nested.unlink()
-
-
-def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    for key, value in options.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", str(value)
 
 
 def flink_distribution(recipe: ImageRecipe, show_message: Callable[[str], None]) -> Path:

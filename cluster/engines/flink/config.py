@@ -16,6 +16,7 @@ from streamquake.cluster.engines.flink import ha
 from streamquake.cluster.engines.flink.options import as_read_by, line_of
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.service_declaration import as_text
+from streamquake.cluster.images.flink_lines import lines_of
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.jvm_agent import agent_option
 from streamquake.topologies.model import NodeSpec, Scalar, Topology
@@ -25,7 +26,7 @@ MEMORY_MB = {"jobmanager": 896, "taskmanager": 1024, "gateway": 896}
 TASK_RPC_NAME = "task-rpc"
 CONFIG_FOLDER = "/opt/flink/conf"
 FIRST_WITH_YAML = (1, 19)
-"""Older releases read one `key: value` per line, without quotation marks, in another file."""
+"""Older releases read another file, of lines."""
 LOCAL_CHECKPOINTS = "file:///tmp/streamquake/checkpoints"
 """Without HDFS: on the JobManager's and each TaskManager's own disk. That is enough as long as no
 node loses its disk."""
@@ -102,11 +103,10 @@ def config_file(
     options = as_read_by(version, _settings(topology, node, memory_mb, manual_jobs))
     if SPREAD not in options:
         options["cluster.evenly-spread-out-slots"] = True
+    texts = {key: as_text(value) for key, value in options.items()}
     if line_of(version) >= FIRST_WITH_YAML:
-        texts = {key: as_text(value) for key, value in options.items()}
         return {f"{CONFIG_FOLDER}/config.yaml": yaml.safe_dump(texts)}
-    lines = (f"{key}: {as_text(value)}\n" for key, value in sorted(options.items()))
-    return {f"{CONFIG_FOLDER}/flink-conf.yaml": "".join(lines)}
+    return {f"{CONFIG_FOLDER}/flink-conf.yaml": lines_of(texts)}
 
 
 def _settings(

@@ -245,6 +245,7 @@ def test_a_release_before_1_19_gets_its_own_file_with_its_own_names_and_units() 
         assert settings["heartbeat.interval"] == "1000"
         assert settings["state.checkpoints.dir"].startswith("hdfs://")
         assert settings["cluster.evenly-spread-out-slots"] == "true"
+        assert settings["env.java.default-opts.all"].startswith("--add-exports=java.base/")
         assert "taskmanager.load-balance.mode" not in settings
         assert not any("'" in value for value in settings.values())
 
