@@ -34,6 +34,8 @@ from streamquake.topologies.limits import SEED_LIMIT
 
 MOST_FAILED_IN_A_ROW = 3
 """After so many trials that failed to run, the time is not spent on more of them."""
+SHOWN = 3
+"""How many kinds of new behaviour of a trial are shown; all of them are in its file."""
 
 
 class RunsTrials(Protocol):
@@ -153,8 +155,10 @@ class Exploration:
         schedule = "; ".join(f"{step.fault} on {step.target} {step.when}" for step in trial.faults)
         self.show_message(f"[{self._time()}] trial {number}: {schedule}")
         logged = self._run(trial, number)
-        for new in logged.new:
+        for new in logged.new[:SHOWN]:
             self.show_message(f"    new: {new}")
+        if (more := len(logged.new) - SHOWN) > 0:
+            self.show_message(f"    and {more} more kinds of new behaviour")
         return logged
 
     def _repeat_unfinished(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from streamquake.harness.campaign.exploration import explorer
 from streamquake.harness.campaign.exploration.guidance import Guidance
 from streamquake.harness.campaign.exploration.knowledge import learn_from_runs
 from streamquake.harness.experiment.model import Experiment
@@ -34,6 +35,22 @@ def test_it_ends_after_its_trials_and_each_is_recorded(tmp_path: Path) -> None:
     ]
     assert len({trial.name for trial in run.trials}) == 4
     assert all(logged.cells for logged in explored.log.trials)
+
+
+def test_much_new_behaviour_is_shown_in_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explorer, "behaviour_of", lambda *given: {f"b{n}" for n in range(8)})
+    lines: list[str] = []
+    explored = exploration(PlannedTrials(tmp_path), trials=2, show_message=lines.append)
+    explored.explore()
+    assert [line for line in lines if "new" in line] == [
+        "    new: b0",
+        "    new: b1",
+        "    new: b2",
+        "    and 5 more kinds of new behaviour",
+    ]
+    assert len(explored.log.trials[0].new) == 8
 
 
 def test_it_ends_when_its_time_is_used(tmp_path: Path) -> None:
