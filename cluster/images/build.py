@@ -53,6 +53,9 @@ def spark_jars(show_message: ShowMessage = lambda line: None) -> list[Path]:
 def host_jars(kind: str, show_message: ShowMessage = lambda line: None) -> list[Path]:
     """The jars of a set for the host, fetched at the first use."""
     recipe = jar_set(kind)
+    if (ready := contexts.jars_folder(recipe)).is_dir():
+        # Without the lock: a verdict would wait for another process that builds an image.
+        return sorted(ready.glob("*.jar"))
     with _one_builder(show_message), _failed_step_as(recipe.tag):
         return sorted(contexts.jars(recipe, Clients(show_message)).glob("*.jar"))
 

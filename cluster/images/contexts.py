@@ -55,15 +55,19 @@ def lay_out(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> 
 
 def jars(recipe: ImageRecipe, clients: Clients) -> Path:
     """The recipe's jars in the cache, checked against their pins."""
-    key = recipe.key("pom.xml")
-    ready = fetch.cache_root() / "sets" / key
-    if not ready.is_dir():
+    if not jars_folder(recipe).is_dir():
         clients.show_message(f"fetching the jars of {recipe.kind} {recipe.release}")
 
     def check(folder: Path) -> None:
         fetch.verify(folder, recipe.checksums, clients.show_message)
 
+    key = recipe.key("pom.xml")
     return fetch.maven_jars(clients, recipe.folder / "pom.xml", recipe.pins, key, check)
+
+
+def jars_folder(recipe: ImageRecipe) -> Path:
+    """The cache's folder of the recipe's jars; it exists when all of them are there."""
+    return fetch.cache_root() / "sets" / recipe.key("pom.xml")
 
 
 def compiler(clients: Clients) -> Path:

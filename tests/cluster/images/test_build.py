@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from streamquake.cluster.images import build, contexts, fetch
 from streamquake.cluster.images.clients import Clients
-from streamquake.cluster.images.recipes import ImageRecipe, recipe
+from streamquake.cluster.images.recipes import ImageRecipe, jar_set, recipe
 from streamquake.cluster.images.store import ImageBuild, ImageBuildFailed, StepFailed, ToolCall
 
 
@@ -143,6 +144,15 @@ def test_a_failed_fill_is_not_cached() -> None:
         fetch.cached("key", fail)
     assert list((fetch.cache_root() / "sets").iterdir()) == []
     assert fetch.cached("key", lambda folder: (folder / "whole").touch()).name == "key"
+
+
+def test_jars_that_are_there_need_not_wait_for_a_build() -> None:
+    folder = contexts.jars_folder(jar_set("tools"))
+    folder.mkdir(parents=True)
+    (folder / "b.jar").touch()
+    (folder / "a.jar").touch()
+    with FileLock(fetch.cache_root() / "build.lock"):
+        assert build.host_jars("tools") == [folder / "a.jar", folder / "b.jar"]
 
 
 def test_only_the_wanted_folders_of_an_archive_are_unpacked(tmp_path: Path) -> None:
