@@ -49,7 +49,6 @@ from streamquake.topologies.problems import BadInput
 UNDISTURBED = "undisturbed"
 """The experiment into which faults are injected where only a topology is given."""
 SHOWN_TRIALS = 8
-INTERRUPTED_WORD = "interrupted"
 SHRUNK_IF_VIOLATED = (2, 3)
 """A smaller experiment counts if so many of so many runs are violated."""
 
@@ -160,10 +159,10 @@ def explore_command(
 
     exploration = _explore(guidance, seed, limits, resources())
     shrunk = None
-    if shrinks and exploration.ended != INTERRUPTED_WORD and not keep_going:
+    if shrinks and not exploration.is_interrupted and not keep_going:
         shrunk = _shrink(exploration, resources())
     _print_summary(exploration, shrunk, as_json)
-    if INTERRUPTED_WORD in (exploration.ended, shrunk.ended if shrunk else ""):
+    if exploration.is_interrupted or (shrunk is not None and shrunk.ended == "interrupted"):
         return INTERRUPTED
     return status_of_outcome(exploration.verdict)
 
@@ -193,7 +192,7 @@ def _explore(
             with pool:
                 exploration.explore()
         except Interrupted:
-            exploration.ended = INTERRUPTED_WORD
+            exploration.interrupt()
     return exploration
 
 

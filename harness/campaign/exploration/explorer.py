@@ -75,6 +75,8 @@ class Exploration:
     failed_in_a_row: int = 0
     ended: str = ""
     """Why it ended; empty before that."""
+    is_interrupted: bool = False
+    """Whether the user ended it."""
     log: TrialLog = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,6 +99,10 @@ class Exploration:
             if logged.is_violated and not self.ended:
                 self._repeat(logged)
         self.ended = self.ended or reason or ""
+
+    def interrupt(self) -> None:
+        """End it at the user's request; the same command goes on."""
+        self.is_interrupted, self.ended = True, "interrupted"
 
     def trial(self, number: int) -> Experiment:
         """The trial of this number, drawn by what is known now."""
@@ -195,7 +201,7 @@ class Exploration:
         self.spent_s += seconds
         logged = self._logged(trial, attempt, number, repeat, seconds)
         if logged.ended == "interrupted":
-            self.ended = "interrupted"
+            self.interrupt()
             return logged
         self.failed_in_a_row = self.failed_in_a_row + 1 if logged.ended == "failed_to_run" else 0
         self.log.add(logged)
