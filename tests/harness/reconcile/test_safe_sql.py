@@ -456,10 +456,15 @@ def test_column_names_are_not_parsed_as_sql(session: SparkSession) -> None:
         ("SELECT * FROM Sent", {"sent"}),
         ("SELECT * FROM sent WHERE key IN (SELECT key FROM `a-b` b)", {"sent", "a-b"}),
         ("WITH x AS (SELECT * FROM `A-B`) SELECT * FROM x", {"a-b"}),
-        ("WITH sent AS (SELECT 1 AS one) SELECT * FROM sent", {"sent"}),
         ("SELECT 1", set()),
     ],
 )
 def test_the_relations_that_a_query_reads(spark: SparkSession, query: str, read: set[str]) -> None:
     given = frozenset({"sent", "a-b", "other"})
     assert relations_read(spark, query, "here", given) == read
+
+
+def test_a_common_table_expression_must_not_hide_a_relation(spark: SparkSession) -> None:
+    query = "WITH Sent AS (SELECT 1 AS one) SELECT * FROM sent"
+    with pytest.raises(BadInput, match="`sent` is a relation of the run; rename this common"):
+        relations_read(spark, query, "here", frozenset({"sent", "other"}))
