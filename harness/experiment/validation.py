@@ -269,7 +269,7 @@ def _slots(experiment: Experiment) -> Broken:
 
 
 def _too_few(experiment: Experiment, parallelism: int, place: Place) -> Broken:
-    workers = _job_workers(experiment)
+    workers = job_workers(experiment)
     if workers and (slots := _slots_of(workers)) < parallelism:
         yield (
             place,
@@ -280,7 +280,7 @@ def _too_few(experiment: Experiment, parallelism: int, place: Place) -> Broken:
 
 def _slots_left(experiment: Experiment) -> Broken:
     """Enough slots are left for the job's restart if a fault stops nodes until the end."""
-    job, workers = experiment.job, _job_workers(experiment)
+    job, workers = experiment.job, job_workers(experiment)
     if job is None or not workers or (slots := _slots_of(workers)) < job.parallelism:
         return
     for number, step in enumerate(experiment.faults):
@@ -297,7 +297,8 @@ def _slots_left(experiment: Experiment) -> Broken:
 MORE_SLOTS = "raise `slots` or `count` in the topology, or lower `parallelism`"
 
 
-def _job_workers(experiment: Experiment) -> dict[str, NodeGroup]:
+def job_workers(experiment: Experiment) -> dict[str, NodeGroup]:
+    """The roles that run the tasks of the job -> their nodes."""
     name = job_service(experiment.topology)
     return {} if name is None else _workers(experiment.topology, name)
 

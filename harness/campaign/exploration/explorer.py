@@ -16,7 +16,12 @@ from typing import Protocol
 
 from streamquake.harness.campaign.exploration.behaviour import behaviour_of
 from streamquake.harness.campaign.exploration.guidance import Guidance
-from streamquake.harness.campaign.exploration.trial_cells import planned_cells, tried_cells
+from streamquake.harness.campaign.exploration.trial_cells import (
+    effective,
+    injections,
+    planned_cells,
+    tried_cells,
+)
 from streamquake.harness.campaign.exploration.trial_drawing import TrialSpace
 from streamquake.harness.campaign.exploration.trial_log import LoggedTrial, LogHead, TrialLog
 from streamquake.harness.campaign.shared_resources import RunAttempt
@@ -116,6 +121,7 @@ class Exploration:
         from their records; one whose record is gone is not changed any more."""
         for logged in self.log.first_runs:
             self.guidance.count((*logged.cells, *logged.in_vain), logged.cells)
+            self.guidance.count_injections(logged.injected, logged.effective)
             self.guidance.seen.update(logged.new)
             if logged.new and (trial := self._recorded(logged)) is not None:
                 self.guidance.interesting.append(trial)
@@ -223,12 +229,14 @@ class Exploration:
                 seconds=seconds,
             )
         planned = planned_cells(trial).all
+        injected, acted = injections(trial), effective(trial, results.faults)
         cells = tried_cells(trial, results.faults, self._hits(results.run_id)).all
         new: Sequence[str] = ()
         if results.ended != "interrupted" and not repeat:
             behaviour = behaviour_of(RunFolder(self.out / results.run_id), results)
             new = self.guidance.learn(trial, behaviour)
             self.guidance.count(planned, cells)
+            self.guidance.count_injections(injected, acted)
         return LoggedTrial(
             trial=number,
             repeat=repeat,
@@ -239,6 +247,8 @@ class Exploration:
             seconds=seconds,
             cells=tuple(sorted(cells)),
             in_vain=tuple(sorted(planned - cells)),
+            injected=injected,
+            effective=acted,
             new=tuple(new),
         )
 

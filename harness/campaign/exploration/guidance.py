@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from streamquake.harness.campaign.exploration.trial_cells import Cells, planned_cells
+from streamquake.harness.campaign.exploration.trial_cells import Cells, injections, planned_cells
 from streamquake.harness.campaign.exploration.trial_drawing import STEPS, TrialSpace
 from streamquake.harness.experiment.model import Experiment
 
@@ -27,6 +28,10 @@ class Guidance:
     """False draws at random, for comparison."""
     tried: dict[str, float] = field(default_factory=dict)
     """Cell -> how many trials tried it, and a share of those that planned it in vain."""
+    injected: Counter[str] = field(default_factory=Counter)
+    """Fault and target -> how often it was injected."""
+    effective: Counter[str] = field(default_factory=Counter)
+    """Fault and target -> how often it took effect."""
     seen: set[str] = field(default_factory=set)
     """The behaviour seen so far."""
     interesting: list[Experiment] = field(default_factory=list)
@@ -38,7 +43,13 @@ class Guidance:
             return self.space.draw(rng, rng.choice(STEPS))
         steps = rng.choice(STEPS)
         drawn = [self._draw(rng, steps) for _ in range(DRAWS)]
-        return max(drawn, key=lambda trial: self.novelty(planned_cells(trial)))
+        return max(drawn, key=self.value)
+
+    def value(self, trial: Experiment) -> float:
+        """How new the cells of a trial are, times the mean chance that its steps take effect."""
+        steps = injections(trial)
+        chances = [self._chance(step) for step in steps]
+        return self.novelty(planned_cells(trial)) * sum(chances) / max(len(steps), 1)
 
     def novelty(self, cells: Cells) -> float:
         """The mean over the cells of a kind of 1 / (1 + trials that tried it), added up over the
@@ -49,6 +60,16 @@ class Guidance:
             for kind in cells.kinds
             if kind
         )
+
+    def count_injections(self, planned: Iterable[str], effective: Iterable[str]) -> None:
+        """Add the injections of a trial."""
+        self.injected.update(planned)
+        self.effective.update(effective)
+
+    def _chance(self, injection: str) -> float:
+        """The share of earlier injections that took effect, with one more that did: 1 for a new
+        one."""
+        return (self.effective[injection] + 1) / (self.injected[injection] + 1)
 
     def count(self, planned: Iterable[str], tried: Iterable[str]) -> None:
         """Add the cells of a trial. One that no trial can try, as its target has nothing to do,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,11 @@ from streamquake.harness.coverage.places import places_of_target
 from streamquake.harness.coverage.planned_windows import WINDOWS
 from streamquake.harness.experiment.model import Experiment
 from streamquake.reports.coverage.hit import Hit
+from streamquake.reports.record.event import DISTURBED, PROBE_ALONE
 from streamquake.reports.record.results import FaultRecord
+
+NUMBER = re.compile(r"-\d+\b")
+"""The number of a node in its name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +59,7 @@ def planned_cells(trial: Experiment) -> Cells:
 def tried_cells(trial: Experiment, records: Sequence[FaultRecord], hits: Iterable[Hit]) -> Cells:
     """What a run of the trial tried: the phases and places of which its record proves that a fault
     hit them (`hits`), and the other cells of the steps that took effect, in their window."""
-    acted = [
-        step
-        for step, record in zip(trial.faults, records, strict=False)
-        if record.in_effect and not record.missed_window
-    ]
+    acted = [step for step, record in zip(trial.faults, records, strict=False) if _acted(record)]
     planned = planned_cells(trial.model_copy(update={"faults": tuple(acted)}))
     timed = planned_cells(
         trial.model_copy(update={"faults": tuple(s for s in acted if s.when.between is None)})
@@ -70,6 +71,25 @@ def tried_cells(trial: Experiment, records: Sequence[FaultRecord], hits: Iterabl
         settings=planned.settings,
         pairs=planned.pairs,
     )
+
+
+def injections(trial: Experiment) -> tuple[str, ...]:
+    """Each step as its fault and the role or link that it is injected into: what may turn out to
+    have no effect, such as a broken link without traffic."""
+    return tuple(f"{step.fault} on {NUMBER.sub('', step.target)}" for step in trial.faults)
+
+
+def effective(trial: Experiment, records: Sequence[FaultRecord]) -> tuple[str, ...]:
+    """The injections that took effect, in their window, and disturbed the system."""
+    return tuple(
+        injection
+        for injection, record in zip(injections(trial), records, strict=False)
+        if _acted(record) and record.evidence.get(DISTURBED) != PROBE_ALONE
+    )
+
+
+def _acted(record: FaultRecord) -> bool:
+    return record.in_effect and not record.missed_window
 
 
 def _with_settings(trial: Experiment, steps: Sequence[Step]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.experiment.loader import experiment_document, experiment_of_plan
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.schedule_drawing import BEFORE_THE_END_S, candidates_for
-from streamquake.harness.experiment.validation import broken_rules
+from streamquake.harness.experiment.validation import broken_rules, job_workers
 from streamquake.reports.record.event import Action
 from streamquake.topologies.problems import bad_input
 
@@ -29,6 +29,7 @@ MOST_NTH = 4
 WINDOW_TRIES = 5
 OPTION_SHARE = 0.25
 """The share of a job's options that a trial sets."""
+MOST_SUBTASKS = 4
 TRIES = 40
 """How often a valid part is drawn before the trial is left as it is."""
 NOTHING_VARIES = JobVariations(options={}, windows=(), reactions=())
@@ -130,7 +131,10 @@ class TrialSpace:
             for option, values in self.variations.options.items()
             if rng.random() < OPTION_SHARE
         }
-        parallelism = rng.randint(1, max(job.parallelism, 4))
+        # With fewer subtasks than workers some would have none, and most faults on those no effect.
+        workers = sum(group.count for group in job_workers(self.base).values())
+        fewest = min(workers, job.parallelism)
+        parallelism = rng.randint(fewest, max(job.parallelism, MOST_SUBTASKS))
         return job.model_copy(
             update={"config": {**job.config, **options}, "parallelism": parallelism}
         )

@@ -35,6 +35,10 @@ class LoggedTrial(Model):
     """What it tried."""
     in_vain: tuple[str, ...] = ()
     """What it planned and did not try, as a step took no effect or missed its window."""
+    injected: tuple[str, ...] = ()
+    """The fault and target of each step."""
+    effective: tuple[str, ...] = ()
+    """Those that took effect and disturbed the system."""
     new: tuple[str, ...] = ()
     """The behaviour that no earlier trial had shown."""
 

@@ -158,7 +158,11 @@ def test_cells_that_were_planned_in_vain_are_remembered(tmp_path: Path) -> None:
     explored.explore()
     assert all(logged.in_vain and not logged.cells for logged in explored.log.trials)
     assert set(explored.guidance.tried.values()) <= {0.5, 1.0}
-    assert exploration(run).guidance.tried == explored.guidance.tried
+    assert not explored.guidance.effective
+    again = exploration(run).guidance
+    assert again.tried == explored.guidance.tried
+    assert again.injected == explored.guidance.injected
+    assert again.injected.total() == sum(len(trial.faults) for trial in run.trials)
 
 
 def test_undecided_trials_alone_prove_nothing(tmp_path: Path) -> None:

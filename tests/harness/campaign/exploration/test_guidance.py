@@ -8,7 +8,13 @@ from pathlib import Path
 
 from streamquake.faults.schedule.step import Step, TriggerSpec
 from streamquake.harness.campaign.exploration.guidance import Guidance
-from streamquake.harness.campaign.exploration.trial_cells import Cells, planned_cells, tried_cells
+from streamquake.harness.campaign.exploration.trial_cells import (
+    Cells,
+    effective,
+    injections,
+    planned_cells,
+    tried_cells,
+)
 from streamquake.harness.experiment.model import Experiment
 from streamquake.reports.coverage.cell import CheckpointKind, CoverageCell, Phase, Place
 from streamquake.reports.coverage.hit import CoveredRun, Hit
@@ -131,6 +137,39 @@ def test_what_was_planned_in_vain_is_half_as_new() -> None:
     guidance.count(cells.all, ())
     guidance.count(cells.all, ())
     assert guidance.novelty(cells) == 1.5
+
+
+def test_injections_are_faults_with_their_roles() -> None:
+    pair = Step(
+        fault="partition",
+        target="from kafka/broker-1 to flink/taskmanager-12",
+        when=TriggerSpec(after_s=1),
+    )
+    assert injections(trial(KILL, SLOW, pair)) == (
+        "kill on flink/taskmanager",
+        "slow_link on link sink",
+        "partition on from kafka/broker to flink/taskmanager",
+    )
+
+
+def test_an_injection_is_effective_only_when_it_disturbed_the_system() -> None:
+    both = trial(KILL, SLOW)
+    probe = replace(RECORD, evidence={"disturbed": "the harness's probe alone"})
+    system = replace(RECORD, evidence={"disturbed": "the system"})
+    assert effective(both, (RECORD, system)) == injections(both)
+    for vain in (replace(RECORD, in_effect=False), replace(RECORD, missed_window=True), probe):
+        assert effective(both, (RECORD, vain)) == ("kill on flink/taskmanager",)
+
+
+def test_a_fault_that_takes_no_effect_loses_value() -> None:
+    guidance = Guidance(SPACE)
+    kill, both = trial(KILL), trial(KILL, SLOW)
+    new, pair = guidance.value(kill), guidance.value(both)
+    guidance.count_injections(injections(kill), ())
+    assert guidance.value(kill) == new / 2
+    assert guidance.value(both) == pair * 0.75, "the mean of its two steps"
+    guidance.count_injections(injections(kill), injections(kill))
+    assert guidance.value(kill) == new * 2 / 3
 
 
 def test_more_settings_make_a_trial_not_newer() -> None:

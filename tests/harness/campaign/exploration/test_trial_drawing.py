@@ -77,6 +77,11 @@ def test_draws_reach_every_window_reaction_and_option() -> None:
     assert tried == {(o, v) for o, values in SPACE.variations.options.items() for v in values}
 
 
+def test_every_worker_has_a_subtask() -> None:
+    jobs = [SPACE.draw(random.Random(seed), 1).job for seed in range(40)]
+    assert {job.parallelism for job in jobs if job is not None} == {3, 4}
+
+
 def test_an_event_of_a_recovery_is_awaited_only_after_a_fault_that_ends_tasks() -> None:
     for seed in range(300):
         steps = SPACE.draw(random.Random(seed), 3).faults
