@@ -3,31 +3,25 @@ restarts."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from streamquake.cluster.cluster import Cluster, remove_cluster, start_cluster
+from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.flink import duties as flink_duties
-from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.flink.rest import jobmanager
-from streamquake.cluster.job import JobSpec
-from streamquake.cluster.jvm_agent import JvmAgent
+from streamquake.cluster.jvm_agent import JvmAgent, Rules
 from streamquake.cluster.node import Node
-from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
 from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.throw_in_task import ThrowInTask
 from streamquake.faults.fault import Fault
 from streamquake.faults.injection.intents import IntentLog
-from streamquake.harness.run.image_preparation import ensure_images
-from streamquake.topologies.model import Topology
 from streamquake.topologies.named_files import RULES
 from streamquake.topologies.rule_scripts import rule_names
+from tests.containers.flink_alone import attempts, flink_alone, running_job
 from tests.injecting import FaultInjector
 from tests.pace import at_pace, wait_until
 
@@ -63,51 +57,15 @@ def cluster(docker_runtime: DockerRuntime) -> Iterator[Cluster]:
         "execution.state-recovery.approximate-local-recovery": True,
         "execution.checkpointing.interval": "2s",
     }
-    topology = Topology.model_validate(
-        {"name": "t", "services": {"flink": {"engine": "flink", "nodes": nodes, "config": config}}}
-    )
-    ensure_images(topology, docker_runtime.images(), print)
-    run_id = f"test-single-task-{os.getpid()}"
-    new_cluster = Cluster(
-        run_id=run_id, topology=topology, runtime=docker_runtime, clock=SystemClock()
-    )
-    try:
-        start_cluster(
-            new_cluster,
-            tags={OWNER: owner_of_this_process()},
-            limit_s=at_pace(180),
-            show_message=print,
-        )
-        yield new_cluster
-    finally:
-        assert remove_cluster(docker_runtime, run_id) == []
+    with flink_alone(docker_runtime, "single-task", nodes, config) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
 def job(cluster: Cluster) -> str:
-    submitted = FlinkEngine().submit(cluster, "flink", JobSpec(name="sums", sql=SQL, parallelism=1))
-    wait_until(
-        lambda: FlinkEngine().job_pending(cluster, "flink", submitted),
-        what="the job runs",
-        limit_s=180,
-        clock=cluster.clock,
-    )
+    submitted = running_job(cluster, SQL)
     _another_checkpoint(cluster, submitted)
     return submitted
-
-
-def _attempts(cluster: Cluster, job: str) -> Mapping[str, tuple[int, int]]:
-    """Vertex -> attempt and start time of its one task, if it runs."""
-    with jobmanager(cluster, "flink") as rest:
-        vertices = rest.get(f"/jobs/{job}")["vertices"]
-        tasks = {
-            v["name"]: rest.get(f"/jobs/{job}/vertices/{v['id']}")["subtasks"][0] for v in vertices
-        }
-    return {
-        name: (task["attempt"], task["start-time"])
-        for name, task in tasks.items()
-        if task["status"] == "RUNNING"
-    }
 
 
 def _completed(cluster: Cluster, job: str) -> int:
@@ -132,9 +90,21 @@ def _node_of(cluster: Cluster, vertex: str) -> str:
 
 def _dropped(cluster: Cluster, producer: Node) -> int:
     """The records that a TaskManager dropped so far."""
-    rules = JvmAgent(cluster.runtime, producer.container).rules()
+    return int(_rules_of(cluster, producer).properties.get(DROPPED, "0"))
+
+
+def _rules_of(cluster: Cluster, node: Node) -> Rules:
+    """The rules in the JVM of a node. One that was just restarted may not have loaded its agent
+    yet."""
+    agent = JvmAgent(cluster.runtime, node.container)
+
+    def pending() -> str | None:
+        return "no agent answers" if agent.rules() is None else None
+
+    wait_until(pending, what=f"the agent of {node.name}", limit_s=60, clock=cluster.clock)
+    rules = agent.rules()
     assert rules is not None
-    return int(rules.properties.get(DROPPED, "0"))
+    return rules
 
 
 def _free_slot(cluster: Cluster) -> str | None:
@@ -146,18 +116,18 @@ def _only_one_restarts(cluster: Cluster, job: str, vertex: str, fault: Fault, fo
     """Inject a fault into the node of a vertex, and compare the attempts before and after it."""
 
     def restarted() -> str | None:
-        now = _attempts(cluster, job).get(failed)
+        now = attempts(cluster, job).get(failed)
         return "not yet" if now in (None, before[failed]) else None
 
     wait_until(lambda: _free_slot(cluster), what="a free slot", limit_s=120, clock=cluster.clock)
-    before = _attempts(cluster, job)
+    before = attempts(cluster, job)
     assert len(before) == 3
     (failed,) = (name for name in before if vertex in name)
     injector = FaultInjector(cluster, IntentLog(folder / "intents.jsonl"), limit_s=at_pace(60))
     with injector.in_effect(fault, _node_of(cluster, vertex)):
         wait_until(restarted, what="task running again", limit_s=120, clock=cluster.clock)
     _another_checkpoint(cluster, job)
-    after = _attempts(cluster, job)
+    after = attempts(cluster, job)
     assert after[failed][0] == before[failed][0] + 1
     assert {**after, failed: before[failed]} == before
 
@@ -190,8 +160,7 @@ def test_every_rule_found_its_method(cluster: Cluster, job: str) -> None:
             node.spec.group.rules is not None
             and cluster.state(node).status == ContainerStatus.RUNNING
         ):
-            rules = JvmAgent(cluster.runtime, node.container).rules()
-            assert rules is not None
+            rules = _rules_of(cluster, node)
             assert "exception" not in "".join(rules.texts.values()).lower()
             texts |= {name: text for name, text in rules.texts.items() if "Transformed in:" in text}
     assert set(texts) == {*rule_names(LOCAL), *rule_names(SINGLE)}
@@ -200,13 +169,13 @@ def test_every_rule_found_its_method(cluster: Cluster, job: str) -> None:
 def test_after_three_failures_within_a_minute_all_tasks_restart(cluster: Cluster, job: str) -> None:
     """Every TaskManager throws four times, so the task fails again wherever it restarts."""
     wait_until(lambda: _free_slot(cluster), what="a free slot", limit_s=120, clock=cluster.clock)
-    before = _attempts(cluster, job)
+    before = attempts(cluster, job)
     fault = ThrowInTask(operator=MIDDLE, times=4)
     for node in cluster.of_role("flink/taskmanager"):
         fault.inject(cluster, node)
 
     def restarted() -> str | None:
-        now = _attempts(cluster, job)
+        now = attempts(cluster, job)
         return None if all(now.get(name, was) != was for name, was in before.items()) else "no"
 
     wait_until(restarted, what="all tasks restarted", limit_s=180, clock=cluster.clock)
