@@ -19,6 +19,9 @@ from streamquake.harness.run.progress import View
 from streamquake.reports.record.results import Results
 from streamquake.topologies.errors import kind_of
 
+MOST_FAILED_IN_A_ROW = 3
+"""After so many runs that failed to run, no more time is spent on further ones."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SharedResources:

@@ -24,7 +24,7 @@ from streamquake.harness.campaign.exploration.trial_cells import (
 )
 from streamquake.harness.campaign.exploration.trial_drawing import TrialSpace
 from streamquake.harness.campaign.exploration.trial_log import LoggedTrial, LogHead, TrialLog
-from streamquake.harness.campaign.shared_resources import RunAttempt
+from streamquake.harness.campaign.shared_resources import MOST_FAILED_IN_A_ROW, RunAttempt
 from streamquake.harness.campaign.suite.durations import duration_text
 from streamquake.harness.coverage.recorded_coverage import read_hits
 from streamquake.harness.experiment.loader import experiment_document
@@ -37,8 +37,6 @@ from streamquake.reports.render import run_sentences
 from streamquake.topologies.errors import StreamquakeError
 from streamquake.topologies.limits import SEED_LIMIT
 
-MOST_FAILED_IN_A_ROW = 3
-"""After so many trials that failed to run, the time is not spent on more of them."""
 SHOWN = 3
 """How many kinds of new behaviour of a trial are shown; all of them are in its file."""
 

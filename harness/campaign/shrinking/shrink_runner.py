@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from streamquake.harness.campaign.clusters.pool import ClusterPool
-from streamquake.harness.campaign.shared_resources import SharedResources
+from streamquake.harness.campaign.shared_resources import MOST_FAILED_IN_A_ROW, SharedResources
 from streamquake.harness.campaign.shrinking.candidate import Candidate
 from streamquake.harness.campaign.shrinking.failing_cases import FailingCases
 from streamquake.harness.campaign.shrinking.failure import Failure
@@ -21,7 +21,6 @@ from streamquake.harness.campaign.shrinking.trials import Rule, Try, TryOutcome,
 from streamquake.harness.campaign.shrinking.tries_file import TriesFile
 from streamquake.harness.campaign.statistics.rates import rate_of
 from streamquake.harness.campaign.suite.durations import OVERHEAD_S, duration_text
-from streamquake.harness.campaign.suite.suite_runner import MOST_FAILED_IN_A_ROW
 from streamquake.harness.campaign.suite.todays_key import todays_key
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible

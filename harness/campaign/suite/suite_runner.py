@@ -11,7 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from streamquake.harness.campaign.clusters.pool import ClusterPool
-from streamquake.harness.campaign.shared_resources import RunAttempt, SharedResources
+from streamquake.harness.campaign.shared_resources import (
+    MOST_FAILED_IN_A_ROW,
+    RunAttempt,
+    SharedResources,
+)
 from streamquake.harness.campaign.statistics.bounds import LEVEL, threshold
 from streamquake.harness.campaign.suite.budget import Budget
 from streamquake.harness.campaign.suite.durations import Durations, duration_text
@@ -35,9 +39,6 @@ from streamquake.reports.suite.suite_markdown import write_markdown
 from streamquake.reports.suite.suite_results import RowResult, SuiteFolder, SuiteResults, SuiteRun
 from streamquake.topologies.errors import StreamquakeError
 from streamquake.topologies.model import Topology
-
-MOST_FAILED_IN_A_ROW = 3
-"""After so many runs that failed to run, a budget is not spent on more of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
