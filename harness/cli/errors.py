@@ -16,7 +16,7 @@ from streamquake.harness.cli.guard import HELD
 from streamquake.harness.cli.options import json_option, new_file_option, out_option
 from streamquake.harness.cli.output import echo
 from streamquake.reports.record.error_baseline import read_baseline, write_baseline
-from streamquake.reports.record.logged_errors import LOG, LoggedError, errors_in, grouped
+from streamquake.reports.record.logged_errors import LOG, LoggedError, errors_of_run, grouped
 from streamquake.reports.record.run_folder import LATEST, RunFolder
 from streamquake.reports.run.text import make_console
 
@@ -66,15 +66,13 @@ def errors_command(
 
 def _errors_of(folder: RunFolder, known: Sequence[str]) -> tuple[LoggedError, ...]:
     """The errors of a run without the known ones. A log that cannot be read is named."""
-    errors = []
-    logs = sorted(folder.logs.glob(f"*/{LOG}"))
-    for log in logs:
-        try:
-            errors += [(log.parent.name, error) for error in errors_in(log)]
-        except (OSError, ValueError) as error:
-            echo(f"left out: {log}: {error}", err=True)
-    if not logs:
+    if not any(folder.logs.glob(f"*/{LOG}")):
         echo(f"left out: {folder.path}: it has no logs", err=True)
+
+    def leave_out(log: Path, reason: Exception) -> None:
+        echo(f"left out: {log}: {reason}", err=True)
+
+    errors = errors_of_run(folder.logs, leave_out)
     return grouped((node, error) for node, error in errors if error.signature not in known)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import Field
 
 from streamquake.reports.record import atomic_files
@@ -16,6 +15,7 @@ from streamquake.topologies.model import Model
 from streamquake.topologies.parsing import parse
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import read_document
+from streamquake.topologies.yaml_text import yaml_text
 
 
 class KnownError(Model):
@@ -55,8 +55,5 @@ def write_baseline(path: Path, runs: Sequence[Sequence[LoggedError]]) -> ErrorBa
             for signature, count in sorted(seen.items(), key=lambda item: (-item[1], item[0]))
         ),
     )
-    text = yaml.safe_dump(
-        baseline.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=1_000
-    )
-    atomic_files.write_text(path, text)
+    atomic_files.write_text(path, yaml_text(baseline.model_dump(mode="json"), width=1_000))
     return baseline

@@ -7,7 +7,7 @@ lines after it belong to it. What a JVM prints by itself when it ends has no suc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -147,6 +147,20 @@ def errors_in(log: Path) -> list[LogEntry]:
     if not has_entries and log.stat().st_size:
         raise ValueError("no line begins with a time stamp and a level")
     return errors
+
+
+def errors_of_run(
+    logs: Path, leave_out: Callable[[Path, Exception], None]
+) -> Iterator[tuple[str, LogEntry]]:
+    """(folder of the node's log, error) of all nodes of a run. A log that cannot be read is passed
+    to `leave_out` with the reason."""
+    for log in sorted(logs.glob(f"*/{LOG}")):
+        try:
+            errors = errors_in(log)
+        except (OSError, ValueError) as error:
+            leave_out(log, error)
+            continue
+        yield from ((log.parent.name, error) for error in errors)
 
 
 def grouped(errors: Iterable[tuple[str, LogEntry]]) -> tuple[LoggedError, ...]:

@@ -19,7 +19,7 @@ from streamquake.reports.record.job_events import (
     JobRestored,
     JobRunning,
 )
-from streamquake.reports.record.logged_errors import LOG, errors_in
+from streamquake.reports.record.logged_errors import errors_of_run
 from streamquake.reports.record.outcome import Outcome, class_of
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
@@ -41,13 +41,9 @@ def behaviour_of(folder: RunFolder, results: Results) -> frozenset[str]:
 
 
 def _errors(logs: Path) -> Iterator[str]:
-    for log in sorted(logs.glob(f"*/{LOG}")):
-        role = log.parent.name.rpartition("-")[0]
-        try:
-            errors = errors_in(log)
-        except (OSError, ValueError):  # a node that logged nothing readable showed no error
-            continue
-        yield from (f"{role} logged {error.signature}" for error in errors)
+    # A node that logged nothing readable showed no error.
+    for node, error in errors_of_run(logs, lambda log, reason: None):
+        yield f"{node.rpartition('-')[0]} logged {error.signature}"
 
 
 def _job_states(folder: RunFolder) -> Iterator[str]:
