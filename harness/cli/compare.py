@@ -20,7 +20,7 @@ from streamquake.harness.cli.completion import complete_experiment, complete_top
 from streamquake.harness.cli.guard import HELD, hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
-from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.output import echo, progress_printer
 from streamquake.harness.experiment.loader import load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run.progress_views import open_view
@@ -73,11 +73,7 @@ def compare_command(
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime):
         return hindered(found)
-
-    def show_message(line: str) -> None:
-        # With --json the standard output holds only the document.
-        echo(line, err=as_json)
-
+    show_message = progress_printer(as_json=as_json)
     with nullcontext(CompactView(show_message)) if as_json else open_view(plain=plain) as view:
         resources = SharedResources(
             out=out,

@@ -33,7 +33,8 @@ from streamquake.harness.cli.duration import DURATION
 from streamquake.harness.cli.guard import HELD, INTERRUPTED, hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option
-from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.output import echo, progress_printer
+from streamquake.harness.cli.plan import step_line
 from streamquake.harness.cli.shrink import shrink_plan
 from streamquake.harness.experiment.loader import find_experiment, load_experiment
 from streamquake.harness.experiment.model import Experiment
@@ -132,11 +133,7 @@ def explore_command(
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime):
         return hindered(found)
-
-    def show_message(line: str) -> None:
-        # With --json the standard output holds only the document.
-        echo(line, err=as_json)
-
+    show_message = progress_printer(as_json=as_json)
     show_message(f"seed {seed}")
     limits = ExplorationLimits(
         trials=trials,
@@ -230,8 +227,7 @@ def _print_trials(guidance: Guidance, seed: int, count: int) -> None:
         settings = {} if job is None else {"parallelism": job.parallelism, **job.config}
         echo(f"trial {number}: {', '.join(f'{k}={v}' for k, v in settings.items())}")
         for step in trial.faults:
-            params = ", ".join(f"{name}={value}" for name, value in step.params.items())
-            echo(f"  {step.fault}({params}) on {step.target}, {step.when}, for {step.for_s} s")
+            echo(f"  {step_line(step)}")
 
 
 def _print_summary(exploration: Exploration, shrunk: ShrinkResults | None, as_json: bool) -> None:

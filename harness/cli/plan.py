@@ -50,12 +50,16 @@ def schedule_yaml(steps: Sequence[Step]) -> str:
     return "\n".join(["faults:", *(f"  - {line}" for line in lines)])
 
 
+def step_line(step: Step) -> str:
+    """A step of a schedule: what, where, when, and for how long."""
+    until = f"for {step.for_s:g} s" if step.for_s is not None else "until the end"
+    return (
+        f"{step.fault}{_params(hide_secrets(step.params))} on {step.target}, {step.when}, {until}"
+    )
+
+
 def _lines(experiment: Experiment) -> list[tuple[str, str]]:
-    faults = [
-        f"{step.fault}{_params(hide_secrets(step.params))} on {step.target}, {step.when}, "
-        + (f"for {step.for_s:g} s" if step.for_s is not None else "until the end")
-        for step in experiment.faults
-    ]
+    faults = [step_line(step) for step in experiment.faults]
     document = experiment_document(experiment)
     workload, checks = (
         [f"{name}{_params(given)}" for part in parts for name, given in part.items()]

@@ -24,7 +24,7 @@ from streamquake.harness.cli.duration import DURATION
 from streamquake.harness.cli.guard import hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option
-from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.output import echo, progress_printer
 from streamquake.harness.cli.recorded_plans import (
     commands_option,
     experiment_to_run,
@@ -100,11 +100,7 @@ def shrink_command(
     runtime = DockerRuntime(clock)
     if problems := hindrances(runtime):
         return hindered(problems)
-
-    def show_message(line: str) -> None:
-        # With --json the standard output holds only the document.
-        echo(line, err=as_json)
-
+    show_message = progress_printer(as_json=as_json)
     show_message(f"{plan.experiment}: {plan.failure}, in the run {plan.run}")
     resources = SharedResources(
         out=out,

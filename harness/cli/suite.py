@@ -25,7 +25,7 @@ from streamquake.harness.cli.duration import DURATION
 from streamquake.harness.cli.guard import HELD, hindered, status_of_outcome
 from streamquake.harness.cli.machine_check import hindrances
 from streamquake.harness.cli.options import json_option, master_option, out_option, plain_option
-from streamquake.harness.cli.output import echo
+from streamquake.harness.cli.output import echo, progress_printer
 from streamquake.harness.cli.shard import SHARD
 from streamquake.harness.run.progress import View
 from streamquake.harness.run.progress_views import open_view
@@ -143,11 +143,7 @@ def suite_command(
     runtime = DockerRuntime(clock)
     if found := hindrances(runtime):
         return hindered(found)
-
-    def show_message(line: str) -> None:
-        # With --json the standard output holds only the document.
-        echo(line, err=as_json)
-
+    show_message = progress_printer(as_json=as_json)
     with _view(show_message, verbose=verbose and not as_json, plain=plain) as view:
         resources = SuiteResources(
             out=out,
