@@ -1,7 +1,8 @@
 """The errors in the logs that a run saved: what the nodes logged as ERROR, and every stack trace.
 
 An entry of a log begins with a line of time stamp and level, as the engines write it by Log4j; the
-lines after it belong to it. What a JVM prints by itself when it ends has no such line.
+lines after it belong to it. What a JVM prints by itself when it ends, or instead of its start, has
+no such line.
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+
+from streamquake.reports.record import python_traceback
+from streamquake.reports.record.python_traceback import PythonTraceback, tracebacks_in
 
 LOG = "log.txt"
 ERROR_LEVELS = ("ERROR", "FATAL")
@@ -19,7 +24,9 @@ ENTRY = re.compile(
 )
 LOGGER = re.compile(r"^(?P<logger>[\w.$-]+)(?: \[[^\]]*\])?(?: - |: )(?P<message>.*)$")
 PRINTED_BY_JVM = re.compile(
-    r"^(Exception in thread |Terminating due to |# A fatal error |\*\*\* FATAL)"
+    r"^(Exception in thread |Terminating due to |# A fatal error |\*\*\* FATAL|Aborting due to "
+    r"|Exception: \S+ thrown from the UncaughtExceptionHandler|Error occurred during initialization"
+    r"|Error: (Could not (find or load|create) |Unable to |A JNI error |A fatal exception ))"
 )
 FRAME = re.compile(r"^\s+at (?P<method>[\w.$<>/@-]+)\(")
 EXCEPTION = re.compile(
@@ -34,14 +41,15 @@ GENERATED = re.compile(r"(?<=\$)\d+|(?<=Lambda)[^.]+")
 FRAMES = 2
 """How many frames of the innermost cause tell one error from another."""
 MAX_LINES = 400
-"""How many lines of one entry are read; a stack overflow has a thousand."""
+"""How many lines of one entry are read; a stack overflow has a thousand. A stack trace that begins
+after them is an entry of its own: they may be what a program prints."""
 MAX_CHARACTERS = 300
 """How much of a message tells one error from another without a stack trace."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogEntry:
-    """One entry of a node's log."""
+    """One entry of a node's log; without a level, lines that belong to no entry."""
 
     level: str
     logger: str
@@ -60,7 +68,8 @@ class LogEntry:
             match = EXCEPTION.match(line)
             if match and (match["cause"] or THROWABLE.search(match["name"])):
                 found.append((match["name"], line.strip()))
-        return tuple(found)
+        found += [(each.exception, each.error) for each in self._python_tracebacks]
+        return tuple(dict.fromkeys(found))
 
     @property
     def is_error(self) -> bool:
@@ -69,26 +78,32 @@ class LogEntry:
     @property
     def signature(self) -> str:
         """What is the same for all errors of this kind: the classes of its exceptions and where the
-        innermost one was thrown; without a stack trace the logger, and the message without what
+        innermost one was thrown; without exceptions the logger, and the message without what
         varies."""
-        if not self.exceptions:
+        if self.exceptions:
+            what = " <- ".join(dict.fromkeys(name for name, _ in self.exceptions))
+        else:
             message = VARYING.sub("#", self.message)[:MAX_CHARACTERS]
-            return f"{self.level} {self.logger}: {message}"
-        classes = list(dict.fromkeys(name for name, _ in self.exceptions))
+            what = f"{self.level} {self.logger}: {message}"
         frames = self._frames_of_the_cause()
-        return " <- ".join(classes) + (f" at {', '.join(frames)}" if frames else "")
+        return what + (f" at {', '.join(frames)}" if frames else "")
 
     @property
     def text(self) -> str:
         """The first line, and those of the exceptions."""
         first = f"{self.logger}: {self.message}" if self.logger else self.message
-        return "\n".join(dict.fromkeys((first, *(line for _, line in self.exceptions))))
+        lines = dict.fromkeys((first, *(line for _, line in self.exceptions)))
+        return "\n".join(line for line in lines if line)
 
     @property
     def _is_trace(self) -> bool:
-        return any(FRAME.match(line) for line in self.more) or any(
-            line.lstrip().startswith("Caused by: ") for line in self.more
+        return bool(self._python_tracebacks) or any(
+            FRAME.match(line) or line.lstrip().startswith("Caused by: ") for line in self.more
         )
+
+    @cached_property
+    def _python_tracebacks(self) -> tuple[PythonTraceback, ...]:
+        return tuple(tracebacks_in((self.message, *self.more)))
 
     def _frames_of_the_cause(self) -> tuple[str, ...]:
         frames: list[str] = []
@@ -96,9 +111,10 @@ class LogEntry:
             if EXCEPTION.match(line) and "Suppressed: " not in line:
                 frames = []
             elif match := FRAME.match(line):
-                frames.append(GENERATED.sub("#", match["method"].rpartition("/")[2]))
+                frames.append(GENERATED.sub("#", match["method"]).rpartition("/")[2])
         own = [frame for frame in frames if not frame.startswith(OF_THE_JDK)]
-        return tuple((own or frames)[:FRAMES])
+        of_python = [frame for each in self._python_tracebacks[-1:] for frame in each.frames]
+        return tuple((own or frames)[:FRAMES] + of_python[:FRAMES])
 
 
 @dataclass(kw_only=True)
@@ -117,22 +133,29 @@ class LoggedError:
 
 
 def entries_of(lines: Iterable[str]) -> Iterator[LogEntry]:
-    """The entries of a log. Lines before the first one are skipped."""
+    """The entries of a log, and the lines before the first one as an entry without a level."""
     level = logger = message = ""
     more: list[str] = []
     for line in (line.rstrip("\r\n") for line in lines):
-        begins = ENTRY.match(line)
-        if begins or PRINTED_BY_JVM.match(line):
-            if level:
+        begins, printed = ENTRY.match(line), PRINTED_BY_JVM.match(line)
+        if begins or printed or (len(more) >= MAX_LINES and _begins_trace(line)):
+            if level or more:
                 yield LogEntry(level=level, logger=logger, message=message, more=tuple(more))
-            level, more = begins["level"] if begins else "FATAL", []
+            level, more = begins["level"] if begins else "FATAL" if printed else "", []
             named = LOGGER.match(begins["rest"]) if begins else None
             logger = named["logger"] if named else ""
             message = named["message"] if named else begins["rest"] if begins else line
         elif len(more) < MAX_LINES:
             more.append(line)
-    if level:
+    if level or more:
         yield LogEntry(level=level, logger=logger, message=message, more=tuple(more))
+
+
+def _begins_trace(line: str) -> bool:
+    """Whether a stack trace may begin, of Java or Python, and not only one of its causes."""
+    match = EXCEPTION.match(line)
+    of_java = match is not None and not match["cause"] and THROWABLE.search(match["name"])
+    return bool(of_java) or line == python_traceback.HEADER
 
 
 def errors_in(log: Path) -> list[LogEntry]:
@@ -141,7 +164,7 @@ def errors_in(log: Path) -> list[LogEntry]:
     with log.open(encoding="utf-8", errors="replace") as lines:
         errors, has_entries = [], False
         for entry in entries_of(lines):
-            has_entries = True
+            has_entries = has_entries or bool(entry.level)
             if entry.is_error:
                 errors.append(entry)
     if not has_entries and log.stat().st_size:

@@ -75,6 +75,17 @@ def test_a_cause_that_is_all_of_the_jdk_has_the_frames_of_the_jdk() -> None:
     assert error.signature == "java.net.ConnectException at sun.nio.ch.Net.pollConnect"
 
 
+def test_the_address_of_a_generated_class_is_not_in_the_signature() -> None:
+    text = (
+        "2026-11-28T19:01:40.000Z WARN  Client - failed\n"
+        "java.io.IOException: x\n"
+        "\tat app//a.b.C$$Lambda/0x00007f300070b628.accept(Unknown Source)\n"
+        "\tat app//a.b.C$$Lambda$31/0x00007f300070c000.run(Unknown Source)\n"
+    )
+    (error,) = errors(text)
+    assert error.signature == "java.io.IOException at a.b.C$$Lambda#.accept, a.b.C$$Lambda#.run"
+
+
 def test_a_suppressed_exception_does_not_hide_where_the_cause_was_thrown() -> None:
     text = (
         "2026-11-28T19:01:40.000Z WARN  Client - closing\n"
@@ -110,13 +121,88 @@ def test_the_layout_of_kafka_has_its_logger_at_the_end() -> None:
         'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space',
         "Terminating due to java.lang.OutOfMemoryError: Java heap space",
         "# A fatal error has been detected by the Java Runtime Environment:",
+        "Aborting due to java.lang.OutOfMemoryError: Java heap space",
+        "Exception: java.lang.OutOfMemoryError thrown from the UncaughtExceptionHandler in thread",
+        "Error occurred during initialization of VM",
+        "Error: Could not find or load main class org.example.Main",
+        "Error: Unable to access jarfile job.jar",
     ],
 )
-def test_what_a_jvm_prints_at_its_end_is_an_error(line: str) -> None:
+def test_what_a_jvm_prints_at_its_end_or_instead_of_its_start_is_an_error(line: str) -> None:
     healthy = "2026-11-28T19:01:17.153Z INFO  Runner - started\n"
     (error,) = errors(f"{healthy}{line}\n")
     assert (error.level, error.message) == ("FATAL", line)
     assert [error.message for error in errors(f"{line}\n{healthy}")] == [line]
+
+
+PRINTED = "java.lang.IllegalStateException: boom\n\tat a.b.Job.map(Job.java:3)\n"
+
+
+def test_a_stack_trace_that_is_printed_before_the_first_entry_is_an_error(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(f"WARNING: Using incubator modules\n{PRINTED}{FLINK}")
+    printed, *logged = errors_in(log)
+    assert printed.signature == "java.lang.IllegalStateException at a.b.Job.map"
+    assert printed.text == "java.lang.IllegalStateException: boom"
+    assert logged == errors(FLINK)
+
+    log.write_text(PRINTED)
+    with pytest.raises(ValueError, match="no line begins with a time stamp and a level"):
+        errors_in(log)
+
+
+def test_printed_lines_do_not_hide_a_stack_trace_after_them() -> None:
+    rows = "".join(f"row {n}\n" for n in range(1_000))
+    (error,) = errors(f"2026-11-28T19:01:17.153Z INFO  Runner - started\n{rows}{PRINTED}")
+    assert error.signature == "java.lang.IllegalStateException at a.b.Job.map"
+
+
+PYTHON = """\
+2026-11-28T19:01:17.153Z INFO  SparkContext - Running Spark version 4.1.4
+Traceback (most recent call last):
+  File "/opt/job.py", line 40, in <module>
+    main()
+  File "/opt/job.py", line 31, in main
+    parse(row)
+  File "/opt/rows.py", line 7, in parse
+    raise ValueError(f"row {row}")
+ValueError: row 7
+"""
+
+
+def test_a_trace_without_a_known_exception_has_its_place_in_the_signature() -> None:
+    problem = "a.b.Problem: boom\n\tat a.b.C.d(C.java:1)"
+    text = f"2026-11-28T19:01:17.153Z INFO  Runner - started\n{problem}"
+    (error,) = errors(text)
+    assert error.signature == "INFO Runner: started at a.b.C.d"
+
+
+def test_a_traceback_of_python_is_an_error() -> None:
+    (error,) = errors(PYTHON)
+    assert error.signature == "ValueError at parse (rows.py), main (job.py)"
+    assert error.text.splitlines()[-1] == "ValueError: row 7"
+
+    other = PYTHON.replace("row 7", "row 9").replace("line 31", "line 32")
+    assert errors(other)[0].signature == error.signature
+    for changed in (PYTHON.replace("ValueError:", "KeyError:"), PYTHON.replace("parse", "read")):
+        assert errors(changed)[0].signature != error.signature
+
+
+def test_a_traceback_of_python_within_a_trace_of_java_is_one_error() -> None:
+    text = (
+        "2026-11-28T19:01:17.153Z WARN  TaskSetManager - Lost task 0.0 in stage 3.0 (TID 9)\n"
+        "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+        '  File "/opt/rows.py", line 7, in parse\n'
+        "    raise ValueError(row)\n"
+        "ValueError: row 7\n"
+        "\n"
+        "\tat org.apache.spark.api.python.PythonRunner.read(PythonRunner.scala:1)\n"
+    )
+    (error,) = errors(text)
+    assert error.signature == (
+        "org.apache.spark.api.python.PythonException <- ValueError at "
+        "org.apache.spark.api.python.PythonRunner.read, parse (rows.py)"
+    )
 
 
 def test_names_of_classes_in_a_message_are_no_stack_trace() -> None:
