@@ -76,15 +76,15 @@ class RunFolder:
         """A run by its path, its id, a prefix that only one run has, or `latest`.
 
         Raises BadInput, with the runs of similar names, where there is not exactly one, and for a
-        folder with a symbolic link to a place outside of it.
+        folder with a symbolic link to a place outside of it, a pipe or a device.
         """
         runs = {folder.run_id: folder for folder in list_runs(out)}
         for path in (Path(name_or_path), out / name_or_path):
             if name_or_path and is_file(path / "run.json"):
-                return _without_escaping_links(cls(path.resolve()))
+                return _only_files(cls(path.resolve()))
         matching = [name for name in runs if name_or_path and name.startswith(name_or_path)]
         if len(matching) == 1:
-            return _without_escaping_links(runs[matching[0]])
+            return _only_files(runs[matching[0]])
         raise bad_input(str(out), _not_one(name_or_path, matching, runs))
 
     def write_manifest(self, document: Mapping[str, Any]) -> None:
@@ -130,14 +130,17 @@ class RunFolder:
             return None
 
 
-def _without_escaping_links(folder: RunFolder) -> RunFolder:
-    """The folder, if no symbolic link below it leads out of it: a record may be from an untrusted
-    source."""
+def _only_files(folder: RunFolder) -> RunFolder:
+    """The folder, if no symbolic link below it leads out of it, and everything else is a file or a
+    folder: a record may be from an untrusted source, and the end of a pipe may never come."""
     top = folder.path.resolve()
     for place, folders, files in os.walk(top):
         for path in (Path(place, name) for name in (*folders, *files)):
             if path.is_symlink() and not _leads_into(path, top):
                 message = "a symbolic link leads out of the run's folder, or nowhere; remove it"
+                raise bad_input(str(path), message)
+            if path.exists() and not path.is_dir() and not path.is_file():
+                message = "expected a file or a folder, found a pipe, socket or device; remove it"
                 raise bad_input(str(path), message)
     return folder
 

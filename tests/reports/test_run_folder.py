@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -160,6 +161,18 @@ def test_a_folder_with_a_link_that_leads_out_of_it_is_bad_input(
 
     with pytest.raises(BadInput, match=f"{inside}: a symbolic link leads out"):
         RunFolder.open(tmp_path / "runs", "latest")
+
+
+@pytest.mark.parametrize("inside", ["logs/log.txt", "data/part-0.parquet", "history.jsonl"])
+def test_a_folder_with_a_pipe_is_bad_input_since_reading_it_might_never_end(
+    tmp_path: Path, inside: str
+) -> None:
+    folder = RunFolder.create(tmp_path, "20260101-000000-abcd")
+    folder.write_manifest({})
+    os.mkfifo(folder.path / inside)
+
+    with pytest.raises(BadInput, match=f"{inside}: expected a file or a folder, found a pipe"):
+        RunFolder.open(tmp_path, "latest")
 
 
 def test_a_link_within_a_folder_is_followed(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ class Logs(Check):
 
     An error is an entry of level ERROR or FATAL, a stack trace of Java or Python, or what a JVM
     prints when it ends or cannot start. Errors with the same classes of exceptions, thrown at the
-    same place, are one finding, with the nodes that logged them. A baseline has the errors of earlier runs: `streamquake errors` writes it.
+    same place, are one finding, with the nodes that logged them. A baseline has the errors of
+    earlier runs: `streamquake errors` writes it.
 
     Undecided where a node has no log, or one whose lines have no time stamps and levels, and where
     no node logged anything.
