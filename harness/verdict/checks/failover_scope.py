@@ -15,7 +15,7 @@ from math import inf
 from typing import Any, ClassVar, Literal
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
-from streamquake.harness.verdict.evidence.affected_subtasks import nodes_of
+from streamquake.harness.verdict.evidence.affected_subtasks import named_in_failures, nodes_of
 from streamquake.harness.verdict.evidence.attempts import KINDS, RepeatedTasks, repeats_after
 from streamquake.harness.verdict.evidence.blast_radius import RegionGraph
 from streamquake.harness.verdict.evidence.called_nodes import effect_elsewhere
@@ -37,6 +37,7 @@ from streamquake.harness.verdict.evidence.failovers import (
 )
 from streamquake.harness.verdict.evidence.lost_sandboxes import losses_of_network
 from streamquake.harness.verdict.evidence.task_restarts import (
+    RAN,
     RUNNING,
     Subtask,
     SubtaskHistory,
@@ -71,8 +72,10 @@ class FailoverScope(Check):
     failure long after the failover and the heal does not count. Undecided where the sandbox of
     a node ended that no fault ended, during the failover or up to 30 s before it, where the job
     was down by itself when a fault was called, where the run was interrupted before anything
-    failed, where a fault is recorded as called and in effect on different nodes, and where more may
-    have had to restart, since the nodes of some subtasks are not recorded.
+    failed, where a fault is recorded as called and in effect on different nodes, where more may
+    have had to restart, since the nodes of some subtasks are not recorded, where a restarted
+    subtask was not seen to run again, and where a failure is recorded that would have restarted
+    another subtask.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -240,7 +243,8 @@ class FailoverScope(Check):
         found: Mapping[Subtask, SubtaskHistory],
         running: Mapping[str, Samples],
     ) -> str | None:
-        """The missing evidence that a failover was as predicted; None where nothing is missing."""
+        """The missing evidence that a failover was as predicted, or what contradicts it; None where
+        there is neither."""
         if unseen := sorted(graph.all_subtasks - set(found)):
             vertex, number = unseen[0]
             return (
@@ -261,6 +265,8 @@ class FailoverScope(Check):
                 f"the nodes of {len(unplaced)} subtasks are not recorded, so that it is not known "
                 f"whether {len(more)} more had to restart"
             )
+        if contradiction := _contradiction(failover, found):
+            return contradiction
         if self.expect != "job" and (fault := unnoticed_fault(failover)) is not None:
             return (
                 f"nothing had failed when {fault_name(fault)} was over and the next fault was "
@@ -283,11 +289,7 @@ class FailoverScope(Check):
         allowed = graph.reach(self.expect, affected | endangered)
         early = failover.restarted_early(partial(graph.reach, self.expect))
         more = (restarted - allowed) | early
-        causes = [
-            str(event.cause)
-            for event in history.of(JobFailing)
-            if event.at_ns >= effect_ns and event.task is None
-        ]
+        causes = _global_failures(failover)
         wrong = (
             *_findings(more, found, "restarted, not predicted"),
             *_findings(predicted - restarted, found, "predicted, not restarted"),
@@ -318,6 +320,30 @@ class FailoverScope(Check):
         if not restarted and (why := _not_detected(history, effect_ns)) is not None:
             message += f"; {why}"
         return self.violated(message, wrong, **counts)
+
+
+def _contradiction(failover: Failover, found: Mapping[Subtask, SubtaskHistory]) -> str | None:
+    """What contradicts that the subtasks which restarted are all of them, and run again; None where
+    nothing does."""
+    for task in found.values():
+        if task.restarted and task.last.state not in RAN:
+            return f"{task.name} ({task.subtask}) was not seen to run again"
+    survivors = [task for task in found.values() if not task.restarted]
+    restarted = {(task.name, task.subtask) for task in found.values() if task.restarted}
+    for _, *failed in named_in_failures(failover.history, failover.start_ns):
+        for task in survivors:
+            if [task.name, task.subtask] == failed and tuple(failed) not in restarted:
+                return f"{task.name} ({task.subtask}) is recorded as failed, and not as restarted"
+    if survivors and _global_failures(failover):
+        return "a global failure is recorded, which restarts every subtask"
+    return None
+
+
+def _global_failures(failover: Failover) -> list[str]:
+    """The causes of failures of the whole job."""
+    failures = failover.history.of(JobFailing)
+    late = [event for event in failures if event.at_ns >= failover.start_ns]
+    return [str(event.cause) for event in late if event.task is None]
 
 
 def _ambiguity(failover: Failover, more: Set[Subtask], missing: Set[Subtask]) -> str | None:

@@ -7,7 +7,7 @@ inside a task affects only the subtask in which it was thrown.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from streamquake.faults.fault import Fault, faults
 from streamquake.harness.verdict.evidence.task_restarts import Subtask
@@ -98,17 +98,24 @@ def _tasks_on(nodes: Collection[str], history: History, at_ns: int) -> dict[Subt
     return {place: last for place, last in placed.items() if last.node in nodes}
 
 
+def named_in_failures(history: History, after_ns: int) -> Iterator[tuple[JobFailing, str, int]]:
+    """The failures of single tasks from a moment on, each with the task's name and the number of
+    its subtask."""
+    for event in history.of(JobFailing):
+        named = TASK.fullmatch(event.task or "")
+        if named is not None and event.at_ns >= after_ns:
+            yield event, named["name"], int(named["ordinal"]) - 1
+
+
 def _named_in_failures(
     injected: FaultInEffect, history: History, present: Mapping[Subtask, TaskChanged]
 ) -> set[Subtask]:
     """The tasks that the engine names in failures of one cause, the first on the fault's nodes."""
-    found: list[tuple[str, Subtask]] = []
-    for event in history.of(JobFailing):
-        named = TASK.fullmatch(event.task or "")
-        if named is None or event.at_ns < injected.start_ns:
-            continue
-        matching = _matching(present, int(named["ordinal"]) - 1, exactly=named["name"])
-        found += [(event.cause or "", place) for place in matching]
+    found = [
+        (event.cause or "", place)
+        for event, name, subtask in named_in_failures(history, injected.start_ns)
+        for place in _matching(present, subtask, exactly=name)
+    ]
     return {place for cause, place in found if cause == found[0][0]}
 
 

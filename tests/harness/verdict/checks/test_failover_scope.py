@@ -575,6 +575,24 @@ def _lost_for_good(failover: Failover) -> None:
     failover.others.append((30, Action.JOB_ENDED, {"job": "j", "state": "LOST"}))
 
 
+def _never_running(failover: Failover) -> None:
+    again_s, task = failover.tasks[0]
+    failover.tasks[0] = (again_s, {**task, "state": "INITIALIZING"})
+
+
+def _failed_for_good(failover: Failover) -> None:
+    failover.tasks = [(EFFECT_S + 1, failover.task(("c", 0), state="FAILED"))]
+
+
+def _survivor_failed(failover: Failover) -> None:
+    failed = {"job": "j", "cause": "lost", "task": "Source: input (2/2) - execution #0"}
+    failover.failures.append((23.0, failed))
+
+
+def _whole_job_failed(failover: Failover) -> None:
+    failover.failures.append((23.0, {"job": "j", "cause": "Checkpoint expired", "task": None}))
+
+
 def _not_observed(failover: Failover) -> None:
     failover.tasks.clear()
     failover.running.clear()
@@ -592,6 +610,10 @@ def _not_observed(failover: Failover) -> None:
         (_never_whole, "not every task was seen to run again"),
         (_lost_for_good, "not every task was seen to run again"),
         (_not_observed, "were not observed"),
+        (_never_running, "Count -> Sink (0) was not seen to run again"),
+        (_failed_for_good, "Count -> Sink (0) was not seen to run again"),
+        (_survivor_failed, "Source: input (1) is recorded as failed, and not as restarted"),
+        (_whole_job_failed, "a global failure is recorded, which restarts every subtask"),
     ],
 )
 def test_without_evidence_there_is_no_verdict(

@@ -77,8 +77,8 @@ class Failovers(Story):
         self.at(at_s, Action.FAULT_HEALED, step=step)
         return self
 
-    def failed(self, at_s: float) -> Failovers:
-        self.at(at_s, Action.JOB_FAILING, cause="lost", task="a (1/2)")
+    def failed(self, at_s: float, task: str = "") -> Failovers:
+        self.at(at_s, Action.JOB_FAILING, cause="lost", task=task)
         self.at(at_s, Action.JOB_RESTARTING, restart=1)
         return self
 
@@ -169,9 +169,8 @@ def test_each_of_two_kills_is_judged_by_the_restarts_after_it(
 
 def test_the_widest_of_several_held_failovers_gives_the_figures(tmp_path: Path) -> None:
     recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST).healed(14, 0)
-    recorded.injected(20, 1, "tm-0", "throw_in_task").failed(20.5).restarted(21, FIRST[:1]).healed(
-        22, 1
-    )
+    recorded.injected(20, 1, "tm-0", "throw_in_task").failed(20.5, "a (1/2)")
+    recorded.restarted(21, FIRST[:1]).healed(22, 1)
 
     result = recorded.judged(tmp_path, "task")
 
@@ -358,10 +357,8 @@ def test_a_fault_that_still_acts_may_only_end_tasks_that_ran_on_its_nodes(
     recorded.injected(30, 1, "tm-1").failed(31).restarted(33, ALL)
     assert recorded.judged(tmp_path).outcome == Outcome.VIOLATED
 
-    recorded = (
-        Failovers().injected(10, 0, "tm-0", "throw_in_task").failed(10.5).restarted(13, FIRST)
-    )
-    recorded.injected(30, 1, "tm-1").failed(31).restarted(33, ALL)
+    recorded = Failovers().injected(10, 0, "tm-0", "throw_in_task").failed(10.5, "a (1/2)")
+    recorded.restarted(13, FIRST).injected(30, 1, "tm-1").failed(31).restarted(33, ALL)
     assert recorded.judged(tmp_path).outcome == Outcome.HELD
 
 
