@@ -128,7 +128,8 @@ class Exploration:
         if logged.run is None:
             return None
         try:
-            return recorded_experiment(RunFolder(self.out / logged.run))
+            folder = RunFolder(self.out / logged.run)
+            return self.space.taken_over(recorded_experiment(folder))
         except StreamquakeError as error:
             self.show_message(f"trial {logged.trial} cannot be read and is left out: {error}")
             return None

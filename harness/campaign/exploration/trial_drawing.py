@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from streamquake.cluster.engines.engine import JobVariations, VariesJobs, job_runner
 from streamquake.faults.fault import Fault, faults
@@ -115,6 +116,27 @@ class TrialSpace:
                 return changed
         return self.draw(rng, len(trial.faults))
 
+    def taken_over(self, recorded: Experiment) -> Experiment:
+        """The trial of a record, which another person may have written: only what is drawn is taken
+        over from it, so the job, the images and the checks are those of the base. Raises BadInput
+        for a trial that cannot be drawn here."""
+        update = {"name": recorded.name, "seed": recorded.seed, "faults": recorded.faults}
+        trial = self.base.model_copy(update=update)
+        if self.base.job is not None and recorded.job is not None:
+            options = {
+                option: value
+                for option, value in recorded.job.config.items()
+                if value in self.variations.options.get(option, ())
+            }
+            job = self._with_options(self.base.job, options, recorded.job.parallelism)
+            trial = trial.model_copy(update={"job": job})
+        if not all(map(self._may_draw, trial.faults)) or broken_rules(trial):
+            raise bad_input(recorded.name, f"it is no trial of {self.base.name}")
+        return trial
+
+    def _may_draw(self, step: Step) -> bool:
+        return any(step.target == each.target for each in self.candidates.get(step.fault, ()))
+
     def _with_settings(self, rng: random.Random) -> Experiment:
         job = self.base.job
         if job is None or job.existing is not None:
@@ -135,9 +157,12 @@ class TrialSpace:
         workers = sum(group.count for group in job_workers(self.base).values())
         fewest = min(workers, job.parallelism)
         parallelism = rng.randint(fewest, max(job.parallelism, MOST_SUBTASKS))
-        return job.model_copy(
-            update={"config": {**job.config, **options}, "parallelism": parallelism}
-        )
+        return self._with_options(job, options, parallelism)
+
+    @staticmethod
+    def _with_options(job: Job, options: Mapping[str, Any], parallelism: int) -> Job:
+        config = {**job.config, **options}
+        return job.model_copy(update={"config": config, "parallelism": parallelism})
 
     def _with_one_more_step(self, trial: Experiment, rng: random.Random) -> Experiment:
         return self._with_step(trial, len(trial.faults), rng)

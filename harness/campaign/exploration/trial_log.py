@@ -23,9 +23,9 @@ class LoggedTrial(Model):
     """One trial, or one repeat of a violated trial."""
 
     trial: int = Field(ge=1)
-    run: str | None
+    run: str | None = Field(pattern=r"^\w[\w.-]*$")
     """The id of its run; None where the harness could not run it."""
-    outcome: str
+    outcome: str = Field(pattern=f"^({'|'.join(map(str, Outcome))})$")
     ended: Ended
     why: str = ""
     seconds: float = 0.0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -195,6 +198,8 @@ def test_a_log_without_lines_is_a_new_one(log: Path) -> None:
             lambda text: text.replace('"trial": 2', '"trial": "2"'),
             "3: not a trial of an",
         ),
+        (lambda text: text.replace('"held"', '"great"', 1), "2: not a trial of an"),
+        (lambda text: text.replace('"run": "run-2', '"run": "../run-2'), "3: not a trial of an"),
         (lambda text: text.replace("held", '1",[', 1), "2: not JSON"),
         (
             lambda text: text.replace('"digest": "', '"digest": "0'),
@@ -224,6 +229,36 @@ def test_a_trial_whose_record_is_gone_is_left_out_and_named(tmp_path: Path) -> N
     assert "trial 1 cannot be read and is left out" in lines[0]
     continued.explore()
     assert len(continued.log.trials) == 2
+
+
+def _another_program(plan: dict[str, Any]) -> None:
+    plan["job"]["sql"] += "\n-- and more"
+    plan["job"]["config"]["env.java.opts.all"] = "-javaagent:a.jar"
+    plan["checks"] = [{"command": {"name": "mine", "run": ["touch", "started"]}}]
+    plan["topology"]["services"]["flink"]["config"]["env.java.opts.all"] = "-javaagent:a.jar"
+
+
+def _another_target(plan: dict[str, Any]) -> None:
+    plan["faults"] = [{"pause": {}, "target": "flink", "when": {"after_s": 1}, "for_s": 2}]
+
+
+@pytest.mark.parametrize(
+    ("change", "repeats"), [(_another_program, 1), (_another_target, 0)], ids=["program", "target"]
+)
+def test_only_what_is_drawn_is_taken_over_from_the_record_of_a_trial(
+    change: Callable[[dict[str, Any]], None], repeats: int, tmp_path: Path
+) -> None:
+    """A record may be of another person; a repeat would start its programs."""
+    run = PlannedTrials(tmp_path, lambda trial: Outcome.VIOLATED, ends={2: "interrupted"})
+    exploration(run, trials=1, repeats=1).explore()
+    (first, _) = run.trials
+    manifest = tmp_path / f"run-1-{first.seed}" / "run.json"
+    document = json.loads(manifest.read_text())
+    change(document["experiment"])
+    manifest.write_text(json.dumps(document))
+
+    exploration(run, trials=1, repeats=1).explore()
+    assert run.trials[2:] == [first] * repeats
 
 
 def test_recorded_runs_count_as_tried(tmp_path: Path) -> None:
