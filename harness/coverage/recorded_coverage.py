@@ -47,7 +47,7 @@ def coverage_of(runs: Sequence[RunFolder]) -> Coverage:
 def read_hits(folder: RunFolder) -> tuple[CoveredRun, tuple[Hit, ...]]:
     """One run, and what it hit. Raises StreamquakeError where its record cannot be read, is
     damaged, or was not judged."""
-    experiment = recorded_experiment(folder)
+    experiment = recorded_experiment(folder.with_files_only())
     try:
         run = _covered(folder, folder.read_results())
         return run, hits_of(run, experiment, read_history(folder.history))

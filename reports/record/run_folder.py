@@ -81,11 +81,26 @@ class RunFolder:
         runs = {folder.run_id: folder for folder in list_runs(out)}
         for path in (Path(name_or_path), out / name_or_path):
             if name_or_path and is_file(path / "run.json"):
-                return _only_files(cls(path.resolve()))
+                return cls(path.resolve()).with_files_only()
         matching = [name for name in runs if name_or_path and name.startswith(name_or_path)]
         if len(matching) == 1:
-            return _only_files(runs[matching[0]])
+            return runs[matching[0]].with_files_only()
         raise bad_input(str(out), _not_one(name_or_path, matching, runs))
+
+    def with_files_only(self) -> RunFolder:
+        """The folder, if no symbolic link below it leads out of it, and everything else is a file
+        or a folder: a record may be from an untrusted source, and the end of a pipe may never come.
+        Raises BadInput."""
+        top = self.path.resolve()
+        for place, folders, files in os.walk(top):
+            for path in (Path(place, name) for name in (*folders, *files)):
+                if path.is_symlink() and not _leads_into(path, top):
+                    message = "a symbolic link leads out of the run's folder, or nowhere; remove it"
+                    raise bad_input(str(path), message)
+                if path.exists() and not path.is_dir() and not path.is_file():
+                    message = "expected a file or a folder, found a pipe, socket or device"
+                    raise bad_input(str(path), f"{message}; remove it")
+        return self
 
     def write_manifest(self, document: Mapping[str, Any]) -> None:
         """Write run.json with the schema version and without secrets. Only the manifest of an
@@ -130,21 +145,6 @@ class RunFolder:
             return None
 
 
-def _only_files(folder: RunFolder) -> RunFolder:
-    """The folder, if no symbolic link below it leads out of it, and everything else is a file or a
-    folder: a record may be from an untrusted source, and the end of a pipe may never come."""
-    top = folder.path.resolve()
-    for place, folders, files in os.walk(top):
-        for path in (Path(place, name) for name in (*folders, *files)):
-            if path.is_symlink() and not _leads_into(path, top):
-                message = "a symbolic link leads out of the run's folder, or nowhere; remove it"
-                raise bad_input(str(path), message)
-            if path.exists() and not path.is_dir() and not path.is_file():
-                message = "expected a file or a folder, found a pipe, socket or device; remove it"
-                raise bad_input(str(path), message)
-    return folder
-
-
 def _leads_into(link: Path, top: Path) -> bool:
     try:
         return link.resolve().is_relative_to(top)
@@ -153,6 +153,8 @@ def _leads_into(link: Path, top: Path) -> bool:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path}: expected a file")
     try:
         document = loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -175,6 +175,13 @@ def test_a_folder_with_a_pipe_is_bad_input_since_reading_it_might_never_end(
         RunFolder.open(tmp_path, "latest")
 
 
+def test_results_that_are_a_pipe_are_damaged(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "20260101-000000-abcd")
+    os.mkfifo(folder.results)
+    with pytest.raises(ValueError, match=r"results\.json: expected a file"):
+        folder.read_results()
+
+
 def test_a_link_within_a_folder_is_followed(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "20260101-000000-abcd")
     folder.write_manifest({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,14 @@ def test_a_broken_record_is_named_and_left_out(
     assert str(broken.path) in problem
     assert named in problem
     assert [run.folder for run in coverage.runs] == [whole.path]
+
+
+def test_a_record_with_a_pipe_is_left_out_since_reading_it_might_never_end(tmp_path: Path) -> None:
+    folder = recorded(tmp_path)
+    folder.history.unlink()
+    os.mkfifo(folder.history)
+    (problem,) = coverage_of([folder]).problems
+    assert "history.jsonl: expected a file or a folder, found a pipe" in problem
 
 
 def test_a_history_with_a_missing_line_is_left_out(tmp_path: Path) -> None:
