@@ -8,6 +8,7 @@ import pytest
 
 from streamquake.faults.schedule.exact_target import bound_target, narrower_targets
 from streamquake.faults.schedule.target import parse_target, resolve
+from streamquake.topologies.model import Topology
 from tests.fakes import TOPOLOGY, fake_cluster
 
 TASKMANAGERS = [f"flink/taskmanager-{n}" for n in (1, 2, 3)]
@@ -46,20 +47,52 @@ def test_a_bound_target_matches_exactly_the_recorded_names(
 
 
 @pytest.mark.parametrize(
-    ("written", "names"),
+    ("written", "names", "message"),
     [
-        ("the leaders", ["flink/taskmanager-1", "kafka/broker-1"]),
-        ("one of flink/taskmanager", []),
-        ("between all of flink/taskmanager and kafka/broker-1", ["kafka/broker-1"]),
+        (
+            "the leaders",
+            ["flink/taskmanager-1", "kafka/broker-1"],
+            "no target is exactly flink/taskmanager-1, kafka/broker-1",
+        ),
+        (
+            "all of flink/taskmanager",
+            ["flink/taskmanager-1", "kafka/broker-1"],
+            "no target is exactly flink/taskmanager-1, kafka/broker-1",
+        ),
+        ("one of flink/taskmanager", [], "no target is exactly no node"),
+        (
+            "between all of flink/taskmanager and kafka/broker-1",
+            ["flink/taskmanager-1", "kafka/broker-1"],
+            "flink/taskmanager-1, kafka/broker-1 is no pair of nodes",
+        ),
+        (
+            "between all of flink/taskmanager and kafka/broker-1",
+            [],
+            "nothing is no pair of nodes",
+        ),
         (
             "between all of flink/taskmanager and all of flink/taskmanager",
             ["flink/taskmanager-1<->flink/taskmanager-2", "flink/taskmanager-3<->kafka/broker-1"],
+            "no target is exactly flink/taskmanager-1<->flink/taskmanager-2, "
+            "flink/taskmanager-3<->kafka/broker-1",
         ),
     ],
 )
-def test_names_that_no_target_matches_are_an_error(written: str, names: list[str]) -> None:
-    with pytest.raises(LookupError, match=r"no target is exactly|is no pair of nodes"):
+def test_names_that_no_target_matches_are_an_error(
+    written: str, names: list[str], message: str
+) -> None:
+    with pytest.raises(LookupError) as rejected:
         bound_target(written, names, TOPOLOGY)
+    assert str(rejected.value) == message
+
+
+def test_half_of_a_role_is_no_target() -> None:
+    """`all but` one node would inject into a third one, too."""
+    services = {"flink": {"engine": "flink", "nodes": {"jobmanager": 1, "taskmanager": 4}}}
+    four = Topology.model_validate({"name": "four", "services": services})
+    assert bound_target("the leaders", TASKMANAGERS, four) == "all but flink/taskmanager-4"
+    with pytest.raises(LookupError, match="no target is exactly"):
+        bound_target("the leaders", TASKMANAGERS[:2], four)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +105,10 @@ def test_names_that_no_target_matches_are_an_error(written: str, names: list[str
         (
             "from all but flink/taskmanager-2 to flink/taskmanager-1",
             ["from flink/taskmanager-3 to flink/taskmanager-1"],
+        ),
+        (
+            "between flink/taskmanager-1 and all of flink/taskmanager",
+            [f"between flink/taskmanager-1 and {name}" for name in TASKMANAGERS[1:]],
         ),
     ],
 )
