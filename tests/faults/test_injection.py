@@ -271,6 +271,7 @@ def test_a_result_without_a_verified_effect_has_a_reason(
     else:
         injected = undo(intent, cluster, log, limit_s=2)
     assert (injected.done, injected.called_ns, injected.seen_ns) == (False, began_ns, None)
+    assert injected.cause == ErrorKind.UNDECIDED, "neither the cluster nor the harness failed"
     assert injected.reason == (
         f"NotInEffect: {recorded_fault.name} on {WORKER} {state}: not within 2 s: "
         "last observation: {'sign': 1}"
