@@ -351,6 +351,22 @@ def test_each_of_several_faults_must_repeat_a_batch_where_the_job_is_expected_to
     assert "nothing was repeated: no task was under way on hdfs/datanode-1" in result.summary
 
 
+def test_the_counts_are_those_of_the_widest_failover(tmp_path: Path) -> None:
+    """The first fault failed a batch before any of its tasks ended: it has no blast radius."""
+    recorded = Batches()
+    recorded.at(EFFECT_S + 2, Action.CHECKPOINT_FAILED, checkpoint=3)
+    recorded.at(EFFECT_S + 3, Action.CHECKPOINT_TRIGGERED, checkpoint=3)
+    recorded.ends(EFFECT_S + 4, 3, 0, node="spark/worker-2").checkpoint(4, 15, 16)
+    about = {"step": 1, "fault": "kill", "nodes": ["spark/worker-1"], "seen_ns": 20 * 10**9}
+    recorded.at(20, Action.FAULT_IN_EFFECT, **about)
+    recorded.ends(21, 5, 0, **LOST).ends(21, 5, 1, node="spark/worker-2")
+    recorded.at(22, Action.CHECKPOINT_FAILED, checkpoint=5)
+    recorded.at(23, Action.CHECKPOINT_TRIGGERED, checkpoint=5)
+    result = recorded.ends(24, 5, 0, attempt=1).judged("job", tmp_path)
+    assert result.outcome == Outcome.HELD, result
+    assert result.counts["blast_radius"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("lost_s", "expected"), [(10.5, Outcome.UNDECIDED), (5, Outcome.UNDECIDED)]
 )

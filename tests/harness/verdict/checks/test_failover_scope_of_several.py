@@ -416,6 +416,16 @@ def test_a_fault_that_still_acts_may_have_ended_more_than_the_next_one(
     assert ("not known which of these restarts" in result.summary) == (outcome == "undecided")
 
 
+def test_every_fault_that_may_have_caused_a_restart_is_named(tmp_path: Path) -> None:
+    recorded = Failovers().injected(10, 0, "sink", "partition_link")
+    recorded.injected(20, 1, "tm-0", "memory_limit").injected(30, 2, "tm-1")
+    recorded.healed(50, 0).healed(50, 1).failed(31).restarted(33, ALL)
+    assert recorded.judged(tmp_path).summary.endswith(
+        "not known which of these restarts partition_link (faults[0]), memory_limit (faults[1]) "
+        "caused"
+    )
+
+
 @pytest.mark.parametrize(("called_s", "outcome"), [(12, "undecided"), (14, "violated")])
 def test_a_fault_does_not_cause_restarts_before_its_call(
     called_s: float, outcome: str, tmp_path: Path

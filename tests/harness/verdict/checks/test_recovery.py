@@ -709,6 +709,14 @@ def test_a_last_fault_healed_after_the_load_only_needs_a_drained_run(
     assert Recovery(within_s=30).check(case(single, tmp_path)).outcome == Outcome.UNDECIDED
 
 
+def test_records_sent_for_exactly_the_limit_are_not_missed(tmp_path: Path) -> None:
+    """The last record is sent 20 s after the effect."""
+    story = acting(acting(flowing(20, 40), 0, "kill", 10, 12), 1, "slow_link", 19.9, 45)
+    drained = Recovery(within_s=20).check(case(story.at(50, Action.DRAINED), tmp_path, 2))
+    assert drained.outcome == Outcome.HELD, drained.summary
+    assert "slow_link (faults[1]): nothing was sent after its heal" in drained.summary
+
+
 @pytest.mark.parametrize(
     ("again_s", "effect_s", "outcome"),
     [(44, 45, Outcome.UNDECIDED), (44, 21, Outcome.VIOLATED), (15, 45, Outcome.HELD)],
