@@ -389,6 +389,17 @@ def test_late_samples_before_the_next_fault_are_no_restart(
     assert str(result.outcome) == outcome, result
 
 
+def test_a_restart_that_only_the_running_times_show_completes_a_failover(tmp_path: Path) -> None:
+    """Otherwise both faults would be judged together."""
+    place, *others = FIRST
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, others).healed(14, 0)
+    recorded._begun_s[place].append(13)
+    recorded.injected(30, 1, "tm-1").failed(31).restarted(33, OTHER).healed(34, 1)
+    result = recorded.judged(tmp_path)
+    assert result.outcome == Outcome.HELD, result
+    assert "; kill (faults[1]): 2 of 4 subtasks restarted" in result.summary
+
+
 @pytest.mark.parametrize(
     ("fault", "node", "healed_s", "restarted", "outcome"),
     [
