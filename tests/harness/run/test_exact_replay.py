@@ -61,6 +61,39 @@ def test_a_record_is_the_one_that_was_seen() -> None:
     assert found.when == TriggerSpec(at_record=699, delay_s=0.1)
 
 
+def test_a_record_whose_acknowledgement_is_not_recorded_stays_as_it_is() -> None:
+    story = Story().at(5, Action.PHASE, phase="disturb")
+    (found,) = bound(called(story, 6.1, 0, "flink/taskmanager-1"), step(at_record=500)).steps
+    assert found.when == TriggerSpec(at_record=500)
+
+
+def test_the_newest_of_several_acknowledgements_counts() -> None:
+    """One at the moment of the call is before it."""
+    story = disturbed().sent(6, 700).sent(6.5, 800).sent(7, 900)
+    called(story, 7, 0, "flink/taskmanager-1").sent(8, 1000)
+    (found,) = bound(story, step(after_s=2)).steps
+    assert found.when == TriggerSpec(at_record=899)
+
+
+def test_a_delay_after_a_count_is_in_milliseconds() -> None:
+    story = disturbed().checkpoint(3, 6, 7)
+    (found,) = bound(called(story, 7.2504, 0, "flink/taskmanager-1"), step(after_s=2)).steps
+    assert found.when == TriggerSpec(event="checkpoint completed", nth=1, delay_s=0.25)
+
+
+def test_another_fault_in_effect_is_no_count() -> None:
+    story = called(disturbed().checkpoint(3, 6, 7), 7.2, 0, "flink/taskmanager-1").effect(7.3)
+    called(story, 8.25, 1, "flink/taskmanager-2")
+    _, found = bound(story, step(after_s=2.2), step(after_s=3.25)).steps
+    assert found.when == TriggerSpec(event="checkpoint completed", nth=1, delay_s=1.25)
+
+
+def test_a_record_without_phases_counts_from_its_start() -> None:
+    story = called(Story().checkpoint(1, 1, 2), 3, 0, "flink/taskmanager-1")
+    (found,) = bound(story, step(after_s=1)).steps
+    assert found.when == TriggerSpec(event="checkpoint completed", nth=1, delay_s=1.0)
+
+
 def test_a_metric_becomes_a_count_too() -> None:
     story = disturbed().checkpoint(3, 6, 7)
     waiting = step(metric="lag", above=10)
@@ -83,6 +116,14 @@ def test_an_event_keeps_its_number() -> None:
     waiting = step(event="checkpoint completed", nth=2, delay_s=1.5)
     (found,) = bound(called(story, 10.5, 0, "flink/taskmanager-3"), waiting).steps
     assert found.when == waiting.when
+
+
+def test_an_event_has_the_number_that_the_record_gives_it() -> None:
+    """An event as early as the steady state may have escaped the trigger."""
+    story = disturbed().checkpoint(3, 6, 7).checkpoint(4, 8, 9)
+    called(story, 10.2, 0, "flink/taskmanager-3", trigger_index=story.history()[-1].index)
+    (found,) = bound(story, step(event="checkpoint completed", nth=1, delay_s=1)).steps
+    assert found.when == TriggerSpec(event="checkpoint completed", nth=2, delay_s=1)
 
 
 def test_each_injection_into_a_window_is_a_step_of_its_own() -> None:
@@ -115,6 +156,24 @@ def test_a_step_that_was_not_injected_is_left_out_with_its_reason() -> None:
     assert note.endswith("is left out: the trigger did not fire")
 
 
+def test_a_step_after_one_whose_injection_is_not_recorded_has_a_count() -> None:
+    story = called(disturbed().checkpoint(3, 6, 7), 9, 1, "flink/taskmanager-1")
+    schedule = bound(story, step(after_s=2), step(effect_of=1))
+    (found,) = schedule.steps
+    assert found.when == TriggerSpec(event="checkpoint completed", nth=1, delay_s=2.0)
+    assert schedule.notes == (
+        "step 1, kill on one of flink/taskmanager, is left out: the run did not inject it",
+    )
+
+    without_count = called(
+        Story().at(5, Action.PHASE, phase="disturb"), 9, 1, "flink/taskmanager-1"
+    )
+    schedule = bound(without_count, step(after_s=2), step(effect_of=1))
+    assert schedule.notes[1].startswith(
+        "step 2, kill on one of flink/taskmanager, keeps its moment"
+    )
+
+
 def test_nodes_that_are_no_target_leave_the_target_as_written() -> None:
     story = disturbed().checkpoint(3, 6, 7)
     called(story, 8, 0, "flink/taskmanager-1", "kafka/broker-1")
@@ -134,3 +193,15 @@ def test_only_drawn_targets_are_bound_for_a_shrink() -> None:
         "the node running subtask 0 of a",
     ]
     assert with_drawn_targets(planned, Story().history()) == planned
+
+
+def test_both_ends_of_a_drawn_pair_are_bound() -> None:
+    drawn = Step(
+        fault="partition",
+        target="from one of flink/taskmanager to all of flink/taskmanager",
+        when=TriggerSpec(after_s=1),
+    )
+    planned = experiment().model_copy(update={"faults": (drawn,)})
+    pairs = [f"flink/taskmanager-2->flink/taskmanager-{number}" for number in (1, 3)]
+    (found,) = with_drawn_targets(planned, called(Story(), 2, 0, *pairs).history()).faults
+    assert found.target == "from flink/taskmanager-2 to all but flink/taskmanager-2"
