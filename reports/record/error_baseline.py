@@ -55,5 +55,5 @@ def write_baseline(path: Path, runs: Sequence[Sequence[LoggedError]]) -> ErrorBa
             for signature, count in sorted(seen.items(), key=lambda item: (-item[1], item[0]))
         ),
     )
-    atomic_files.write_text(path, yaml_text(baseline.model_dump(mode="json"), width=1_000))
+    atomic_files.write_text(path, yaml_text(baseline.model_dump(), width=1_000))
     return baseline

@@ -8,6 +8,7 @@ import pytest
 
 from streamquake.reports.record.logged_errors import LogEntry, entries_of, errors_in, grouped
 
+STAMP = "2026-11-28T19:01:40.000Z"
 FLINK = """\
 2026-11-28T19:01:17.153Z INFO  TaskManagerRunner -  JVM: OpenJDK 64-Bit Server VM
 2026-11-28T19:01:33.505Z WARN  MetricGroup - Name collision: Group already contains a Metric
@@ -203,6 +204,21 @@ def test_a_traceback_of_python_within_a_trace_of_java_is_one_error() -> None:
         "org.apache.spark.api.python.PythonException <- ValueError at "
         "org.apache.spark.api.python.PythonRunner.read, parse (rows.py)"
     )
+
+
+def test_an_exception_that_a_jvm_prints_has_its_place() -> None:
+    text = (
+        'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\n'
+        "\tat java.base/java.util.Arrays.copyOf(Arrays.java:3537)\n"
+        "\tat a.b.C.grow(C.java:1)\n"
+    )
+    (error,) = errors(text)
+    assert error.signature == "java.lang.OutOfMemoryError at a.b.C.grow"
+
+
+def test_lines_keep_all_but_their_ends() -> None:
+    (entry,) = entries_of([f"{STAMP} ERROR A - not in [X, \r\n", "\tXX\n", "XX "])
+    assert (entry.message, entry.more) == ("not in [X, ", ("\tXX", "XX "))
 
 
 def test_names_of_classes_in_a_message_are_no_stack_trace() -> None:
