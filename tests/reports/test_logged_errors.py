@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.record.logged_errors import LogEntry, entries_of, errors_in, grouped
+from streamquake.reports.record.logged_errors import (
+    LogEntry,
+    entries_of,
+    errors_in,
+    errors_of_run,
+    grouped,
+)
 
 STAMP = "2026-11-28T19:01:40.000Z"
 FLINK = """\
@@ -250,6 +256,28 @@ def test_a_log_in_which_no_error_could_be_told_is_rejected(tmp_path: Path) -> No
 
     log.write_bytes(b"\xff\xfe 7\n" + FLINK.encode())
     assert len(errors_in(log)) == 2
+
+
+def test_a_log_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    texts = {"worker-2": FLINK, "worker-1": "it runs\n", "broker": f"{STAMP} ERROR A - é\n"}
+    for node, text in texts.items():
+        (tmp_path / node).mkdir()
+        (tmp_path / node / "log.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "worker-3" / "log.txt").mkdir(parents=True)
+    (tmp_path / "harness-traceback.txt").write_text(FLINK)
+
+    left_out: list[tuple[Path, Exception]] = []
+    found = list(errors_of_run(tmp_path, lambda log, error: left_out.append((log, error))))
+    assert [(node, error.level) for node, error in found] == [
+        ("broker", "ERROR"),
+        ("worker-2", "INFO"),
+        ("worker-2", "ERROR"),
+    ]
+    assert found[0][1].message == "é"
+    assert [(log, type(error)) for log, error in left_out] == [
+        (tmp_path / "worker-1" / "log.txt", ValueError),
+        (tmp_path / "worker-3" / "log.txt", IsADirectoryError),
+    ]
 
 
 def test_a_long_stack_trace_is_read_in_part() -> None:
