@@ -818,6 +818,7 @@ def test_the_manifest_describes_the_run(stage: Stage) -> None:
     assert manifest["run_id"] == results.run_id == stage.folder.run_id
     assert manifest["seed"] == results.seed == 11
     assert manifest["argv"] == ["streamquake"]
+    assert manifest["machine"]["cpus"] == os.cpu_count()
     assert manifest["experiment"]["name"] == "on-fakes"
     assert manifest["started_at"].endswith("+00:00")
     assert len(manifest["started_at"]) == len("2026-11-21T03:15:00+00:00")
@@ -1028,6 +1029,7 @@ def test_a_run_uses_the_cluster_of_its_provider(stage: Stage) -> None:
 
         def cluster_for(self, lease: ClusterLease) -> contextlib.AbstractContextManager[Cluster]:
             leases.append(lease)
+            lease.warn("the cluster was used before")
             return clusters.cluster_for(lease)
 
     results = stage.run(options={"cluster_leases": CapturingLeases()})
@@ -1040,6 +1042,7 @@ def test_a_run_uses_the_cluster_of_its_provider(stage: Stage) -> None:
     lease.show_message("a line")
     assert "a line" in stage.view.messages
     assert results.outcome == Outcome.HELD
+    assert results.warnings == ("the cluster was used before",)
 
 
 def test_commits_of_an_exactly_once_sink_are_recorded(stage: Stage, query: Query) -> None:
