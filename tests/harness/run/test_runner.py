@@ -30,6 +30,7 @@ from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.run.job_preparation import RunningJob
 from streamquake.harness.run.output_collector import EarlyReads
 from streamquake.harness.run.progress import Figures
+from streamquake.harness.run.versions import judge_digest
 from streamquake.harness.verdict.judge import judge
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import read_history
@@ -37,6 +38,7 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.render import run_sentences
+from streamquake.reports.store.results_store import ResultsStore
 from streamquake.topologies.errors import ErrorKind
 from streamquake.topologies.problems import bad_input
 from tests.event_drafts import undeclared_fields
@@ -824,6 +826,13 @@ def test_the_manifest_describes_the_run(stage: Stage) -> None:
     assert len(manifest["started_at"]) == len("2026-11-21T03:15:00+00:00")
     assert stage.folder.junit.exists()
     assert stage.folder.report.exists()
+
+
+def test_a_run_is_added_to_the_store_with_its_judge(stage: Stage) -> None:
+    results = stage.run()
+    (stored,) = ResultsStore(stage.out).runs()
+    assert (stored.run_id, stored.outcome) == (results.run_id, "held")
+    assert stored.judge == results.judge == judge_digest()
 
 
 def test_a_report_that_cannot_be_written_keeps_the_verdict(
