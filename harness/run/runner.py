@@ -208,7 +208,6 @@ class RunInProgress:
             self._status.on_sample,
         )
         self.scheduler: FaultScheduler | None = None
-        self.load: RunLoad | None = None
         self.job: RunningJob | None = None
         self.early_reads: EarlyReads | None = None
         self._phase = ""
@@ -244,14 +243,14 @@ class RunInProgress:
             if job is not None:
                 self.job = self._start_job(job, stack)
             self._enter("steady")
-            self.load = stack.enter_context(
+            load = stack.enter_context(
                 start_load(self.experiment, self.cluster, self.loop, self.run_id)
             )
-            self._await(self._steady_pending(self.load), "steady state", limits.steady_s)
+            self._await(self._steady_pending(load), "steady state", limits.steady_s)
             self._disturb()
             self._recover()
             record_transactions(self.experiment, self.cluster, self.loop, "recovery")
-            self._drain(self.load)
+            self._drain(load)
             record_transactions(self.experiment, self.cluster, self.loop, "drain")
             self._enter("read")
             spark = self.spark.get()

@@ -952,6 +952,7 @@ def test_outputs_are_read_and_judged_with_the_session_of_the_run(
     def collect(
         cluster: Cluster, experiment: Experiment, spark: Any, folder: RunFolder, early: EarlyReads
     ) -> None:
+        assert early is None, "without a job nothing is read early"
         read.append((cluster.run_id, experiment.name, spark, folder.path, stage.view.current_phase))
         read_everything(cluster, experiment, spark, folder, early)
 
