@@ -267,8 +267,9 @@ def test_a_missing_program_of_a_check_ends_the_run_before_anything_starts(stage:
 def test_a_check_whose_sql_is_not_allowed_ends_the_run_before_anything_starts(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def reject(experiment: Experiment, file: str, spark: object) -> None:
+    def reject(experiment: Experiment, file: str, spark: Callable[[], object]) -> None:
         assert experiment.checks
+        assert spark() is stage.spark
         raise bad_input(file, "the relation is not given here")
 
     monkeypatch.setattr(runner, "reject_unsafe_queries", reject)
