@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.images.store import ImageStore
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.injection.intents import IntentLog
 from streamquake.harness.experiment.model import ExistingJob, Experiment
+from streamquake.harness.experiment.workload import Workload
 from streamquake.harness.interrupts import STOPPING, Interrupted
 from streamquake.harness.run import runner
 from streamquake.harness.run.cluster_lease import ClusterLease, DedicatedClusters
@@ -834,6 +836,32 @@ def test_a_run_is_added_to_the_store_with_its_judge(stage: Stage) -> None:
     (stored,) = ResultsStore(stage.out).runs()
     assert (stored.run_id, stored.outcome) == (results.run_id, "held")
     assert stored.judge == results.judge == judge_digest()
+
+
+def test_the_images_are_ready_and_named_before_the_cluster_starts(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ensure(topology: object, store: ImageStore, show_message: Callable[[str], None]) -> None:
+        show_message(f"building in {stage.view.current_phase}")
+
+    monkeypatch.setattr(runner, "ensure_images", ensure)
+    stage.run()
+    manifest = stage.folder.read_manifest()
+    store = stage.runtime.images()
+    assert manifest["image_ids"] == {
+        image: store.image_id(image) for image in manifest["images"].values()
+    }
+    assert "building in prepare" in stage.view.messages
+
+
+def test_what_the_verdict_needs_of_the_workload_is_stored_with_the_seed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[tuple[Path, int]] = []
+    monkeypatch.setattr(Workload, "store", lambda self, *given: stored.append(given))
+    stage.run(seed=11)
+    ((data, seed),) = stored
+    assert (data.resolve(), seed) == (stage.folder.data.resolve(), 11)
 
 
 def test_a_report_that_cannot_be_written_keeps_the_verdict(
