@@ -109,14 +109,15 @@ def restarts_since_first_run(history: History) -> dict[Subtask, SubtaskHistory]:
 def survivors_unsampled(
     found: Iterable[SubtaskHistory], running: Mapping[str, Samples], after_ns: int
 ) -> tuple[SubtaskHistory, ...]:
-    """The survivors that may have restarted: their samples ended by a moment, or are unclear."""
+    """The survivors that may have restarted: their samples ended by a moment, are unclear, or are
+    missing. Records of older versions have neither start times nor these samples."""
 
     def is_unsampled(task: SubtaskHistory) -> bool:
         if task.watched or task.unclear:
             return task.unclear
         samples = running.get(f"{task.name}/{task.subtask}")
         if samples is None:
-            return False
+            return _start_ms(task.before) > 0
         at_ns = _with_value(samples).at_s * 1e9
         return len(at_ns) > 0 and float(at_ns.max()) <= after_ns
 

@@ -630,8 +630,11 @@ def test_without_evidence_there_is_no_verdict(
     assert why in result.summary
 
 
-def test_histories_without_start_times_and_edges_are_judged_by_attempts(tmp_path: Path) -> None:
+def test_histories_without_start_times_and_edges_are_judged_by_attempts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     failover = Failover([("s", 0), ("c", 0)], regions=SLICES)
+    monkeypatch.setattr(f"{__name__}.STARTED_MS", None)
     failover.graph = {"regions": SLICES}
     failover.fault = {"step": 0, "nodes": ["tm-3"], "seen_ns": int(EFFECT_S * 1e9), "evidence": {}}
     failover.running.clear()
@@ -671,6 +674,22 @@ def test_a_survivor_without_later_samples_may_have_restarted(
     failover = Failover([("c", 0)])
     for place in places:
         failover.running[place] = [each for each in failover.running[place] if each[0] <= EFFECT_S]
+
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.UNDECIDED
+    assert "others were not sampled after the fault" in result.summary
+    assert failover.judged(tmp_path, "job").outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("places", [[("s", 1)], ALL])
+def test_a_survivor_without_any_sample_may_have_restarted(
+    places: list[Subtask], tmp_path: Path
+) -> None:
+    """As in a record whose samples are lost: without rows, or without those of a task."""
+    failover = Failover([("c", 0)])
+    for place in places:
+        failover.running[place] = []
 
     result = failover.judged(tmp_path, "task")
 
