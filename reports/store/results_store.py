@@ -14,6 +14,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from streamquake.reports.record.record_json import loads
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder, list_runs
 from streamquake.reports.store.stored_run import StoredRun
@@ -59,7 +62,7 @@ class ResultsStore:
             except FileNotFoundError:
                 problems.append(f"{folder.run_id}: it was not judged")
             except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-                problems.append(f"{folder.run_id}: {error}")
+                problems.append(f"{folder.run_id}: {_reason(error)}")
         self._add(runs)
         return problems
 
@@ -84,9 +87,11 @@ class ResultsStore:
                 raise bad_input("--where", message) from error
         try:
             return [_run_of(row) for row in rows]
-        except (ValueError, TypeError) as error:
-            message = f"{self.path}: a row is damaged ({error}); make it again: streamquake results"
-            raise StoreUnreadable(f"{message} --rebuild") from error
+        except ValueError as error:
+            raise StoreUnreadable(
+                f"{self.path}: a row is damaged ({_reason(error)}); remove the file "
+                "and make it again: streamquake results --rebuild"
+            ) from error
 
     def _add(self, runs: Sequence[StoredRun]) -> None:
         self.out.mkdir(parents=True, exist_ok=True)
@@ -135,5 +140,19 @@ def _row_of(run: StoredRun) -> list[Any]:
 
 
 def _run_of(row: sqlite3.Row) -> StoredRun:
-    values = {name: row[name] for name in COLUMNS}
-    return StoredRun(**{**values, **{name: json.loads(values[name]) for name in JSON_COLUMNS}})
+    """The run of a row. Raises ValueError with the damaged column."""
+    values = {name: row[name] for name in COLUMNS if name in row.keys()}  # noqa: SIM118 - no dict
+    for name in JSON_COLUMNS:
+        try:
+            values[name] = loads(values[name])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{name}: {error}") from error
+    return StoredRun(**values)
+
+
+def _reason(error: Exception) -> str:
+    """A message of one line; for a run with values of other types the first of them."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

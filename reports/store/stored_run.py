@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import Any, Literal
+
+from pydantic.dataclasses import dataclass
 
 from streamquake.reports.record.experiment_identity import compared_keys
 from streamquake.reports.record.results import Results
@@ -20,7 +22,7 @@ ELAPSED = "run.elapsed_s"
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
     """One run. `as_expected` is 1 (yes), 0 (no) or None (not known); `figures` has every figure of
-    the checks and of the recovery, by CHECK.COUNT."""
+    the checks and of the recovery, by CHECK.COUNT. Raises ValueError for values of other types."""
 
     run_id: str
     started_at: str
@@ -30,7 +32,7 @@ class StoredRun:
     seed: int
     ended: str
     outcome: str
-    as_expected: int | None
+    as_expected: Literal[0, 1] | None
     expected: str
     cause: str
     why: str
@@ -47,11 +49,12 @@ class StoredRun:
     versions: Mapping[str, str] = field(default_factory=dict)
     images: Mapping[str, str] = field(default_factory=dict)
     """Role -> its image, with the image's id where the record has it."""
-    figures: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, int | float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], results: Results) -> StoredRun:
-        """The run of a manifest and its results. Raises KeyError for a damaged manifest."""
+        """The run of a manifest and its results. Raises KeyError, ValueError, TypeError or
+        AttributeError for a damaged manifest."""
         versions = dict(manifest["versions"])
         images = images_with_ids(manifest)
         machine = dict(manifest.get("machine") or {})
@@ -80,7 +83,7 @@ class StoredRun:
         )
 
 
-AS_EXPECTED: Mapping[str, int | None] = {"held": 1, "violated": 0, "undecided": None}
+AS_EXPECTED: Mapping[str, Literal[0, 1] | None] = {"held": 1, "violated": 0, "undecided": None}
 
 
 def images_with_ids(manifest: Mapping[str, Any]) -> dict[str, str]:

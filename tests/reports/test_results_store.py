@@ -206,6 +206,43 @@ def test_a_damaged_database_is_named_with_the_next_step(tmp_path: Path) -> None:
         ResultsStore(tmp_path).runs()
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("run_id", 5),
+        ("experiment", None),
+        ("why", b"\xff"),
+        ("as_expected", "x"),
+        ("key", 5),
+        ("ended", None),
+        ("figures", '{"exactly_once.actual": ["many"]}'),
+        ("versions", '["2.2.1"]'),
+        ("machine", "{"),
+        ("images", "[" * 100_000),
+    ],
+)
+def test_a_damaged_row_is_named_with_the_next_step(
+    column: str, value: object, tmp_path: Path
+) -> None:
+    store = ResultsStore(tmp_path)
+    store.add(*judged_run(tmp_path))
+    with contextlib.closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute(f"UPDATE runs SET {column} = ?", (value,))
+
+    with pytest.raises(StoreUnreadable, match=f"a row is damaged .*{column}.*results --rebuild"):
+        store.runs()
+
+
+def test_a_table_without_a_column_is_named_with_the_next_step(tmp_path: Path) -> None:
+    store = ResultsStore(tmp_path)
+    store.add(*judged_run(tmp_path))
+    with contextlib.closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute("ALTER TABLE runs DROP COLUMN why")
+
+    with pytest.raises(StoreUnreadable, match="why: Field required"):
+        store.runs()
+
+
 def test_a_database_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
     store = ResultsStore(tmp_path)
     store.add(*judged_run(tmp_path))
