@@ -38,13 +38,14 @@ def baseline_condition(text: str) -> str:
         return f"images LIKE '%{text}%'"
     try:
         day = date.fromisoformat(text)
-    except ValueError as error:
+        next_day = day + timedelta(days=1)
+    except (ValueError, OverflowError) as error:
         message = (
             f"expected a day such as 2026-11-20, a version such as flink=2.2.0, or the id of an "
             f'image such as sha256:3f1c, got "{text}"'
         )
         raise bad_input("--against", message) from error
-    return f"started_at >= '{day}' AND started_at < '{day + timedelta(days=1)}'"
+    return f"started_at >= '{day}' AND started_at < '{next_day}'"
 
 
 def changes_against(

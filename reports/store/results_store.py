@@ -79,7 +79,7 @@ class ResultsStore:
             connection.set_authorizer(_only_reading)
             try:
                 rows = connection.execute(query, (since,)).fetchall()
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeEncodeError) as error:
                 if not where:
                     raise
                 known = ", ".join(COLUMNS)

@@ -148,6 +148,7 @@ def test_runs_may_be_limited_to_those_since_a_moment(tmp_path: Path) -> None:
         "1); DELETE FROM runs; --",
         "seed IN (SELECT load_extension('x'))",
         "(SELECT writefile('x', 'y'))",
+        "experiment = '\udcff'",
     ],
 )
 def test_another_condition_is_bad_input_and_changes_nothing(tmp_path: Path, where: str) -> None:

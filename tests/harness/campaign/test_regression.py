@@ -80,7 +80,8 @@ def test_a_baseline_is_a_day_a_version_or_an_image(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "yesterday", "2026-13-01", "flink=", "a=b'c", "sha256:xyz", "sha256:2bad"]
+    "text",
+    ["", "yesterday", "2026-13-01", "9999-12-31", "flink=", "a=b'c", "sha256:xyz", "sha256:2bad"],
 )
 def test_another_baseline_is_bad_input(text: str) -> None:
     with pytest.raises(BadInput, match="--against: expected a day such as 2026-11-20"):
