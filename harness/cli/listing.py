@@ -117,7 +117,7 @@ def _run(folder: RunFolder) -> dict[str, Any]:
         if folder.results.exists():
             results = folder.read_results()
             return {**row, "outcome": str(results.outcome), "ended": results.ended}
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, TypeError, OSError) as error:
         return {**row, "outcome": f"unreadable: {error}"}
     return {**row, "outcome": "by hand" if manifest.get("by_hand") else "not judged"}
 

@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 from streamquake.reports.record.experiment_identity import compared_keys
 from streamquake.reports.record.results import Results
 from streamquake.reports.render import run_sentences
+from streamquake.topologies.limits import Seed
 
 DIGITS = 16
 ELAPSED = "run.elapsed_s"
@@ -29,7 +30,7 @@ class StoredRun:
     """In UTC, as YYYY-MM-DDTHH:MM:SS+00:00; empty where the record does not have it."""
     experiment: str
     topology: str
-    seed: int
+    seed: Seed
     ended: str
     outcome: str
     as_expected: Literal[0, 1] | None

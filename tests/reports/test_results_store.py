@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,13 @@ def test_a_damaged_row_is_named_with_the_next_step(
 
     with pytest.raises(StoreUnreadable, match=f"a row is damaged .*{column}.*results --rebuild"):
         store.runs()
+
+
+def test_a_run_with_a_seed_that_is_too_large_is_left_out_by_name(tmp_path: Path) -> None:
+    folder, results = judged_run(tmp_path)
+    folder.write_results(replace(results, seed=10**30))
+    (problem,) = ResultsStore(tmp_path).rebuild()
+    assert problem == f"{folder.run_id}: seed: Input should be less than or equal to {2**62}"
 
 
 def test_a_table_without_a_column_is_named_with_the_next_step(tmp_path: Path) -> None:

@@ -148,3 +148,17 @@ def test_prune_keeps_a_run_that_cannot_be_stored(
         f"kept: {folder.run_id} is not in runs/results.sqlite",
         "0 runs removed, 0 MiB",
     ]
+
+
+@pytest.mark.parametrize("experiment", [None, "x", [], 5])
+def test_a_run_whose_manifest_is_damaged_is_listed_as_unreadable(
+    capsys: pytest.CaptureFixture[str], out: Path, experiment: object
+) -> None:
+    folder, _ = judged_run(out)
+    damaged = {**folder.read_manifest(), "experiment": experiment}
+    folder.manifest.write_text(json.dumps(damaged), encoding="utf-8")
+
+    assert guarded(program, ["list", "runs", "--out", str(out), "--json"]) == 0
+
+    (listed,) = json.loads(capsys.readouterr().out)["runs"]
+    assert listed["outcome"].startswith("unreadable: ")
