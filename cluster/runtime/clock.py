@@ -74,7 +74,8 @@ class SystemClock:
 OTHER_THREADS_S = 0.0001
 """The real time for which other threads may run before fake time passes."""
 RUNNABLE_THREADS_S = 0.2
-"""The same while some of them have work."""
+"""The same while some of them have work, in CPU time of this process: on a busy machine its threads
+wait long for a processor."""
 
 
 class FakeClock:
@@ -110,8 +111,8 @@ class FakeClock:
         Fake time passes faster than threads work, so they get real time first: otherwise a fault
         was "not in effect within its limit" on a busy machine.
         """
-        until_s = time.monotonic() + RUNNABLE_THREADS_S
+        until_s = time.process_time() + RUNNABLE_THREADS_S
         while not signal.wait(OTHER_THREADS_S):
-            if not others_are_runnable() or time.monotonic() >= until_s:
+            if not others_are_runnable() or time.process_time() >= until_s:
                 self.sleep(seconds)
                 return

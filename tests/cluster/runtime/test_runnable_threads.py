@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,6 +83,20 @@ def test_fake_time_waits_longer_for_threads_with_work(
     clock.wait(Signal(), 5)
     assert clock.now_ns() == 5 * 10**9
     assert (len(polls) > 1) == work
+
+
+def test_fake_time_waits_for_threads_with_work_by_their_cpu_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cpu_s = iter([10.0, 10.0, 10.1, 10.1, 10.2])
+    monkeypatch.setattr(clock_module, "others_are_runnable", lambda: True)
+    monkeypatch.setattr(clock_module.time, "process_time", lambda: next(cpu_s))
+    # Much wall time passes, as on a busy machine.
+    monkeypatch.setattr(clock_module.time, "monotonic", itertools.count(step=60).__next__)
+    clock = FakeClock()
+    clock.wait(threading.Event(), 5)
+    assert clock.now_ns() == 5 * 10**9
+    assert list(cpu_s) == []
 
 
 def test_a_signal_stops_fake_time() -> None:
