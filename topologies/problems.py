@@ -14,6 +14,10 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 LONGEST_WORD = 100
 """The number of compared characters of a word: the time grows with its square."""
+MANY = 60
+"""The most known words that a message lists. There are as many faults, and more experiments."""
+MANY_SHOWN = 10
+"""How many of more words it lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +50,14 @@ def bad_input(place: str, message: str, line: int | None = None) -> BadInput:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The nearest known word as a question, then all known words; for the end of a message."""
+    """The nearest known word as a question, then all known words, or the nearest `MANY_SHOWN` of
+    more than `MANY`; for the end of a message."""
     words = sorted(known)
     plain = {known_word.casefold(): known_word for known_word in words}
-    near = difflib.get_close_matches(word[:LONGEST_WORD].casefold(), plain, n=1)
+    looked_for = word[:LONGEST_WORD].casefold()
+    near = difflib.get_close_matches(looked_for, plain, n=1)
     question = f'; did you mean "{plain[near[0]]}"?' if near else ";"
-    return f"{question} known: {', '.join(words) or 'none'}"
+    if len(words) <= MANY:
+        return f"{question} known: {', '.join(words) or 'none'}"
+    nearest = difflib.get_close_matches(looked_for, plain, n=MANY_SHOWN, cutoff=0.0)
+    return f"{question} {len(words)} are known, such as {', '.join(plain[each] for each in nearest)}"
