@@ -8,9 +8,10 @@ are attributed by the file's name, which holds the subtask that wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import groupby
 from operator import or_
 from typing import Any
 
@@ -58,18 +59,14 @@ def attribute_anomalies(
     parts = cause_intervals(case.history)
     causes = [part.cause for part in parts]
     anomalies = anomalous_records(wrong, {class_of(finding) for finding in findings})
-    with (
-        materialized(anomalies) as unsent,
-        materialized(
-            _with_send_indexes(case, unsent, wrong.shape).withColumn(
-                "interval", _interval(case, name, parts)
-            )
-        ) as rows,
-    ):
-        return Attribution(
-            groups=tuple(_groups(rows, causes, wrong.shape)),
-            findings=tuple(_with_causes(case, rows, causes, wrong.shape, findings)),
-        )
+    with materialized(anomalies) as unsent:
+        rows = _with_send_indexes(case, unsent, wrong.shape)
+        rows = rows.withColumn("interval", _interval(case, name, parts))
+        groups = _groups_of(rows, wrong.shape, findings)
+    return Attribution(
+        groups=tuple(_largest(groups, causes, wrong.shape)),
+        findings=tuple(_with_causes(case, groups, causes, wrong.shape, findings)),
+    )
 
 
 def _with_send_indexes(case: JudgedRun, rows: DataFrame, shape: Shape) -> DataFrame:
@@ -107,58 +104,55 @@ def _last_not_above(value: Column, starts: Sequence[int]) -> Column:
     return F.when(value.isNotNull(), F.size(F.filter(later, lambda start: start <= value)))
 
 
-def _groups(rows: DataFrame, causes: Sequence[str], shape: Shape) -> list[Finding]:
-    """The largest groups of anomalies with one class and one cause, and how many more there are."""
-    by_cause = (
-        rows.groupBy("what", "interval")
-        .agg(F.count(F.lit(1)).alias("records"), F.sort_array(F.collect_set("lane")).alias("lanes"))
-        .where("interval IS NOT NULL OR size(lanes) > 0")
+def _groups_of(rows: DataFrame, shape: Shape, findings: Sequence[Finding]) -> list[Row]:
+    """The groups of anomalies with one class and one cause, the largest first. Each has its number
+    of `records` and of `lanes`, the first lanes, and the rows that are `examples`.
+
+    One query for both: each costs more to plan than to run.
+    """
+    rows = with_python_types(rows)
+    identities = [_identity_of(finding, shape) for finding in findings]
+    is_example = reduce(or_, map(_is_example, findings, identities), F.lit(False))
+    example = F.struct(*map(quote_name, shape.identity), INDEX)
+    lanes = F.sort_array(F.collect_set("lane"))
+    groups = rows.groupBy("what", "interval").agg(
+        F.count(F.lit(1)).alias("records"),
+        F.size(lanes).alias("lanes"),
+        F.slice(lanes, 1, MAX_LANES).alias("first_lanes"),
+        F.collect_list(F.when(is_example, example)).alias("examples"),
     )
-    largest_first = by_cause.orderBy(F.desc("records"), "what", "interval")
-    most = largest_first.take(MAX_GROUPS + 1)
+    return groups.orderBy(F.desc("records"), "what", "interval").collect()
+
+
+def _largest(groups: Sequence[Row], causes: Sequence[str], shape: Shape) -> Iterator[Finding]:
+    """The largest groups about which something is known, and how many more there are."""
+    known = [group for group in groups if group.interval is not None or group.lanes]
     lane = shape.lane[0].removeprefix("_") + "s"
-    shown = [
-        Finding(
-            what=row.what,
-            where=_cause(row, causes),
-            detail={
-                "records": row.records,
-                **({lane: _first_lanes(row.lanes)} if row.lanes else {}),
-            },
-        )
-        for row in most[:MAX_GROUPS]
-    ]
-    return shown if len(most) <= MAX_GROUPS else [*shown, *_other_groups(largest_first)]
+    for group in known[:MAX_GROUPS]:
+        lanes = {lane: _first_lanes(group)} if group.lanes else {}
+        detail = {"records": group.records, **lanes}
+        yield Finding(what=group.what, where=_cause(group, causes), detail=detail)
+    others = sorted(known[MAX_GROUPS:], key=lambda group: group.what)
+    for what, of_class in groupby(others, key=lambda group: group.what):
+        records = [group.records for group in of_class]
+        more = f"in {len(records):,} more group{'s' if len(records) > 1 else ''} by cause"
+        yield Finding(what=what, where=more, detail={"records": sum(records)})
 
 
-def _other_groups(largest_first: DataFrame) -> list[Finding]:
-    """How many groups, and records in them, are not shown, by class."""
-    others = largest_first.offset(MAX_GROUPS).groupBy("what")
-    sums = others.agg(F.sum("records").alias("records"), F.count(F.lit(1)).alias("groups"))
-    return [
-        Finding(
-            what=row.what,
-            where=f"in {row.groups:,} more group{'s' if row.groups > 1 else ''} by cause",
-            detail={"records": row.records},
-        )
-        for row in sums.orderBy("what").collect()
-    ]
+def _first_lanes(group: Row) -> list[str]:
+    more = group.lanes - len(group.first_lanes)
+    return [*group.first_lanes, *([f"and {more} more"] if more > 0 else [])]
 
 
-def _first_lanes(lanes: Sequence[str]) -> list[str]:
-    more = len(lanes) - MAX_LANES
-    return [*lanes[:MAX_LANES], *([f"and {more} more"] if more > 0 else [])]
-
-
-def _cause(row: Row, causes: Sequence[str]) -> str:
-    if row.interval is None:
+def _cause(group: Row, causes: Sequence[str]) -> str:
+    if group.interval is None:
         return "at an unknown moment"
-    return f"{'sent' if row.what == 'lost' else 'written'} {causes[row.interval]}"
+    return f"{'sent' if group.what == 'lost' else 'written'} {causes[group.interval]}"
 
 
 def _with_causes(
     case: JudgedRun,
-    rows: DataFrame,
+    groups: Sequence[Row],
     causes: Sequence[str],
     shape: Shape,
     findings: tuple[Finding, ...],
@@ -168,21 +162,22 @@ def _with_causes(
     def key(what: str, values: Iterable[Any]) -> tuple[str, ...]:
         return (what, *map(repr, values))
 
-    rows = with_python_types(rows)
-    identities = [_identity_of(finding, shape) for finding in findings]
-    examples = map(_is_example, findings, identities)
-    shown = rows.where(reduce(or_, examples, F.lit(False))).collect()
-    row_of = {key(row.what, (row[name] for name in shape.identity)): row for row in shown}
-    sources = _sources(case, [row[INDEX] for row in row_of.values() if row[INDEX] is not None])
+    found = {
+        key(group.what, (row[name] for name in shape.identity)): (group, row[INDEX])
+        for group in groups
+        for row in group.examples
+    }
+    sources = _sources(case, [index for _, index in found.values() if index is not None])
     explained = []
-    for finding, identity in zip(findings, identities, strict=True):
-        row = row_of.get(key(class_of(finding), identity.values()))
-        if row is None:
+    for finding in findings:
+        named = key(class_of(finding), _identity_of(finding, shape).values())
+        if named not in found:
             explained.append(finding)
             continue
-        detail = {**finding.detail, "cause": _cause(row, causes)}
-        if row[INDEX] in sources:
-            detail["source"] = sources[row[INDEX]]
+        group, index = found[named]
+        detail = {**finding.detail, "cause": _cause(group, causes)}
+        if index in sources:
+            detail["source"] = sources[index]
         explained.append(replace(finding, detail=detail))
     return explained
 
