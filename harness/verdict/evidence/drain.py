@@ -2,29 +2,34 @@
 
 The run records the drain when its waits are met. The checkpoints must agree: one that persisted
 in-flight data holds records that no sink has received. So after the drain the newest checkpoint
-must have persisted nothing except the headers of empty channels
+must have persisted nothing except the headers of empty channels; of a job with a source beside
+that of the load, some checkpoints since the load
 (https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure/).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from streamquake.cluster.engines.flink.plan import channels, may_hold_records
 from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.harness.verdict.evidence.waits import failed_waits
-from streamquake.reports.record.checkpoint_events import CheckpointCompleted
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobSubmitted
 from streamquake.reports.record.run_events import RunDrained
 
+CLEAN_CHECKPOINTS = 2
+"""How many checkpoints without in-flight data the run awaits, see `drain_pending` of the engine."""
 
-def _channels(history: History) -> int:
-    """How many channels the job has; 0 where its graph is not recorded."""
+
+def _newest_graph(history: History) -> tuple[Mapping[str, int], Sequence[Mapping[str, str]]]:
+    """Vertex -> parallelism, and the edges, of the newest job; empty where none is recorded."""
     submitted = history.of(JobSubmitted)
     if not submitted:
-        return 0
+        return {}, ()
     graph = submitted[-1]
-    parallelism = {each["id"]: int(each["parallelism"]) for each in graph.vertices}
-    return channels(parallelism, graph.edges or ())
+    return {each["id"]: int(each["parallelism"]) for each in graph.vertices}, graph.edges or ()
 
 
 def not_drained(history: History) -> str | None:
@@ -33,14 +38,32 @@ def not_drained(history: History) -> str | None:
         waits = failed_waits(history)
         return waits[0].reason if waits else "the run ended before it was drained"
     completed = history.of(CheckpointCompleted)
+    parallelism, edges = _newest_graph(history)
+    width = channels(parallelism, edges)
+    clean = [each for each in completed if not may_hold_records(each.persisted_bytes or 0, width)]
     newest = max(completed, key=lambda event: event.at_ns, default=None)
-    in_flight = 0 if newest is None else int(newest.persisted_bytes or 0)
-    if newest is not None and may_hold_records(in_flight, _channels(history)):
-        return (
-            f"the newest checkpoint, {newest.checkpoint}, still held {in_flight:,} "
-            "bytes of in-flight data"
-        )
-    return None
+    if newest is None or newest in clean:
+        return None
+    sources = set(parallelism) - {edge["to"] for edge in edges}
+    if edges and len(sources) > 1 and len(_begun_after_load(clean, history)) >= CLEAN_CHECKPOINTS:
+        return None  # the records in flight are of a source that goes on after the load
+    return (
+        f"the newest checkpoint, {newest.checkpoint}, still held {newest.persisted_bytes:,} "
+        "bytes of in-flight data"
+    )
+
+
+def _begun_after_load(
+    completed: Iterable[CheckpointCompleted], history: History
+) -> list[CheckpointCompleted]:
+    """Those checkpoints that were triggered after the last record was acknowledged."""
+    ended_ns = load_ended_ns(history)
+    later = {
+        (event.job, event.checkpoint)
+        for event in history.of(CheckpointTriggered)
+        if ended_ns is not None and event.at_ns > ended_ns
+    }
+    return [event for event in completed if (event.job, event.checkpoint) in later]
 
 
 def checkpoints_stop_before_drain(history: History) -> bool:

@@ -320,6 +320,34 @@ def test_the_newest_checkpoint_shows_in_flight_data() -> None:
     assert not_drained(unread.history()) == "second"
 
 
+@pytest.mark.parametrize(
+    ("edges", "triggered_s", "drained"),
+    [
+        ([("load", "sink"), ("other", "sink")], (4.1, 4.2), True),
+        ([("load", "sink"), ("other", "sink")], (3.9, 4.2), False),
+        ([("load", "other"), ("other", "sink")], (4.1, 4.2), False),
+        (None, (4.1, 4.2), False),
+    ],
+    ids=["other-source", "before-the-load-ended", "one-source", "no-edges-recorded"],
+)
+def test_records_of_another_source_may_be_in_flight_after_the_load(
+    edges: list[tuple[str, str]] | None, triggered_s: tuple[float, float], drained: bool
+) -> None:
+    vertices = [{"id": name, "name": name, "parallelism": 1} for name in ("load", "other", "sink")]
+    graph = {} if edges is None else {"edges": [edge(*each) for each in edges]}
+    story = Story().at(1, Action.JOB_SUBMITTED, job="j", vertices=vertices, **graph).sent(4, 10)
+    for number, second in enumerate(triggered_s):
+        story.at(second, Action.CHECKPOINT_TRIGGERED, job="j", checkpoint=number)
+        story.at(5 + number, Action.CHECKPOINT_COMPLETED, job="j", checkpoint=number)
+    story.at(7, Action.DRAINED)
+    story.at(8, Action.CHECKPOINT_COMPLETED, job="j", checkpoint=3, persisted_bytes=4028)
+    assert (not_drained(story.history()) is None) == drained
+
+
+def edge(source: str, target: str) -> dict[str, str]:
+    return {"from": source, "to": target, "ship": "HASH", "exchange": "PIPELINED"}
+
+
 def test_a_wait_without_a_reason_has_none() -> None:
     story = Story().at(2, Action.NOT_RECOVERED).at(3, Action.OUTPUTS_NOT_QUIET)
     story.at(4, Action.NOT_RECOVERED, reason="inputs were read")
