@@ -24,6 +24,9 @@ from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 from streamquake.harness.verdict.evidence.sent_times import SentRange
 from streamquake.reports.record.metrics import HOLE_S, Samples
 
+EARLY_MS = 1000
+"""The stamp of a record that was written longer than this before its send is wrong; the event of a
+send may be late by less."""
 IDENTITY = ("key", "seq")
 """The columns that an output needs to trace a record to its send."""
 
@@ -139,8 +142,9 @@ def _stable_end_moves(samples: Samples, began_ms: int) -> Iterator[tuple[int, in
 def latencies_of(records: DataFrame, moment_ms: int, ended_ms: int | None) -> Latencies:
     """The latencies of records with sent_ms, written_ms, soonest_ms and read_ms, in one pass.
 
-    No latency is negative, even if the event of a send is later than the write. `ended_ms` is when
-    a run ended that was not drained: missing records might have arrived a moment later.
+    No latency is negative, even if the event of a send is later than the write. Of a record that is
+    stamped `EARLY_MS` before its send it is not known when it could be read. `ended_ms` is when a
+    run ended that was not drained: missing records might have arrived a moment later.
     """
 
     def since_sent(column: str) -> Column:
@@ -150,6 +154,7 @@ def latencies_of(records: DataFrame, moment_ms: int, ended_ms: int | None) -> La
     never = F.lit(inf)
     written = F.coalesce(since_sent("written_ms"), never)
     before = F.coalesce(F.col("written_ms") < moment_ms, F.lit(False))
+    is_early = F.col("written_ms") < F.col("sent_ms") - EARLY_MS
     missing = (
         never
         if ended_ms is None
@@ -160,7 +165,7 @@ def latencies_of(records: DataFrame, moment_ms: int, ended_ms: int | None) -> La
         "written": written,
         "before": F.when(before, written),
         "since": F.when(~before, written),
-        "committed": F.coalesce(since_sent("read_ms"), never),
+        "committed": F.when(is_early, never).otherwise(F.coalesce(since_sent("read_ms"), never)),
         "at_best": best,
     }
     aggregates = [

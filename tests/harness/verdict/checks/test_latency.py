@@ -128,6 +128,11 @@ def test_without_transactions_written_records_can_be_read(
     assert result.counts["committed_p50_ms"] == result.counts["p50_ms"]
 
 
+def test_a_send_may_be_noted_a_little_late(spark: SparkSession, tmp_path: Path) -> None:
+    result = judged(spark, tmp_path, late(-0.5))
+    assert (result.outcome, result.counts["p50_ms"]) == (Outcome.HELD, 0)
+
+
 def test_the_cost_of_a_failure_is_the_longest_latency_minus_the_usual(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -202,6 +207,7 @@ def test_an_output_without_an_expectation_is_undecided(spark: SparkSession, tmp_
         (written_records(), story(), {"every_s": None}, "its stable ends were not sampled"),
         (written_records(), few(), {}, "50 records were sent once the system was steady"),
         (written_records(), story(), {"every_s": 90.0}, "of 2,000 records it is not known"),
+        (late(-5.0), story(), {}, "records it is not known when they could be read"),
         (
             written_records()[:200],
             undrained(),
