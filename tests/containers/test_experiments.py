@@ -33,11 +33,11 @@ TESTED_ELSEWHERE = {
 }
 IN_SUITES = {
     name
-    for suite in ("claims", "zoo")
+    for suite in ("claims", "planted", "zoo")
     for row in read_document(SUITES / f"{suite}.yaml").data["rows"]
     for name in names_of_experiments(row)
 }
-"""These suites run them, see `test_claims.py` and `test_zoo.py`."""
+"""These suites run them, see `test_claims.py` and `test_bug_suites.py`."""
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
 

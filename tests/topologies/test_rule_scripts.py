@@ -10,7 +10,7 @@ import yaml
 
 from streamquake.topologies.loader import load_topology, topology_of
 from streamquake.topologies.model import Topology
-from streamquake.topologies.named_files import RULES, shipped_names
+from streamquake.topologies.named_files import RULES, shipped_files, shipped_names
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.rule_scripts import RULE
 from streamquake.topologies.yaml_document import parse_document
@@ -110,7 +110,7 @@ def test_a_script_without_a_complete_rule_is_rejected(text: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", shipped_names(RULES, ".btm"))
 def test_the_rules_of_a_shipped_script_have_different_names(name: str) -> None:
-    lines = (RULES / f"{name}.btm").read_text().splitlines()
+    lines = shipped_files(RULES, ".btm")[name].read_text().splitlines()
     names = [line for line in lines if line.startswith("RULE ")]
 
     assert len(names) == len(set(names)) == lines.count("ENDRULE") > 0
