@@ -60,4 +60,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if len(words) <= MANY:
         return f"{question} known: {', '.join(words) or 'none'}"
     nearest = difflib.get_close_matches(looked_for, plain, n=MANY_SHOWN, cutoff=0.0)
-    return f"{question} {len(words)} are known, such as {', '.join(plain[each] for each in nearest)}"
+    return (
+        f"{question} {len(words)} are known, such as {', '.join(plain[each] for each in nearest)}"
+    )

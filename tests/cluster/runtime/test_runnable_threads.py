@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -90,9 +91,9 @@ def test_fake_time_waits_for_threads_with_work_by_their_cpu_time(
 ) -> None:
     cpu_s = iter([10.0, 10.0, 10.1, 10.1, 10.2])
     monkeypatch.setattr(clock_module, "others_are_runnable", lambda: True)
-    monkeypatch.setattr(clock_module.time, "process_time", lambda: next(cpu_s))
+    monkeypatch.setattr(time, "process_time", lambda: next(cpu_s))
     # Much wall time passes, as on a busy machine.
-    monkeypatch.setattr(clock_module.time, "monotonic", itertools.count(step=60).__next__)
+    monkeypatch.setattr(time, "monotonic", itertools.count(step=60).__next__)
     clock = FakeClock()
     clock.wait(threading.Event(), 5)
     assert clock.now_ns() == 5 * 10**9
