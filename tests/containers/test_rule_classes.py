@@ -11,7 +11,7 @@ from streamquake.cluster.images.clients import Clients, run_here
 from streamquake.cluster.images.contexts import compiler, jars, lay_out
 from streamquake.cluster.images.launcher import compile_jar
 from streamquake.cluster.images.recipes import recipe
-from streamquake.topologies.named_files import RULES, shipped_names
+from streamquake.topologies.named_files import RULES, shipped_files
 
 pytestmark = pytest.mark.container
 
@@ -76,9 +76,9 @@ def checked(context: Path, script: Path) -> str:
     return run_here("checking rules", program, context)
 
 
-@pytest.mark.parametrize("name", shipped_names(RULES, ".btm"))
+@pytest.mark.parametrize("name", shipped_files(RULES, ".btm"))
 def test_every_shipped_rule_fits_the_methods_of_flink(context: Path, name: str) -> None:
-    assert "TestScript: no errors" in checked(context, RULES / f"{name}.btm")
+    assert "TestScript: no errors" in checked(context, shipped_files(RULES, ".btm")[name])
 
 
 @pytest.mark.parametrize(
