@@ -84,8 +84,10 @@ class Exploration:
 
     def __post_init__(self) -> None:
         base = self.space.base
+        # Its own seed is drawn at each call, and each trial gets one of its own.
+        document = {**experiment_document(base), "seed": None}
         digest = hashlib.sha256(
-            json.dumps(experiment_document(base), sort_keys=True, default=str).encode()
+            json.dumps(document, sort_keys=True, default=str).encode()
         ).hexdigest()
         path = self.out / f"exploration-{base.name}-{self.seed}" / "trials.jsonl"
         head = LogHead(experiment=base.name, seed=self.seed, digest=digest)

@@ -12,6 +12,8 @@ import pytest
 from streamquake.harness.campaign.exploration import explorer
 from streamquake.harness.campaign.exploration.guidance import Guidance
 from streamquake.harness.campaign.exploration.knowledge import learn_from_runs
+from streamquake.harness.campaign.exploration.trial_drawing import TrialSpace
+from streamquake.harness.experiment.loader import load_experiment
 from streamquake.harness.experiment.model import Experiment
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
@@ -116,6 +118,16 @@ def test_it_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert [t.faults for t in parts.trials] == [t.faults for t in whole.trials]
     assert lines[0].startswith("going on after 2 trials: ")
     assert len(continued.log.trials) == 6
+
+
+def test_it_goes_on_where_the_document_gives_no_seed(tmp_path: Path) -> None:
+    """Its seed is then drawn at each call."""
+    parts, whole = PlannedTrials(tmp_path / "parts"), PlannedTrials(tmp_path / "whole")
+    exploration(whole, trials=2).explore()
+    for trials in (1, 2):
+        base = load_experiment("undisturbed", seed=100 + trials)
+        exploration(parts, trials=trials, space=TrialSpace.of(base)).explore()
+    assert [(t.seed, t.faults) for t in parts.trials] == [(t.seed, t.faults) for t in whole.trials]
 
 
 def test_an_interrupted_trial_is_run_again(tmp_path: Path) -> None:
