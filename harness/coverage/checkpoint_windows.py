@@ -83,7 +83,7 @@ class _CheckpointPhases:
         """Its completion, between the last sight of it in progress and the observation; its
         failure, by the engine's stamp; without both it was in progress when it was seen last."""
         each, seen_ns = self._checkpoint, self._facts.in_progress_ns.get(self._key, 0)
-        if each.contradicted:
+        if each.contradiction:
             return Moment.unproven()
         if each.ended_s is None:
             return Moment(earliest_ns=seen_ns, latest_ns=NEVER_NS)

@@ -263,9 +263,9 @@ class Checkpoints(Check):
     ) -> Iterator[str]:
         """What cannot be judged for lack of evidence."""
         yield from (
-            f"{each.checkpoint.where} is recorded both to have completed and to have failed"
+            f"{each.checkpoint.where} {contradiction}"
             for each in taken
-            if each.checkpoint.contradicted
+            if (contradiction := each.checkpoint.contradiction)
         )
         if len(ended) < self.min_checkpoints:
             yield self._too_few(taken, len(ended))
@@ -342,10 +342,9 @@ class Checkpoints(Check):
             contradicting := [each for each in plain if each.parts_persisted_otherwise]
         ):
             first = contradicting[0]
-            of_whole, of_parts = ("some", "none") if first.persisted_bytes else ("no", "some")
             yield (
-                f"{first.where} is recorded to hold {of_whole} in-flight bytes, and its subtasks "
-                f"hold {of_parts}"
+                f"{first.where} is recorded to hold {first.persisted_bytes:,} in-flight bytes, and "
+                f"its subtasks hold {first.parts_persisted_bytes:,}"
             )
 
     def _uncertainty(self, taken: PressedCheckpoint) -> str:
@@ -451,9 +450,9 @@ def _checkpoints_of_run(case: JudgedRun) -> list[PressedCheckpoint]:
 
 
 def _has_ended(checkpoint: Checkpoint) -> bool:
-    """Whether it completed or failed, and not both."""
+    """Whether it completed or failed, without a contradiction."""
     ended = checkpoint.completed or checkpoint.failure_kind is not None
-    return ended and not checkpoint.contradicted
+    return ended and not checkpoint.contradiction
 
 
 def _taken_in(

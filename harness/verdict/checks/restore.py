@@ -50,8 +50,8 @@ class RestoredCheckpoint:
     possibly_newer: Checkpoint | None
     """The newest checkpoint that may have completed and is newer than the restored one."""
     contradicted: Checkpoint | None
-    """The newest checkpoint that would have to be restored, or was, if its recorded completion and
-    not its recorded failure is true; None without one from the restored one on."""
+    """The newest checkpoint that would have to be restored, or was, if what its record contradicts
+    is not true; None without one from the restored one on."""
     completed_later: bool
     """Whether a checkpoint completed after all tasks ran and before the job failed again; by then a
     restore would have been reported."""
@@ -184,10 +184,7 @@ class Restore(Check):
                 "complete too late"
             )
         if each.contradicted is not None:
-            yield (
-                f"{restart.where}: {each.contradicted.where} is recorded both to have completed "
-                "and to have failed"
-            )
+            yield (f"{restart.where}: {each.contradicted.where} {each.contradicted.contradiction}")
         if contradiction := _contradiction(each):
             yield f"{restart.where}: {contradiction}"
         if restart.running_s is None:
@@ -272,7 +269,7 @@ def _restored_checkpoint(
     completed = [
         each
         for each in checkpoints
-        if (each.completed or each.contradicted) and each.ended_s is not None
+        if (each.completed or each.contradiction) and each.ended_s is not None
     ]
     own_checkpoint = [each for each in completed if each.job == restart.job]
     # Flink does not restart from savepoints (since 1.15).
@@ -291,13 +288,14 @@ def _restored_checkpoint(
     left = _left_by_former(completed, restart) if restart.submitted else before
     return RestoredCheckpoint(
         restart=restart,
-        newest=_newest(each for each in left if not each.contradicted),
+        newest=_newest(each for each in left if not each.contradiction),
         restored_checkpoint=_restored_one(restart, completed, before),
         possibly_newer=_newest(possibly_newer),
         contradicted=_newest(
             each
-            for each in left
-            if each.contradicted
+            for each in (left if restart.submitted else regular)
+            if each.contradiction
+            and each.triggered_s <= restart.broke_s
             and restart.checkpoint is not None
             and each.number >= restart.checkpoint
         ),

@@ -128,8 +128,8 @@ class Checkpoint:
     """Its committed micro-batch; None for every other checkpoint."""
     ended_query: bool | None = None
     """Whether its query ended over this micro-batch; None where that is not recorded."""
-    contradicted: bool = False
-    """Whether it is recorded both to have completed and to have failed."""
+    completed_and_failed: bool = False
+    """Whether both ends are recorded."""
 
     @property
     def where(self) -> str:
@@ -155,13 +155,36 @@ class Checkpoint:
         return bool(self.parts) and len(self.parts or ()) == self.subtasks
 
     @property
+    def contradiction(self) -> str:
+        """What in its record cannot be true together; empty where nothing is seen. Flink takes the
+        end of a completed checkpoint from its last acknowledgement (`CompletedCheckpointStats`)."""
+        if self.completed_and_failed:
+            return "is recorded both to have completed and to have failed"
+        if not self.completed or self.duration_ms is None or (slowest := self.slowest) is None:
+            return ""
+        if self.duration_ms < slowest.took_ms or (
+            self.has_all_parts and self.duration_ms > slowest.took_ms
+        ):
+            return (
+                f"is recorded to have taken {self.duration_ms:,.0f} ms, and its slowest subtask "
+                f"{slowest.took_ms:,} ms"
+            )
+        return ""
+
+    @property
+    def parts_persisted_bytes(self) -> int:
+        """The in-flight bytes of the parts that are recorded."""
+        return sum(part.persisted_bytes for part in self.parts or ())
+
+    @property
     def parts_persisted_otherwise(self) -> bool:
-        """Whether some of its parts report in-flight bytes, and the checkpoint as a whole reports
-        none; or all of its parts report none, and the whole does."""
-        if self.persisted_bytes == 0:
-            return any(part.persisted_bytes > 0 for part in self.parts or ())
-        reported = self.persisted_bytes is not None and self.has_all_parts
-        return reported and not any(part.persisted_bytes for part in self.parts or ())
+        """Whether the in-flight bytes of the whole are not those of its parts, or less than those
+        of the parts that are recorded."""
+        if self.persisted_bytes is None:
+            return False
+        if self.has_all_parts:
+            return self.persisted_bytes != self.parts_persisted_bytes
+        return self.persisted_bytes < self.parts_persisted_bytes
 
     @property
     def longer_phases(self) -> Mapping[str, float]:
@@ -232,7 +255,7 @@ def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
             graphs.get(key[0]),
             restored,
             clock,
-            contradicted=key in completed and key in failed,
+            completed_and_failed=key in completed and key in failed,
         )
         for key in {**started, **ended}
     )
@@ -277,7 +300,7 @@ def _checkpoint(
     restored: Sequence[int],
     clock: EngineClock | None,
     *,
-    contradicted: bool,
+    completed_and_failed: bool,
 ) -> Checkpoint:
     first = started or ended
     assert first is not None, "a checkpoint is known by its trigger or its end"
@@ -319,7 +342,7 @@ def _checkpoint(
         shared=listing.shared if listing else None,
         batch=_batch(completed, restored) if kind == MICRO_BATCH else None,
         ended_query=failed.own if failed else None,
-        contradicted=contradicted,
+        completed_and_failed=completed_and_failed,
     )
 
 

@@ -54,6 +54,15 @@ def unaligned(*changed: dict[str, Any]) -> list[dict[str, Any]]:
     return [*{**parts, **{(each["vertex"], each["subtask"]): each for each in changed}}.values()]
 
 
+def in_all(parts: list[dict[str, Any]], took_ms: int) -> list[dict[str, Any]]:
+    """The parts of a completed checkpoint that took so long: as long as its slowest part."""
+    slowest = max(parts, key=lambda part: part["duration_ms"])
+    return [
+        {**part, "duration_ms": took_ms if part is slowest else min(took_ms, part["duration_ms"])}
+        for part in parts
+    ]
+
+
 class CheckpointStory(Story):
     """A history of a job that takes checkpoints and restarts."""
 
@@ -87,6 +96,7 @@ class CheckpointStory(Story):
         """A checkpoint from its trigger to its end; None leaves a key out, as in an older
         history."""
         self.triggered(number, at_s, job)
+        parts = changed.get("subtasks", unaligned())
         recorded = {
             "job": job,
             "checkpoint": number,
@@ -95,11 +105,13 @@ class CheckpointStory(Story):
             "duration_ms": round(took_s * 1000),
             "state_bytes": 5000,
             "checkpointed_bytes": 5000,
-            "persisted_bytes": 4000,
+            "persisted_bytes": sum(each["persisted_bytes"] for each in parts or ()) or 4000,
             "path": f"/chk-{number}",
-            "subtasks": unaligned(),
             **changed,
+            "subtasks": parts,
         }
+        if parts:
+            recorded["subtasks"] = in_all(parts, max(0, recorded["duration_ms"] or 0))
         known = {key: value for key, value in recorded.items() if value is not None}
         self.at(at_s + took_s, Action.CHECKPOINT_COMPLETED, **known)
         return self

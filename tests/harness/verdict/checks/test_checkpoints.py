@@ -499,8 +499,11 @@ def test_files_of_half_of_the_checkpoints_must_be_listed(
 @pytest.mark.parametrize(
     ("total", "of_parts", "listed", "text"),
     [
-        (0, 1000, 4, "no in-flight bytes, and its subtasks hold some"),
-        (4000, 0, 4, "some in-flight bytes, and its subtasks hold none"),
+        (0, 1000, 4, "hold 0 in-flight bytes, and its subtasks hold 4,000"),
+        (4000, 0, 4, "hold 4,000 in-flight bytes, and its subtasks hold 0"),
+        (4001, 1000, 4, "hold 4,001 in-flight bytes, and its subtasks hold 4,000"),
+        (2999, 1000, 3, "hold 2,999 in-flight bytes, and its subtasks hold 3,000"),
+        (3000, 1000, 3, ""),
         (4000, 0, 3, ""),  # the subtask that is missing may hold them
         (4000, 0, 0, ""),
         (4000, 1000, 4, ""),
@@ -1142,8 +1145,40 @@ def test_in_flight_bytes_of_a_subtask_contradict_zero_bytes_of_the_checkpoint(
     result = check(four(persisted_bytes=0, subtasks=kept), pressed, persisted=wanted)
 
     assert result.outcome == Outcome.UNDECIDED
-    assert "checkpoint 1 is recorded to hold no in-flight bytes, and its subtasks" in result.summary
+    assert "checkpoint 1 is recorded to hold 0 in-flight bytes, and its subtasks" in result.summary
     assert check(four(persisted_bytes=0, subtasks=kept), pressed).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "slowest_ms", "listed", "contradicts"),
+    [
+        (400, 400, 4, False),
+        (400, 401, 4, True),
+        (401, 400, 4, True),
+        (400, 401, 3, True),
+        (401, 400, 3, False),  # the subtask that is missing may have taken so long
+        (401, 0, 0, False),
+        (-1, 400, 4, False),  # not measured
+    ],
+)
+def test_a_duration_is_that_of_the_slowest_subtask(
+    took_ms: int, slowest_ms: int, listed: int, contradicts: bool, pressed: Path
+) -> None:
+    quick = [part(*place, unaligned=True, persisted_bytes=0) for place in PLACES]
+    parts = [{**quick[0], "duration_ms": slowest_ms}, *quick[1:]][:listed]
+    story = four()
+    story.triggered(9, 50)
+    stamps = {"job": "job", "checkpoint": 9, "trigger_ms": stamp(50), "duration_ms": took_ms}
+    story.at(50.4, Action.CHECKPOINT_COMPLETED, **stamps, subtasks=parts)
+    acknowledged(story, 9, 4)
+
+    result = check(story, pressed)
+    told = (
+        f"checkpoint 9 is recorded to have taken {took_ms} ms, and its slowest subtask "
+        f"{slowest_ms} ms"
+    )
+    assert result.outcome == (Outcome.UNDECIDED if contradicts else Outcome.HELD)
+    assert (told in result.summary) == contradicts
 
 
 @pytest.mark.parametrize(("known", "outcome"), [(1, Outcome.UNDECIDED), (3, Outcome.VIOLATED)])

@@ -11,7 +11,7 @@ import pytest
 from streamquake.harness.verdict.checks.restore import Restore
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.outcome import CheckResult, Outcome
-from tests.harness.verdict.checkpoint_story import EXPIRED, CheckpointStory, stamp
+from tests.harness.verdict.checkpoint_story import EXPIRED, JOB, CheckpointStory, stamp, unaligned
 
 
 def restarted(
@@ -266,6 +266,33 @@ def test_a_checkpoint_that_completed_and_failed_decides_nothing(
     assert result.outcome == outcome, result.summary
     named = "checkpoint 3 is recorded both to have completed and to have failed" in result.summary
     assert named == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "restored", "outcome"),
+    [
+        (300, 2, Outcome.VIOLATED),
+        (300, 3, Outcome.HELD),
+        (3000, 2, Outcome.UNDECIDED),  # it looks as if it had completed after the failure
+        (3000, 3, Outcome.UNDECIDED),
+        (3000, 4, Outcome.HELD),
+    ],
+)
+def test_a_duration_that_its_subtasks_contradict_decides_nothing(
+    took_ms: int, restored: int, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 8)
+    story.triggered(3, 10)
+    parts = [{**each, "duration_ms": 300} for each in unaligned()]
+    about = {"job": JOB, "checkpoint": 3, "trigger_ms": stamp(10), "duration_ms": took_ms}
+    story.at(10.5, Action.CHECKPOINT_COMPLETED, **about, path="/chk-3", subtasks=parts)
+    story.at(10.5, Action.CHECKPOINT_ACKNOWLEDGED, job=JOB, checkpoint=3, subtasks=4)
+    if restored == 4:
+        story.completed(4, 11)
+    result = check(story.failing(12).restored(restored, 14).running(15), tmp_path)
+    assert result.outcome == outcome, result.summary
+    told = "checkpoint 3 is recorded to have taken 3,000 ms, and its slowest subtask 300 ms"
+    assert (told in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
 def test_a_failed_checkpoint_of_the_replaced_job_that_also_completed_decides_nothing(

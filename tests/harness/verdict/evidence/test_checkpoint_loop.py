@@ -17,7 +17,14 @@ from streamquake.harness.verdict.evidence.checkpoint_loop import (
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
-from tests.harness.verdict.checkpoint_story import JOB, CheckpointStory, stamp
+from tests.harness.verdict.checkpoint_story import (
+    JOB,
+    PLACES,
+    CheckpointStory,
+    part,
+    stamp,
+    unaligned,
+)
 
 
 def falls(reported: Story, at_s: float, job: str, back_to: int | None, **more: Any) -> Story:
@@ -150,7 +157,9 @@ def test_at_most_six_missing_subtasks_are_named(count: int) -> None:
 
 
 def test_a_single_in_flight_byte_counts_as_persisted() -> None:
-    held = only(CheckpointStory().submitted().completed(1, 5, persisted_bytes=1))
+    parts = unaligned(*(part(*place, unaligned=True) for place in PLACES[1:]))
+    one = [{**parts[0], "persisted_bytes": 1}, *parts[1:]]
+    held = only(CheckpointStory().submitted().completed(1, 5, subtasks=one))
     assert findings.wrongly_persisted(held, wanted=True) is None
     wrong = findings.wrongly_persisted(held, wanted=False)
     assert wrong is not None
