@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from streamquake.faults.fault import Fault, faults
+from streamquake.topologies.yaml_document import frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class Intent:
     """When it was written, ISO 8601 in UTC."""
 
     def build_fault(self) -> Fault:
-        return faults[self.fault](**self.params)
+        return faults[self.fault](**frozen(self.params))
 
 
 class IntentLog:
@@ -93,8 +94,8 @@ class IntentLog:
         found: dict[str, Intent] = {}
         for line in self._lines():
             if "intent" in line:
-                fields = {**line["intent"], "names": tuple(line["intent"]["names"])}
-                found[fields["id"]] = Intent(**fields)
+                intent = Intent(**frozen(line["intent"]))
+                found[intent.id] = intent
             else:
                 found.pop(line["healed"], None)
         return tuple(found.values())

@@ -7,15 +7,17 @@ import getpass
 import json
 import os
 import socket
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from streamquake.faults.catalogue.kill import Kill
 from streamquake.faults.catalogue.slow_link import SlowLink
+from streamquake.faults.fault import faults
 from streamquake.faults.injection.intents import Intent, IntentLog, whoami
 
 WORKER = "flink/taskmanager-1"
@@ -45,6 +47,22 @@ def test_another_process_reads_the_whole_intent(tmp_path: Path) -> None:
     assert written.by == f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
     assert began <= datetime.fromisoformat(written.at) <= datetime.now(UTC)
     assert "." not in written.at, "to the second, as a person reads it"
+
+
+def test_another_process_builds_a_fault_with_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Several(Kill):
+        name: ClassVar[str] = "several"
+        ports: tuple[int, ...] = ()
+        by_name: Mapping[str, tuple[str, ...]] = {}
+
+    monkeypatch.setitem(faults._members, Several.name, Several)
+    fault = Several(ports=(1, 2), by_name={"a": ("b",)})
+    log = IntentLog(tmp_path / "intents.jsonl")
+    written = log.write_intent(step=0, fault=fault, target=WORKER, names=[WORKER])
+    (found,) = IntentLog(tmp_path / "intents.jsonl").open_intents()
+    assert found.build_fault() == written.build_fault() == fault
 
 
 def test_intents_without_a_verified_heal_are_open_in_their_order(tmp_path: Path) -> None:
