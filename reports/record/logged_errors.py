@@ -1,8 +1,9 @@
 """The errors in the logs that a run saved: what the nodes logged as ERROR, and every stack trace.
 
-An entry of a log begins with a line of time stamp and level, as the engines write it by Log4j; the
-lines after it belong to it. What a JVM prints by itself when it ends, or instead of its start, has
-no such line.
+An entry of a log begins with a line of time stamp and level, as the engines write it by Log4j, and
+as Logback and Python's `logging` write it, with the thread between the two; the lines after it
+belong to it. An error also begins with a line that has its level alone, as programs print it. What
+a JVM prints by itself when it ends, or instead of its start, has no such line.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from streamquake.reports.record import python_traceback
 from streamquake.reports.record.python_traceback import PythonTraceback, tracebacks_in
 
 LOG = "log.txt"
-ERROR_LEVELS = ("ERROR", "FATAL")
+ERROR_LEVELS = ("ERROR", "FATAL", "CRITICAL", "SEVERE")
+_ERROR = "|".join(ERROR_LEVELS)
 ENTRY = re.compile(
-    r"^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s+(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
-    r"\s*(?P<rest>.*)$"
+    r"^\[?(?:\d{2,4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d\S*\s+(?:- )?(?:\[[^\]]*\]\s+)?"
+    rf"(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|{_ERROR})\b:?\s*(?P<rest>.*)$"
 )
+ERROR_WITHOUT_TIME = re.compile(rf"^(?:\[[^\]]*\]\s+)?(?P<level>{_ERROR})(?::|\s)\s*(?P<rest>.*)$")
 LOGGER = re.compile(r"^(?P<logger>[\w.$-]+)(?: \[[^\]]*\])?(?: - |: )(?P<message>.*)$")
 PRINTED_BY_JVM = re.compile(
     r"^(Exception in thread |Terminating due to |# A fatal error |\*\*\* FATAL|Aborting due to "
@@ -137,7 +140,8 @@ def entries_of(lines: Iterable[str]) -> Iterator[LogEntry]:
     level = logger = message = ""
     more: list[str] = []
     for line in (line.rstrip("\r\n") for line in lines):
-        begins, printed = ENTRY.match(line), PRINTED_BY_JVM.match(line)
+        begins = ENTRY.match(line) or ERROR_WITHOUT_TIME.match(line)
+        printed = PRINTED_BY_JVM.match(line)
         if begins or printed or (len(more) >= MAX_LINES and _begins_trace(line)):
             if level or more:
                 yield LogEntry(level=level, logger=logger, message=message, more=tuple(more))
@@ -160,7 +164,7 @@ def _begins_trace(line: str) -> bool:
 
 def errors_in(log: Path) -> list[LogEntry]:
     """The errors of one node's log. Raises OSError, and ValueError for a log with text but without
-    any line that begins with a time stamp and a level: no error could be told in it."""
+    any line that begins an entry: no error could be told in it."""
     with log.open(encoding="utf-8", errors="replace") as lines:
         errors, has_entries = [], False
         for entry in entries_of(lines):

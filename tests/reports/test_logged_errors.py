@@ -46,6 +46,31 @@ def test_an_error_has_the_level_or_a_stack_trace() -> None:
     assert commit.text == "KafkaCommitter: Unable to commit transaction 31 of 0x1f"
 
 
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("08:01:40.120 [main] ERROR o.e.App - it broke", "o.e.App: it broke"),
+        ("2026-11-28 19:01:40,120 ERROR app: it broke", "app: it broke"),
+        ("2026-11-28 19:01:40,120 - CRITICAL: it broke", "it broke"),
+        ("26/11/28 19:01:40 ERROR Worker: it broke", "Worker: it broke"),
+        ("[2026-11-28 19:01:40,120] ERROR [Controller] it broke (kafka.Log)", "it broke"),
+        ("CRITICAL:root:it broke", "root:it broke"),
+        ("SEVERE: it broke", "it broke"),
+        ("[main] ERROR app - it broke", "app: it broke"),
+        ("08:01:40.120 [main] WARN  o.e.App - it broke", ""),
+        ("2026-11-28 19:01:40,120 WARNING app: it broke", ""),
+        ("ERRORS are counted", ""),
+        ("no ERROR: it broke", ""),
+        ("[main] WARN app - ERROR: it broke", ""),
+    ],
+)
+def test_other_programs_write_their_levels_otherwise(line: str, error: str) -> None:
+    """Also in the middle of a log of Log4j."""
+    found = errors("\n".join((FLINK.splitlines()[0], line)))
+    assert len(found) == bool(error)
+    assert all(error in each.text for each in found)
+
+
 def test_the_signature_is_what_two_errors_of_a_kind_have_in_common() -> None:
     trace, commit = errors(FLINK)
     assert trace.signature == (
