@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.named_files import shorten
+from streamquake.topologies.problems import BadInput, Problem, bad_input
 
 TEMPLATES = Path(__file__).parent / "files"
 FILES: Mapping[str, str] = {
@@ -26,12 +27,16 @@ def write_project(folder: Path) -> tuple[Path, ...]:
     """Write the files of a project, and return their paths. Raises BadInput, and writes nothing,
     where one exists or cannot be placed."""
     paths = {folder / name: TEMPLATES / template for name, template in FILES.items()}
-    if problems := [*_obstacles(folder, tuple(paths))]:
-        raise BadInput(problems)
-    for path, template in paths.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as opened:
-            opened.write(template.read_text(encoding="utf-8"))
+    try:
+        if problems := [*_obstacles(folder, tuple(paths))]:
+            raise BadInput(problems)
+        for path, template in paths.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as opened:
+                opened.write(template.read_text(encoding="utf-8"))
+    except OSError as error:
+        message = f"the project cannot be written: {error.strerror}"
+        raise bad_input(shorten(str(folder)), message) from error
     return tuple(paths)
 
 

@@ -19,6 +19,7 @@ from streamquake.harness.workloads.data_sets.data_set import (
 )
 from streamquake.harness.workloads.data_sets.workload import STORED, DataSetWorkload
 from streamquake.reports.record.atomic_files import atomic_replacement
+from streamquake.topologies.problems import bad_input
 
 
 def _known_type(name: str) -> str:
@@ -63,6 +64,12 @@ class Recorded(DataSetWorkload):
         if self.sha256 not in (None, found.sha256):
             raise ValueError(f"its lines have changed: their checksum is {found.sha256}")
         return found
+
+    def store(self, data: Path, seed: int) -> None:
+        try:
+            super().store(data, seed)
+        except ValueError as error:  # the file has changed since the plan was made
+            raise bad_input(self.file, str(error)) from error
 
     def with_files(self, find: Callable[[str], Path]) -> Recorded:
         file = find(self.file).resolve()

@@ -115,6 +115,15 @@ def test_a_folder_that_is_a_file_is_bad_input(run_command: RunCommand, tmp_path:
     assert (status, err.strip()) == (2, "taken: it is no folder; nothing was written")
 
 
+def test_a_name_that_no_folder_can_have_is_bad_input(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    status, _, err = run_command("init", str(tmp_path / ("x" * 300)))
+    assert status == 2
+    assert "the project cannot be written: File name too long" in err
+    assert not any(tmp_path.iterdir())
+
+
 def test_the_night_calls_known_commands_with_known_options(run_command: RunCommand) -> None:
     run_command("init")
     night: Any = yaml.safe_load(Path(".github/workflows/chaos-night.yml").read_text("utf-8"))

@@ -96,6 +96,15 @@ def test_a_plan_is_read_without_its_file(tmp_path: Path) -> None:
     )
 
 
+def test_a_file_that_changed_since_the_plan_is_bad_input(tmp_path: Path) -> None:
+    file = orders_in(tmp_path)
+    load = load_of(experiment_in(tmp_path))
+    file.write_text(file.read_text().replace("1", "2"))
+    with pytest.raises(BadInput, match="its lines have changed") as rejected:
+        load.store(tmp_path / "data", 1)
+    assert str(rejected.value).startswith(str(file))
+
+
 def test_a_run_is_repeated_with_the_lines_that_it_stored(tmp_path: Path) -> None:
     file = orders_in(tmp_path)
     load = load_of(experiment_in(tmp_path))
