@@ -94,8 +94,8 @@ class IntentLog:
         found: dict[str, Intent] = {}
         for line in self._lines():
             if "intent" in line:
-                intent = Intent(**frozen(line["intent"]))
-                found[intent.id] = intent
+                fields = {**line["intent"], "names": tuple(line["intent"]["names"])}
+                found[fields["id"]] = Intent(**fields)
             else:
                 found.pop(line["healed"], None)
         return tuple(found.values())
