@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
@@ -52,7 +53,11 @@ def bad_input(place: str, message: str, line: int | None = None) -> BadInput:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The nearest known word as a question, then all known words, or the nearest `MANY_SHOWN` of
     more than `MANY`; for the end of a message."""
-    words = sorted(known)
+    return _did_you_mean(word, tuple(sorted(known)))
+
+
+@lru_cache(maxsize=256)  # a document may have the same mistake in many places
+def _did_you_mean(word: str, words: tuple[str, ...]) -> str:
     plain = {known_word.casefold(): known_word for known_word in words}
     looked_for = word[:LONGEST_WORD].casefold()
     near = difflib.get_close_matches(looked_for, plain, n=1)

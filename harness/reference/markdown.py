@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -62,17 +63,20 @@ def attribute_docs(owner: type) -> dict[str, str]:
     return docs
 
 
-def _attribute_docs_of(owner: type) -> Iterator[tuple[str, str]]:
+@cache  # a base class has many subclasses
+def _attribute_docs_of(owner: type) -> Mapping[str, str]:
     try:
         source = inspect.getsource(owner)
     except OSError:  # a class that pydantic created has no source, such as `Fault[Node]`
-        return
+        return {}
     (tree,) = ast.parse(textwrap.dedent(source)).body
     assert isinstance(tree, ast.ClassDef)
+    docs = {}
     for statement, following in zip(tree.body, tree.body[1:], strict=False):
         match statement, following:
             case (
                 ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
                 ast.Expr(value=ast.Constant(value=str(text))),
             ):
-                yield name, inspect.cleandoc(text)
+                docs[name] = inspect.cleandoc(text)
+    return docs
