@@ -15,6 +15,10 @@ class JobSpec:
     sql: str | None = None
     pyspark: str | None = None
     jar: str | None = None
+    jars: tuple[str, ...] = ()
+    """The paths of jars for the class path of an SQL or PySpark program."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Name -> the text of a module that a PySpark program imports."""
     entry_class: str | None = None
     args: tuple[str, ...] = ()
     parallelism: int

@@ -62,6 +62,13 @@ def shipped_files(folder: Path, suffix: str) -> Mapping[str, Path]:
     return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
 
 
+@cache
+def reserved_modules() -> frozenset[str]:
+    """The names of modules that every PySpark program has: the program's own and the shipped
+    ones."""
+    return frozenset({"job", *(path.stem for path in LIBRARY.glob("*.py"))})
+
+
 def is_shipped_job(name: str) -> bool:
     """Whether a shipped SQL file has this name."""
     return shipped_file(name, JOBS, ".sql") is not None

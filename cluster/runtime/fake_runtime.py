@@ -226,8 +226,12 @@ class FakeRuntime:
     def restart_on_failure(self, container: str, times: int) -> None:
         self._existing(container).may_restart = times
 
-    def put(self, container: str, contents: Mapping[str, str]) -> None:
-        self._existing(container).files.update(contents)
+    def put(self, container: str, contents: Mapping[str, str | bytes]) -> None:
+        texts = {
+            path: content if isinstance(content, str) else content.decode("latin-1")
+            for path, content in contents.items()
+        }
+        self._existing(container).files.update(texts)
 
     def inspect(self, container: str) -> ContainerState:
         with self._lock:

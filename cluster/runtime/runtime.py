@@ -253,9 +253,9 @@ class ContainerRuntime(Protocol):
         default, is never."""
         ...
 
-    def put(self, container: str, contents: Mapping[str, str]) -> None:
-        """Put text files into a container, running or stopped: absolute path -> content. A file
-        that begins with `#!` is executable."""
+    def put(self, container: str, contents: Mapping[str, str | bytes]) -> None:
+        """Put files into a container, running or stopped: absolute path -> content. A text that
+        begins with `#!` is executable."""
         ...
 
     def inspect(self, container: str) -> ContainerState:

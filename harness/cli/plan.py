@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -108,6 +109,8 @@ def _job(job: Job) -> str:
         read = "" if group is None else f", reads as the group {group}"
         return f"one that already runs{read}; outputs: {outputs}"
     program = "; ".join(_program(kind, text) for kind, text in job.programs().items())
+    if with_it := [*(Path(jar).name for jar in job.jars), *(f"{name}.py" for name in job.modules)]:
+        program += f"\nwith {', '.join(with_it)}"
     config = _settings(job.config)
     sink: str = job.sink
     if "transaction_timeout_s" in job.model_fields_set:

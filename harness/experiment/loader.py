@@ -312,30 +312,45 @@ class _ExperimentParser:
             jar = job.jar if path is None else str(path.resolve())
             return job.model_copy(update={"jar": jar, "promise": promise})
         texts = {kind: self._program(kind, given) for kind, given in job.programs().items()}
+        modules = {
+            name: self._text(given, ".py", ("job", "modules", name))[0]
+            for name, given in job.modules.items()
+        }
+        found_jars = (
+            self._file(given, ".jar", ("job", "jars", number))
+            for number, given in enumerate(job.jars)
+        )
+        jars = tuple(str(path.resolve()) for path in found_jars if path is not None)
         found = None if topology is None else job_runner(topology)
         supported = [kind for kind in texts if found is None or kind in found[1].programs]
         if supported and "promise" not in job.model_fields_set:
             promise = self._promise(supported[0], texts[supported[0]])
         else:
             promise = self._with_schemas(job.promise, self._document, ("job", "promise"))
-        return job.model_copy(update={**texts, "promise": promise})
+        own = {"modules": modules, "jars": jars, "promise": promise}
+        return job.model_copy(update={**texts, **own})
 
     def _program(self, kind: str, given: str) -> str:
-        """The text of a program, which a document names by its file and a recorded plan holds."""
-        self._files[kind] = self._document.file
+        """The text of a program; its file is remembered for the places in its promise."""
+        text, path = self._text(given, SUFFIXES[kind], ("job", kind))
+        self._files[kind] = self._document.file if path is None else str(path)
+        return text
+
+    def _text(self, given: str, suffix: str, place: Place) -> tuple[str, Path | None]:
+        """A text, which a document names by its file and a recorded plan holds; its file, if it was
+        read."""
         if "\n" in given:
-            return given
-        path = self._file(given, SUFFIXES[kind], ("job", kind))
+            return given, None
+        path = self._file(given, suffix, place)
         if path is None:
-            return ""
-        self._files[kind] = str(path)
+            return "", None
         try:
             text = read_text(path)
         except OSError as error:
             message = f"{path} cannot be read: {error.strerror}"
-            self.problems.append(self._document.problem(("job", kind), message))
-            return ""
-        return text if "\n" in text else f"{text}\n"
+            self.problems.append(self._document.problem(place, message))
+            return "", None
+        return text if "\n" in text else f"{text}\n", path
 
     def _file(self, name: str, suffix: str, place: Place) -> Path | None:
         try:

@@ -17,6 +17,7 @@ from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.topologies.limits import LONGEST_S, Limit, Seed
 from streamquake.topologies.model import Model, Scalar, Title, Topology
+from streamquake.topologies.named_files import reserved_modules
 
 Expectation = (
     Literal["held", "undecided", "violated"]
@@ -32,6 +33,9 @@ NamedCheck = Annotated[
     Check, BeforeValidator(partial(part_of, checks)), PlainSerializer(part_document)
 ]
 """A check; documents name it with its parameters: {recovery: {...}}."""
+
+JarPath = Annotated[str, Field(pattern=r"\.jar$")]
+ModuleName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$", max_length=60)]
 
 
 class ExistingJob(Model):
@@ -57,6 +61,12 @@ class Job(Model):
     """A PySpark program, by name of a shipped one or by path."""
     jar: str | None = None
     """The path of a jar for Flink."""
+    jars: tuple[JarPath, ...] = ()
+    """The paths of jars for the class path of an SQL or a PySpark program: its connectors, formats
+    and functions. SQL names a function of them with `CREATE TEMPORARY FUNCTION`."""
+    modules: Mapping[ModuleName, str] = {}
+    """Name -> the path of a Python module that the PySpark program imports by that name (its text
+    once loaded)."""
     entry_class: str | None = None
     """The class in the jar to start; the one that its manifest names when left out."""
     args: tuple[str, ...] = ()
@@ -82,6 +92,12 @@ class Job(Model):
                 "a job is either `jar: FILE`, or `sql: FILE`, `pyspark: FILE` or both of these, or "
                 "one that runs already: `existing: {}`"
             )
+        if self.jars and not program:
+            raise ValueError("`jars` are for `sql` and `pyspark`; a jar brings its own classes")
+        if self.modules and self.pyspark is None:
+            raise ValueError("`modules` are for `pyspark`")
+        if taken := sorted(self.modules.keys() & reserved_modules()):
+            raise ValueError(f"the module {taken[0]} has the name of one that is always there")
         return self
 
     def programs(self) -> Mapping[str, str]:

@@ -46,6 +46,9 @@ def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
     yield ("topology",), "topology"
     yield ("job", "sql"), "program"
     yield ("job", "pyspark"), "program"
+    modules = value_at(plan, ("job", "modules"))
+    for name in modules if isinstance(modules, Mapping) else ():
+        yield ("job", "modules", name), "module"
     for service, nodes in _below(plan, ("topology", "services"), "nodes"):
         for role in nodes:
             yield ("topology", "services", service, "nodes", role, "rules"), "rule script"

@@ -116,6 +116,8 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
         sql=None if job.sql is None else render(job.sql, values),
         pyspark=None if job.pyspark is None else render(job.pyspark, values),
         jar=job.jar,
+        jars=job.jars,
+        modules=job.modules,
         entry_class=job.entry_class,
         args=tuple(render(arg, values) for arg in job.args),
         parallelism=job.parallelism,

@@ -60,6 +60,13 @@ public class SqlJob {
   }
 }
 """
+FUNCTION = """
+public class Twice extends org.apache.flink.table.functions.ScalarFunction {
+  public Long eval(Long n) {
+    return 2 * n;
+  }
+}
+"""
 KEYS = 16
 RECORDS = 2_000
 Row = Mapping[str, Any]
@@ -452,16 +459,46 @@ def test_a_missing_hdfs_folder_is_an_error_with_its_name(cluster: Cluster, tmp_p
         hdfs.fetch(cluster, "hdfs", "/no/such/folder", tmp_path)
 
 
-def test_a_jar_runs_as_a_job(cluster: Cluster, tmp_path: Path) -> None:
+def compiled(cluster: Cluster, folder: Path, name: str, source: str) -> Path:
+    """The jar of a class that uses Flink's tables."""
     jobmanager = cluster.of_role("flink/jobmanager")[0].container
     library = "echo /opt/flink/lib/flink-table-api-java-uber-*.jar"
     api = cluster.runtime.exec(jobmanager, ["sh", "-c", library]).output.strip()
-    cluster.runtime.copy_out(jobmanager, api, tmp_path)
-    sources = tmp_path / "sources"
+    cluster.runtime.copy_out(jobmanager, api, folder)
+    sources = folder / "sources"
     sources.mkdir()
-    (sources / "SqlJob.java").write_text(SQL_JOB, encoding="utf-8")
-    jar = tmp_path / "job.jar"
-    compile_jar(compiler(Clients(print)), sources, [tmp_path / Path(api).name], jar)
+    (sources / f"{name}.java").write_text(source, encoding="utf-8")
+    jar = folder / "it's a.jar"
+    compile_jar(compiler(Clients(print)), sources, [folder / Path(api).name], jar)
+    return jar
+
+
+def test_sql_uses_a_function_of_a_jar(cluster: Cluster, tmp_path: Path) -> None:
+    jar = compiled(cluster, tmp_path, "Twice", FUNCTION)
+    sql = """
+      CREATE TEMPORARY FUNCTION twice AS 'Twice';
+      CREATE TEMPORARY TABLE numbers (n BIGINT)
+        WITH ('connector' = 'datagen', 'number-of-rows' = '100');
+      CREATE TEMPORARY TABLE nowhere (n INT) WITH ('connector' = 'blackhole');
+      INSERT INTO nowhere SELECT 1 / CAST(twice(n) = n + n AS INT) FROM numbers;
+    """
+    never = {"restart-strategy.type": "disable"}
+    spec = JobSpec(name="twice", sql=sql, jars=(str(jar),), parallelism=1, config=never)
+    job = FlinkEngine().submit(cluster, "flink", spec)
+    events: list[EventDraft] = []
+    FlinkEngine().follow(
+        cluster, "flink", job, events.append, lambda *sample: None, threading.Event()
+    )
+    (ended,) = [event for event in events if event.action == Action.JOB_ENDED]
+    assert ended.value["state"] == "FINISHED", "another result would divide by zero"
+
+    without = JobSpec(name="twice", sql=sql, parallelism=1, config=never)
+    with pytest.raises(JobRejected, match="Twice"):
+        FlinkEngine().submit(cluster, "flink", without)
+
+
+def test_a_jar_runs_as_a_job(cluster: Cluster, tmp_path: Path) -> None:
+    jar = compiled(cluster, tmp_path, "SqlJob", SQL_JOB)
     engine = FlinkEngine()
     statements = (
         "CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')",

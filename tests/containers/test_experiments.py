@@ -145,6 +145,15 @@ def test_a_job_on_recorded_orders_is_held_and_repeated_without_the_file(tmp_path
     assert loads[0]["sha256"] == loads[1]["sha256"]
 
 
+@pytest.mark.nightly
+def test_a_program_imports_a_module_of_its_own(tmp_path: Path) -> None:
+    status, results, message = run(str(EXAMPLES / "modules" / "discounts.yaml"), tmp_path)
+    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
+    assert counts(results, "exactly_once")["expected"] == 20_000
+    plan = json.loads((tmp_path / "latest" / "run.json").read_text())["experiment"]
+    assert "def discounted" in plan["job"]["modules"]["prices"]
+
+
 def runs_in(out: Path) -> list[str]:
     """The names of the run folders, the oldest first."""
     return sorted(p.name for p in out.iterdir() if (p / "run.json").exists() and not p.is_symlink())

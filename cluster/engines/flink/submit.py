@@ -15,6 +15,8 @@ from streamquake.cluster.live_cluster import LiveCluster
 
 PARALLELISM = "parallelism.default"
 
+JARS = "/opt/flink/usrlib"
+
 RUN_S = 60.0
 """The program's own main method runs in the JobManager until it has submitted its job."""
 
@@ -38,8 +40,9 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
 
 def _submit_sql(cluster: LiveCluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:
     assert job.sql is not None
+    added = "".join(f"ADD JAR '{path}';\n" for path in _put_jars(cluster, service, job))
     with gateway(cluster, service) as rest:
-        started = run_script(rest, job.sql, settings, cluster.clock)
+        started = run_script(rest, added + job.sql, settings, cluster.clock)
     if len(started) == 1:
         return started[0]
     for other in started:
@@ -48,6 +51,17 @@ def _submit_sql(cluster: LiveCluster, service: str, job: JobSpec, settings: dict
         f"the SQL of {job.name} started {len(started)} jobs, expected one; several inserts belong "
         "into one EXECUTE STATEMENT SET BEGIN ... END"
     )
+
+
+def _put_jars(cluster: LiveCluster, service: str, job: JobSpec) -> list[str]:
+    """Put the jars of an SQL job into the gateway, which sends them to the cluster with the job;
+    their paths there."""
+    jars = {f"{JARS}/{number}.jar": Path(jar) for number, jar in enumerate(job.jars, 1)}
+    if jars:
+        node = cluster.of_role(f"{service}/gateway")[0]
+        contents = {path: jar.read_bytes() for path, jar in jars.items()}
+        cluster.runtime.put(node.container, contents)
+    return list(jars)
 
 
 def _submit_jar(cluster: LiveCluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:

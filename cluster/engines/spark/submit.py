@@ -6,6 +6,9 @@ checkpoint. A program that fails before its query started is rejected, with its 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from streamquake.cluster.engines.engine import JobRejected
 from streamquake.cluster.engines.spark.config import program_file
 from streamquake.cluster.engines.spark.driver_listener import DriverUnreachable, driver, driver_of
@@ -28,9 +31,16 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
     node = driver_of(cluster, service)
     started_at = cluster.state(node).started_at
     modules = {path.name: path.read_text("utf-8") for path in sorted(LIBRARY.glob("*.py"))}
-    files = {"job.py": job.pyspark, "arguments": "".join(f"{arg}\n" for arg in job.args), **modules}
+    modules |= {f"{name}.py": text for name, text in job.modules.items()}
+    arguments = "".join(f"{arg}\n" for arg in job.args)
+    jars = {f"{number}.jar": Path(jar).read_bytes() for number, jar in enumerate(job.jars, 1)}
+    files: dict[str, str | bytes] = {"job.py": job.pyspark, "arguments": arguments}
+    files |= {**modules, **jars}
     cluster.runtime.put(node.container, {f"{JOB}/{name}": text for name, text in files.items()})
-    own = {**job.config, "spark.submit.pyFiles": ",".join(f"{JOB}/{name}" for name in modules)}
+    own = {**job.config, "spark.submit.pyFiles": _paths(modules)}
+    if jars:
+        configured = str(job.config.get("spark.jars", ""))
+        own["spark.jars"] = ",".join(filter(None, (configured, _paths(jars))))
     conf = program_file(cluster.topology, service, node.spec, job.name, job.parallelism, own)
     # The driver starts the program when this file exists.
     cluster.runtime.put(node.container, {f"{JOB}/job.conf": conf})
@@ -47,6 +57,11 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
     except NotReadyInTime as error:
         raise JobRejected(str(error)) from error
     return query_of(cluster, service)
+
+
+def _paths(names: Iterable[str]) -> str:
+    """The paths of files of the job in the driver's container, as settings of Spark list them."""
+    return ",".join(f"{JOB}/{name}" for name in names)
 
 
 def query_of(cluster: LiveCluster, service: str) -> str:

@@ -12,16 +12,16 @@ from typing import IO
 IN_MEMORY_BYTES = 8 * 1024 * 1024
 
 
-def packed(files: Mapping[str, str], now_s: float) -> bytes:
-    """The archive of some files, to be unpacked at `/`: absolute path -> text. Scripts (`#!`) are
-    executable."""
+def packed(files: Mapping[str, str | bytes], now_s: float) -> bytes:
+    """The archive of some files, to be unpacked at `/`: absolute path -> content. Scripts (`#!`)
+    are executable."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for path, text in files.items():
-            content = text.encode()
+        for path, given in files.items():
+            content = given.encode() if isinstance(given, str) else given
             member = tarfile.TarInfo(path.lstrip("/"))
             member.size = len(content)
-            member.mode = 0o755 if text.startswith("#!") else 0o644
+            member.mode = 0o755 if content.startswith(b"#!") else 0o644
             member.mtime = int(now_s)
             archive.addfile(member, io.BytesIO(content))
     return buffer.getvalue()

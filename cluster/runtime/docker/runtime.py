@@ -134,7 +134,7 @@ class DockerRuntime:
             policy = {"Name": "on-failure" if times else "no", "MaximumRetryCount": times}
             update(self._client, container, self._clock, restart_policy=policy)
 
-    def put(self, container: str, contents: Mapping[str, str]) -> None:
+    def put(self, container: str, contents: Mapping[str, str | bytes]) -> None:
         with translate_errors(container):
             packed = files.packed(contents, self._clock.epoch_ns() / 1e9)
             self._client.put_archive(container, "/", packed)

@@ -12,14 +12,23 @@ from streamquake.cluster.runtime.docker.files import packed, unpack
 
 
 def test_scripts_are_executable_and_texts_readable_by_all() -> None:
-    archive = packed({"/etc/a.conf": "grüß\n", "/run.sh": "#!/bin/sh\n"}, now_s=7.9)
+    contents: dict[str, str | bytes] = {
+        "/etc/a.conf": "grüß\n",
+        "/run.sh": "#!/bin/sh\n",
+        "/a.jar": b"\xff\x00",
+    }
+    archive = packed(contents, now_s=7.9)
 
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         members = {m.name: (m.mode, m.mtime, m.size) for m in tar.getmembers()}
         text = tar.extractfile("etc/a.conf")
         assert text is not None
         assert text.read().decode() == "grüß\n"
-    assert members == {"etc/a.conf": (0o644, 7, 7), "run.sh": (0o755, 7, 10)}
+        jar = tar.extractfile("a.jar")
+        assert jar is not None
+        assert jar.read() == b"\xff\x00"
+    modes = {"etc/a.conf": (0o644, 7, 7), "run.sh": (0o755, 7, 10), "a.jar": (0o644, 7, 2)}
+    assert members == modes
 
 
 def _archive(*members: tarfile.TarInfo) -> list[bytes]:

@@ -432,3 +432,37 @@ def test_the_expected_outcome_of_each_check_is_loaded() -> None:
     }
     assert experiment.expected.found == found
     assert experiment_of_plan(experiment_document(experiment), "run.json") == experiment
+
+
+def test_jars_and_modules_are_found_beside_the_document(tmp_path: Path) -> None:
+    for name, text in (("own.jar", "jar"), ("lib.py", "def f(): ...\n"), ("j.py", "import lib\n")):
+        (tmp_path / name).write_text(text)
+    text = (
+        "name: mine\ntopology: spark-kafka-hdfs\nchecks: [progress]\n"
+        "job: {pyspark: j.py, jars: [own.jar], modules: {lib: lib.py}}\n"
+        "workload: {numbered: {records: 1000, rate_per_s: 100}}\n"
+    )
+    job = load(text, beside=tmp_path).job
+    assert job is not None
+    assert job.jars == (str(tmp_path / "own.jar"),)
+    assert job.modules == {"lib": "def f(): ...\n"}
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        ("sql: copy.sql, jars: [nowhere.jar]", 'job.jars[0]: no job is called "nowhere.jar"'),
+        ("sql: copy.sql, jars: [lib.zip]", "job.jars[0]: expected"),
+        ("sql: copy.sql, modules: {lib: lib.py}", "job: `modules` are for `pyspark`"),
+        ("pyspark: copy.py, modules: {lib: nowhere.py}", "job.modules.lib: no job is called"),
+        ("pyspark: copy.py, modules: {lib.x: lib.py}", "job.modules"),
+        ("pyspark: copy.py, modules: {job: lib.py}", "the module job has the name of one that is"),
+        ("pyspark: copy.py, modules: {kafka_sink: lib.py}", "the module kafka_sink has the name"),
+        ("jar: own.jar, jars: [own.jar]", "`jars` are for `sql` and `pyspark`"),
+    ],
+)
+def test_wrong_jars_and_modules_are_rejected(job: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "own.jar").touch()
+    text = GOOD.replace("sql: keyed-totals.sql, parallelism: 4", f"{job}, parallelism: 4")
+    found = problems_in(text, beside=tmp_path)
+    assert any(message in line for line in found), found

@@ -127,6 +127,10 @@ def test_the_message_lists_the_allowed_characters() -> None:
             "job.promise.outputs.t.schema",
         ),
         (
+            {"job": {"pyspark": "import lib\n", "modules": {"lib": "/etc/hosts"}}},
+            "job.modules.lib",
+        ),
+        (
             {
                 "topology": {
                     "name": "t",
