@@ -379,6 +379,14 @@ class RemembersRuns(Protocol):
         ...
 
 
+@runtime_checkable
+class CountsJobs(Protocol):
+    """An engine with processes that count the jobs of all runs, which shows in a job."""
+
+    counting_roles: tuple[str, ...]
+    """The roles of these processes; they are started anew after each run."""
+
+
 class JobRejected(StreamquakeError):
     """The engine rejected the job, or a request about it; the message contains its reason."""
 

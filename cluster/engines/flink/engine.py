@@ -78,6 +78,9 @@ class FlinkEngine:
     worker_role = "taskmanager"
     """The role whose nodes offer slots, one each unless the topology sets more."""
     programs = ("sql", "jar")
+    counting_roles = ("gateway",)
+    """Its planner numbers the operators of all jobs in a row (`ExecNodeContext`), and the numbers
+    are part of their names."""
     parts: Mapping[str, str] = {"worker": "taskmanager", "coordinator": "jobmanager"}
 
     def roles(self) -> Mapping[str, str]:

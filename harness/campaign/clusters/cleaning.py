@@ -1,10 +1,10 @@
 """The clean-up of a cluster after a run, and the proof that nothing of the run is left.
 
-Processes without a network are started again first. Then jobs are ended, processes that hold an
-agent are restarted, and every service removes what the run created. The proof is the state that is
-read afterwards: it must be equal to the state just after the deployment, except for a little more
-space in use on disks. A node whose state differs is started anew, with a new sandbox; if it still
-differs, the cluster cannot be used again.
+Processes without a network, and those that count jobs, are started again first. Then jobs are
+ended, processes that hold an agent are restarted, and every service removes what the run created.
+The proof is the state that is read afterwards: it must be equal to the state just after the
+deployment, except for a little more space in use on disks. A node whose state differs is started
+anew, with a new sandbox; if it still differs, the cluster cannot be used again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import Contents, RemembersRuns, engine
+from streamquake.cluster.engines.engine import Contents, CountsJobs, RemembersRuns, engine
 from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.waiting import wait_until
@@ -75,7 +75,8 @@ def clean_up(cluster: Cluster, deployed: ClusterState, *, had_agents: bool) -> C
         for node in cluster.nodes.values()
         if has_lost_network(cluster, node, cluster.state(node))
     ]
-    restarted = _restart(cluster, lost, with_sandbox=False)
+    counting = [node for node in _counting_jobs(cluster) if node not in lost]
+    restarted = _restart(cluster, [*lost, *counting], with_sandbox=False)
     if lost:  # the services clean up only when they answer
         _await_ready(cluster)
     for service in services:
@@ -106,6 +107,17 @@ def _remembered(cluster: Cluster) -> Mapping[str, frozenset[str]]:
         for name, runner in runners.items()
         if isinstance(runner, RemembersRuns)
     }
+
+
+def _counting_jobs(cluster: Cluster) -> list[Node]:
+    """The nodes whose processes count jobs: the next job must not depend on how many there were."""
+    return [
+        node
+        for name, service in cluster.topology.services.items()
+        if isinstance(runner := engine(service.engine), CountsJobs)
+        for role in runner.counting_roles
+        for node in cluster.of_role(f"{name}/{role}")
+    ]
 
 
 def _with_agent(cluster: Cluster, service: str) -> list[Node]:

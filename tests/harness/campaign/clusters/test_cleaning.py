@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.disks import KEEPER_NODE
 from streamquake.cluster.engines.engine import Contents
+from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.jvm_agent import JvmAgent
 from streamquake.cluster.links.links import PROXY_NODE
 from streamquake.cluster.runtime import labels
@@ -139,6 +140,16 @@ def test_a_process_with_rules_of_the_topology_is_started_anew(
     cluster.nodes[node.name] = replace(node, spec=node.spec.model_copy(update={"group": group}))
     deployed = read_state(cluster)
     assert clean_up(cluster, deployed, had_agents=False).restarted == (node.name,)
+
+
+def test_a_process_that_counts_jobs_is_started_anew(
+    cluster: Cluster, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a real cluster it is the SQL gateway, which this one does not have."""
+    assert FlinkEngine.counting_roles == ("gateway",)
+    monkeypatch.setattr(FlinkEngine, "counting_roles", ("jobmanager",))
+    deployed = read_state(cluster)
+    assert clean_up(cluster, deployed, had_agents=False).restarted == ("flink/jobmanager-1",)
 
 
 def test_contents_that_remain_are_named(cluster: Cluster, service: Service) -> None:
