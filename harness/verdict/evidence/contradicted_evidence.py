@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from streamquake.faults.fault import Fault
-from streamquake.faults.requirement import unmet
+from streamquake.faults.requirement import Requirements, unmet
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.reports.record.fault_events import (
@@ -30,16 +30,31 @@ def contradicted_effect(step: Step, began: FaultInEffect, history: History) -> I
     verifications = (e for e in history.of(FaultStillInEffect) if e.step == began.step)
     for verification in (began, *(e for e in verifications if e.index > began.index)):
         for target, observed, before in _observations(verification):
-            for message in fault.contradicted_effect(observed, before) if fault else ():
-                yield f"it is recorded as in effect on {target}, and {message}"
+            if fault is None:
+                continue
+            yield from (
+                f"it is recorded as in effect on {target}, and {message}"
+                for message in (
+                    *_unrecorded(observed, fault.effect_requires(before)),
+                    *fault.contradicted_effect(observed, before),
+                )
+            )
 
 
 def contradicted_heal(step: Step, attempt: StepAttempt) -> Iterator[str]:
     """A message for each observation of a healed fault that shows that it was not."""
     fault = _fault_of(step)
     for target, observed, before in _observations(attempt.get(FaultHealed)):
-        for message in unmet(observed, fault.heal_requires(before)) if fault else ():
+        required = fault.heal_requires(before) if fault else {}
+        for message in (*_unrecorded(observed, required), *unmet(observed, required)):
             yield f"it is recorded as healed on {target}, and {message}"
+
+
+def _unrecorded(observed: Mapping[str, Any], required: Requirements) -> Iterator[str]:
+    """A message where nothing was observed that could prove it. A part may be missing: earlier
+    versions observed less."""
+    if required and observed and not required.keys() & observed.keys():
+        yield f"none of {', '.join(required)} is recorded"
 
 
 def _observations(

@@ -22,6 +22,11 @@ from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.topologies.loader import load_topology
 from tests.harness.histories import KILL, Story, case
 
+DOWN = {"status": "exited"}
+"""What was observed of a killed node."""
+IN_EFFECT = {"pause": {"status": "paused"}, "throw_in_task": {"rules": 1, "hits": 1}}
+HEALED = {"pause": {"status": "running"}, "throw_in_task": {"rules": 0}}
+
 
 def test_effect_is_held_when_every_fault_took_effect_and_was_healed(tmp_path: Path) -> None:
     story = Story().effect(1).at(2, Action.FAULT_HEALED, step=0)
@@ -185,7 +190,8 @@ def test_a_fault_that_disturbed_only_the_probe_makes_the_run_undecided(
     tmp_path: Path, verifications: tuple[str, str], outcome: Outcome
 ) -> None:
     first, second = (
-        {"a->b": {DISTURBED: SYSTEM}, "a->c": {DISTURBED: each}} for each in verifications
+        {"a->b": {**DOWN, DISTURBED: SYSTEM}, "a->c": {**DOWN, DISTURBED: each}}
+        for each in verifications
     )
     called = Story().at(1, Action.FAULT_CALLED, step=0)
     in_effect = called.at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=first)
@@ -207,7 +213,10 @@ def test_where_idle_faults_are_allowed_one_must_disturb_the_system(
     story = Story()
     for step, disturbed in enumerate((PROBE_ALONE, second)):
         story.at(2 * step + 1, Action.FAULT_CALLED, step=step)
-        seen = {"seen_ns": (2 * step + 1) * 10**9, "evidence": {"a->b": {DISTURBED: disturbed}}}
+        seen = {
+            "seen_ns": (2 * step + 1) * 10**9,
+            "evidence": {"a->b": {**DOWN, DISTURBED: disturbed}},
+        }
         story.at(2 * step + 1, Action.FAULT_IN_EFFECT, step=step, **seen)
         story.at(2 * step + 2, Action.FAULT_HEALED, step=step, seen_ns=(2 * step + 2) * 10**9)
 
@@ -287,7 +296,7 @@ def test_only_the_newest_attempt_shows_what_it_disturbed(tmp_path: Path) -> None
     story = Story()
     for at_s, disturbed in ((1, SYSTEM), (3, PROBE_ALONE)):
         story.at(at_s, Action.FAULT_CALLED, step=0)
-        seen = {"seen_ns": (at_s + 1) * 10**9, "evidence": {"a->b": {DISTURBED: disturbed}}}
+        seen = {"seen_ns": (at_s + 1) * 10**9, "evidence": {"a->b": {**DOWN, DISTURBED: disturbed}}}
         story.at(at_s + 1, Action.FAULT_IN_EFFECT, step=0, **seen)
         story.at(at_s + 1.5, Action.FAULT_HEALED, step=0)
 
@@ -604,7 +613,8 @@ def test_an_early_end_has_the_planned_duration(tmp_path: Path, for_s: float | No
 
 
 def test_every_target_with_only_the_probe_disturbed_is_named(tmp_path: Path) -> None:
-    alone = {"a->b": {DISTURBED: PROBE_ALONE}, "a->c": {DISTURBED: PROBE_ALONE}, "watched": "ss"}
+    probe_alone = {**DOWN, DISTURBED: PROBE_ALONE}
+    alone = {"a->b": probe_alone, "a->c": probe_alone, "watched": "ss"}
     story = Story().at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=alone)
     result = Effect().check(case(story.at(3, Action.FAULT_HEALED, step=0), tmp_path))
     assert result.summary.startswith(
@@ -878,11 +888,11 @@ def test_a_fault_without_a_duration_lasts_until_the_schedule_ends(
     node = "flink/taskmanager-1"
     about = {"step": 0, "fault": fault, "target": node, "nodes": [node]}
     story = Story().at(0, Action.PHASE, phase="disturb").at(1, Action.FAULT_CALLED, **about)
-    evidence = {"called_ns": 10**9, "seen_ns": 11 * 10**8, "evidence": {node: {"pid": 0}}}
+    evidence = {"called_ns": 10**9, "seen_ns": 11 * 10**8, "evidence": {node: IN_EFFECT[fault]}}
     story.at(1.1, Action.FAULT_IN_EFFECT, **about, **evidence)
     last = {"last_seen_ns": evidence["seen_ns"], "in_place_ns": int(healed_s * 1e9)}
     story.at(healed_s, Action.HEAL_CALLED, **about, **last)
-    seen = {"seen_ns": int((healed_s + 0.1) * 1e9), "evidence": {node: {"pid": 1}}}
+    seen = {"seen_ns": int((healed_s + 0.1) * 1e9), "evidence": {node: HEALED[fault]}}
     story.at(healed_s + 0.2, Action.FAULT_HEALED, **about, **seen)
     story.at(46, Action.PHASE, phase="heal")
     step = Step(fault=fault, target=node, when={"after_s": 1})  # type: ignore[arg-type]

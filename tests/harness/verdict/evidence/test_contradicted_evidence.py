@@ -121,7 +121,10 @@ def heal_messages(story: Story, planned: Step) -> list[str]:
         ),
         ("large_records", {"payload_bytes": 4000}, {**LARGE, "before": USUAL}, ""),
         ("large_records", {"payload_bytes": 6000}, {**LARGE, "before": USUAL}, "show no effect"),
-        ("large_records", {"payload_bytes": 6000}, {"largest_bytes": 1}, ""),
+        ("large_records", {"payload_bytes": 6000}, {"steered": True, "largest_bytes": 1}, ""),
+        ("kill", {}, {"hello": 1}, "none of status, "),
+        ("isolate", {}, {"paths": 2}, "none of rules_laid, packets_stopped, answers is recorded"),
+        ("kill", {}, {}, ""),  # other messages name a target without evidence
         ("large_records", {"payload_bytes": 4000}, {**LARGE, "steered": False}, "steered: expe"),
         ("a fault of another package", {}, UP, ""),
         ("kill", {"no_such_parameter": 1}, UP, ""),
@@ -170,6 +173,7 @@ def test_every_verification_is_judged_as_the_first() -> None:
         ("dns_failure", {}, {"lookup": "timed out"}, "lookup: expected found or"),
         ("fan_out", {"copies": 9}, {"steered": False, "most_copies": 1}, ""),
         ("fan_out", {"copies": 9}, {"most_copies": 9}, "most_copies: expected less than 9, got 9"),
+        ("kill", {}, {"hello": 1}, "none of status, "),
         ("fan_out", {"copies": 9}, {"steered": True}, "steered: expected False, got True"),
         (
             "large_records",

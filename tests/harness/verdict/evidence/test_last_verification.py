@@ -28,7 +28,8 @@ def acted(verified_s: float, story: Story | None = None, **heal: Any) -> Story:
     last = {**seen, "seen_ns": int(verified_s * 1e9)}
     story.at(verified_s, Action.FAULT_STILL_IN_EFFECT, **about, **last)
     story.at(40, Action.HEAL_CALLED, **about, last_seen_ns=last["seen_ns"], **heal)
-    return story.at(41, Action.FAULT_HEALED, **about, **{**seen, "seen_ns": 41 * 10**9})
+    healed = {"seen_ns": 41 * 10**9, "evidence": {NODE: {"status": "running"}}}
+    return story.at(41, Action.FAULT_HEALED, **about, **healed)
 
 
 def message_of(fault: str, story: Story) -> str:
