@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.batch_sequence import contradicted_batches
 from streamquake.harness.verdict.evidence.drain import checkpoints_stop_before_drain
 from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends, drained_without_job
 from streamquake.harness.verdict.evidence.load_plan import load_problems
@@ -16,6 +17,7 @@ from streamquake.harness.verdict.evidence.lost_sandboxes import (
 )
 from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
 from streamquake.harness.verdict.evidence.waits import failed_waits
+from streamquake.reports.record.event import Kind
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
@@ -42,8 +44,9 @@ class Execution(Check):
     behind its plan, a wait that was not met, a failed part of the harness, a node that was given
     up, that ended and was not started again, or that lost its network without a fault, a wall
     clock that was set, a drain that left records unread, a job that goes on after its end or that
-    read what was sent after it, a drain without a checkpoint that completed after the load, a
-    commit of a checkpoint that is not recorded to complete."""
+    read what was sent after it, a drain without a checkpoint that completed after the load, output
+    after the drain, micro-batches with a gap, a query that ended over a batch, a commit of a
+    checkpoint that is not recorded to complete."""
 
     name: ClassVar[str] = "execution"
 
@@ -99,6 +102,9 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     """Parts of the record of which one must be wrong, or of which one is missing."""
     history, job = case.history, case.experiment.job
     yield from contradicted_ends(history)
+    yield from contradicted_batches(history)
+    if any(event.kind == Kind.FAIL for event in history.of(RunDrained)):
+        yield "the drain is recorded as failed"
     # Only of a job with checkpoints that the run started itself is it known what it has read.
     if case.experiment.checkpointed and job is not None and job.existing is None:
         if (message := drained_without_job(history)) is not None:

@@ -1,0 +1,75 @@
+"""Micro-batches in an order that cannot be, and what is written after the drain."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamquake.harness.verdict.evidence.batch_sequence import contradicted_batches
+from streamquake.reports.record.event import Action
+from tests.harness.histories import Story
+from tests.harness.verdict.batch_story import JOB, BatchStory
+
+
+def without(story: Story, *numbers: int) -> Story:
+    """The story without what is recorded of some batches."""
+    left = Story()
+    for event in story.history():
+        if event.value.get("checkpoint") not in numbers or event.action == Action.JOB_RESTORED:
+            left.at(event.at_s, event.action, **event.value)
+    return left
+
+
+def found(story: Story) -> list[str]:
+    return list(contradicted_batches(story.history()))
+
+
+def test_batches_without_a_gap_are_possible_before_and_after_a_restart() -> None:
+    assert found(BatchStory().batches(5, 5, 5)) == []
+    assert found(BatchStory().batches(5, 5).fails(own=True).batches(5, 5)) == []
+
+
+@pytest.mark.parametrize("missing", [(1,), (1, 2, 3)])
+def test_batches_that_are_missing_are_named(missing: tuple[int, ...]) -> None:
+    (message,) = found(without(BatchStory().batches(5, 5, 5, 5, 5), *missing))
+    assert message.startswith(f"batch 0 of the query is followed by batch {missing[-1] + 1}, and")
+
+
+def test_each_restart_may_hide_the_batch_that_it_repeats() -> None:
+    story = BatchStory().batches(5, 5).fails(own=False).batches(5, 5, 5)
+    assert found(without(story, 2)) == []
+    (message,) = found(without(story, 2, 3))
+    assert message.startswith("batch 1 of the query is followed by batch 4, and")
+
+
+@pytest.mark.parametrize("own", [True, False, None])
+def test_a_query_that_ended_over_its_last_batch_is_gone(own: bool | None) -> None:
+    story = BatchStory().batches(5, 5).triggered()
+    story.at(90, Action.CHECKPOINT_FAILED, job=JOB, checkpoint=2, type="micro-batch", own=own)
+    gone = ["the query ended over batch 2, and is not recorded to run again"]
+    assert found(story) == (gone if own else [])
+    story.at(91, Action.JOB_RESTORED, job=JOB, checkpoint=1)
+    assert found(story) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "late"), [(5, "batch 2 completed with records after the drain"), (0, "")]
+)
+def test_records_are_not_written_after_the_drain(rows: int, late: str) -> None:
+    story = BatchStory().batches(5, 5)
+    story.at(story.now_ms / 1000, Action.DRAINED)
+    assert found(story) == []
+    assert found(story.batch(rows).batch(rows)) == ([late] if late else [])
+
+
+@pytest.mark.parametrize(("at_s", "grown", "late"), [(9, 3, False), (11, 3, True), (11, 0, False)])
+def test_no_output_grows_after_the_drain(at_s: float, grown: int, late: bool) -> None:
+    story = Story().at(1, Action.OUTPUT_SEEN, output="copies", grown=9).at(10, Action.DRAINED)
+    for offset_s in (0, 1):
+        story.at(at_s + offset_s / 10, Action.OUTPUT_SEEN, output="copies", grown=grown)
+    assert found(story) == (["the output copies grew after the drain"] if late else [])
+
+
+def test_a_batch_without_a_field_is_named() -> None:
+    story = BatchStory().batches(5)
+    del story.history()[-1].value["offsets"]  # type: ignore[attr-defined]
+    assert found(story) == ["a batch is recorded without 'offsets'"]
