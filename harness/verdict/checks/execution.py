@@ -15,6 +15,7 @@ from streamquake.harness.verdict.evidence.lost_sandboxes import (
     lost_sandboxes,
     revived_without_network,
 )
+from streamquake.harness.verdict.evidence.sample_times import LAST_PHASE, sampled_after_the_end
 from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.event import Kind
@@ -32,8 +33,6 @@ from streamquake.reports.record.run_events import (
     WorkloadDone,
 )
 
-LAST_PHASE = "tear down"
-"""A run in this phase has read its outputs."""
 RECORDED_LATER_S = 2.0
 """The end of a container is an event of the container engine, which may arrive after the heal."""
 
@@ -103,6 +102,8 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     history, job = case.history, case.experiment.job
     yield from contradicted_ends(history)
     yield from contradicted_batches(history)
+    if (late := sampled_after_the_end(case.metrics, history)) is not None:
+        yield late
     if any(event.kind == Kind.FAIL for event in history.of(RunDrained)):
         yield "the drain is recorded as failed"
     # Only of a job with checkpoints that the run started itself is it known what it has read.

@@ -18,6 +18,7 @@ from streamquake.reports.record.logged_errors import (
     grouped,
 )
 from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.run_events import ClusterReused
 from streamquake.topologies.named_files import file_beside
 
 UNEXPECTED = "unexpected_error"
@@ -68,6 +69,11 @@ class Logs(Check):
                 return self.undecided(f"the log of {node} cannot be read: {reason}")
         if not any(log.stat().st_size for log in logs.values()):
             return self.undecided("no node logged anything")
+        # A process logs its start; on a reused cluster it started before the run.
+        if case.history.first(ClusterReused) is None:
+            for node, log in logs.items():
+                if not log.stat().st_size:
+                    return self.undecided(f"{node} logged nothing, not even its start")
         unexpected = grouped((node, e) for node, e in errors if not self._is_expected(e))
         counts = {
             "errors": len(errors),

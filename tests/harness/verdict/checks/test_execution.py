@@ -18,6 +18,7 @@ from streamquake.harness.verdict.evidence.waits import NOT_MET
 from streamquake.harness.workloads.numbered import Numbered
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
+from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.histories import Story, experiment, no_spark
 
@@ -590,3 +591,25 @@ def test_output_after_the_drain_decides_nothing(tmp_path: Path) -> None:
     outcome, summary = judged(story, tmp_path)
     assert outcome == Outcome.UNDECIDED
     assert "contradictory record: the output totals grew after the drain" in summary
+
+
+@pytest.mark.parametrize(
+    ("sampled_s", "whole_run", "outcome"),
+    [
+        (40.0, True, Outcome.HELD),
+        (41.0, True, Outcome.UNDECIDED),
+        (1030.0, True, Outcome.UNDECIDED),
+        (1030.0, False, None),
+    ],
+)
+def test_samples_after_the_end_of_the_run_decide_nothing(
+    sampled_s: float, whole_run: bool, outcome: Outcome | None, tmp_path: Path
+) -> None:
+    """The last event is at 30 s."""
+    metrics = Metrics(tmp_path / "metrics.parquet")
+    metrics.add(int(sampled_s * 1e9), "lag", "input", 1.0)
+    metrics.flush()
+    story = whole() if whole_run else Story().sent(0.5, 500)
+    found, summary = judged(story, tmp_path)
+    assert ("samples" in summary) == (outcome == Outcome.UNDECIDED)
+    assert outcome in (found, None)

@@ -10,6 +10,7 @@ import pytest
 from streamquake.harness.experiment.loader import experiment_document, experiment_of_plan
 from streamquake.harness.verdict.checks.logs import Logs
 from streamquake.reports.record.error_baseline import read_baseline, write_baseline
+from streamquake.reports.record.event import Action
 from streamquake.reports.record.logged_errors import entries_of, grouped
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.topologies.problems import BadInput
@@ -159,3 +160,15 @@ def test_a_file_that_is_no_baseline_is_named(
     with pytest.raises(BadInput) as rejected:
         load(DOCUMENT, beside=tmp_path)
     assert message in str(rejected.value)
+
+
+@pytest.mark.parametrize(("reused", "outcome"), [(False, Outcome.UNDECIDED), (True, Outcome.HELD)])
+def test_a_node_that_started_in_the_run_has_logged_it(
+    reused: bool, outcome: Outcome, tmp_path: Path
+) -> None:
+    judged(tmp_path, Logs(), **{NODES[1].host.replace("-", "_"): ""})
+    story = Story().at(1, Action.CLUSTER_REUSED) if reused else Story()
+    result = Logs().check(replace(case(story, tmp_path), logs=tmp_path / "logs"))
+    assert result.outcome == outcome
+    told = f"{NODES[1].name} logged nothing, not even its start" in result.summary
+    assert told == (outcome == Outcome.UNDECIDED)
