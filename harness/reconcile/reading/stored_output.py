@@ -90,6 +90,24 @@ class StoredOutput:
         were_read, are_stored = _counts_text(*read_counts), _counts_text(*stored)
         return f"{were_read} were read, and the record holds {are_stored}"
 
+    def misplaced(self) -> str:
+        """A message where a record of a topic is stored at an offset that was not read; empty where
+        there is none, and for a read that noted no ends."""
+        facts = self.facts()
+        if not self.is_topic or (ends := facts.get("ends")) is None:
+            return ""
+        places = self.columns("partition", "offset").group_by("partition")
+        for row in places.aggregate([("offset", "min"), ("offset", "max")]).to_pylist():
+            partition, first, last = row["partition"], row["offset_min"], row["offset_max"]
+            start, end = facts.get("starts", {}).get(str(partition), 0), ends.get(str(partition), 0)
+            if first < start or last >= end:
+                wrong = first if first < start else last
+                return (
+                    f"a record is stored at offset {wrong} of partition {partition}, of which "
+                    f"{start} to {end} were read"
+                )
+        return ""
+
     def _counts(self) -> tuple[int, int]:
         """How many committed and how many uncommitted records are stored."""
         rows = sum(file.metadata.num_rows for file in self._parquet_files())

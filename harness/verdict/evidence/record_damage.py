@@ -20,7 +20,7 @@ def damage_of(stored: StoredOutput, *, duplicated: bool) -> RecordDamage:
     """The damage of an output's record. Repeated places are searched, at the cost of a pass over
     all records, only where records were found `duplicated`."""
     repeated = stored.repeated_records() if duplicated else 0
-    messages = [stored.miscount()]
+    messages = [stored.miscount(), stored.misplaced()]
     if repeated:
         messages.append(
             f"{repeated:,} records have the position of another record and were not read"

@@ -108,3 +108,36 @@ def test_a_link_in_the_record_is_an_error(stored: StoredOutput, tmp_path: Path) 
     (stored.path / "records" / "more").symlink_to(tmp_path)
     with pytest.raises(ValueError, match="more is a link"):
         stored.miscount()
+
+
+@pytest.mark.parametrize(
+    ("offset", "starts", "message"),
+    [
+        (4, {}, ""),
+        (5, {}, "a record is stored at offset 5 of partition 1, of which 0 to 5 were read"),
+        (3, {"1": 3}, ""),
+        (2, {"1": 3}, "a record is stored at offset 2 of partition 1, of which 3 to 5 were read"),
+    ],
+)
+def test_records_are_stored_only_where_they_were_read(
+    tmp_path: Path, offset: int, starts: dict[str, int], message: str
+) -> None:
+    stored = StoredOutput(path=tmp_path)
+    places: dict[str, list[Any]] = {"partition": [0, 1], "offset": [0, offset]}
+    store(stored, "committed/part-0.parquet", **places, committed=[True, True])
+    stored.finish({"kind": "kafka", "ends": {"0": 1, "1": 5}, "starts": starts})
+    assert stored.misplaced() == message
+
+
+def test_a_partition_that_was_not_read_has_no_records(tmp_path: Path) -> None:
+    stored = StoredOutput(path=tmp_path)
+    store(stored, "committed/part-0.parquet", partition=[2], offset=[0], committed=[True])
+    stored.finish({"kind": "kafka", "ends": {"0": 1}})
+    assert "of partition 2, of which 0 to 0 were read" in stored.misplaced()
+
+
+def test_a_read_without_ends_or_offsets_has_no_misplaced_records(tmp_path: Path) -> None:
+    stored = StoredOutput(path=tmp_path)
+    store(stored, "part-0.parquet", file=["a"], position=[0])
+    stored.finish({"kind": "files"})
+    assert stored.misplaced() == ""

@@ -12,12 +12,15 @@ from streamquake.harness.verdict.evidence.record_damage import RecordDamage, dam
 class Stored:
     """The record of an output with some damage."""
 
-    def __init__(self, miscount: str, repeated: int) -> None:
-        self._miscount, self._repeated = miscount, repeated
+    def __init__(self, miscount: str, repeated: int, misplaced: str = "") -> None:
+        self._miscount, self._repeated, self._misplaced = miscount, repeated, misplaced
         self.searched = False
 
     def miscount(self) -> str:
         return self._miscount
+
+    def misplaced(self) -> str:
+        return self._misplaced
 
     def repeated_records(self) -> int:
         self.searched = True
@@ -46,3 +49,8 @@ def test_repeated_places_are_searched_only_where_records_are_duplicated() -> Non
     stored: Any = Stored("", 3)
     assert damage_of(stored, duplicated=False) == RecordDamage(message="", repeated=0)
     assert not stored.searched
+
+
+def test_records_at_places_that_were_not_read_are_damage() -> None:
+    stored: Any = Stored("", 0, "a record is stored at offset 9")
+    assert damage_of(stored, duplicated=False).message == "a record is stored at offset 9"
