@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -23,6 +24,10 @@ class JobSpec:
     args: tuple[str, ...] = ()
     parallelism: int
     config: Mapping[str, Any] = field(default_factory=dict)
+
+    def jar_contents(self) -> Mapping[str, bytes]:
+        """The names of `jars` in a container -> their bytes. Raises OSError."""
+        return {f"{n}.jar": Path(jar).read_bytes() for n, jar in enumerate(self.jars, 1)}
 
 
 @dataclass(frozen=True, kw_only=True)

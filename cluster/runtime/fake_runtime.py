@@ -227,6 +227,7 @@ class FakeRuntime:
         self._existing(container).may_restart = times
 
     def put(self, container: str, contents: Mapping[str, str | bytes]) -> None:
+        # Its files are texts; in Latin-1 each byte is a character.
         texts = {
             path: content if isinstance(content, str) else content.decode("latin-1")
             for path, content in contents.items()

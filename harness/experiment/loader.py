@@ -307,20 +307,15 @@ class _ExperimentParser:
     def _job(self, job: Job, topology: Topology | None) -> Job:
         """The job with the texts of its programs and its promise, and a jar's full path."""
         if job.jar is not None:
-            path = self._file(job.jar, ".jar", ("job", "jar"))
             promise = self._with_schemas(job.promise, self._document, ("job", "promise"))
-            jar = job.jar if path is None else str(path.resolve())
+            jar = self._jar(job.jar, ("job", "jar"))
             return job.model_copy(update={"jar": jar, "promise": promise})
         texts = {kind: self._program(kind, given) for kind, given in job.programs().items()}
         modules = {
             name: self._text(given, ".py", ("job", "modules", name))[0]
             for name, given in job.modules.items()
         }
-        found_jars = (
-            self._file(given, ".jar", ("job", "jars", number))
-            for number, given in enumerate(job.jars)
-        )
-        jars = tuple(str(path.resolve()) for path in found_jars if path is not None)
+        jars = tuple(self._jar(each, ("job", "jars", n)) for n, each in enumerate(job.jars))
         found = None if topology is None else job_runner(topology)
         supported = [kind for kind in texts if found is None or kind in found[1].programs]
         if supported and "promise" not in job.model_fields_set:
@@ -351,6 +346,11 @@ class _ExperimentParser:
             self.problems.append(self._document.problem(place, message))
             return "", None
         return text if "\n" in text else f"{text}\n", path
+
+    def _jar(self, given: str, place: Place) -> str:
+        """The full path of a jar; as given where there is none."""
+        path = self._file(given, ".jar", place)
+        return given if path is None else str(path.resolve())
 
     def _file(self, name: str, suffix: str, place: Place) -> Path | None:
         try:

@@ -35,7 +35,9 @@ NamedCheck = Annotated[
 """A check; documents name it with its parameters: {recovery: {...}}."""
 
 JarPath = Annotated[str, Field(pattern=r"\.jar$")]
+"""A file that ends with `.jar`."""
 ModuleName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$", max_length=60)]
+"""The name by which a program imports a module."""
 
 
 class ExistingJob(Model):
@@ -92,7 +94,11 @@ class Job(Model):
                 "a job is either `jar: FILE`, or `sql: FILE`, `pyspark: FILE` or both of these, or "
                 "one that runs already: `existing: {}`"
             )
-        if self.jars and not program:
+        return self
+
+    @model_validator(mode="after")
+    def _own_classes_and_modules(self) -> Job:
+        if self.jars and self.sql is None and self.pyspark is None:
             raise ValueError("`jars` are for `sql` and `pyspark`; a jar brings its own classes")
         if self.modules and self.pyspark is None:
             raise ValueError("`modules` are for `pyspark`")

@@ -433,6 +433,16 @@ def test_a_rejected_job_has_the_engines_own_message(cluster: Cluster, sql: str, 
     assert len(str(rejected.value)) < 800
 
 
+def end_of(cluster: Cluster, job: str) -> EventDraft:
+    """Follow a job until it has ended; the event of its end."""
+    events: list[EventDraft] = []
+    FlinkEngine().follow(
+        cluster, "flink", job, events.append, lambda *sample: None, threading.Event()
+    )
+    (ended,) = [event for event in events if event.action == Action.JOB_ENDED]
+    return ended
+
+
 def test_a_job_that_fails_permanently_ends_with_its_cause(cluster: Cluster) -> None:
     sql = """
       CREATE TEMPORARY TABLE numbers (n INT) WITH ('connector' = 'datagen');
@@ -440,13 +450,9 @@ def test_a_job_that_fails_permanently_ends_with_its_cause(cluster: Cluster) -> N
       INSERT INTO nowhere SELECT 1 / (n - n) FROM numbers;
     """
     never = {"restart-strategy.type": "disable"}
-    events: list[EventDraft] = []
     spec = JobSpec(name="fails", sql=sql, parallelism=1, config=never)
     job = FlinkEngine().submit(cluster, "flink", spec)
-    FlinkEngine().follow(
-        cluster, "flink", job, events.append, lambda *sample: None, threading.Event()
-    )
-    (ended,) = [event for event in events if event.action == Action.JOB_ENDED]
+    ended = end_of(cluster, job)
     assert ended.value["state"] == "FAILED"
     assert "ArithmeticException" in ended.value["cause"]
     reason = FlinkEngine().job_pending(cluster, "flink", job)
@@ -460,7 +466,8 @@ def test_a_missing_hdfs_folder_is_an_error_with_its_name(cluster: Cluster, tmp_p
 
 
 def compiled(cluster: Cluster, folder: Path, name: str, source: str) -> Path:
-    """The jar of a class that uses Flink's tables."""
+    """The jar of a class that uses Flink's tables. The quote in its name must not end a text in
+    SQL."""
     jobmanager = cluster.of_role("flink/jobmanager")[0].container
     library = "echo /opt/flink/lib/flink-table-api-java-uber-*.jar"
     api = cluster.runtime.exec(jobmanager, ["sh", "-c", library]).output.strip()
@@ -485,11 +492,7 @@ def test_sql_uses_a_function_of_a_jar(cluster: Cluster, tmp_path: Path) -> None:
     never = {"restart-strategy.type": "disable"}
     spec = JobSpec(name="twice", sql=sql, jars=(str(jar),), parallelism=1, config=never)
     job = FlinkEngine().submit(cluster, "flink", spec)
-    events: list[EventDraft] = []
-    FlinkEngine().follow(
-        cluster, "flink", job, events.append, lambda *sample: None, threading.Event()
-    )
-    (ended,) = [event for event in events if event.action == Action.JOB_ENDED]
+    ended = end_of(cluster, job)
     assert ended.value["state"] == "FINISHED", "another result would divide by zero"
 
     without = JobSpec(name="twice", sql=sql, parallelism=1, config=never)

@@ -16,7 +16,7 @@ from streamquake.cluster.live_cluster import LiveCluster
 PARALLELISM = "parallelism.default"
 
 JARS = "/opt/flink/usrlib"
-
+"""The folder in the gateway for the jars of an SQL job."""
 RUN_S = 60.0
 """The program's own main method runs in the JobManager until it has submitted its job."""
 
@@ -56,12 +56,11 @@ def _submit_sql(cluster: LiveCluster, service: str, job: JobSpec, settings: dict
 def _put_jars(cluster: LiveCluster, service: str, job: JobSpec) -> list[str]:
     """Put the jars of an SQL job into the gateway, which sends them to the cluster with the job;
     their paths there."""
-    jars = {f"{JARS}/{number}.jar": Path(jar) for number, jar in enumerate(job.jars, 1)}
-    if jars:
+    contents = {f"{JARS}/{name}": jar for name, jar in job.jar_contents().items()}
+    if contents:
         node = cluster.of_role(f"{service}/gateway")[0]
-        contents = {path: jar.read_bytes() for path, jar in jars.items()}
         cluster.runtime.put(node.container, contents)
-    return list(jars)
+    return list(contents)
 
 
 def _submit_jar(cluster: LiveCluster, service: str, job: JobSpec, settings: dict[str, str]) -> str:

@@ -7,7 +7,6 @@ checkpoint. A program that fails before its query started is rejected, with its 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from streamquake.cluster.engines.engine import JobRejected
 from streamquake.cluster.engines.spark.config import program_file
@@ -33,10 +32,10 @@ def submit(cluster: LiveCluster, service: str, job: JobSpec) -> str:
     modules = {path.name: path.read_text("utf-8") for path in sorted(LIBRARY.glob("*.py"))}
     modules |= {f"{name}.py": text for name, text in job.modules.items()}
     arguments = "".join(f"{arg}\n" for arg in job.args)
-    jars = {f"{number}.jar": Path(jar).read_bytes() for number, jar in enumerate(job.jars, 1)}
+    jars = job.jar_contents()
     files: dict[str, str | bytes] = {"job.py": job.pyspark, "arguments": arguments}
     files |= {**modules, **jars}
-    cluster.runtime.put(node.container, {f"{JOB}/{name}": text for name, text in files.items()})
+    cluster.runtime.put(node.container, {f"{JOB}/{name}": each for name, each in files.items()})
     own = {**job.config, "spark.submit.pyFiles": _paths(modules)}
     if jars:
         configured = str(job.config.get("spark.jars", ""))
