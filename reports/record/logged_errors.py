@@ -24,7 +24,7 @@ ENTRY = re.compile(
     r"^\[?(?:\d{2,4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d\S*\s+(?:- )?(?:\[[^\]]*\]\s+)?"
     rf"(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|{_ERROR})\b:?\s*(?P<rest>.*)$"
 )
-ERROR_WITHOUT_TIME = re.compile(rf"^(?:\[[^\]]*\]\s+)?(?P<level>{_ERROR})(?::|\s)\s*(?P<rest>.*)$")
+ERROR_WITHOUT_TIME = re.compile(rf"^(?:\[[^\]]*\]\s+)?(?P<level>{_ERROR})[:\s]\s*(?P<rest>.*)$")
 LOGGER = re.compile(r"^(?P<logger>[\w.$-]+)(?: \[[^\]]*\])?(?: - |: )(?P<message>.*)$")
 PRINTED_BY_JVM = re.compile(
     r"^(Exception in thread |Terminating due to |# A fatal error |\*\*\* FATAL|Aborting due to "

@@ -8,14 +8,17 @@ from typing import ClassVar
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.batch_sequence import contradicted_batches
-from streamquake.harness.verdict.evidence.drain import checkpoints_stop_before_drain
+from streamquake.harness.verdict.evidence.drain import (
+    checkpoints_stop_before_drain,
+    output_after_drain,
+)
 from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends, drained_without_job
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.lost_sandboxes import (
     lost_sandboxes,
     revived_without_network,
 )
-from streamquake.harness.verdict.evidence.sample_times import LAST_PHASE, sampled_after_the_end
+from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
 from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.event import Kind
@@ -33,6 +36,8 @@ from streamquake.reports.record.run_events import (
     WorkloadDone,
 )
 
+LAST_PHASE = "tear down"
+"""A run in this phase has read its outputs."""
 RECORDED_LATER_S = 2.0
 """The end of a container is an event of the container engine, which may arrive after the heal."""
 
@@ -45,7 +50,7 @@ class Execution(Check):
     clock that was set, a drain that left records unread, a job that goes on after its end or that
     read what was sent after it, a drain without a checkpoint that completed after the load, output
     after the drain, micro-batches with a gap, a query that ended over a batch, a commit of a
-    checkpoint that is not recorded to complete."""
+    checkpoint that is not recorded to complete, samples of the metrics after its end."""
 
     name: ClassVar[str] = "execution"
 
@@ -102,7 +107,11 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     history, job = case.history, case.experiment.job
     yield from contradicted_ends(history)
     yield from contradicted_batches(history)
-    if (late := sampled_after_the_end(case.metrics, history)) is not None:
+    if (output := output_after_drain(history)) is not None:
+        yield f"the output {output.output} grew after the drain"
+    # The history of a run that was cut off may end before its samples.
+    whole = any(event.phase == LAST_PHASE for event in history.of(PhaseBegan))
+    if whole and (late := sampled_after_the_end(case.metrics, history)) is not None:
         yield late
     if any(event.kind == Kind.FAIL for event in history.of(RunDrained)):
         yield "the drain is recorded as failed"

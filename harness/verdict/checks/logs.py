@@ -67,13 +67,12 @@ class Logs(Check):
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else str(error)
                 return self.undecided(f"the log of {node} cannot be read: {reason}")
-        if not any(log.stat().st_size for log in logs.values()):
+        silent = [node for node, log in logs.items() if not log.stat().st_size]
+        if len(silent) == len(logs):
             return self.undecided("no node logged anything")
-        # A process logs its start; on a reused cluster it started before the run.
-        if case.history.first(ClusterReused) is None:
-            for node, log in logs.items():
-                if not log.stat().st_size:
-                    return self.undecided(f"{node} logged nothing, not even its start")
+        # On a reused cluster a process has logged its start before the run.
+        if silent and case.history.first(ClusterReused) is None:
+            return self.undecided(f"{silent[0]} logged nothing, not even its start")
         unexpected = grouped((node, e) for node, e in errors if not self._is_expected(e))
         counts = {
             "errors": len(errors),

@@ -50,8 +50,8 @@ class RestoredCheckpoint:
     possibly_newer: Checkpoint | None
     """The newest checkpoint that may have completed and is newer than the restored one."""
     contradicted: Checkpoint | None
-    """The newest checkpoint that would have to be restored, or was, if what its record contradicts
-    is not true; None without one from the restored one on."""
+    """The newest checkpoint, from the restored one on, whose record contradicts itself: it may be
+    the one that had to be restored. None without one."""
     completed_later: bool
     """Whether a checkpoint completed after all tasks ran and before the job failed again; by then a
     restore would have been reported."""
@@ -184,7 +184,7 @@ class Restore(Check):
                 "complete too late"
             )
         if each.contradicted is not None:
-            yield (f"{restart.where}: {each.contradicted.where} {each.contradicted.contradiction}")
+            yield f"{restart.where}: {each.contradicted.where} {each.contradicted.contradiction}"
         if contradiction := _contradiction(each):
             yield f"{restart.where}: {contradiction}"
         if restart.running_s is None:

@@ -162,14 +162,12 @@ class Checkpoint:
             return "is recorded both to have completed and to have failed"
         if not self.completed or self.duration_ms is None or (slowest := self.slowest) is None:
             return ""
-        if self.duration_ms < slowest.took_ms or (
-            self.has_all_parts and self.duration_ms > slowest.took_ms
-        ):
-            return (
-                f"is recorded to have taken {self.duration_ms:,.0f} ms, and its slowest subtask "
-                f"{slowest.took_ms:,} ms"
-            )
-        return ""
+        if not self._differs(self.duration_ms, slowest.took_ms):
+            return ""
+        return (
+            f"is recorded to have taken {self.duration_ms:,.0f} ms, and its slowest subtask "
+            f"{slowest.took_ms:,} ms"
+        )
 
     @property
     def parts_persisted_bytes(self) -> int:
@@ -178,13 +176,14 @@ class Checkpoint:
 
     @property
     def parts_persisted_otherwise(self) -> bool:
-        """Whether the in-flight bytes of the whole are not those of its parts, or less than those
-        of the parts that are recorded."""
-        if self.persisted_bytes is None:
-            return False
-        if self.has_all_parts:
-            return self.persisted_bytes != self.parts_persisted_bytes
-        return self.persisted_bytes < self.parts_persisted_bytes
+        """Whether the in-flight bytes of the whole are not those of its parts."""
+        whole = self.persisted_bytes
+        return whole is not None and self._differs(whole, self.parts_persisted_bytes)
+
+    def _differs(self, whole: float, of_parts: float) -> bool:
+        """Whether a figure of the whole is not that of its parts. With parts missing, it may be
+        larger."""
+        return whole < of_parts or (self.has_all_parts and whole > of_parts)
 
     @property
     def longer_phases(self) -> Mapping[str, float]:

@@ -26,26 +26,22 @@ from streamquake.topologies.registry import UnknownName
 def contradicted_effect(step: Step, began: FaultInEffect, history: History) -> Iterator[str]:
     """A message for each observation of a fault in effect, from its first to its last verification,
     that shows that it was not."""
-    fault = _fault_of(step)
+    if (fault := _fault_of(step)) is None:
+        return
     verifications = (e for e in history.of(FaultStillInEffect) if e.step == began.step)
     for verification in (began, *(e for e in verifications if e.index > began.index)):
         for target, observed, before in _observations(verification):
-            if fault is None:
-                continue
-            yield from (
-                f"it is recorded as in effect on {target}, and {message}"
-                for message in (
-                    *_unrecorded(observed, fault.effect_requires(before)),
-                    *fault.contradicted_effect(observed, before),
-                )
-            )
+            unrecorded = _unrecorded(observed, fault.effect_requires(before))
+            for message in (*unrecorded, *fault.contradicted_effect(observed, before)):
+                yield f"it is recorded as in effect on {target}, and {message}"
 
 
 def contradicted_heal(step: Step, attempt: StepAttempt) -> Iterator[str]:
     """A message for each observation of a healed fault that shows that it was not."""
-    fault = _fault_of(step)
+    if (fault := _fault_of(step)) is None:
+        return
     for target, observed, before in _observations(attempt.get(FaultHealed)):
-        required = fault.heal_requires(before) if fault else {}
+        required = fault.heal_requires(before)
         for message in (*_unrecorded(observed, required), *unmet(observed, required)):
             yield f"it is recorded as healed on {target}, and {message}"
 

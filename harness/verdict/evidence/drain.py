@@ -17,7 +17,7 @@ from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobSubmitted
-from streamquake.reports.record.run_events import RunDrained
+from streamquake.reports.record.run_events import OutputSeen, RunDrained
 
 CLEAN_CHECKPOINTS = 2
 """How many checkpoints without in-flight data the run awaits, see `drain_pending` of the engine."""
@@ -75,3 +75,11 @@ def checkpoints_stop_before_drain(history: History) -> bool:
     if history.first(RunDrained) is None or not completed_ns or ended_ns is None:
         return False
     return max(completed_ns) < ended_ns
+
+
+def output_after_drain(history: History) -> OutputSeen | None:
+    """The first growth of an output after everything had been committed; None without one."""
+    if (drained := history.first(RunDrained)) is None:
+        return None
+    later = (each for each in history.of(OutputSeen) if each.at_s > drained.at_s and each.grown)
+    return next(later, None)

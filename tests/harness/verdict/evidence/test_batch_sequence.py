@@ -61,14 +61,6 @@ def test_records_are_not_written_after_the_drain(rows: int, late: str) -> None:
     assert found(story.batch(rows).batch(rows)) == ([late] if late else [])
 
 
-@pytest.mark.parametrize(("at_s", "grown", "late"), [(9, 3, False), (11, 3, True), (11, 0, False)])
-def test_no_output_grows_after_the_drain(at_s: float, grown: int, late: bool) -> None:
-    story = Story().at(1, Action.OUTPUT_SEEN, output="copies", grown=9).at(10, Action.DRAINED)
-    for offset_s in (0, 1):
-        story.at(at_s + offset_s / 10, Action.OUTPUT_SEEN, output="copies", grown=grown)
-    assert found(story) == (["the output copies grew after the drain"] if late else [])
-
-
 def test_a_batch_without_a_field_is_named() -> None:
     story = BatchStory().batches(5)
     del story.history()[-1].value["offsets"]  # type: ignore[attr-defined]
