@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -91,9 +92,9 @@ def _store_topic(lines: DataFrame, topic: str, into: StoredOutput) -> None:
         F.lit(True).alias("appended"),
     )
     records.write.parquet(str(into.part("committed")))
-    count = into.frame(lines.sparkSession).count()
-    ends: dict[str, int] = {}
-    facts = {"kind": "kafka", "records": count, "uncommitted": 0}
+    offsets = into.columns("offset")["offset"]
+    ends = {"0": pc.max(offsets).as_py() + 1} if len(offsets) else {}
+    facts = {"kind": "kafka", "records": len(offsets), "uncommitted": 0}
     into.finish({**facts, "ends": ends, "stable_ends": ends})
 
 
