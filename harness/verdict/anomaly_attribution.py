@@ -162,9 +162,10 @@ def _with_causes(
     def key(what: str, values: Iterable[Any]) -> tuple[str, ...]:
         return (what, *map(repr, values))
 
+    # The copies of one record may be in several groups; the largest one, the first, counts.
     found = {
         key(group.what, (row[name] for name in shape.identity)): (group, row[INDEX])
-        for group in groups
+        for group in reversed(groups)
         for row in group.examples
     }
     sources = _sources(case, [index for _, index in found.values() if index is not None])
