@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamquake.reports.record.event import Action, EventDraft, Kind
+from streamquake.reports.record.history import usual_kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,14 +16,15 @@ class Observation:
 
     action: Action
     value: Mapping[str, Any]
-    kind: Kind = Kind.INFO
+    kind: Kind | None = None
+    """None for the usual kind of the action."""
     error: str | None = None
 
     def draft(self, at_ns: int, process: str) -> EventDraft:
         return EventDraft(
             at_ns=at_ns,
             process=process,
-            kind=self.kind,
+            kind=self.kind or usual_kind(self.action),
             action=self.action,
             value=self.value,
             error=self.error,

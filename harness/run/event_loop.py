@@ -16,7 +16,7 @@ from typing import Any
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.waiting import NotReadyInTime, Pending
 from streamquake.reports.record.event import Action, Event, EventDraft, Kind
-from streamquake.reports.record.history import History, HistoryWriter
+from streamquake.reports.record.history import History, HistoryWriter, usual_kind
 from streamquake.reports.record.metrics import Metrics
 
 IDLE_S = 0.01
@@ -75,17 +75,18 @@ class EventLoop:
         self,
         action: Action,
         *,
-        kind: Kind = Kind.INFO,
+        kind: Kind | None = None,
         process: str = "harness",
         error: str | None = None,
         **value: Any,
     ) -> None:
-        """Queue an event that happens now; callable from any thread."""
+        """Queue an event that happens now, of the usual kind of its action where none is given;
+        callable from any thread."""
         self.record_event(
             EventDraft(
                 at_ns=self.clock.now_ns(),
                 process=process,
-                kind=kind,
+                kind=kind or usual_kind(action),
                 action=action,
                 value=value,
                 error=error,

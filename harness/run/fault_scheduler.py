@@ -25,7 +25,7 @@ from streamquake.harness.run.baselines import BaselineCache
 from streamquake.harness.run.effect_watch import EffectWatch
 from streamquake.harness.run.event_loop import EventLoop, Sample
 from streamquake.harness.run.step_run import SkippedStep, StepRun, StepState
-from streamquake.reports.record.event import Action, Event, Kind
+from streamquake.reports.record.event import Action, Event
 
 CLUSTER_CHANGES = frozenset(
     {
@@ -167,7 +167,7 @@ class FaultScheduler:
         called_ns, seen_ns = run.effect_times_ns
         if reason := run.trigger.missed_reason(called_ns, seen_ns):
             run.has_missed_window = True
-            self._record(run, Action.FAULT_MISSED_WINDOW, Kind.FAIL, seen_ns=seen_ns, reason=reason)
+            self._record(run, Action.FAULT_MISSED_WINDOW, seen_ns=seen_ns, reason=reason)
 
     def _advance(self, run: StepRun) -> None:
         now_ns = self._loop.clock.now_ns()
@@ -206,7 +206,7 @@ class FaultScheduler:
             event = run.trigger.event
             trigger = {} if event is None else {"trigger_index": event.index}
             params = dict(run.step.params)
-            self._record(run, Action.FAULT_CALLED, Kind.INVOKE, params=params, **trigger)
+            self._record(run, Action.FAULT_CALLED, params=params, **trigger)
             run.intent = self._intents.write_intent(
                 step=run.number,
                 fault=run.fault,
@@ -248,7 +248,7 @@ class FaultScheduler:
             return
         if run.watch is not None:
             self._end_watch(run, run.watch)
-        self._record(run, Action.HEAL_CALLED, Kind.INVOKE, **run.last_checks())
+        self._record(run, Action.HEAL_CALLED, **run.last_checks())
         run.state = StepState.HEALING
         self._submit(
             run, lambda: undo(intent, self._cluster, self._intents, limit_s=self._effect_s)
@@ -263,7 +263,6 @@ class FaultScheduler:
             self._record(
                 run,
                 Action.FAULT_NOT_VERIFIED,
-                Kind.FAIL,
                 last_seen_ns=watch.last_verified_ns,
                 seen_ns=now_ns,
                 reason=(
@@ -290,14 +289,13 @@ class FaultScheduler:
     def _injection_done(self, run: StepRun, result: InjectionResult) -> None:
         run.state = StepState.ACTIVE
         if not result.done or result.seen_ns is None:
-            self._record(run, Action.FAULT_NOT_IN_EFFECT, Kind.FAIL, reason=result.reason)
+            self._record(run, Action.FAULT_NOT_IN_EFFECT, reason=result.reason)
             run.heal_due_ns = self._loop.clock.now_ns()  # at once: a part of it may be in effect
             return
         run.effect_times_ns = result.called_ns, result.seen_ns
         self._record(
             run,
             Action.FAULT_IN_EFFECT,
-            Kind.OK,
             called_ns=result.called_ns,
             seen_ns=result.seen_ns,
             evidence=dict(result.evidence),
@@ -338,24 +336,22 @@ class FaultScheduler:
             self._record(
                 run,
                 Action.FAULT_ENDED_EARLY,
-                Kind.FAIL,
                 last_seen_ns=watch.last_verified_ns,
                 reason=f"no longer in effect on {', '.join(verification.ended_on)} before the heal",
                 **observed,
             )
         elif verification.in_effect:
-            self._record(run, Action.FAULT_STILL_IN_EFFECT, Kind.INFO, **observed)
+            self._record(run, Action.FAULT_STILL_IN_EFFECT, **observed)
 
     def _heal_done(self, run: StepRun, result: InjectionResult) -> None:
         if not result.done:
-            self._record(run, Action.FAULT_NOT_HEALED, Kind.FAIL, reason=result.reason)
+            self._record(run, Action.FAULT_NOT_HEALED, reason=result.reason)
             run.state = StepState.OVER
             return
         removed = {"gone": list(result.removed_targets)} if result.removed_targets else {}
         self._record(
             run,
             Action.FAULT_HEALED,
-            Kind.OK,
             called_ns=result.called_ns,
             seen_ns=result.seen_ns,
             evidence=dict(result.evidence),
@@ -368,9 +364,7 @@ class FaultScheduler:
 
     def _skip(self, run: StepRun, reason: str) -> None:
         run.state = StepState.OVER
-        self._record(run, Action.FAULT_SKIPPED, Kind.INFO, reason=reason)
+        self._record(run, Action.FAULT_SKIPPED, reason=reason)
 
-    def _record(self, run: StepRun, action: Action, kind: Kind, **value: Any) -> None:
-        self._loop.record(
-            action, kind=kind, process=f"fault-{run.number}", **run.identity(), **value
-        )
+    def _record(self, run: StepRun, action: Action, **value: Any) -> None:
+        self._loop.record(action, process=f"fault-{run.number}", **run.identity(), **value)

@@ -22,8 +22,8 @@ from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.spark_session import runs_here
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
 from streamquake.harness.verdict.expected_output import expectations, register_sent
-from streamquake.reports.record.event import Action, Event, Kind
-from streamquake.reports.record.history import History
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History, usual_kind
 
 RECORDS = 5000
 """As many that Java compiles what is called for each record."""
@@ -60,7 +60,14 @@ def _history(records: int) -> History:
         Action.DRAINED: {},
     }
     return History(
-        Event(index=n, at_ns=n, process="rehearsal", kind=Kind.INFO, action=action, value=value)
+        Event(
+            index=n,
+            at_ns=n,
+            process="rehearsal",
+            kind=usual_kind(action),
+            action=action,
+            value=value,
+        )
         for n, (action, value) in enumerate(events.items())
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamquake.reports.record.event import MICRO_BATCH, Action, Event
+from streamquake.reports.record.event import MICRO_BATCH, Action, Event, Kind
 from streamquake.reports.record.event_field import EventField
 from streamquake.reports.record.job_events import JobEvent
 
@@ -30,7 +30,9 @@ class StampedCheckpointEvent(CheckpointEvent):
         return self.type == MICRO_BATCH
 
 
-class CheckpointTriggered(StampedCheckpointEvent, action=Action.CHECKPOINT_TRIGGERED):
+class CheckpointTriggered(
+    StampedCheckpointEvent, action=Action.CHECKPOINT_TRIGGERED, kinds=(Kind.INVOKE,)
+):
     """A checkpoint was triggered; of a query, a batch began."""
 
 
@@ -67,7 +69,7 @@ class CheckpointEnd(StampedCheckpointEvent):
     micro-batch."""
 
 
-class CheckpointCompleted(CheckpointEnd, action=Action.CHECKPOINT_COMPLETED):
+class CheckpointCompleted(CheckpointEnd, action=Action.CHECKPOINT_COMPLETED, kinds=(Kind.OK,)):
     """A checkpoint completed; of a query, a batch was committed."""
 
     state_bytes = EventField[int | None](None)
@@ -109,7 +111,7 @@ class CheckpointCompleted(CheckpointEnd, action=Action.CHECKPOINT_COMPLETED):
     """Of a micro-batch: what Spark reports of the state of each operator."""
 
 
-class CheckpointFailed(CheckpointEnd, action=Action.CHECKPOINT_FAILED):
+class CheckpointFailed(CheckpointEnd, action=Action.CHECKPOINT_FAILED, kinds=(Kind.FAIL,)):
     """A checkpoint failed; of a query, its batch was not committed."""
 
     reason = EventField[str | None](None)

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from streamquake.reports.record.event_fields import field_problem, is_moment
 
@@ -121,10 +121,16 @@ class Event(EventDraft):
 
     index: int
 
-    def __init_subclass__(cls, action: Action | None = None) -> None:
-        """Registers the class of an action; a base of several classes has none."""
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.INFO,)
+    """The kinds that events of the action may have; the first one is the usual one."""
+
+    def __init_subclass__(
+        cls, action: Action | None = None, kinds: tuple[Kind, ...] = (Kind.INFO,)
+    ) -> None:
+        """Registers the class of an action, with its kinds; a base of several classes has none."""
         if action is not None:
             EVENT_CLASSES[action] = cls
+            cls.kinds = kinds
 
     def __new__(cls, *, action: Action | None = None, **fields: Any) -> Self:
         """Create an instance of the class of its action, so that every reader gets the typed
@@ -148,6 +154,11 @@ class Event(EventDraft):
             raise TypeError("expected `at_ns` a whole number and `value` an object")
         if not isinstance(event.process, str) or not isinstance(event.error, str | None):
             raise TypeError("expected `process` and `error` to be texts")
+        if event.kind not in event.kinds:
+            expected = " or ".join(event.kinds)
+            raise TypeError(
+                f"expected `kind` of `{event.action}` to be {expected}, got {event.kind}"
+            )
         if problem := field_problem(event.value):
             raise TypeError(problem)
         return event

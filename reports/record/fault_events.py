@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.event_field import EventField
 
 UNVERIFIED_NS = 15 * 10**9
@@ -33,7 +33,7 @@ class FailedFaultEvent(FaultEvent):
     """The observation instead of the planned one, or the reason."""
 
 
-class FaultCalled(FaultEvent, action=Action.FAULT_CALLED):
+class FaultCalled(FaultEvent, action=Action.FAULT_CALLED, kinds=(Kind.INVOKE,)):
     """An injection began."""
 
     params = EventField[Mapping[str, Any] | None](None)
@@ -58,7 +58,7 @@ class ObservedFaultEvent(FaultEvent):
         return self.at_ns if seen_ns is None else seen_ns
 
 
-class FaultInEffect(ObservedFaultEvent, action=Action.FAULT_IN_EFFECT):
+class FaultInEffect(ObservedFaultEvent, action=Action.FAULT_IN_EFFECT, kinds=(Kind.OK,)):
     """The effect was observed on every target."""
 
     called_ns = EventField[int | None](None)
@@ -75,7 +75,7 @@ class FaultInEffect(ObservedFaultEvent, action=Action.FAULT_IN_EFFECT):
         return self.seen_ns if self.called_ns is None else self.called_ns
 
 
-class FaultNotInEffect(FailedFaultEvent, action=Action.FAULT_NOT_IN_EFFECT):
+class FaultNotInEffect(FailedFaultEvent, action=Action.FAULT_NOT_IN_EFFECT, kinds=(Kind.FAIL,)):
     """The effect was not observed within its limit."""
 
 
@@ -83,14 +83,18 @@ class FaultStillInEffect(ObservedFaultEvent, action=Action.FAULT_STILL_IN_EFFECT
     """The effect was verified again on every target, before the heal."""
 
 
-class FaultEndedEarly(FailedFaultEvent, ObservedFaultEvent, action=Action.FAULT_ENDED_EARLY):
+class FaultEndedEarly(
+    FailedFaultEvent, ObservedFaultEvent, action=Action.FAULT_ENDED_EARLY, kinds=(Kind.FAIL,)
+):
     """The effect was no longer observed on some target before the heal was called."""
 
     last_seen_ns = EventField[int | None](None)
     """When the effect was verified last, in nanoseconds of the run's clock."""
 
 
-class FaultNotVerified(FailedFaultEvent, ObservedFaultEvent, action=Action.FAULT_NOT_VERIFIED):
+class FaultNotVerified(
+    FailedFaultEvent, ObservedFaultEvent, action=Action.FAULT_NOT_VERIFIED, kinds=(Kind.FAIL,)
+):
     """A lasting fault was healed, and the last verification of its effect was too long before the
     heal."""
 
@@ -98,7 +102,7 @@ class FaultNotVerified(FailedFaultEvent, ObservedFaultEvent, action=Action.FAULT
     """When the effect was verified last, in nanoseconds of the run's clock."""
 
 
-class HealCalled(FaultEvent, action=Action.HEAL_CALLED):
+class HealCalled(FaultEvent, action=Action.HEAL_CALLED, kinds=(Kind.INVOKE,)):
     """The removal of a fault began."""
 
     last_seen_ns = EventField[int | None](None)
@@ -109,7 +113,7 @@ class HealCalled(FaultEvent, action=Action.HEAL_CALLED):
     kept a target down; in nanoseconds of the run's clock, missing in old records."""
 
 
-class FaultHealed(ObservedFaultEvent, action=Action.FAULT_HEALED):
+class FaultHealed(ObservedFaultEvent, action=Action.FAULT_HEALED, kinds=(Kind.OK,)):
     """The removal was observed on every target."""
 
     called_ns = EventField[int | None](None)
@@ -118,7 +122,7 @@ class FaultHealed(ObservedFaultEvent, action=Action.FAULT_HEALED):
     """The targets that no longer exist."""
 
 
-class FaultNotHealed(FailedFaultEvent, action=Action.FAULT_NOT_HEALED):
+class FaultNotHealed(FailedFaultEvent, action=Action.FAULT_NOT_HEALED, kinds=(Kind.FAIL,)):
     """The removal was not observed within its limit."""
 
 
@@ -126,7 +130,7 @@ class FaultSkipped(FailedFaultEvent, action=Action.FAULT_SKIPPED):
     """The trigger never fired, or another fault disturbed the target."""
 
 
-class FaultMissedWindow(FailedFaultEvent, action=Action.FAULT_MISSED_WINDOW):
+class FaultMissedWindow(FailedFaultEvent, action=Action.FAULT_MISSED_WINDOW, kinds=(Kind.FAIL,)):
     """The fault was planned between two events and took effect only after the second one."""
 
     seen_ns = EventField[int | None](None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TypeVar, overload
 
 from streamquake.reports.record import checkpoint_events, fault_events, job_events, run_events
-from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, EventDraft
+from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, EventDraft, Kind
 from streamquake.reports.record.record_json import is_schema, loads
 from streamquake.reports.record.secret_settings import hide_secrets
 
@@ -62,6 +62,11 @@ class History(Sequence[Event]):
         """The first such event at or after a moment, or None."""
         found = (event for event in filter(_filter(kinds), self._events) if event.at_ns >= after_ns)
         return min(found, key=lambda event: event.at_ns, default=None)
+
+
+def usual_kind(action: Action) -> Kind:
+    """The kind of an action's events, or that of their success where they may have another one."""
+    return EVENT_CLASSES[action].kinds[0]
 
 
 class HistoryWriter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.event_field import EventField
 
 MOST_SUBTASKS = 1 << 15
@@ -96,7 +96,7 @@ class JobRestored(JobEvent, action=Action.JOB_RESTORED):
     """The folder of the checkpoint."""
 
 
-class JobEnded(JobEvent, action=Action.JOB_ENDED):
+class JobEnded(JobEvent, action=Action.JOB_ENDED, kinds=(Kind.OK, Kind.FAIL)):
     """The job reached a terminal state."""
 
     state = EventField[str]("")

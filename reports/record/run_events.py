@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.event_field import EventField
 
 
@@ -33,7 +33,7 @@ class ClusterReused(Event, action=Action.CLUSTER_REUSED):
     """The duration of the clean-up."""
 
 
-class RecordsSent(Event, action=Action.SENT):
+class RecordsSent(Event, action=Action.SENT, kinds=(Kind.OK, Kind.FAIL, Kind.INFO)):
     """Records whose sends have the same status, by ranges of their indices."""
 
     first = EventField[int]()
@@ -69,7 +69,7 @@ class WorkloadSteered(Event, action=Action.WORKLOAD_STEERED):
     """The parameters of the fault; null where the fault ends."""
 
 
-class WorkloadDone(Event, action=Action.WORKLOAD_DONE):
+class WorkloadDone(Event, action=Action.WORKLOAD_DONE, kinds=(Kind.OK, Kind.FAIL)):
     """The workload sent all its records. A workload without numbered records may have no counts."""
 
     acknowledged = EventField[int | None](None)
@@ -197,7 +197,7 @@ class SinkCommitted(Event, action=Action.SINK_COMMITTED):
     """The end offset up to which a committed reader may read."""
 
 
-class TransactionsSeen(Event, action=Action.TRANSACTIONS_SEEN):
+class TransactionsSeen(Event, action=Action.TRANSACTIONS_SEEN, kinds=(Kind.OK, Kind.FAIL)):
     """The transaction coordinators' answers about the transactional ids of the run."""
 
     after = EventField[Literal["recovery", "drain"]]()

@@ -8,13 +8,18 @@ from typing import Any
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.workloads.numbered import Numbered
-from streamquake.reports.record.event import Action, Event, Kind
-from streamquake.reports.record.history import History
+from streamquake.reports.record.event import Action, Event
+from streamquake.reports.record.history import History, usual_kind
 from tests.fakes import TOPOLOGY
 
 NO_DATA = Path("no-data")
 """The data of a run whose load stores nothing."""
 KILL = {"fault": "kill", "target": "one of flink/taskmanager", "when": {"after_s": 1.0}}
+BEFORE = {"status": "running", "pid": 7, "started_at": "2026-01-01T10:00:00Z"}
+KILLED = {"status": "exited", "exit_code": 137, "pid": 0, "signal": "KILL", "before": BEFORE}
+"""What is observed of a killed node."""
+RESTARTED = {"status": "running", "started_at": "2026-01-01T10:01:00Z", "before": BEFORE}
+"""What is observed of a killed node that was started again."""
 
 
 class Story:
@@ -30,7 +35,7 @@ class Story:
                 index=len(self._events),
                 at_ns=round(at_s * 1e9),
                 process="test",
-                kind=Kind.INFO,
+                kind=usual_kind(action),
                 action=action,
                 value=value,
             )

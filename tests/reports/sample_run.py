@@ -13,8 +13,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamquake.reports.record.event import Action, EventDraft, Kind
-from streamquake.reports.record.history import HistoryWriter
+from streamquake.reports.record.event import Action, EventDraft
+from streamquake.reports.record.history import HistoryWriter, usual_kind
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, worst
 from streamquake.reports.record.results import FaultRecord, Results
@@ -56,9 +56,13 @@ class Recorder:
     def __init__(self) -> None:
         self._drafts: list[EventDraft] = []
 
-    def record(self, at_s: float, action: Action, kind: Kind = Kind.INFO, **value: object) -> None:
+    def record(self, at_s: float, action: Action, **value: object) -> None:
         draft = EventDraft(
-            at_ns=round(at_s * 1e9), process="sample", kind=kind, action=action, value=value
+            at_ns=round(at_s * 1e9),
+            process="sample",
+            kind=usual_kind(action),
+            action=action,
+            value=value,
         )
         self._drafts.append(draft)
 
@@ -208,11 +212,10 @@ def _phases_and_fault(recorder: Recorder, shape: Shape) -> None:
     fault = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
     node = "flink/taskmanager-2"
     called_ns, seen_ns = round((KILLED_S - 0.002) * 1e9), round(KILLED_S * 1e9)
-    recorder.record(KILLED_S - 0.01, Action.FAULT_CALLED, Kind.INVOKE, **fault, nodes=[node])
+    recorder.record(KILLED_S - 0.01, Action.FAULT_CALLED, **fault, nodes=[node])
     recorder.record(
         KILLED_S + 0.08,
         Action.FAULT_IN_EFFECT,
-        Kind.OK,
         **fault,
         nodes=[node],
         called_ns=called_ns,
@@ -220,12 +223,11 @@ def _phases_and_fault(recorder: Recorder, shape: Shape) -> None:
         evidence={node: {"exit_code": 137}},
     )
     recorder.record(KILLED_S + 0.1, Action.CONTAINER_DIED, node=node, exit_code=137)
-    recorder.record(KILLED_S + 5, Action.HEAL_CALLED, Kind.INVOKE, **fault)
+    recorder.record(KILLED_S + 5, Action.HEAL_CALLED, **fault)
     recorder.record(KILLED_S + 5.5, Action.CONTAINER_STARTED, node=node)
     recorder.record(
         KILLED_S + 6,
         Action.FAULT_HEALED,
-        Kind.OK,
         **fault,
         called_ns=round((KILLED_S + 5) * 1e9),
         seen_ns=round((KILLED_S + 5.4) * 1e9),
@@ -250,17 +252,16 @@ def _checkpoints(recorder: Recorder, shape: Shape) -> None:
             continue
         stamp = {"checkpoint": number, "trigger_ms": RUN_BEGAN_MS + round(begin_s * 1e3)}
         kind = {"type": "CHECKPOINT" if number % 4 else "UNALIGNED_CHECKPOINT"}
-        recorder.record(begin_s + 0.1, Action.CHECKPOINT_TRIGGERED, Kind.INVOKE, **stamp, **kind)
+        recorder.record(begin_s + 0.1, Action.CHECKPOINT_TRIGGERED, **stamp, **kind)
         took_ms = round(chance.lognormvariate(math.log(420), 0.5))
         if begin_s < KILLED_S < begin_s + shape.every_s:
             reason = "TaskManager lost before it acknowledged"
             failed = {**stamp, **kind, "reason": reason}
-            recorder.record(KILLED_S + 0.5, Action.CHECKPOINT_FAILED, Kind.FAIL, **failed)
+            recorder.record(KILLED_S + 0.5, Action.CHECKPOINT_FAILED, **failed)
             continue
         recorder.record(
             begin_s + took_ms / 1e3 + 0.08,
             Action.CHECKPOINT_COMPLETED,
-            Kind.OK,
             **stamp,
             **kind,
             duration_ms=took_ms,

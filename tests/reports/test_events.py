@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, Kind
 from streamquake.reports.record.fault_events import FaultInEffect, ObservedFaultEvent
-from streamquake.reports.record.history import History, read_history
+from streamquake.reports.record.history import History, read_history, usual_kind
 from streamquake.reports.record.job_events import (
     MOST_SUBTASKS,
     JobSubmitted,
@@ -32,7 +32,9 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 
 
 def event(action: Action, **value: object) -> Event:
-    return Event(index=0, at_ns=7, process="test", kind=Kind.INFO, action=action, value=value)
+    return Event(
+        index=0, at_ns=7, process="test", kind=usual_kind(action), action=action, value=value
+    )
 
 
 def test_recorded_events_are_unchanged_after_reading_and_writing(
@@ -61,6 +63,18 @@ def test_an_unknown_key_of_an_event_is_damage() -> None:
     document = event(Action.DRAINED, lag=0).to_json()
     with pytest.raises(TypeError, match="host"):
         Event.from_json({**document, "host": "a"})
+
+
+@given(st.sampled_from(Action), st.sampled_from(Kind))
+def test_a_kind_that_the_action_cannot_have_is_damage(action: Action, kind: Kind) -> None:
+    document = {**event(action).to_json(), "kind": kind}
+    allowed = EVENT_CLASSES[action].kinds
+    if kind in allowed:
+        assert Event.from_json(document).kind == kind
+    else:
+        expected = " or ".join(allowed)
+        with pytest.raises(TypeError, match=f"`{action}` to be {expected}, got {kind}"):
+            Event.from_json(document)
 
 
 def test_every_action_has_exactly_one_class() -> None:

@@ -13,8 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.record.event import Action, EventDraft, Kind
-from streamquake.reports.record.history import History, HistoryWriter, read_history
+from streamquake.reports.record.event import Action, EventDraft
+from streamquake.reports.record.history import (
+    History,
+    HistoryWriter,
+    read_history,
+    usual_kind,
+)
 from streamquake.reports.record.metrics import Metrics, read_metrics
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from streamquake.reports.record.record_parts import RecordParts
@@ -154,7 +159,13 @@ def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
         (Action.CHECKPOINT_FAILED, {"checkpoint": 1, "type": HOSTILE, "reason": HOSTILE}),
     ):
         writer.append(
-            EventDraft(at_ns=10**9, process="t", kind=Kind.INFO, action=action, value=value)
+            EventDraft(
+                at_ns=10**9,
+                process="t",
+                kind=usual_kind(action),
+                action=action,
+                value=value,
+            )
         )
     writer.close()
     metrics = Metrics(folder.metrics)

@@ -11,7 +11,7 @@ from typing import Any
 
 from streamquake.cluster.engines.flink.rest import root_cause
 from streamquake.cluster.engines.observation import Observation
-from streamquake.reports.record.event import Action, Kind
+from streamquake.reports.record.event import Action
 
 Document = Mapping[str, Any]
 NO_REASON = "no reason given"
@@ -44,7 +44,7 @@ class CheckpointWatch:
         }
         if number not in self._acknowledged:
             self._acknowledged[number] = 0
-            yield Observation(action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=about)
+            yield Observation(action=Action.CHECKPOINT_TRIGGERED, value=about)
         if checkpoint["num_acknowledged_subtasks"] > self._acknowledged[number]:
             self._acknowledged[number] = checkpoint["num_acknowledged_subtasks"]
             yield from _acknowledged(about, checkpoint)
@@ -142,7 +142,6 @@ def _acknowledged(about: Document, checkpoint: Document) -> Iterator[Observation
 def _completed(about: Document, checkpoint: Document) -> Observation:
     return Observation(
         action=Action.CHECKPOINT_COMPLETED,
-        kind=Kind.OK,
         value={
             **about,
             "duration_ms": checkpoint["end_to_end_duration"],
@@ -158,7 +157,6 @@ def _failed(about: Document, checkpoint: Document) -> Observation:
     reason = root_cause(checkpoint.get("failure_message") or "") or NO_REASON
     return Observation(
         action=Action.CHECKPOINT_FAILED,
-        kind=Kind.FAIL,
         value={**about, "reason": reason, "duration_ms": checkpoint["end_to_end_duration"]},
         error=reason,
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 from streamquake.cluster.engines.observation import Observation
 from streamquake.cluster.engines.spark.driver_listener import Entry
-from streamquake.reports.record.event import MICRO_BATCH, Action, Kind
+from streamquake.reports.record.event import MICRO_BATCH, Action
 
 
 @dataclass
@@ -68,17 +68,13 @@ class BatchWatch:
                 yield self._completed(batch, {})
                 continue
             value = {**self._about(batch), "reason": reason, "own": own}
-            yield Observation(
-                action=Action.CHECKPOINT_FAILED, kind=Kind.FAIL, value=value, error=reason
-            )
+            yield Observation(action=Action.CHECKPOINT_FAILED, value=value, error=reason)
         self._begun = {}
 
     def _begin(self, entry: Entry) -> Iterator[Observation]:
         batch = RunningBatch(number=entry["batch"], trigger_ms=entry["ms"])
         self._begun[batch.number] = batch
-        yield Observation(
-            action=Action.CHECKPOINT_TRIGGERED, kind=Kind.INVOKE, value=self._about(batch)
-        )
+        yield Observation(action=Action.CHECKPOINT_TRIGGERED, value=self._about(batch))
 
     def _run(self, entry: Entry) -> Iterator[Observation]:
         if entry["batch"] not in self._begun:
@@ -109,7 +105,7 @@ class BatchWatch:
             },
             **more,
         }
-        return Observation(action=Action.CHECKPOINT_COMPLETED, kind=Kind.OK, value=value)
+        return Observation(action=Action.CHECKPOINT_COMPLETED, value=value)
 
     def _about(self, batch: RunningBatch) -> dict[str, Any]:
         return {

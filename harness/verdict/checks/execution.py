@@ -21,7 +21,6 @@ from streamquake.harness.verdict.evidence.lost_sandboxes import (
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
 from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
 from streamquake.harness.verdict.evidence.waits import failed_waits
-from streamquake.reports.record.event import Kind
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
@@ -113,8 +112,6 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     whole = any(event.phase == LAST_PHASE for event in history.of(PhaseBegan))
     if whole and (late := sampled_after_the_end(case.metrics, history)) is not None:
         yield late
-    if any(event.kind == Kind.FAIL for event in history.of(RunDrained)):
-        yield "the drain is recorded as failed"
     # Only of a job with checkpoints that the run started itself is it known what it has read.
     if case.experiment.checkpointed and job is not None and job.existing is None:
         if (message := drained_without_job(history)) is not None:

@@ -570,22 +570,6 @@ def test_an_acknowledgement_after_its_event_makes_it_undecided(
     assert load_ended_ns(changed) == first.at_ns or times["acknowledged_until_ns"] < first.at_ns
 
 
-@pytest.mark.parametrize(("kind", "outcome"), [("info", Outcome.HELD), ("fail", Outcome.UNDECIDED)])
-def test_a_drain_that_is_recorded_as_failed_decides_nothing(
-    kind: str, outcome: Outcome, tmp_path: Path
-) -> None:
-    story = Story()
-    story._events = [
-        replace(event, kind=Kind(kind)) if event.action == Action.DRAINED else event
-        for event in whole().history()
-    ]
-    found, summary = judged(story, tmp_path)
-    assert (found, "the drain is recorded as failed" in summary) == (
-        outcome,
-        outcome == Outcome.UNDECIDED,
-    )
-
-
 def test_output_after_the_drain_decides_nothing(tmp_path: Path) -> None:
     story = whole().at(40, Action.OUTPUT_SEEN, output="totals", grown=1)
     outcome, summary = judged(story, tmp_path)
