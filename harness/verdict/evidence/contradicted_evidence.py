@@ -25,19 +25,20 @@ from streamquake.topologies.registry import UnknownName
 
 def contradicted_effect(step: Step, began: FaultInEffect, history: History) -> Iterator[str]:
     """A message for each observation of a fault in effect, from its first to its last verification,
-    that shows that it was not."""
+    that shows that it was not, or that is missing."""
     if (fault := _fault_of(step)) is None:
         return
     verifications = (e for e in history.of(FaultStillInEffect) if e.step == began.step)
     for verification in (began, *(e for e in verifications if e.index > began.index)):
-        for target, observed, before in _observations(verification):
+        for target, observed, before in _observations(verification, began):
             unrecorded = _unrecorded(observed, fault.effect_requires(before))
             for message in (*unrecorded, *fault.contradicted_effect(observed, before)):
                 yield f"it is recorded as in effect on {target}, and {message}"
 
 
 def contradicted_heal(step: Step, attempt: StepAttempt) -> Iterator[str]:
-    """A message for each observation of a healed fault that shows that it was not."""
+    """A message for each observation of a healed fault that shows that it was not, or that is
+    missing."""
     if (fault := _fault_of(step)) is None:
         return
     for target, observed, before in _observations(attempt.get(FaultHealed)):
@@ -47,20 +48,24 @@ def contradicted_heal(step: Step, attempt: StepAttempt) -> Iterator[str]:
 
 
 def _unrecorded(observed: Mapping[str, Any], required: Requirements) -> Iterator[str]:
-    """A message where nothing was observed that could prove it. A part may be missing: earlier
-    versions observed less."""
-    if required and observed and not required.keys() & observed.keys():
-        yield f"none of {', '.join(required)} is recorded"
+    """A message where not all was observed that is needed to prove it."""
+    if missing := [name for name in required if name not in observed]:
+        yield f"its {', '.join(missing)} is not recorded"
 
 
 def _observations(
-    event: ObservedFaultEvent | None,
+    event: ObservedFaultEvent | None, first: ObservedFaultEvent | None = None
 ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-    """Each target of the event, what was observed on it, and what was before the injection."""
+    """Each target of the event, what was observed on it, and what was before the injection: a
+    verification is recorded without it, and `first` has it."""
     for target, observed in ((event.evidence or {}) if event else {}).items():
         if isinstance(observed, Mapping):
-            before = observed.get("before", {})
-            yield target, observed, before if isinstance(before, Mapping) else {}
+            earlier = (first.evidence or {}).get(target) if first else None
+            known = {**observed}
+            if isinstance(earlier, Mapping) and "before" in earlier:
+                known.setdefault("before", earlier["before"])
+            before = known.get("before", {})
+            yield target, known, before if isinstance(before, Mapping) else {}
 
 
 def _fault_of(step: Step) -> Fault | None:

@@ -37,9 +37,9 @@ def not_healed(attempt: StepAttempt, history: History) -> str:
         return "its removal was seen before its heal was called"
     if called is not None and min(heal_ns, healed.moment_ns) < called.at_ns - CLOCK_S * 1e9:
         return "its removal was seen before its heal was called"
-    if (evidence := healed.evidence) is None:
+    if healed.evidence is None and not began.evidence:
         return ""  # records of older versions have no evidence
-    known = {*evidence, *healed.missing_targets}
+    known = {*(healed.evidence or ()), *healed.missing_targets}
     if unseen := [name for name in began.nodes or () if name not in known]:
         return f"no removal was seen on {', '.join(unseen)}"
     return ""

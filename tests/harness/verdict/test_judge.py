@@ -26,7 +26,7 @@ from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.reports.record.results import FaultRecord, Results
 from streamquake.reports.record.run_folder import RunFolder
-from tests.harness.histories import Story, experiment, no_spark
+from tests.harness.histories import KILLED, Story, experiment, no_spark
 
 WORKER = "flink/taskmanager-1"
 ABOUT = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager", "nodes": [WORKER]}
@@ -48,7 +48,7 @@ class FixedOutcome(Check):
 def reported() -> Story:
     """A run that killed one worker and restarted another."""
     story = Story().at(1, Action.FAULT_CALLED, **ABOUT)
-    seen = {"seen_ns": 2 * 10**9, "evidence": {WORKER: {"exit_code": 137}}, "lateness_ms": 1.5}
+    seen = {"seen_ns": 2 * 10**9, "evidence": {WORKER: KILLED}, "lateness_ms": 1.5}
     story.at(2.1, Action.FAULT_IN_EFFECT, **ABOUT, **seen)
     story.at(3, Action.NODE_REVIVED, node="kafka/broker-1", exit_code=9)
     return story.at(4, Action.FAULT_HEALED, **ABOUT, seen_ns=4 * 10**9)
@@ -106,7 +106,7 @@ def test_the_results_of_a_run_hold_every_finding(
             nodes=(WORKER,),
             injected_s=2.0,
             in_effect=True,
-            evidence={WORKER: {"exit_code": 137}},
+            evidence={WORKER: KILLED},
             healed=True,
             lateness_ms=1.5,
         ),

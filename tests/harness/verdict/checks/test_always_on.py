@@ -20,11 +20,10 @@ from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM, Act
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.topologies.loader import load_topology
-from tests.harness.histories import KILL, Story, case
+from tests.harness.histories import KILL, KILLED, RESTARTED, Story, case
 
-DOWN = {"status": "exited"}
-"""What was observed of a killed node."""
-IN_EFFECT = {"pause": {"status": "paused"}, "throw_in_task": {"rules": 1, "hits": 1}}
+RULES_HIT = {"status": "running", "rules": 1, "hits": 1}
+IN_EFFECT = {"pause": {"status": "paused"}, "throw_in_task": RULES_HIT}
 HEALED = {"pause": {"status": "running"}, "throw_in_task": {"rules": 0}}
 
 
@@ -190,7 +189,7 @@ def test_a_fault_that_disturbed_only_the_probe_makes_the_run_undecided(
     tmp_path: Path, verifications: tuple[str, str], outcome: Outcome
 ) -> None:
     first, second = (
-        {"a->b": {**DOWN, DISTURBED: SYSTEM}, "a->c": {**DOWN, DISTURBED: each}}
+        {"a->b": {**KILLED, DISTURBED: SYSTEM}, "a->c": {**KILLED, DISTURBED: each}}
         for each in verifications
     )
     called = Story().at(1, Action.FAULT_CALLED, step=0)
@@ -215,7 +214,7 @@ def test_where_idle_faults_are_allowed_one_must_disturb_the_system(
         story.at(2 * step + 1, Action.FAULT_CALLED, step=step)
         seen = {
             "seen_ns": (2 * step + 1) * 10**9,
-            "evidence": {"a->b": {**DOWN, DISTURBED: disturbed}},
+            "evidence": {"a->b": {**KILLED, DISTURBED: disturbed}},
         }
         story.at(2 * step + 1, Action.FAULT_IN_EFFECT, step=step, **seen)
         story.at(2 * step + 2, Action.FAULT_HEALED, step=step, seen_ns=(2 * step + 2) * 10**9)
@@ -296,7 +295,10 @@ def test_only_the_newest_attempt_shows_what_it_disturbed(tmp_path: Path) -> None
     story = Story()
     for at_s, disturbed in ((1, SYSTEM), (3, PROBE_ALONE)):
         story.at(at_s, Action.FAULT_CALLED, step=0)
-        seen = {"seen_ns": (at_s + 1) * 10**9, "evidence": {"a->b": {**DOWN, DISTURBED: disturbed}}}
+        seen = {
+            "seen_ns": (at_s + 1) * 10**9,
+            "evidence": {"a->b": {**KILLED, DISTURBED: disturbed}},
+        }
         story.at(at_s + 1, Action.FAULT_IN_EFFECT, step=0, **seen)
         story.at(at_s + 1.5, Action.FAULT_HEALED, step=0)
 
@@ -362,10 +364,11 @@ def acting(story: Story, **seen: Any) -> Story:
     """One kill from 1 s on whose heal is called after 5 s; `seen` are fields of its effect."""
     about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
     story.at(1, Action.FAULT_CALLED, **about, nodes=["flink/taskmanager-1"])
-    recorded = {"nodes": ["flink/taskmanager-1"], "evidence": {"flink/taskmanager-1": {"pid": 0}}}
+    recorded = {"nodes": ["flink/taskmanager-1"], "evidence": {"flink/taskmanager-1": KILLED}}
     story.at(1, Action.FAULT_IN_EFFECT, **{**about, **recorded, "seen_ns": 10**9, **seen})
     story.at(6, Action.HEAL_CALLED, **about)
-    return story.at(7, Action.FAULT_HEALED, **about)
+    healed = {"seen_ns": 7 * 10**9, "evidence": {"flink/taskmanager-1": RESTARTED}}
+    return story.at(7, Action.FAULT_HEALED, **about, **healed)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +379,7 @@ def acting(story: Story, **seen: Any) -> Story:
         ({"evidence": {}}, "no effect was seen on flink/taskmanager-1"),
         ({"nodes": None, "evidence": {}}, "no effect was seen on flink/taskmanager-1"),
         (
-            {"evidence": {"flink/taskmanager-2": {"pid": 0}}},
+            {"evidence": {"flink/taskmanager-2": KILLED}},
             "no effect was seen on flink/taskmanager-1",
         ),
         ({"evidence": {"flink/taskmanager-1": {}}}, "no effect was seen on flink/taskmanager-1"),
@@ -397,11 +400,11 @@ def test_an_effect_must_be_as_planned_with_evidence_on_every_target(
 @pytest.mark.parametrize(
     ("verifications", "outcome"),
     [
-        (({"flink/taskmanager-1": {"pid": 0}},), Outcome.HELD),
+        (({"flink/taskmanager-1": KILLED},), Outcome.HELD),
         (({},), Outcome.UNDECIDED),
-        (({"kafka/broker-1": {"pid": 0}},), Outcome.UNDECIDED),
+        (({"kafka/broker-1": KILLED},), Outcome.UNDECIDED),
         (({"flink/taskmanager-1": {}},), Outcome.UNDECIDED),
-        (({}, {"flink/taskmanager-1": {"pid": 0}}), Outcome.HELD),
+        (({}, {"flink/taskmanager-1": KILLED}), Outcome.HELD),
     ],
 )
 def test_the_last_verification_has_evidence_on_every_target(
@@ -514,9 +517,10 @@ def injected_into(target: str, nodes: list[str], folder: Path) -> CheckResult:
     step = Step(fault="kill", target=target, when={"after_s": 1.0})  # type: ignore[arg-type]
     about = {"step": 0, "fault": "kill", "target": target, "nodes": nodes}
     story = Story().at(1, Action.FAULT_CALLED, **about)
-    seen = {node: {"pid": 0} for node in nodes}
+    seen = dict.fromkeys(nodes, KILLED)
     story.at(1, Action.FAULT_IN_EFFECT, **about, seen_ns=10**9, evidence=seen)
-    judged = case(story.at(7, Action.FAULT_HEALED, **about), folder)
+    healed = {"seen_ns": 7 * 10**9, "evidence": dict.fromkeys(nodes, RESTARTED)}
+    judged = case(story.at(7, Action.FAULT_HEALED, **about, **healed), folder)
     topology = load_topology("flink-kafka-hdfs")
     plan = judged.experiment.model_copy(update={"faults": (step,), "topology": topology})
     return Effect().check(replace(judged, experiment=plan))
@@ -579,7 +583,9 @@ def test_a_second_call_of_the_heal_hides_no_early_first_one(tmp_path: Path) -> N
 def test_the_last_verification_of_a_removal_counts(
     tmp_path: Path, later: Action, seen_ns: int, text: str
 ) -> None:
-    story = acting(Story()).at(8, Action.FAULT_HEALED, step=0, seen_ns=seen_ns)
+    evidence = {"flink/taskmanager-1": RESTARTED}
+    story = acting(Story())
+    story.at(8, Action.FAULT_HEALED, step=0, seen_ns=seen_ns, evidence=evidence)
     story.at(9, later, step=0, reason="still there", phase="drain")
 
     result = Effect().check(case(story, tmp_path))
@@ -613,7 +619,7 @@ def test_an_early_end_has_the_planned_duration(tmp_path: Path, for_s: float | No
 
 
 def test_every_target_with_only_the_probe_disturbed_is_named(tmp_path: Path) -> None:
-    probe_alone = {**DOWN, DISTURBED: PROBE_ALONE}
+    probe_alone = {**KILLED, DISTURBED: PROBE_ALONE}
     alone = {"a->b": probe_alone, "a->c": probe_alone, "watched": "ss"}
     story = Story().at(1, Action.FAULT_IN_EFFECT, step=0, seen_ns=10**9, evidence=alone)
     result = Effect().check(case(story.at(3, Action.FAULT_HEALED, step=0), tmp_path))
@@ -697,13 +703,13 @@ def injected(story: Story, at_s: float, **other: object) -> Story:
         Action.FAULT_IN_EFFECT,
         **about,
         seen_ns=int((at_s + 0.1) * 1e9),
-        evidence={"flink/taskmanager-2": {"status": "exited"}},
+        evidence={"flink/taskmanager-2": KILLED},
     )
 
 
 def healed(story: Story, at_s: float, seen_s: float | None = None, **other: object) -> Story:
     seen_ns = int((at_s + 0.3 if seen_s is None else seen_s) * 1e9)
-    evidence = {"watched": "api", "flink/taskmanager-2": {"status": "running"}}
+    evidence = {"watched": "api", "flink/taskmanager-2": RESTARTED}
     story.at(at_s, Action.HEAL_CALLED, step=0)
     seen = {"called_ns": int(at_s * 1e9), "seen_ns": seen_ns, "evidence": evidence, **other}
     return story.at(at_s + 0.4, Action.FAULT_HEALED, step=0, **seen)
@@ -793,7 +799,7 @@ def test_without_a_heal_call_the_heal_shows_how_long_the_fault_lasted(
     tmp_path: Path, called_s: float, outcome: Outcome
 ) -> None:
     story = injected(Story(), 1.0)
-    seen = {"flink/taskmanager-2": {"status": "running"}}
+    seen = {"flink/taskmanager-2": RESTARTED}
     story.at(
         6.5,
         Action.FAULT_HEALED,
@@ -915,7 +921,7 @@ def test_a_failure_after_the_call_is_of_the_fault_and_closed_no_window_before(
         fields = {**about, "trigger_index": 0} if action == Action.FAULT_CALLED else {"job": None}
         story.at(at_s, action, **fields)
     in_effect = {"called_ns": 20 * 10**9, "seen_ns": 21 * 10**9}
-    story.at(21, Action.FAULT_IN_EFFECT, step=0, **in_effect, evidence={"node": {"pid": 0}})
+    story.at(21, Action.FAULT_IN_EFFECT, step=0, **in_effect, evidence={"node": KILLED})
     story.at(22, Action.FAULT_HEALED, step=0)
     when = {"between": ("checkpoint triggered", "checkpoint completed")}
     step = Step(fault="kill", target=about["target"], when=when)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from streamquake.harness.verdict.evidence.last_verification import not_verified_
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import Outcome
-from tests.harness.histories import KILL, Story, case
+from tests.harness.histories import KILL, KILLED, RESTARTED, Story, case
 
 NODE = "flink/taskmanager-1"
 IDLE: dict[str, Any] = {"in_place_ns": 38 * 10**9}
@@ -23,12 +23,12 @@ def acted(verified_s: float, story: Story | None = None, **heal: Any) -> Story:
     """A fault in effect from 1 s, verified last at one moment and healed at 40 s."""
     about = {"step": 0, "fault": "kill", "target": KILL["target"], "nodes": [NODE]}
     story = (story or Story()).at(1, Action.FAULT_CALLED, **about, params={})
-    seen: dict[str, Any] = {"seen_ns": 10**9, "evidence": {NODE: {"pid": 0}}}
+    seen: dict[str, Any] = {"seen_ns": 10**9, "evidence": {NODE: KILLED}}
     story.at(1, Action.FAULT_IN_EFFECT, **about, **seen)
     last = {**seen, "seen_ns": int(verified_s * 1e9)}
     story.at(verified_s, Action.FAULT_STILL_IN_EFFECT, **about, **last)
     story.at(40, Action.HEAL_CALLED, **about, last_seen_ns=last["seen_ns"], **heal)
-    healed = {"seen_ns": 41 * 10**9, "evidence": {NODE: {"status": "running"}}}
+    healed = {"seen_ns": 41 * 10**9, "evidence": {NODE: RESTARTED}}
     return story.at(41, Action.FAULT_HEALED, **about, **healed)
 
 

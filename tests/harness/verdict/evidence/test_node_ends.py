@@ -13,7 +13,7 @@ from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import Outcome
-from tests.harness.histories import KILL, Story, case
+from tests.harness.histories import KILL, KILLED, Story, case
 
 NODE, OTHER = "flink/taskmanager-1", "flink/taskmanager-2"
 DIED, STARTED = Action.CONTAINER_DIED, Action.CONTAINER_STARTED
@@ -25,7 +25,7 @@ def acted(*containers: tuple[float, Action, str], healed_s: float | None = 20.0)
     story = Story().at(9, Action.FAULT_CALLED, **about, params={})
     for at_s, action, node in containers:
         story.at(at_s, action, node=node)
-    seen = {"called_ns": 9 * 10**9, "seen_ns": 10 * 10**9, "evidence": {NODE: {"pid": 0}}}
+    seen = {"called_ns": 9 * 10**9, "seen_ns": 10 * 10**9, "evidence": {NODE: KILLED}}
     story.at(10, Action.FAULT_IN_EFFECT, **about, **seen)
     if healed_s is not None:
         story.at(healed_s, Action.HEAL_CALLED, **about)
