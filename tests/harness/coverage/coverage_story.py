@@ -14,6 +14,7 @@ from streamquake.reports.coverage.hit import CoveredRun, Hit
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.topologies.loader import load_topology
+from tests.harness.histories import KILLED, RESTARTED
 from tests.harness.verdict.checkpoint_story import JOB, CheckpointStory, part, stamp
 
 RUN = CoveredRun(
@@ -24,18 +25,6 @@ RUN = CoveredRun(
     as_expected=1,
 )
 FIRST, SECOND = "flink/taskmanager-1", "flink/taskmanager-2"
-KILLED = {
-    "status": "exited",
-    "exit_code": 137,
-    "signal": "KILL",
-    "before": {"status": "running", "pid": 1, "started_at": "then"},
-}
-RUNS_AGAIN = {
-    "status": "running",
-    "pid": 2,
-    "started_at": "later",
-    "before": {"status": "running", "pid": 1, "started_at": "then"},
-}
 PAUSED = {"status": "paused"}
 
 
@@ -157,7 +146,7 @@ class CoverageStory(CheckpointStory):
         return self if heal_s is None else self.healed(heal_s, common, sample)
 
     def healed(self, at_s: float, common: dict[str, Any], sample: dict[str, Any]) -> CoverageStory:
-        after = RUNS_AGAIN if sample is KILLED else {"status": "running"}
+        after = RESTARTED if sample is KILLED else {"status": "running"}
         seen_ns = round((at_s - 0.1) * 1e9)
         evidence = dict.fromkeys(common["nodes"], sample)
         self.at(
