@@ -7,7 +7,7 @@ all faults: it writes the intent first, waits for the effect, and heals on every
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal
 
@@ -204,6 +204,11 @@ class Fault(Model, Generic[TargetT]):
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         """The same where it is healed."""
+        return {}
+
+    def observed_parts(self, topology: Topology, target: str) -> Mapping[str, Set[str]]:
+        """Observation -> the names of all parts of the target that it must have, no more and no
+        fewer; empty where a target has no parts."""
         return {}
 
     def contradicted_effect(

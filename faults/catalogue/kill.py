@@ -11,13 +11,13 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import (
-    ENDED,
     KILLED,
     await_end,
     ended_evidence,
     process_baseline,
     runs_again,
     start_if_ended,
+    stays_down,
 )
 from streamquake.faults.requirement import Requirements, one_of
 
@@ -54,7 +54,7 @@ class Kill(NodeFault):
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
         killed: Requirements = {"exit_code": one_of(KILLED)} if self.signal == "KILL" else {}
-        return {**ENDED, **killed, "signal": one_of(self.signal)}
+        return {**stays_down(before), **killed, "signal": one_of(self.signal)}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return runs_again(before)

@@ -16,11 +16,11 @@ from streamquake.cluster.runtime.runtime import (
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.processes import (
-    ENDED,
     ended_evidence,
     process_baseline,
     runs_again,
     start_if_ended,
+    stays_down,
 )
 from streamquake.faults.requirement import Requirements, one_of
 
@@ -76,7 +76,7 @@ class OomContainer(NodeFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {**ENDED, "oom_killed": one_of(True)}
+        return {**stays_down(before), "oom_killed": one_of(True)}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return runs_again(before)

@@ -18,12 +18,12 @@ from streamquake.faults.mechanisms.netfilter import (
     remove_chain,
 )
 from streamquake.faults.mechanisms.processes import (
-    ENDED,
     RUNNING_OR_REMOVED,
     ended_evidence,
     process_baseline,
     runs_again,
     start_if_ended,
+    stays_down,
 )
 from streamquake.faults.mechanisms.reachability import (
     ANSWERS,
@@ -90,7 +90,7 @@ class PowerOff(NodeFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {**ENDED, "sandbox": one_of(str(ContainerStatus.EXITED))}
+        return {**stays_down(before), "sandbox": one_of(str(ContainerStatus.EXITED))}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return runs_again(before)

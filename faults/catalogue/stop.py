@@ -10,13 +10,13 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import (
-    ENDED,
     KILLED,
     end_gracefully,
     ended_evidence,
     process_baseline,
     runs_again,
     start_if_ended,
+    stays_down,
 )
 from streamquake.faults.requirement import Requirements
 from streamquake.topologies.limits import Limit
@@ -50,7 +50,7 @@ class Stop(NodeFault):
         return ended_evidence(state, baseline, ended_by=ended_by)
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return ENDED
+        return stays_down(before)
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return runs_again(before)

@@ -47,6 +47,12 @@ def ended_evidence(
     )
 
 
+def stays_down(before: Mapping[str, Any]) -> Requirements:
+    """What `ended_evidence` has of a node that is down, was not before, and was not started
+    since."""
+    return {**ENDED, "started_at": one_of(before.get("started_at"))}
+
+
 def runs_again(before: Mapping[str, Any]) -> Requirements:
     """What `state_observations` has of a node that was started again, or removed."""
     return {

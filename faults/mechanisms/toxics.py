@@ -5,16 +5,18 @@ https://github.com/Shopify/toxiproxy#toxics
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, ClassVar, Literal
 
 from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.links.links import paths_of
 from streamquake.cluster.links.toxiproxy import Toxiproxy
 from streamquake.cluster.links.traffic import ConnectionCounters, Direction, traffic_of
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import LinkFault, LinkTarget
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.requirement import Requirements, each, one_of
+from streamquake.topologies.model import Topology
 
 Stream = Literal["both", "upstream", "downstream"]
 """The direction on a link: upstream from its `from` nodes, downstream back to them."""
@@ -63,6 +65,9 @@ class ToxicFault(LinkFault):
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return {"toxics": each(one_of([]))}
+
+    def observed_parts(self, topology: Topology, target: str) -> Mapping[str, Set[str]]:
+        return {"toxics": {path.name for path in paths_of(topology) if path.link == target}}
 
     def in_place(self, cluster: Cluster, target: LinkTarget) -> Mapping[str, list[str]]:
         """Path -> the fault's toxics that its proxy has."""

@@ -183,6 +183,8 @@ def test_its_requirements_are_met_by_its_own_evidence(testbed: Testbed) -> None:
         found = recorded(evidence, before)
         assert list(fault.contradicted_effect(found, before)) == []
         assert set(fault.effect_requires(before)) <= set(found)
+        for part, names in fault.observed_parts(testbed.cluster.topology, name).items():
+            assert set(found[part]) == names != set()
     assert testbed.undo(intent).done
     for name, evidence in zip(intent.names, testbed.evidence(intent), strict=True):
         before = intent.baselines.get(name, {})

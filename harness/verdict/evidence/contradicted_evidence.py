@@ -3,7 +3,7 @@ it was in effect, or healed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from typing import Any
 
@@ -20,10 +20,13 @@ from streamquake.reports.record.fault_events import (
     ObservedFaultEvent,
 )
 from streamquake.reports.record.history import History
+from streamquake.topologies.model import Topology
 from streamquake.topologies.registry import UnknownName
 
 
-def contradicted_effect(step: Step, began: FaultInEffect, history: History) -> Iterator[str]:
+def contradicted_effect(
+    step: Step, began: FaultInEffect, history: History, topology: Topology
+) -> Iterator[str]:
     """A message for each observation of a fault in effect, from its first to its last verification,
     that shows that it was not, or that is missing."""
     if (fault := _fault_of(step)) is None:
@@ -31,19 +34,26 @@ def contradicted_effect(step: Step, began: FaultInEffect, history: History) -> I
     verifications = (e for e in history.of(FaultStillInEffect) if e.step == began.step)
     for verification in (began, *(e for e in verifications if e.index > began.index)):
         for target, observed, before in _observations(verification, began):
-            unrecorded = _unrecorded(observed, fault.effect_requires(before))
-            for message in (*unrecorded, *fault.contradicted_effect(observed, before)):
+            for message in (
+                *_unrecorded(observed, fault.effect_requires(before)),
+                *_other_parts(observed, fault.observed_parts(topology, target)),
+                *fault.contradicted_effect(observed, before),
+            ):
                 yield f"it is recorded as in effect on {target}, and {message}"
 
 
-def contradicted_heal(step: Step, attempt: StepAttempt) -> Iterator[str]:
+def contradicted_heal(step: Step, attempt: StepAttempt, topology: Topology) -> Iterator[str]:
     """A message for each observation of a healed fault that shows that it was not, or that is
     missing."""
     if (fault := _fault_of(step)) is None:
         return
     for target, observed, before in _observations(attempt.get(FaultHealed)):
         required = fault.heal_requires(before)
-        for message in (*_unrecorded(observed, required), *unmet(observed, required)):
+        for message in (
+            *_unrecorded(observed, required),
+            *_other_parts(observed, fault.observed_parts(topology, target)),
+            *unmet(observed, required),
+        ):
             yield f"it is recorded as healed on {target}, and {message}"
 
 
@@ -51,6 +61,15 @@ def _unrecorded(observed: Mapping[str, Any], required: Requirements) -> Iterator
     """A message where not all was observed that is needed to prove it."""
     if missing := [name for name in required if name not in observed]:
         yield f"its {', '.join(missing)} is not recorded"
+
+
+def _other_parts(observed: Mapping[str, Any], parts: Mapping[str, Set[str]]) -> Iterator[str]:
+    """A message for each observation of other parts of the target than it has."""
+    for name, expected in parts.items():
+        found = observed.get(name)
+        if isinstance(found, Mapping) and set(found) != expected:
+            wanted = ", ".join(sorted(expected))
+            yield f"{name}: expected that of {wanted}, got that of {', '.join(found) or 'none'}"
 
 
 def _observations(

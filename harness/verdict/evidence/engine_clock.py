@@ -54,6 +54,11 @@ class EngineClock:
         for action, later_ms in later_stamps(event):
             yield action, self.stamped_ns(event, later_ms)
 
+    def run_clock_ns(self, epoch_ms: float) -> int | None:
+        """A moment of the machine's clock, epoch milliseconds, on the run's clock; None where the
+        history does not relate the two."""
+        return None if self._offset_ns is None else int(epoch_ms * 1e6) + self._offset_ns
+
     def stamped_ns(self, event: Event, recorded_ms: float | None) -> int:
         """The moment of a stamp that an event holds; the event's observation where the stamp is
         None."""

@@ -32,6 +32,10 @@ def not_healed(attempt: StepAttempt, history: History) -> str:
     began, called = attempt[FaultInEffect], attempt.get(HealCalled)
     if healed.moment_ns < began.seen_ns:
         return "its removal was seen before its effect"
+    if called is None and healed.evidence is not None and began.evidence:
+        return "no call of its heal is recorded"
+    if called is not None and min(called.at_ns - began.seen_ns, called.index - began.index) < 0:
+        return "its heal was called before its effect was seen"
     heal_ns = healed.moment_ns if healed.called_ns is None else healed.called_ns
     if _seen_before_call(began, history):
         return "its removal was seen before its heal was called"

@@ -5,15 +5,23 @@ The record has each end and start of a container, with the container engine's ow
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
 from streamquake.faults.fault import faults
 from streamquake.faults.schedule.step import Step
+from streamquake.harness.verdict.evidence.engine_clock import EngineClock
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
-from streamquake.reports.record.fault_events import FaultInEffect
+from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import ContainerDied, ContainerStarted
 
 TOLERANCE_NS = 100 * 10**6
 """The tolerance of the container engine's stamps on the run's clock."""
+STAMPS_S = 1.0
+"""The tolerance where a history relates stamps to the run's clock only by its observations."""
 
 
 def started_early(step: Step, attempt: StepAttempt, history: History) -> str:
@@ -50,6 +58,35 @@ def ended_before_call(step: Step, attempt: StepAttempt, history: History) -> str
             before_s = (began.start_ns - last.at_ns) / 1e9
             return f"{node} had ended {before_s:.1f} s before its injection was called"
     return ""
+
+
+def started_outside_heal(step: Step, attempt: StepAttempt, history: History) -> str:
+    """A message if the process that runs on a node after the heal started at another time than
+    between the call of the heal and the moment at which it was seen to run; else empty."""
+    healed, called = attempt.get(FaultHealed), first_heal_call(attempt[FaultInEffect], history)
+    if healed is None or called is None or not _keeps_down(step):
+        return ""
+    clock = EngineClock(history)
+    for node, observed in (healed.evidence or {}).items():
+        started_ns = _started_ns(observed, clock)
+        if started_ns is None or not faults[step.fault].ends_process:
+            continue
+        early_s, late_s = (called.at_ns - started_ns) / 1e9, (started_ns - healed.moment_ns) / 1e9
+        if early_s > STAMPS_S:
+            return f"{node} is recorded to have started {early_s:.1f} s before the heal was called"
+        if late_s > STAMPS_S:
+            return f"{node} is recorded to have started {late_s:.1f} s after it was seen to run"
+    return ""
+
+
+def _started_ns(observed: Any, clock: EngineClock) -> int | None:
+    """When the observed process started, on the run's clock; None where that is not known."""
+    stamp = observed.get("started_at") if isinstance(observed, Mapping) else None
+    with suppress(ValueError):
+        if isinstance(stamp, str):
+            started = datetime.fromisoformat(stamp)
+            return clock.run_clock_ns(started.timestamp() * 1000)
+    return None
 
 
 def _keeps_down(step: Step) -> bool:

@@ -21,7 +21,11 @@ from streamquake.harness.verdict.evidence.heal_evidence import (
 from streamquake.harness.verdict.evidence.idle_nodes import nodes_without_tasks
 from streamquake.harness.verdict.evidence.last_verification import not_verified_until_heal
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
-from streamquake.harness.verdict.evidence.node_ends import ended_before_call, started_early
+from streamquake.harness.verdict.evidence.node_ends import (
+    ended_before_call,
+    started_early,
+    started_outside_heal,
+)
 from streamquake.harness.verdict.evidence.planned_duration import early_end, early_heal
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
@@ -61,7 +65,7 @@ def step_problems(
         return [("without evidence", "the moment of its effect is not recorded")]
     problems = [
         *_contradictions(step, attempt, experiment.topology),
-        *_effect_problems(step, attempt, history),
+        *_effect_problems(step, attempt, history, experiment.topology),
     ]
     if (late := attempt.get(FaultMissedWindow)) is not None:
         problems.append((NOT_IN_WINDOW, late.reason))
@@ -72,15 +76,20 @@ def step_problems(
     unhealed = not_healed(attempt, history)
     if unhealed := unhealed or unhealed_earlier_attempt(fault_windows(history), number):
         problems.append((NOT_HEALED, unhealed))
-    problems += [("contradictory evidence", why) for why in contradicted_heal(step, attempt)]
+    problems += [
+        ("contradictory evidence", why)
+        for why in contradicted_heal(step, attempt, experiment.topology)
+    ]
+    if started := started_outside_heal(step, attempt, history):
+        problems.append(("contradictory evidence", started))
     return problems
 
 
 def _effect_problems(
-    step: Step, attempt: StepAttempt, history: History
+    step: Step, attempt: StepAttempt, history: History, topology: Topology
 ) -> Iterator[tuple[str, str]]:
     """Evidence against a recorded effect."""
-    for why in contradicted_effect(step, attempt[FaultInEffect], history):
+    for why in contradicted_effect(step, attempt[FaultInEffect], history, topology):
         yield "contradictory evidence", why
     if (denied := attempt.get(FaultSkipped) or attempt.get(FaultNotInEffect)) is not None:
         yield "contradictory evidence", f"it is also recorded that {denied.reason}"

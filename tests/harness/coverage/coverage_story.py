@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,9 @@ class CoverageStory(CheckpointStory):
         return self if heal_s is None else self.healed(heal_s, common, sample)
 
     def healed(self, at_s: float, common: dict[str, Any], sample: dict[str, Any]) -> CoverageStory:
-        after = RESTARTED if sample is KILLED else {"status": "running"}
+        started = datetime.fromtimestamp(stamp(at_s) / 1000, UTC).isoformat()
+        again = {**RESTARTED, "started_at": started}
+        after = again if sample is KILLED else {"status": "running"}
         seen_ns = round((at_s - 0.1) * 1e9)
         evidence = dict.fromkeys(common["nodes"], sample)
         self.at(

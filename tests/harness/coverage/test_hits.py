@@ -11,7 +11,6 @@ from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from tests.harness.coverage.coverage_story import (
     FIRST,
-    KILLED,
     PAUSED,
     SECOND,
     CoverageStory,
@@ -20,6 +19,7 @@ from tests.harness.coverage.coverage_story import (
     proven,
     step,
 )
+from tests.harness.histories import KILLED
 from tests.harness.verdict.checkpoint_story import JOB, stamp
 
 ALIGNED, NONE = CheckpointKind.ALIGNED, CheckpointKind.NONE

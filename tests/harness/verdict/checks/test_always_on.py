@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -519,6 +519,7 @@ def injected_into(target: str, nodes: list[str], folder: Path) -> CheckResult:
     story = Story().at(1, Action.FAULT_CALLED, **about)
     seen = dict.fromkeys(nodes, KILLED)
     story.at(1, Action.FAULT_IN_EFFECT, **about, seen_ns=10**9, evidence=seen)
+    story.at(6, Action.HEAL_CALLED, **about)
     healed = {"seen_ns": 7 * 10**9, "evidence": dict.fromkeys(nodes, RESTARTED)}
     judged = case(story.at(7, Action.FAULT_HEALED, **about, **healed), folder)
     topology = load_topology("flink-kafka-hdfs")
@@ -739,6 +740,32 @@ def test_a_removal_must_be_verified_on_each_target_after_the_heal_call(
 
 
 @pytest.mark.parametrize(
+    ("called_s", "text"),
+    [
+        ((6.0,), ""),
+        ((0.5, 6.0), ""),  # a call of an earlier attempt
+        ((), "no call of its heal is recorded"),
+        ((1.05,), "its heal was called before its effect was seen"),
+    ],
+)
+def test_the_heal_is_called_after_the_effect(
+    called_s: tuple[float, ...], text: str, tmp_path: Path
+) -> None:
+    seen = {"step": 0, "seen_ns": 65 * 10**8, "evidence": {"flink/taskmanager-2": RESTARTED}}
+    events: list[tuple[float, Action, Mapping[str, Any]]] = [
+        *((each.at_s, each.action, each.value) for each in injected(Story(), 1.0).history()),
+        *((at_s, Action.HEAL_CALLED, {"step": 0}) for at_s in called_s),
+        (6.6, Action.FAULT_HEALED, seen),
+    ]
+    story = Story()
+    for at_s, action, value in sorted(events, key=lambda each: each[0]):
+        story.at(at_s, action, **value)
+    result = Effect().check(case(story, tmp_path))
+    assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD)
+    assert text in result.summary
+
+
+@pytest.mark.parametrize(
     ("called", "text"),
     [
         ({}, ""),
@@ -794,9 +821,9 @@ def test_an_earlier_attempt_without_effect_needs_no_heal(tmp_path: Path) -> None
     assert result.outcome == Outcome.HELD, result.summary
 
 
-@pytest.mark.parametrize(("called_s", "outcome"), [(6.1, Outcome.HELD), (6.0, Outcome.UNDECIDED)])
+@pytest.mark.parametrize(("called_s", "early"), [(6.1, False), (6.0, True)])
 def test_without_a_heal_call_the_heal_shows_how_long_the_fault_lasted(
-    tmp_path: Path, called_s: float, outcome: Outcome
+    tmp_path: Path, called_s: float, early: bool
 ) -> None:
     story = injected(Story(), 1.0)
     seen = {"flink/taskmanager-2": RESTARTED}
@@ -811,7 +838,11 @@ def test_without_a_heal_call_the_heal_shows_how_long_the_fault_lasted(
     judged = case(story, tmp_path)
     step = judged.experiment.faults[0].model_copy(update={"for_s": 5.0})
     planned = judged.experiment.model_copy(update={"faults": (step,)})
-    assert Effect().check(replace(judged, experiment=planned)).outcome == outcome
+    result = Effect().check(replace(judged, experiment=planned))
+    assert [finding.what for finding in result.findings] == ["healed early"] * early + [
+        "not healed"
+    ]
+    assert result.outcome == Outcome.UNDECIDED
 
 
 @pytest.mark.parametrize("action", [Action.FAULT_NOT_IN_EFFECT, Action.FAULT_SKIPPED])

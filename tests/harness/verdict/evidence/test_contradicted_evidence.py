@@ -18,6 +18,8 @@ from streamquake.harness.verdict.evidence.step_attempts import last_attempt
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.outcome import Outcome
+from streamquake.topologies.loader import load_topology
+from tests.fakes import TOPOLOGY
 from tests.harness.histories import KILLED, RESTARTED, Story, case
 
 NODE = "flink/taskmanager-1"
@@ -32,10 +34,11 @@ LARGE = {"steered": True, "acknowledged": 9, "bytes_per_record": 900, "largest_b
 
 
 def observed(effect: Any, later: Any = None, healed: Any = None) -> Story:
-    """A fault in effect at 1 s, verified again at 2 s, and healed at 3 s."""
+    """A fault in effect at 1 s, verified again at 2 s, and healed from 3 s to 4 s."""
     evidence: dict[Action, Any] = {
         Action.FAULT_IN_EFFECT: effect,
         Action.FAULT_STILL_IN_EFFECT: effect if later is None else later,
+        Action.HEAL_CALLED: None,
         Action.FAULT_HEALED: healed,
     }
     story = Story()
@@ -53,12 +56,12 @@ def step(fault: str, params: Mapping[str, Any] | None = None) -> Step:
 def effect_messages(story: Story, planned: Step) -> list[str]:
     history = story.history()
     began = last_attempt(history, 0)[FaultInEffect]
-    found = contradicted_effect(planned, began, history)
+    found = contradicted_effect(planned, began, history, TOPOLOGY)
     return [message for message in found if not message.endswith(NOT_RECORDED)]
 
 
 def heal_messages(story: Story, planned: Step) -> list[str]:
-    found = contradicted_heal(planned, last_attempt(story.history(), 0))
+    found = contradicted_heal(planned, last_attempt(story.history(), 0), TOPOLOGY)
     return [message for message in found if not message.endswith(NOT_RECORDED)]
 
 
@@ -74,6 +77,12 @@ def heal_messages(story: Story, planned: Step) -> list[str]:
         ("kill", {}, {**DOWN, "signal": "TERM"}, "signal: expected KILL, got TERM"),
         ("kill", {}, {**DOWN, "pid": 7}, "pid: expected 0, got 7"),
         ("kill", {}, {**DOWN, "before": {"status": "exited"}}, "before: expected status another"),
+        (
+            "kill",
+            {},
+            {**DOWN, "started_at": "2", "before": {"started_at": "1"}},
+            "started_at: expected 1, got 2",
+        ),
         ("oom_container", {}, {**DOWN, "oom_killed": False}, "oom_killed: expected True"),
         ("slow_operator", {"delay_ms": 5}, SLOW, ""),
         ("slow_operator", {"delay_ms": 5}, {**SLOW, "hits": 0}, "hits: expected more than 0"),
@@ -164,11 +173,46 @@ def test_every_observation_that_proves_it_must_be_recorded(
     history = story.history()
     attempt = last_attempt(history, 0)
     found = [
-        *contradicted_effect(step("kill"), attempt[FaultInEffect], history),
-        *contradicted_heal(step("kill"), attempt),
+        *contradicted_effect(step("kill"), attempt[FaultInEffect], history, TOPOLOGY),
+        *contradicted_heal(step("kill"), attempt, TOPOLOGY),
     ]
     message = "it is recorded as {} on flink/taskmanager-1, and its {} is not recorded"
     assert found == ([message.format(*missing)] if missing else [])
+
+
+SLOWED = ["slow_link-latency-downstream", "slow_link-latency-upstream"]
+PATHS = [f"sink:flink-taskmanager-{n}>kafka-broker-1" for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("paths", "found"),
+    [
+        (PATHS, None),
+        (PATHS[:2], ", ".join(PATHS[:2])),
+        ([*PATHS, "sink:a>b"], ", ".join([*PATHS, "sink:a>b"])),
+        ([path.replace("sink", "checkpoints") for path in PATHS[:1]], f"checkpoints{PATHS[0][4:]}"),
+        ([], "none"),
+    ],
+)
+def test_a_link_has_toxics_on_each_of_its_paths(paths: list[str], found: str | None) -> None:
+    effect = {"toxics": dict.fromkeys(paths, SLOWED), "bytes_while_watched": 9}
+    planned = {"fault": "slow_link", "target": "link sink", "params": {"latency_ms": 9}}
+    link = Step.model_validate({**planned, "when": {"after_s": 1}})
+    story = Story()
+    for at_s, (action, toxics) in enumerate(
+        [(Action.FAULT_IN_EFFECT, SLOWED), (Action.FAULT_HEALED, [])], 1
+    ):
+        evidence = {"sink": {**effect, "toxics": dict.fromkeys(paths, toxics)}}
+        story.at(at_s, action, step=0, seen_ns=at_s * 10**9, evidence=evidence)
+    history = story.history()
+    attempt = last_attempt(history, 0)
+    topology = load_topology("flink-kafka-hdfs")
+    message = f"toxics: expected that of {', '.join(PATHS)}, got that of {found}"
+    for messages in (
+        contradicted_effect(link, attempt[FaultInEffect], history, topology),
+        contradicted_heal(link, attempt, topology),
+    ):
+        assert message in " ".join(messages) if found else list(messages) == []
 
 
 def test_every_verification_is_judged_as_the_first() -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.checks.effect import Effect
-from streamquake.harness.verdict.evidence.node_ends import ended_before_call, started_early
+from streamquake.harness.verdict.evidence.node_ends import (
+    ended_before_call,
+    started_early,
+    started_outside_heal,
+)
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import Outcome
-from tests.harness.histories import KILL, KILLED, Story, case
+from tests.harness.histories import KILL, KILLED, RESTARTED, Story, case
 
 NODE, OTHER = "flink/taskmanager-1", "flink/taskmanager-2"
 DIED, STARTED = Action.CONTAINER_DIED, Action.CONTAINER_STARTED
@@ -99,6 +104,49 @@ def test_a_process_that_had_ended_was_not_ended_by_the_fault(
 ) -> None:
     found = ended_before_call(*judged(acted(*containers), fault))
     assert found == (f"{NODE} had ended 2.0 s before its injection was called" if ended else "")
+
+
+BEGAN_MS = datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000
+
+
+def started_at(at_s: float) -> str:
+    """The container engine's stamp of a moment of the run."""
+    return datetime.fromtimestamp(BEGAN_MS / 1000 + at_s, UTC).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("fault", "stamp", "message"),
+    [
+        ("kill", started_at(20.5), ""),
+        ("kill", started_at(19.1), ""),  # the two clocks are related by an observation
+        ("kill", started_at(15), f"{NODE} is recorded to have started 5.0 s before the heal was "),
+        ("kill", started_at(5), f"{NODE} is recorded to have started 15.0 s before the heal was "),
+        ("kill", started_at(21.9), ""),
+        ("kill", started_at(24), f"{NODE} is recorded to have started 3.0 s after it was seen to"),
+        ("pause", started_at(5), ""),  # the process goes on
+        ("slow_operator", started_at(5), ""),
+        ("kill", "before lunch", ""),
+        ("kill", None, ""),
+    ],
+)
+def test_the_process_after_the_heal_was_started_by_it(
+    fault: str, stamp: str | None, message: str
+) -> None:
+    story = Story()
+    story.at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=BEGAN_MS + 1000)
+    for event in acted().history():
+        healed = {NODE: {**RESTARTED, "started_at": stamp}, "watched": "api"}
+        changed = {"evidence": healed} if event.action == Action.FAULT_HEALED else {}
+        story.at(event.at_s, event.action, **{**event.value, **changed})
+    found = started_outside_heal(*judged(story, fault))
+    assert found.startswith(message) if message else found == ""
+
+
+def test_without_a_stamp_of_the_engine_no_start_is_judged() -> None:
+    story = acted()
+    healed = {NODE: {**RESTARTED, "started_at": started_at(5)}}
+    story.at(22, Action.FAULT_HEALED, step=0, seen_ns=22 * 10**9, evidence=healed)
+    assert started_outside_heal(*judged(story, "kill")) == ""
 
 
 @pytest.mark.parametrize(
