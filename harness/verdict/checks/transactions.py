@@ -9,14 +9,21 @@ producer; Kafka, KIP-98). The job itself continues without an error.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.evidence.broker_clock import broker_clock_moved
 from streamquake.harness.verdict.evidence.drain import not_drained
-from streamquake.harness.verdict.evidence.partition_ends import contradicted_at_the_end, moved_back
+from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock
+from streamquake.harness.verdict.evidence.partition_ends import (
+    contradicted_at_the_end,
+    moved_back,
+    other_than_read,
+)
 from streamquake.harness.verdict.evidence.phases import STEADY, phase_began
 from streamquake.harness.verdict.evidence.stalls import (
     Stall,
@@ -54,7 +61,7 @@ class Transactions(Check):
     after the drain, or where the ends were last sampled more than three seconds before it. A broker
     may be missing from the answer where all ends were sampled after the drain, and every
     transactional id that was reported before is reported again. Undecided too where the last
-    sampled ends of a partition contradict each other.
+    sampled ends of a partition contradict each other, or what was read of it.
     """
 
     name: ClassVar[str] = "transactions"
@@ -93,7 +100,7 @@ class Transactions(Check):
         drained = case.history.first(RunDrained)
         last = next((sample for sample in samples if sample.after == "drain"), None)
         left = _held_back_after_drain(held_back, drained)
-        contradicted = contradicted_at_the_end(series)
+        contradicted = {**contradicted_at_the_end(series), **_read_elsewhere(case, series, drained)}
         stalls = longest_stalls(series)
         counts = _counts(last, samples, held_back, stalls)
         wrong = [
@@ -106,7 +113,7 @@ class Transactions(Check):
             message = "; ".join(dict.fromkeys(_text_of_finding(finding) for finding in wrong[:3]))
             return self.violated(message, tuple(wrong), **counts)
         problems = (
-            *self._unknown(case, last, left, samples),
+            *self._unknown(case, last, left, samples, drained),
             *contradicted.values(),
             *self._unsampled(case, series, left, drained),
         )
@@ -167,6 +174,7 @@ class Transactions(Check):
         last: TransactionSample | None,
         left: Mapping[str, int],
         samples: Sequence[TransactionSample],
+        drained: RunDrained | None,
     ) -> Iterator[str]:
         """Missing evidence about the transactional ids."""
         if not_drained(case.history):
@@ -180,6 +188,7 @@ class Transactions(Check):
                 )
         if samples and not any(sample.ids for sample in samples):
             yield "no transactional id of the run was seen, so no transaction was judged"
+        yield _asked_early(case, last, drained)
         if last is not None:
             if last.unanswered and not left:
                 yield f"after the drain not every broker answered: {last.unanswered}"
@@ -264,6 +273,32 @@ def _unknown_stalls(
             f"{longest.seconds:.1f} to {longest.at_most_s:.1f} s by the samples around it, and "
             f"{allowed_s:g} s are allowed"
         )
+
+
+def _read_elsewhere(case: JudgedRun, series: Sampled, drained: RunDrained | None) -> dict[str, str]:
+    """Partition -> a message where its samples contradict the stored output."""
+    found: dict[str, str] = {}
+    for name, output in case.experiment.promise.outputs.items():
+        stored = StoredOutput(path=case.data / name)
+        if drained is not None and output.kafka is not None and stored.complete:
+            with suppress(ValueError):  # exactly_once says what is wrong with it
+                ends = stored.facts().get("ends")
+                read = ends.items() if isinstance(ends, Mapping) else ()
+                offsets = {partition: end for partition, end in read if isinstance(end, int)}
+                found |= other_than_read(series, name, offsets, drained.at_s)
+    return found
+
+
+def _asked_early(
+    case: JudgedRun, last: TransactionSample | None, drained: RunDrained | None
+) -> str:
+    """A message if the last answer of the coordinators is older than the drain; else empty."""
+    if last is None or drained is None or last.asked_ms is None:
+        return ""
+    asked_ns = EngineClock(case.history).run_clock_ns(last.asked_ms)
+    if asked_ns is None or (early_s := drained.at_s - asked_ns / 1e9) <= STAMPS_S:
+        return ""
+    return f"the coordinators were asked last {early_s:.1f} s before the drain"
 
 
 def _held_back_after_drain(

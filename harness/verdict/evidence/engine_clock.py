@@ -21,6 +21,10 @@ STAMP_NS = 100_000_000
 """The tolerance of a stamp of the engine: a history relates these stamps to the run's clock only by
 the fastest observation."""
 
+STAMPS_S = 1.0
+"""The tolerance of a stamp of the machine's clock on the run's clock, by the fastest observation
+alone; the two are at most 0.8 s apart in recorded runs."""
+
 
 def clock_moved(history: History) -> bool:
     """Whether a fault moved the clock of some node."""

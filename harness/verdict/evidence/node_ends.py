@@ -12,7 +12,7 @@ from typing import Any
 
 from streamquake.faults.fault import faults
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.verdict.evidence.engine_clock import EngineClock
+from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.history import History
@@ -20,8 +20,6 @@ from streamquake.reports.record.run_events import ContainerDied, ContainerStarte
 
 TOLERANCE_NS = 100 * 10**6
 """The tolerance of the container engine's stamps on the run's clock."""
-STAMPS_S = 1.0
-"""The tolerance where a history relates stamps to the run's clock only by its observations."""
 
 
 def started_early(step: Step, attempt: StepAttempt, history: History) -> str:

@@ -26,6 +26,30 @@ def contradicted_at_the_end(series: Mapping[str, Mapping[str, Samples]]) -> dict
     return found
 
 
+def other_than_read(
+    series: Mapping[str, Mapping[str, Samples]], name: str, read: Mapping[str, int], since_s: float
+) -> dict[str, str]:
+    """Partition -> a message where the stable end that was sampled after the drain, `since_s`, is
+    not the one up to which the output was read then (`read`: partition -> offset).
+
+    Nothing writes any more. Only the end of a transaction that held records back moves it on.
+    """
+    found = {}
+    for partition, offset in read.items():
+        where = f"{name}/{partition}"
+        samples = series.get("stable_end", {}).get(where)
+        if samples is None or samples.at_s[-1] < since_s:
+            continue
+        stable = int(samples.value[-1])
+        held_back = _newest(series.get("held_back", {}).get(where), np.inf) or 0
+        if stable > offset or (stable < offset and not held_back):
+            found[where] = (
+                f"the stable end of {where} was {stable:,} after the drain, and it was read up to "
+                f"{offset:,}"
+            )
+    return found
+
+
 def moved_back(series: Mapping[str, Mapping[str, Samples]]) -> Iterator[str]:
     """A message for each end that went back. A partition that keeps its records only grows."""
     for name, text in NAMES.items():

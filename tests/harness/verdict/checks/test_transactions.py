@@ -61,6 +61,8 @@ class Run:
     moved_clock: str | None = None
     """The node whose clock a fault moved."""
     job: Any = field(default_factory=lambda: {"promise": TOPIC})
+    told: Story | None = None
+    """Another story than that of these fields."""
 
     def story(self) -> Story:
         story = Story()
@@ -106,7 +108,7 @@ class Run:
         created = experiment(0).model_dump(by_alias=True) | {"job": job}
         case = JudgedRun(
             experiment=type(experiment(0)).model_validate(created),
-            history=self.story().history(),
+            history=(self.told or self.story()).history(),
             data=folder / "data",
             metrics=folder / "metrics.parquet",
             spark=no_spark,
@@ -129,6 +131,44 @@ def test_a_run_that_ended_all_of_its_transactions_is_held(tmp_path: Path) -> Non
         "timeouts_aborted": 0,
         "shortest_timeout_s": 20.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("read", "outcome"),
+    [
+        ('{"0": 700}', Outcome.HELD),
+        ('{"0": 600}', Outcome.UNDECIDED),
+        ('{"0": "600"}', Outcome.HELD),
+        ("600", Outcome.HELD),
+        ("no number", Outcome.HELD),
+    ],
+)
+def test_samples_that_contradict_what_was_read_decide_nothing(
+    read: str, outcome: Outcome, tmp_path: Path
+) -> None:
+    """Another check judges damaged facts about the read."""
+    (tmp_path / "data" / "totals").mkdir(parents=True)
+    facts = f'{{"schema": 1, "ends": {read}}}'
+    (tmp_path / "data" / "totals" / "read.json").write_text(facts)
+    result = GOOD.judged(tmp_path)
+    assert result.outcome == outcome, result.summary
+    assert ("700 after the drain, and it was read up to 600" in result.summary) == (
+        outcome == Outcome.UNDECIDED
+    )
+
+
+@pytest.mark.parametrize(("asked_s", "outcome"), [(29.5, Outcome.HELD), (12, Outcome.UNDECIDED)])
+def test_an_answer_from_before_the_drain_decides_nothing(
+    asked_s: float, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS + 1000)
+    for event in GOOD.story().history():
+        asked = {"asked_ms": EPOCH_MS + int(asked_s * 1000)}
+        changed = asked if event.value.get("after") == "drain" else {}
+        story.at(event.at_s, event.action, **{**event.value, **changed})
+    result = replace(GOOD, told=story).judged(tmp_path)
+    assert result.outcome == outcome, result.summary
+    assert ("were asked last 18.0 s before the drain" in result.summary) == (asked_s == 12)
 
 
 def test_a_transaction_open_beyond_its_time_out_hangs(tmp_path: Path) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamquake.harness.verdict.evidence.partition_ends import contradicted_at_the_end, moved_back
+from streamquake.harness.verdict.evidence.partition_ends import (
+    contradicted_at_the_end,
+    moved_back,
+    other_than_read,
+)
 from streamquake.reports.record.metrics import Samples
 
 
@@ -36,6 +40,31 @@ def test_offsets_held_back_are_the_difference_of_the_two_ends(
 ) -> None:
     found = contradicted_at_the_end({"stable_end": stable, "end": end, "held_back": held_back})
     assert ("p" in found) == contradicted
+
+
+@pytest.mark.parametrize(
+    ("stable_end", "held_back", "read", "differs"),
+    [
+        (600, 0, 600, False),
+        (0, 0, 600, True),
+        (601, 0, 600, True),
+        (597, 3, 600, False),  # a transaction ended before it was read
+        (601, 3, 600, True),
+        (597, None, 600, True),
+    ],
+)
+def test_after_the_drain_a_topic_is_read_up_to_its_stable_end(
+    stable_end: int, held_back: int | None, read: int, differs: bool
+) -> None:
+    def last(value: int | None) -> dict[str, Samples]:
+        return {} if value is None else {"a/0": samples(5, value)["p"]}
+
+    series = {"stable_end": last(stable_end), "held_back": last(held_back)}
+    message = f"the stable end of a/0 was {stable_end:,} after the drain, and it was read up to 600"
+    assert other_than_read(series, "a", {"0": read, "1": 7}, 0.5) == (
+        {"a/0": message} if differs else {}
+    )
+    assert other_than_read(series, "a", {"0": read}, 1.5) == {}, "sampled before the drain"
 
 
 @pytest.mark.parametrize(
