@@ -23,6 +23,7 @@ from streamquake.harness.verdict.evidence.partition_ends import (
     contradicted_at_the_end,
     moved_back,
     other_than_read,
+    other_than_seen,
 )
 from streamquake.harness.verdict.evidence.phases import STEADY, phase_began
 from streamquake.harness.verdict.evidence.stalls import (
@@ -115,6 +116,7 @@ class Transactions(Check):
         problems = (
             *self._unknown(case, last, left, samples, drained),
             *contradicted.values(),
+            *other_than_seen(series, case.history),
             *self._unsampled(case, series, left, drained),
         )
         if why := next((problem for problem in problems if problem), ""):

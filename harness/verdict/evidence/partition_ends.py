@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from streamquake.reports.record.history import History
 from streamquake.reports.record.metrics import Samples
+from streamquake.reports.record.run_events import OutputSeen
 
 NAMES = {"stable_end": "stable end", "end": "end"}
 
@@ -48,6 +51,27 @@ def other_than_read(
                 f"{offset:,}"
             )
     return found
+
+
+def other_than_seen(series: Mapping[str, Mapping[str, Samples]], history: History) -> Iterator[str]:
+    """A message for each output whose last sampled stable ends do not add up to the end to which it
+    had been seen to grow: a poll finds both."""
+    sampled: dict[str, list[Samples]] = defaultdict(list)
+    for where, samples in series.get("stable_end", {}).items():
+        sampled[where.rpartition("/")[0]].append(samples)
+    for name, partitions in sampled.items():
+        until_s = min(float(samples.at_s[-1]) for samples in partitions)
+        ends = [
+            event.end
+            for event in history.of(OutputSeen)
+            if event.output == name and event.end is not None and event.at_s <= until_s
+        ]
+        stable = sum(int(samples.value[-1]) for samples in partitions)
+        if ends and stable != ends[-1]:
+            yield (
+                f"the stable ends of {name} were sampled last as {stable:,} in all, and it had "
+                f"been seen to grow to {ends[-1]:,}"
+            )
 
 
 def moved_back(series: Mapping[str, Mapping[str, Samples]]) -> Iterator[str]:

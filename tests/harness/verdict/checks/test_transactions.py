@@ -157,6 +157,16 @@ def test_samples_that_contradict_what_was_read_decide_nothing(
     )
 
 
+@pytest.mark.parametrize(("end", "outcome"), [(700, Outcome.HELD), (800, Outcome.UNDECIDED)])
+def test_samples_that_contradict_the_seen_growth_decide_nothing(
+    end: int, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = GOOD.story().at(35, Action.OUTPUT_SEEN, output="totals", end=end, grown=1)
+    result = replace(GOOD, told=story).judged(tmp_path)
+    assert result.outcome == outcome, result.summary
+    assert ("seen to grow to 800" in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
 @pytest.mark.parametrize(("asked_s", "outcome"), [(29.5, Outcome.HELD), (12, Outcome.UNDECIDED)])
 def test_an_answer_from_before_the_drain_decides_nothing(
     asked_s: float, outcome: Outcome, tmp_path: Path

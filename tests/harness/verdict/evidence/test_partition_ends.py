@@ -9,8 +9,11 @@ from streamquake.harness.verdict.evidence.partition_ends import (
     contradicted_at_the_end,
     moved_back,
     other_than_read,
+    other_than_seen,
 )
+from streamquake.reports.record.event import Action
 from streamquake.reports.record.metrics import Samples
+from tests.harness.histories import Story
 
 
 def samples(*values: float, first_s: float = 0.0) -> dict[str, Samples]:
@@ -65,6 +68,29 @@ def test_after_the_drain_a_topic_is_read_up_to_its_stable_end(
         {"a/0": message} if differs else {}
     )
     assert other_than_read(series, "a", {"0": read}, 1.5) == {}, "sampled before the drain"
+
+
+@pytest.mark.parametrize(
+    ("seen", "differs"),
+    [
+        ([(0.5, "a", 3), (1.0, "a", 9), (2.5, "b", 7)], False),
+        ([(0.5, "a", 3)], True),
+        ([(1.5, "a", 12)], False),  # after the last sample
+        ([(0.5, "a", 10)], True),
+        ([(0.5, "b", 10), (0.6, "a", None)], False),
+    ],
+)
+def test_the_sampled_ends_add_up_to_the_seen_growth(
+    seen: list[tuple[float, str, int | None]], differs: bool
+) -> None:
+    """Two partitions, sampled last as 4 and 5 records, one second after the begin."""
+    story = Story()
+    for at_s, output, end in seen:
+        story.at(at_s, Action.OUTPUT_SEEN, output=output, end=end, grown=1)
+    series = {"stable_end": {"a/0": samples(1, 4)["p"], "a/1": samples(1, 5)["p"]}}
+    found = list(other_than_seen(series, story.history()))
+    message = "the stable ends of a were sampled last as 9 in all, and it had been seen to grow to "
+    assert [line.startswith(message) for line in found] == [True] * differs
 
 
 @pytest.mark.parametrize(
