@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.batch_reports import contradicted_reports
 from streamquake.harness.verdict.evidence.batch_sequence import contradicted_batches
 from streamquake.harness.verdict.evidence.drain import (
     checkpoints_stop_before_drain,
@@ -106,6 +107,7 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     history, job = case.history, case.experiment.job
     yield from contradicted_ends(history)
     yield from contradicted_batches(history)
+    yield from contradicted_reports(history)
     # Without a job the load itself writes the outputs, and its last records may be seen late.
     if job is not None and (output := output_after_drain(history)) is not None:
         yield f"the output {output.output} grew after the drain"
