@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
+from streamquake.reports.record.event_field import MissingField
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of
 from streamquake.topologies.errors import message_of
@@ -143,6 +144,8 @@ def check_safely(check: Check, case: JudgedRun) -> CheckResult:
         result: Any = check.check(case)
     except SystemExit:  # of a plugin: its status would be the outcome of the run
         return check.undecided("the check itself failed: it ends the program")
+    except MissingField as missing:
+        return check.undecided(str(missing))
     except Exception as error:  # noqa: BLE001 - the guard: a crashed check is undecided
         return check.undecided(f"the check itself failed: {message_of(error)}")
     if isinstance(result, CheckResult):

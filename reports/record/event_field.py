@@ -13,11 +13,22 @@ from streamquake.reports.record.event import Event
 T = TypeVar("T")
 
 
+class MissingField(KeyError):
+    """An event lacks a field that the records of every version have."""
+
+    def __init__(self, event: Event, name: str) -> None:
+        super().__init__(name)
+        self.text = f"event {event.index}, `{event.action}`, is recorded without its `{name}`"
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class EventField(Generic[T]):
     """A field of `Event.value`.
 
     A field without a default is in the records of every version; reading it from a damaged record
-    that lacks it raises KeyError. A field with a default may be missing.
+    that lacks it raises MissingField. A field with a default may be missing.
     """
 
     def __init__(self, *default: T, name: str = "") -> None:
@@ -36,11 +47,13 @@ class EventField(Generic[T]):
         return self if event is None else self.of(event)
 
     def of(self, event: Event) -> T:
-        """The field's value in an event. Raises KeyError where a field without a default is
+        """The field's value in an event. Raises MissingField where a field without a default is
         missing."""
         value: T
         if self.default:
             value = event.value.get(self.name, self.default[0])
-        else:
+        elif self.name in event.value:
             value = event.value[self.name]
+        else:
+            raise MissingField(event, self.name)
         return value

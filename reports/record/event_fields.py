@@ -58,7 +58,7 @@ NUMBERS = (
     "asked_ms",
 )
 """Numbers, null where they are not known."""
-NAMES = ("check", "fault", "job", "output", "phase", "state", "status", "target", "vertex")
+NAMES = ("check", "fault", "job", "output", "phase", "state", "target", "vertex")
 """Texts that are always known."""
 TEXTS = ("cause", "node", "path", "reason", "task_name", "type", "vertex_name")
 """Texts, null where they are not known."""
@@ -72,6 +72,8 @@ LISTS = (
     "transactions",
     "vertices",
 )
+STATUSES = ("acknowledged", "failed", "unknown")
+"""The values of `status`, that of sent records."""
 INTERVALS = ("pauses_ns", "ranges")
 """Lists of pairs of whole numbers."""
 PARTS = ("sent_by",)
@@ -83,6 +85,8 @@ OBJECTS = ("config", "evidence", "files", "params")
 def field_problem(value: Mapping[str, Any]) -> str:
     """The field of an event with a value of the wrong type, as a message; empty where there is
     none."""
+    if (status := value.get("status", STATUSES[0])) not in STATUSES:
+        return f"expected `status` to be one of {', '.join(STATUSES)}, got {status}"
     for name, held in value.items():
         expected = _EXPECTED.get(name)
         if expected is not None and not _is(expected, held, nullable=name not in _KNOWN):

@@ -41,6 +41,8 @@ OF_THE_JDK = ("java.", "javax.", "jdk.", "sun.")
 VARYING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8,}(?:[-_][0-9a-fA-F]+)*\b|\d+")
 GENERATED = re.compile(r"(?<=\$)\d+|(?<=Lambda)[^.]+")
 """The numbers in the names of generated methods and classes, which differ between runs."""
+INVISIBLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff]")
+"""What a terminal does not show: colour codes (ECMA-48), control characters, byte order marks."""
 FRAMES = 2
 """How many frames of the innermost cause tell one error from another."""
 MAX_LINES = 400
@@ -139,7 +141,7 @@ def entries_of(lines: Iterable[str]) -> Iterator[LogEntry]:
     """The entries of a log, and the lines before the first one as an entry without a level."""
     level = logger = message = ""
     more: list[str] = []
-    for line in (line.rstrip("\r\n") for line in lines):
+    for line in (INVISIBLE.sub("", line.rstrip("\r\n")) for line in lines):
         begins = ENTRY.match(line) or ERROR_WITHOUT_TIME.match(line)
         printed = PRINTED_BY_JVM.match(line)
         if begins or printed or (len(more) >= MAX_LINES and _begins_trace(line)):

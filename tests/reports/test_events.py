@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamquake.harness.workloads.sending.ranges import SendStatus
 from streamquake.reports.record.event import EVENT_CLASSES, Action, Event, Kind
+from streamquake.reports.record.event_field import MissingField
 from streamquake.reports.record.fault_events import FaultInEffect, ObservedFaultEvent
 from streamquake.reports.record.history import History, read_history, usual_kind
 from streamquake.reports.record.job_events import (
@@ -121,8 +124,19 @@ def test_a_field_that_old_records_lack_has_its_default() -> None:
 def test_a_required_field_that_is_missing_raises_an_error() -> None:
     (changed,) = History([event(Action.TASK_CHANGED, vertex="v")]).of(TaskChanged)
     assert changed.name == "v"
-    with pytest.raises(KeyError, match="subtask"):
+    message = "event 0, `task changed`, is recorded without its `subtask`"
+    with pytest.raises(MissingField, match=re.escape(message)):
         assert changed.subtask
+
+
+@pytest.mark.parametrize("status", ["acknowledged", "failed", "unknown", "maybe", None, 7])
+def test_a_send_has_one_of_three_results(status: object) -> None:
+    document = event(Action.SENT, first=0, last=0, count=1, status=status).to_json()
+    if status in {each.value for each in SendStatus}:
+        assert Event.from_json(document).to_json() == document
+    else:
+        with pytest.raises(TypeError, match=f"acknowledged, failed, unknown, got {status}"):
+            Event.from_json(document)
 
 
 def test_a_field_may_have_another_name_in_the_record() -> None:

@@ -241,8 +241,12 @@ def _undecided_verdict(name: str, why: str) -> OutputVerdict:
 def _figures(facts: Mapping[str, Any]) -> dict[str, int | None]:
     """Figures of the reading beside the classes: `uncommitted` records, visible only to readers of
     uncommitted records; `held_back` offsets behind an open transaction; `pending_files` that the
-    job had not finished."""
-    if facts["kind"] == "kafka":
+    job had not finished. Raises ValueError where the read did not note them."""
+    of_topic = facts.get("kind") == "kafka"
+    needed = ("ends", "stable_ends", "uncommitted") if of_topic else ("pending_files",)
+    if missing := [name for name in needed if name not in facts]:
+        raise ValueError(f"the read of its records noted no {', '.join(missing)}")
+    if of_topic:
         held_back = sum(facts["ends"].values()) - sum(facts["stable_ends"].values())
         return {"uncommitted": facts["uncommitted"], "held_back": held_back}
     return {"pending_files": facts["pending_files"]}

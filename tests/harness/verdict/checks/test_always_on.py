@@ -19,6 +19,7 @@ from streamquake.harness.verdict.judge import fault_records
 from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM, Action
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Outcome
+from streamquake.reports.record.run_events import PhaseBegan
 from streamquake.topologies.loader import load_topology
 from tests.harness.histories import KILL, KILLED, RESTARTED, Story, case
 
@@ -122,6 +123,18 @@ def test_a_check_without_a_result_is_undecided(
     result = check_safely(Broken(), case(Story(), tmp_path))
     assert (result.check, result.outcome) == ("broken", Outcome.UNDECIDED)
     assert result.summary.endswith(reason)
+
+
+def test_an_event_without_a_field_that_a_check_needs_is_named(tmp_path: Path) -> None:
+    class Phases(Check):
+        name = "phases"
+
+        def check(self, case: JudgedRun) -> CheckResult:
+            return self.held(case.history.of(PhaseBegan)[0].phase)
+
+    result = check_safely(Phases(), case(Story().at(1, Action.PHASE), tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == "event 0, `phase`, is recorded without its `phase`"
 
 
 def test_progress_needs_load_after_every_fault(tmp_path: Path) -> None:

@@ -191,6 +191,22 @@ def test_copies_at_the_same_position_are_no_duplicates(
     assert result.summary.endswith(message) == (duplicated > 0)
 
 
+@pytest.mark.parametrize(
+    ("facts", "missing"),
+    [
+        ({"kind": "hdfs"}, "pending_files"),
+        ({"pending_files": 0, "kind": "kafka", "ends": {}}, "stable_ends, uncommitted"),
+    ],
+)
+def test_facts_of_the_read_that_are_missing_are_named(
+    world: World, facts: dict[str, Any], missing: str
+) -> None:
+    world.facts["copy"] = facts
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert f"the read of its records noted no {missing}" in result.summary
+
+
 def test_files_have_their_own_figures(world: World) -> None:
     world.promise = JobPromise(outputs={"copy": FILES})
     world.facts["copy"] = {"kind": "hdfs", "pending_files": 4}
