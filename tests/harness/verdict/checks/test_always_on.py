@@ -18,8 +18,8 @@ from streamquake.harness.verdict.checks.progress import Progress
 from streamquake.harness.verdict.judge import fault_records
 from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM, Action
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import TaskChanged
 from streamquake.reports.record.outcome import CheckResult, Outcome
-from streamquake.reports.record.run_events import PhaseBegan
 from streamquake.topologies.loader import load_topology
 from tests.harness.histories import KILL, KILLED, RESTARTED, Story, case
 
@@ -126,15 +126,15 @@ def test_a_check_without_a_result_is_undecided(
 
 
 def test_an_event_without_a_field_that_a_check_needs_is_named(tmp_path: Path) -> None:
-    class Phases(Check):
-        name = "phases"
+    class Tasks(Check):
+        name = "tasks"
 
         def check(self, case: JudgedRun) -> CheckResult:
-            return self.held(case.history.of(PhaseBegan)[0].phase)
+            return self.held(f"subtask {case.history.of(TaskChanged)[0].subtask}")
 
-    result = check_safely(Phases(), case(Story().at(1, Action.PHASE), tmp_path))
+    result = check_safely(Tasks(), case(Story().at(1, Action.TASK_CHANGED), tmp_path))
     assert result.outcome == Outcome.UNDECIDED
-    assert result.summary == "event 0, `phase`, is recorded without its `phase`"
+    assert result.summary == "event 0, `task changed`, is recorded without its `subtask`"
 
 
 def test_progress_needs_load_after_every_fault(tmp_path: Path) -> None:
