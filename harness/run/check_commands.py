@@ -7,12 +7,13 @@ anything that it names.
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +28,11 @@ FOLDER_VARIABLE = "STREAMQUAKE_RUN_FOLDER"
 MAX_LINES = 10
 MAX_CHARACTERS = 500
 TAIL_BYTES = 64 * 1024
+MAX_FILE_BYTES = 1 << 30
+"""The largest file that a program may write, its output among them: one that prints without an end
+would fill the disk."""
+BY_FILE_SIZE = (-signal.SIGXFSZ, 128 + signal.SIGXFSZ)
+"""The exit status of a program, or of a shell that ran it, that wrote more (setrlimit(2))."""
 
 
 def reject_missing_programs(experiment: Experiment) -> None:
@@ -71,25 +77,42 @@ def _run(
     """The exit status of a program that runs in the run folder, or why there is none. One that has
     not ended in time is killed, and so are the processes that it started and left."""
     try:
-        process = subprocess.Popen(
-            command.argv,
-            cwd=folder,
-            env={**os.environ, FOLDER_VARIABLE: str(folder)},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=errors,
-            start_new_session=True,
-        )
+        with _limited_files():
+            process = subprocess.Popen(
+                command.argv,
+                cwd=folder,
+                env={**os.environ, FOLDER_VARIABLE: str(folder)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+            )
     except OSError as error:
         return None, f"`{shlex.join(command.argv)}` cannot be started: {error.strerror}"
     try:
-        return process.wait(command.timeout_s), None
+        exit_code = process.wait(command.timeout_s)
+        if exit_code in BY_FILE_SIZE:
+            return None, f"it wrote more than {MAX_FILE_BYTES >> 20} MiB into a file"
+        return exit_code, None
     except subprocess.TimeoutExpired:
         return None, f"it did not end within {command.timeout_s:g} s"
     finally:
         with suppress(ProcessLookupError):  # none is left
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+@contextmanager
+def _limited_files() -> Iterator[None]:
+    """The size of files is limited for the processes that are started within. They inherit the
+    limit of this process, whose own files are far smaller."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    known = [limit for limit in (MAX_FILE_BYTES, soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (min(known), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def _last_lines(content: BinaryIO) -> list[str]:

@@ -28,8 +28,9 @@ class Command(UserCheck):
     it prints are the findings; all that it prints is in `logs/check-NAME.out.txt`, and its errors
     are in `logs/check-NAME.err.txt`.
 
-    Undecided where it ends with another status, by a signal or not in time, and where the record
-    has no result, as the run failed before. `check` reads the recorded result and starts nothing;
+    Undecided where it ends with another status, by a signal or not in time, where it writes more
+    than 1 GiB into a file, its output among them, and where the record has no result, as the run
+    failed before. `check` reads the recorded result and starts nothing;
     `replay` starts the program only with `--run-commands`.
     """
 

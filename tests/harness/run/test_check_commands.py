@@ -12,6 +12,7 @@ import pytest
 
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.harness.experiment.check import CheckCommand
+from streamquake.harness.run import check_commands
 from streamquake.harness.run.check_commands import reject_missing_programs, run_commands
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.verdict.checks.command import Command
@@ -68,6 +69,17 @@ def test_long_outputs_are_recorded_by_their_ends(tmp_path: Path) -> None:
     assert [line.partition(" ")[0] for line in event.last_lines[-4:]] == ["27", "28", "29", "ff"]
     assert max(map(len, event.last_lines)) == 500
     assert len(event.last_lines) <= 10
+
+
+@pytest.mark.parametrize("argv", [("yes",), ("sh", "-c", "yes; exit $?")])
+def test_a_program_that_prints_without_an_end_is_ended(
+    argv: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_commands, "MAX_FILE_BYTES", 2 << 20)
+    event = ended(tmp_path, *argv)
+    assert (event.exit_code, event.reason) == (None, "it wrote more than 2 MiB into a file")
+    assert (tmp_path / "a-run" / "logs" / "check-rule.out.txt").stat().st_size == 2 << 20
+    assert event.last_lines[0] == "y"
 
 
 def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
