@@ -246,4 +246,4 @@ class JobFault(Fault[JobTarget]):
     usual: ClassVar[str] = "the job"
 
 
-faults: Registry[Fault] = Registry("fault", "streamquake.faults.catalogue")
+faults: Registry[Fault] = Registry("fault", "streamquake.faults.catalogue", base=Fault)

@@ -39,8 +39,11 @@ class FormerName(FutureWarning):
 class Registry(Mapping[str, type[T]], Generic[T]):
     """Classes by their `name`, found in every module of one package, and in plugins."""
 
-    def __init__(self, kind: str, package: str) -> None:
+    def __init__(self, kind: str, package: str, base: type[T] | None = None) -> None:
+        """`base` is the class of which every member is a subclass; None where that cannot be
+        told, as of a protocol."""
         self.kind = kind
+        self._base = base
         self._package = package
         self._members: dict[str, type[T]] = {}
         self._former: dict[str, str] = {}
@@ -50,7 +53,13 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def register(self, member: C) -> C:
         """Class decorator: add a class under its `name` and its `former_names`. Raises ValueError
-        for a name that another class has, or that is no word."""
+        for a name that another class has, or that is no word, and for a class that is none of the
+        registry's."""
+        if self._base is not None and not issubclass(member, self._base):
+            raise ValueError(
+                f"expected the {self.kind} {member.__qualname__} to be a subclass of "
+                f"{_path(self._base)}"
+            )
         if not f"{member.__module__}.".startswith(f"{self._package}."):
             self._import_package()  # the names of its members are taken, whatever is imported first
         name = member.name  # type: ignore[attr-defined]

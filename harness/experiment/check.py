@@ -135,7 +135,7 @@ class UserCheck(Check):
         return self.given_name or self.name
 
 
-checks: Registry[Check] = Registry("check", "streamquake.harness.verdict.checks")
+checks: Registry[Check] = Registry("check", "streamquake.harness.verdict.checks", base=Check)
 
 
 def check_safely(check: Check, case: JudgedRun) -> CheckResult:

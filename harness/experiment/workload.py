@@ -135,4 +135,4 @@ class Workload(Model):
         raise NotImplementedError
 
 
-workloads: Registry[Workload] = Registry("workload", "streamquake.harness.workloads")
+workloads: Registry[Workload] = Registry("workload", "streamquake.harness.workloads", base=Workload)

@@ -43,7 +43,9 @@ class Anomaly(ABC):
         """Count the anomalies among the readable records; None where the class cannot be judged."""
 
 
-anomalies: Registry[Anomaly] = Registry("class", "streamquake.harness.reconcile.anomalies")
+anomalies: Registry[Anomaly] = Registry(
+    "class", "streamquake.harness.reconcile.anomalies", base=Anomaly
+)
 
 
 def unknown_class(names: Sequence[str]) -> str | None:

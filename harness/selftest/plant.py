@@ -49,7 +49,7 @@ class Plant:
         raise NotImplementedError
 
 
-plants: Registry[Plant] = Registry("plant", "streamquake.harness.selftest.plants")
+plants: Registry[Plant] = Registry("plant", "streamquake.harness.selftest.plants", base=Plant)
 
 
 def first_send() -> Column:

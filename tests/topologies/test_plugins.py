@@ -116,27 +116,38 @@ def test_the_name_of_a_shipped_member_is_taken(
     assert checks["progress"] is shipped
 
 
+def write_fault(file: Path, body: str, base: str = "NodeFault") -> Path:
+    """A plugin that registers one fault, whose class has this body."""
+    imports = "from streamquake.faults.fault import NodeFault, faults"
+    return write(file, f"{imports}\nclass Own({base}): {body}\nfaults.register(Own)\n")
+
+
 @pytest.mark.parametrize("name", ["5", "''", "'a b'", "'../a'"])
 def test_a_name_that_no_document_can_have_is_refused(
     name: str, tmp_path: Path, without_plugins: Plugins
 ) -> None:
-    text = f"from streamquake.faults.fault import faults\nclass Own: name = {name}\n"
-
-    message = refusal(without_plugins, write(tmp_path / "own.py", f"{text}faults.register(Own)\n"))
+    message = refusal(without_plugins, write_fault(tmp_path / "own.py", f"name = {name}"))
 
     assert f"expected a name of letters, digits, - and _ for the fault Own, got {name}" in message
+
+
+def test_a_member_is_a_subclass_of_what_its_kind_is(
+    tmp_path: Path, without_plugins: Plugins
+) -> None:
+    file = write_fault(tmp_path / "own.py", 'name = "own"', base="object")
+
+    message = refusal(without_plugins, file)
+
+    assert "expected the fault Own to be a subclass of streamquake.faults.fault.Fault" in message
+    assert "own" not in faults
 
 
 @pytest.mark.parametrize("names", ['name = "fan"; former_names = ("kill",)', 'name = "explosion"'])
 def test_former_names_are_taken_too(names: str, tmp_path: Path, without_plugins: Plugins) -> None:
     """`explosion` is a former name of a shipped fault."""
-    text = (
-        f"from streamquake.faults.fault import faults\nclass Own: {names}\nfaults.register(Own)\n"
-    )
+    message = refusal(without_plugins, write_fault(tmp_path / "own.py", names))
 
-    assert "is taken by streamquake.faults" in refusal(
-        without_plugins, write(tmp_path / "own.py", text)
-    )
+    assert "is taken by streamquake.faults" in message
     assert faults["kill"].__module__.startswith("streamquake.")
 
 

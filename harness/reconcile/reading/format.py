@@ -100,7 +100,7 @@ class Format(ABC):
         raise NotImplementedError
 
 
-formats: Registry[Format] = Registry("format", "streamquake.harness.reconcile.formats")
+formats: Registry[Format] = Registry("format", "streamquake.harness.reconcile.formats", base=Format)
 
 
 def format_by_head(head: bytes) -> str | None:

@@ -65,7 +65,7 @@ class Source(ABC):
         """Read the records. Raises BadInput where they cannot be read as requested."""
 
 
-sources: Registry[Source] = Registry("source", "streamquake.harness.reconcile.sources")
+sources: Registry[Source] = Registry("source", "streamquake.harness.reconcile.sources", base=Source)
 
 
 def source_of(uris: Sequence[str], option: str) -> Source:
