@@ -53,6 +53,8 @@ class Answer:
     rows: int
     first: tuple[Mapping[str, Any], ...]
     sizes: Mapping[str, RelationSize]
+    possible: bool = True
+    """Whether the query can return a row, by its plan alone."""
 
 
 @checks.register
@@ -66,8 +68,8 @@ class Sql(UserCheck):
 
     Undecided where no record was acknowledged; where an output that it reads was not read, is
     damaged, has records that cannot be read, or may still change, as the run was not drained; where
-    it reads `sent` and some sends are not settled; where it fails; and where a relation that it
-    reads has too few rows.
+    it reads `sent` and some sends are not settled; where it fails; where it cannot return a row,
+    such as one with `WHERE false`; and where a relation that it reads has too few rows.
     """
 
     name: ClassVar[str] = "sql"
@@ -114,6 +116,12 @@ class Sql(UserCheck):
             return replace(result, findings=findings)
         if unread:
             return self.undecided(unread, **counts)
+        if not answer.possible:
+            return self.undecided(
+                "the query cannot return a row, whatever it reads: its conditions exclude each "
+                "other",
+                **counts,
+            )
         if few := "; ".join(self._too_small(answer.sizes)):
             return self.undecided(few, **counts)
         read = ", ".join(f"{size.rows:,} of {name}" for name, size in answer.sizes.items())
@@ -153,11 +161,20 @@ def answer_of(case: JudgedRun, query: str, read: frozenset[str]) -> Answer:
         with persisted(rows) as found:
             count = found.count()
             first = _readable(found).take(MAX_ROWS) if count else []
+        possible = count > 0 or _may_return_rows(rows)
     return Answer(
         rows=count,
         first=tuple({name: clip(row[name]) for name in row.__fields__} for row in first),
         sizes=sizes,
+        possible=possible,
     )
+
+
+def _may_return_rows(rows: DataFrame) -> bool:
+    """Whether Spark's optimizer finds no contradiction in a query (`PruneFilters`,
+    `PropagateEmptyRelation`)."""
+    most = rows._jdf.queryExecution().optimizedPlan().maxRows()
+    return not (most.isDefined() and most.get() == 0)
 
 
 def _readable(rows: DataFrame) -> DataFrame:

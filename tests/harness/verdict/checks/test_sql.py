@@ -225,6 +225,23 @@ def test_a_query_without_rows_is_held_and_malformed_records_are_counted(testbed:
     assert (result.outcome, result.counts["copy.malformed"]) == (Outcome.UNDECIDED, 1)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM copy WHERE false",
+        "SELECT * FROM copy LIMIT 0",
+        "SELECT * FROM copy WHERE amount < 0 AND amount > 0 AND 1 = 2",
+        "SELECT index FROM history WHERE kind = 'ok' AND kind = 'fail'",
+        "SELECT key FROM copy WHERE key = 'a' GROUP BY key HAVING key = 'b'",
+    ],
+)
+def test_a_query_that_cannot_return_a_row_is_undecided(testbed: Testbed, query: str) -> None:
+    testbed.topic("copy", list(values(RECORDS)))
+    result = judged(testbed, query)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the query cannot return a row, whatever it reads" in result.summary
+
+
 def test_findings_have_values_that_json_has(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS[:1])))
     query = (
