@@ -41,6 +41,7 @@ from streamquake.harness.reconcile.reading.source import ReadRequest, ShowMessag
 from streamquake.harness.reconcile.reading.table import MALFORMED, RAW, Table
 from streamquake.harness.reconcile.reconcile import ReconciliationInput, buckets_for, judge
 from streamquake.harness.reconcile.result import (
+    NOTHING_EXPECTED,
     ReconciliationResult,
     unjudged_reasons,
     violated_classes,
@@ -321,10 +322,8 @@ def _outcome(
         return Outcome.UNDECIDED, (f"{why}, so it is unknown what else was expected",)
     if missing := unjudged_reasons(counts):
         return Outcome.UNDECIDED, missing
-    if not counts["expected"] and not counts["actual"]:
-        return Outcome.UNDECIDED, (
-            "nothing was expected and nothing arrived, which proves nothing",
-        )
+    if not counts["expected"]:
+        return Outcome.UNDECIDED, (f"{NOTHING_EXPECTED}, which proves nothing",)
     return Outcome.HELD, (f"{counts['expected']:,} records, each present once",)
 
 

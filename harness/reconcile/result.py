@@ -39,6 +39,9 @@ def open_classes(*, replaced: bool) -> tuple[str, ...]:
     )
 
 
+NOTHING_EXPECTED = "no acknowledged record was expected"
+
+
 def violated_classes(counts: Mapping[str, int | None]) -> tuple[str, ...]:
     """The violated classes: those with a count above zero."""
     return tuple(name for name in (*VIOLATIONS, *anomalies) if counts.get(name))
@@ -87,6 +90,7 @@ class ReconciliationResult:
     """Within `reconciled`, where there are findings."""
 
     @property
-    def empty(self) -> bool:
-        """Whether both sides are empty, which proves nothing."""
-        return not self.counts["expected"] and not self.counts["actual"]
+    def proves_nothing(self) -> bool:
+        """Whether no acknowledged record was expected, and nothing wrong was found. Records of
+        unknown result may be absent and may be present."""
+        return not self.counts["expected"] and not violated_classes(self.counts)

@@ -9,19 +9,21 @@ from __future__ import annotations
 from typing import Generic, TypeVar, overload
 
 from streamquake.reports.record.event import Event
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 T = TypeVar("T")
 
 
-class MissingField(KeyError):
+class MissingField(StreamquakeError, KeyError):
     """An event lacks a field that the records of every version have."""
 
+    kind = ErrorKind.BAD_INPUT
+
     def __init__(self, event: Event, name: str) -> None:
-        super().__init__(name)
-        self.text = f"event {event.index}, `{event.action}`, is recorded without its `{name}`"
+        super().__init__(f"event {event.index}, `{event.action}`, is recorded without its `{name}`")
 
     def __str__(self) -> str:
-        return self.text
+        return str(self.args[0])
 
 
 class EventField(Generic[T]):

@@ -27,7 +27,11 @@ from streamquake.harness.reconcile.examples import presented
 from streamquake.harness.reconcile.reading.promised_columns import parse_records
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import missing_or_repeated_records
-from streamquake.harness.reconcile.result import ReconciliationResult, unjudged_reasons
+from streamquake.harness.reconcile.result import (
+    NOTHING_EXPECTED,
+    ReconciliationResult,
+    unjudged_reasons,
+)
 from streamquake.harness.verdict.evidence.append_times import (
     AppendedRecords,
     AppendTimesUnknown,
@@ -146,8 +150,8 @@ class BoundedLoss(Check):
         stored, duplicated = StoredOutput(path=case.data / output.name), found.counts["duplicated"]
         if damage := damage_of(stored, duplicated=bool(duplicated)).message:
             return self.undecided(f"{output.name}: {damage}")
-        if found.empty:
-            return self.undecided(f"{output.name}: no record was expected and none was written")
+        if found.proves_nothing:
+            return self.undecided(f"{output.name}: {NOTHING_EXPECTED}")
         if not found.counts["lost"] and not found.counts["duplicated"]:
             return self._message(output, scopes, found, AttributedRecords(counts={}, findings=()))
         identity = case.experiment.promise.outputs[output.name].identity

@@ -15,6 +15,7 @@ from streamquake.harness.reconcile.examples import presented
 from streamquake.harness.reconcile.parallel_jobs import in_parallel
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import (
+    NOTHING_EXPECTED,
     VIOLATIONS,
     Differences,
     ReconciliationResult,
@@ -138,8 +139,8 @@ def _verdict_of(
 ) -> OutputVerdict:
     """The verdict on one output that was read completely, from its reconciliation."""
     stored = StoredOutput(path=case.data / name)
-    if found.empty:
-        return _undecided_verdict(name, "no record was expected and none was written")
+    if found.proves_nothing:
+        return _undecided_verdict(name, NOTHING_EXPECTED)
     counts = {**found.counts, **_figures(stored.facts())}
     findings = tuple(_of_output(name, finding) for finding in found.findings)
     if case.experiment.job is not None and not_drained(case.history):

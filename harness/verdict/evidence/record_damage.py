@@ -17,9 +17,9 @@ class RecordDamage:
 
 
 def damage_of(stored: StoredOutput, *, duplicated: bool) -> RecordDamage:
-    """The damage of an output's record. Repeated places are searched, at the cost of a pass over
-    all records, only where records were found `duplicated`."""
-    repeated = stored.repeated_records() if duplicated else 0
+    """The damage of an output's record. Repeated places are counted, at the cost of a pass over
+    all records, only where records were found `duplicated`, or share an offset."""
+    repeated = stored.repeated_records() if duplicated or stored.repeats_places() else 0
     messages = [stored.miscount(), stored.misplaced()]
     if repeated:
         messages.append(

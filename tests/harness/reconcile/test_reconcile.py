@@ -242,8 +242,13 @@ def test_two_sends_of_one_identity_may_have_two_copies(spark: SparkSession) -> N
     assert (class_counts["lost"], class_counts["duplicated"], class_counts["changed"]) == (0, 0, 1)
 
 
-def test_two_empty_sides_prove_nothing(spark: SparkSession) -> None:
-    assert reconcile_records(spark, [], []).empty
+def test_without_an_acknowledged_record_nothing_is_proven(spark: SparkSession) -> None:
+    assert reconcile_records(spark, [], []).proves_nothing
+    unknown = [SentRecord("a", seq, 10, "unknown") for seq in (1, 2)]
+    arrived, phantom = OutputRecord("a", 1, 10, 0, 0), OutputRecord("b", 1, 10, 0, 0)
+    assert reconcile_records(spark, unknown, [arrived]).proves_nothing
+    assert not reconcile_records(spark, unknown, [phantom]).proves_nothing
+    assert not reconcile_records(spark, [SentRecord("a", 1, 10)], [arrived]).proves_nothing
 
 
 records = st.tuples(st.sampled_from("abc"), st.integers(0, 5))

@@ -129,6 +129,42 @@ def test_records_are_stored_only_where_they_were_read(
     assert stored.misplaced() == message
 
 
+@pytest.mark.parametrize(
+    ("offsets", "flags", "stable_end", "message"),
+    [
+        ([0, 1, 2], [True, True, False], 2, ""),
+        ([0, 1, 2], [True, False, None], 1, ""),
+        ([0, 1], [True, True], 1, "a committed record is stored at offset 1 of partition 0"),
+        ([0], [True], 0, "a committed record is stored at offset 0 of partition 0"),
+        ([0, None], [True, True], 9, "1 records have no offset of partition 0"),
+    ],
+)
+def test_committed_records_are_stored_before_the_last_stable_offset(
+    tmp_path: Path, offsets: list[Any], flags: list[Any], stable_end: int, message: str
+) -> None:
+    stored = StoredOutput(path=tmp_path)
+    committed = pa.array(flags, pa.bool_())
+    places: dict[str, list[Any]] = {"partition": [0] * len(offsets), "offset": offsets}
+    store(stored, "committed/part-0.parquet", **places, committed=committed)
+    stored.finish({"kind": "kafka", "ends": {"0": 9}, "stable_ends": {"0": stable_end}})
+    assert stored.misplaced().startswith(message) if message else stored.misplaced() == ""
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset", "shared"),
+    [([0, 0, 1], [1, 2, 1], False), ([0, 1, 0], [7, 7, 7], True), ([0, 0], [None, None], False)],
+)
+def test_records_that_share_an_offset_are_noticed(
+    tmp_path: Path, partition: list[Any], offset: list[Any], shared: bool
+) -> None:
+    stored = StoredOutput(path=tmp_path)
+    flags = [True, False, None][: len(offset)]
+    offsets = pa.array(offset, pa.int64())
+    committed = pa.array(flags, pa.bool_())
+    store(stored, "committed/a.parquet", partition=partition, offset=offsets, committed=committed)
+    assert stored.repeats_places() == shared
+
+
 def test_a_partition_that_was_not_read_has_no_records(tmp_path: Path) -> None:
     stored = StoredOutput(path=tmp_path)
     store(stored, "committed/part-0.parquet", partition=[2], offset=[0], committed=[True])

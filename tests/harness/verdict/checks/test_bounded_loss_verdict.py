@@ -301,7 +301,7 @@ NO_WORD = "the job's sinks do not set 'sink.partitioner' = 'fixed', so that a pa
         ),
         (
             {"counts": {**CLEAN, "expected": 0, "actual": 0}},
-            "totals: no record was expected and none was written",
+            "totals: no acknowledged record was expected",
         ),
         (
             {

@@ -14,13 +14,16 @@ class Stored:
 
     def __init__(self, miscount: str, repeated: int, misplaced: str = "") -> None:
         self._miscount, self._repeated, self._misplaced = miscount, repeated, misplaced
-        self.searched = False
+        self.searched = self.shared = False
 
     def miscount(self) -> str:
         return self._miscount
 
     def misplaced(self) -> str:
         return self._misplaced
+
+    def repeats_places(self) -> bool:
+        return self.shared
 
     def repeated_records(self) -> int:
         self.searched = True
@@ -45,10 +48,12 @@ def test_all_damage_is_named(miscount: str, repeated: int, message: str) -> None
     assert damage == RecordDamage(message=message, repeated=repeated)
 
 
-def test_repeated_places_are_searched_only_where_records_are_duplicated() -> None:
+def test_repeated_places_are_searched_only_where_records_may_share_one() -> None:
     stored: Any = Stored("", 3)
     assert damage_of(stored, duplicated=False) == RecordDamage(message="", repeated=0)
     assert not stored.searched
+    stored.shared = True
+    assert damage_of(stored, duplicated=False).repeated == 3
 
 
 def test_records_at_places_that_were_not_read_are_damage() -> None:
