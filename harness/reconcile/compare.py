@@ -57,6 +57,8 @@ OTHER_HEADER = (
 """Spark's messages where a file's first line differs from that of the others, in its names or in
 their number (CSVHeaderChecker)."""
 NOT_PARQUET = re.compile(r"(\S+) is not a Parquet file")
+UNREADABLE_FILE = re.compile(r"FAILED_READ_FILE\S*\] .* reading file file://(\S+?)\.\s")
+CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 DUPLICATE_COLUMN = re.compile(r"COLUMN_ALREADY_EXISTS\] The column (`.*?`) already")
 UNSUPPORTED_TYPE = re.compile(
     r"\[(?:PARQUET_TYPE_ILLEGAL|UNSUPPORTED_TIME_TYPE)\] (.*?)(?:\.? SQLSTATE|$)", re.MULTILINE
@@ -359,6 +361,10 @@ def _input_problem(text: str, error: Exception) -> Problem | None:
     if truncated := NOT_PARQUET.search(text):
         message = "it is not a complete Parquet file; is it truncated, or still being written?"
         return Problem(file=truncated[1], message=message)
+    if unreadable := UNREADABLE_FILE.search(text):
+        causes = CAUSE.findall(text) or [message_line(error)]
+        message = f"it cannot be read ({causes[-1]}); is it complete, and what its name says?"
+        return Problem(file=unreadable[1], message=message)
     if unsupported := UNSUPPORTED_TYPE.search(text):
         message = (
             f"Spark cannot read a column of this type: {unsupported[1].strip()}; write another type"

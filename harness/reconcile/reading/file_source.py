@@ -44,6 +44,7 @@ class FileSource(Source):
             "pending or in-progress files were ignored": listing.pending,
             "files with hidden names or in hidden folders were ignored": listing.hidden,
             "files that the sink's log has not committed were ignored": listing.uncommitted,
+            "files are empty": len(listing.files) - len(nonempty),
         }
         notes = [f"{n} {what}" for what, n in ignored.items() if n]
         notes += [partitions.note] if partitions.note else []

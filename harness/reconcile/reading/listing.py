@@ -129,14 +129,15 @@ def _above_pattern(uri: str) -> str:
 def _committed_files(
     hadoop: _HadoopFileSystem, base: str, names: Sequence[str]
 ) -> frozenset[str] | None:
-    """The files that the sink's log has committed; None where there is no log.
+    """The files that the sink's log has committed; None where there is no log. A sink creates the
+    folder of its log before its first batch, so an empty one has committed nothing, as for Spark.
 
     The log has absolute paths. The folder may have been moved since, so a file is identified by the
     end of its path.
     """
     paths = committed_paths(names, lambda name: hadoop.read_text(base + name))
     if paths is None:
-        return None
+        return frozenset() if hadoop.exists(base + SINK_LOG) else None
     return _names_by_path_end([unquote(path) for path in paths], base, names)
 
 
@@ -168,6 +169,9 @@ class _HadoopFileSystem:
         if self._system.exists(path):
             return [self._system.getFileStatus(path)]
         return list(self._system.globStatus(path) or ())
+
+    def exists(self, path: str) -> bool:
+        return bool(self._system.exists(self._jvm.org.apache.hadoop.fs.Path(path)))
 
     def files_below(self, folder: Any) -> Iterator[Any]:
         files = self._system.listFiles(folder, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -142,6 +143,37 @@ def test_bad_input_is_reported_with_its_place(
 
     assert (status, "Traceback" in err) == (2, False)
     assert expected in err
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (gzip.compress(SAME.encode())[:20], "Unexpected end of input stream"),
+        (SAME.encode(), "not a gzip file"),
+        (gzip.compress(SAME.encode())[:-8] + bytes(8), "gzip stream CRC failure"),
+    ],
+)
+def test_a_compressed_file_that_is_damaged_is_bad_input(
+    run_command: RunCommand, tmp_path: Path, content: bytes, reason: str
+) -> None:
+    (tmp_path / "a.json.gz").write_bytes(content)
+
+    status, _, err = run_command("--expected", "e.json", "--actual", "a.json.gz", "--key", "id")
+
+    assert (status, "Traceback" in err) == (2, False)
+    assert f"{tmp_path}/a.json.gz: it cannot be read ({reason})" in err
+
+
+def test_sends_of_unknown_result_alone_prove_nothing(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1}\n')
+    unknown = ("--expected", "e.json", "--actual", "a.json", "--key", "id", "--ack", "'unknown'")
+
+    status, out, _ = run_command(*unknown)
+
+    assert status == 3
+    assert out.startswith("UNDECIDED  no acknowledged record was expected, which proves nothing")
 
 
 def test_requested_classes_are_judged(run_command: RunCommand, tmp_path: Path) -> None:

@@ -120,6 +120,26 @@ def test_files_that_sparks_sink_has_not_committed_are_ignored(
         comparison_of(spark, tmp_path / "e.json", folder)
 
 
+def test_an_empty_log_of_sparks_sink_has_committed_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The sink creates the folder before its first batch."""
+    folder = write_rows(tmp_path / "out" / "part-0.json", ROWS).parent
+    expected = write_rows(tmp_path / "e.json", ROWS)
+    assert comparison_of(spark, expected, folder).counts["lost"] == 0
+    (folder / "_spark_metadata").mkdir()
+    with pytest.raises(BadInput, match=r"found none \(1 uncommitted ignored\)"):
+        comparison_of(spark, expected, folder)
+
+
+def test_empty_files_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "out" / "part-0.json", ROWS).parent
+    (folder / "part-1.json").touch()
+    result = comparison_of(spark, write_rows(tmp_path / "e.json", ROWS), folder)
+    assert result.counts["lost"] == 0
+    assert result.notes[0] == f"{folder}: 1 files are empty"
+
+
 def test_patterns_odd_paths_and_compressed_files(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "a folder [1]"
     write_rows(folder / "one.json", ROWS[:3])
