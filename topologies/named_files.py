@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -41,10 +42,12 @@ def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path 
 
 def file_beside(name: str, beside: Path | None) -> Path:
     """A file by its path from the folder `beside`, or else from the current one. Raises LookupError
-    with both folders."""
+    with both folders, or with a path that leads to something else than a file."""
     for folder in (beside, Path.cwd()):
         if folder is not None and name and is_file(folder / name):
             return folder / name
+        if folder is not None and name and os.path.lexists(folder / name):
+            raise LookupError(f"{folder / name} is no regular file")
     places = " or ".join(str(folder) for folder in dict.fromkeys((beside, Path.cwd())) if folder)
     raise LookupError(f"there is no such file in {places}")
 

@@ -31,6 +31,7 @@ from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise
 from streamquake.harness.experiment.overrides import Override, apply, read_settings
+from streamquake.harness.experiment.own_code import jar_problem, module_problem
 from streamquake.harness.experiment.recorded_plan import reject_files
 from streamquake.harness.experiment.restart_validation import whole_params
 from streamquake.harness.experiment.schedule_drawing import drawn_steps
@@ -311,10 +312,7 @@ class _ExperimentParser:
             jar = self._jar(job.jar, ("job", "jar"))
             return job.model_copy(update={"jar": jar, "promise": promise})
         texts = {kind: self._program(kind, given) for kind, given in job.programs().items()}
-        modules = {
-            name: self._text(given, ".py", ("job", "modules", name))[0]
-            for name, given in job.modules.items()
-        }
+        modules = {name: self._module(name, given) for name, given in job.modules.items()}
         jars = tuple(self._jar(each, ("job", "jars", n)) for n, each in enumerate(job.jars))
         found = None if topology is None else job_runner(topology)
         supported = [kind for kind in texts if found is None or kind in found[1].programs]
@@ -331,7 +329,7 @@ class _ExperimentParser:
         self._files[kind] = self._document.file if path is None else str(path)
         return text
 
-    def _text(self, given: str, suffix: str, place: Place) -> tuple[str, Path | None]:
+    def _text(self, given: str, suffix: str | None, place: Place) -> tuple[str, Path | None]:
         """A text, which a document names by its file and a recorded plan holds; its file, if it was
         read."""
         if "\n" in given:
@@ -347,13 +345,28 @@ class _ExperimentParser:
             return "", None
         return text if "\n" in text else f"{text}\n", path
 
+    def _module(self, name: str, given: str) -> str:
+        """The text of a Python module."""
+        place = ("job", "modules", name)
+        text, _ = self._text(given, None, place)
+        if text and (problem := module_problem(name, text)):
+            self.problems.append(self._document.problem(place, problem))
+        return text
+
     def _jar(self, given: str, place: Place) -> str:
         """The full path of a jar; as given where there is none."""
-        path = self._file(given, ".jar", place)
-        return given if path is None else str(path.resolve())
+        path = self._file(given, None, place)
+        if path is None:
+            return given
+        if problem := jar_problem(path):
+            self.problems.append(self._document.problem(place, problem))
+        return str(path.resolve())
 
-    def _file(self, name: str, suffix: str, place: Place) -> Path | None:
+    def _file(self, name: str, suffix: str | None, place: Place) -> Path | None:
+        """A file by its path, or a program with this ending also by the name of a shipped one."""
         try:
+            if suffix is None:
+                return file_beside(name, self._beside)
             return find_file("job", name, shipped=JOBS, suffix=suffix, beside=self._beside)
         except LookupError as error:
             self.problems.append(self._document.problem(place, str(error)))

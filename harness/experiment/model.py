@@ -17,7 +17,6 @@ from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.topologies.limits import LONGEST_S, Limit, Seed
 from streamquake.topologies.model import Model, Scalar, Title, Topology
-from streamquake.topologies.named_files import reserved_modules
 
 Expectation = (
     Literal["held", "undecided", "violated"]
@@ -102,8 +101,6 @@ class Job(Model):
             raise ValueError("`jars` are for `sql` and `pyspark`; a jar brings its own classes")
         if self.modules and self.pyspark is None:
             raise ValueError("`modules` are for `pyspark`")
-        if taken := sorted(self.modules.keys() & reserved_modules()):
-            raise ValueError(f"the module {taken[0]} has the name of one that is always there")
         return self
 
     def programs(self) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -212,7 +213,11 @@ def test_all_problems_of_all_parts_are_reported_at_once() -> None:
             "parallelism: 4, config: {execution.checkpointing.intervl: 1s}",
             "e.yaml:3: job.config.execution.checkpointing.intervl: Flink",
         ),
-        ("sql: keyed-totals.sql", "jar: nowhere.jar", "e.yaml:3: job.jar: no job is called"),
+        (
+            "sql: keyed-totals.sql",
+            "jar: nowhere.jar",
+            "e.yaml:3: job.jar: there is no such file in",
+        ),
         ("sql: keyed-totals.sql, ", "", "e.yaml:3: job: a job is either `jar: FILE`"),
     ],
 )
@@ -435,8 +440,10 @@ def test_the_expected_outcome_of_each_check_is_loaded() -> None:
 
 
 def test_jars_and_modules_are_found_beside_the_document(tmp_path: Path) -> None:
-    for name, text in (("own.jar", "jar"), ("lib.py", "def f(): ...\n"), ("j.py", "import lib\n")):
+    for name, text in (("lib.py", "def f(): ...\n"), ("j.py", "import lib\n")):
         (tmp_path / name).write_text(text)
+    with zipfile.ZipFile(tmp_path / "own.jar", "w") as jar:
+        jar.writestr("Own.class", "")
     text = (
         "name: mine\ntopology: spark-kafka-hdfs\nchecks: [progress]\n"
         "job: {pyspark: j.py, jars: [own.jar], modules: {lib: lib.py}}\n"
@@ -451,18 +458,43 @@ def test_jars_and_modules_are_found_beside_the_document(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("job", "message"),
     [
-        ("sql: copy.sql, jars: [nowhere.jar]", 'job.jars[0]: no job is called "nowhere.jar"'),
+        ("sql: copy.sql, jars: [nowhere.jar]", "job.jars[0]: there is no such file in"),
+        ("sql: copy.sql, jars: [dir.jar]", "/dir.jar is no regular file"),
+        ("sql: copy.sql, jars: [empty.jar]", "empty.jar is a jar without any entry"),
+        ("sql: copy.sql, jars: [own.jar]", "own.jar is no complete jar (a zip archive); build or"),
+        ("jar: own.jar", "own.jar is no complete jar (a zip archive); build or"),
+        ("pyspark: copy.py, jars: [cut.jar]", "cut.jar is no complete jar (a zip archive); build"),
         ("sql: copy.sql, jars: [lib.zip]", "job.jars[0]: expected"),
         ("sql: copy.sql, modules: {lib: lib.py}", "job: `modules` are for `pyspark`"),
-        ("pyspark: copy.py, modules: {lib: nowhere.py}", "job.modules.lib: no job is called"),
+        ("pyspark: copy.py, modules: {lib: nowhere.py}", "job.modules.lib: there is no such file"),
+        ("pyspark: copy.py, modules: {lib: dir.jar}", "/dir.jar is no regular file"),
+        ("pyspark: copy.py, modules: {lib: wrong.py}", "job.modules.lib: it is no Python: line 2:"),
+        ("pyspark: copy.py, modules: {lib: nul.py}", "job.modules.lib: it is no Python: "),
+        ("pyspark: copy.py, modules: {json: lib.py}", "every program has a module `json` already"),
+        ("pyspark: copy.py, modules: {pyspark: lib.py}", "every program has a module `pyspark` a"),
+        ("pyspark: copy.py, modules: {class: lib.py}", "`class` is a word of Python"),
         ("pyspark: copy.py, modules: {lib.x: lib.py}", "job.modules"),
-        ("pyspark: copy.py, modules: {job: lib.py}", "the module job has the name of one that is"),
-        ("pyspark: copy.py, modules: {kafka_sink: lib.py}", "the module kafka_sink has the name"),
+        (
+            "pyspark: copy.py, modules: {job: lib.py}",
+            "every program has a module `job`",
+        ),
+        (
+            "pyspark: copy.py, modules: {kafka_sink: lib.py}",
+            "every program has a module `kafka",
+        ),
         ("jar: own.jar, jars: [own.jar]", "`jars` are for `sql` and `pyspark`"),
     ],
 )
 def test_wrong_jars_and_modules_are_rejected(job: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "own.jar").touch()
+    (tmp_path / "dir.jar").mkdir()
+    with zipfile.ZipFile(tmp_path / "empty.jar", "w"):
+        pass
+    with zipfile.ZipFile(tmp_path / "whole.jar", "w") as whole:
+        whole.writestr("Own.class", "0" * 100)
+    (tmp_path / "cut.jar").write_bytes((tmp_path / "whole.jar").read_bytes()[:-30])
+    for name, program in (("lib", "x = 1\n"), ("wrong", "x = 1\ny = = 2\n"), ("nul", "x = '\0'\n")):
+        (tmp_path / f"{name}.py").write_text(program)
     text = GOOD.replace("sql: keyed-totals.sql, parallelism: 4", f"{job}, parallelism: 4")
     found = problems_in(text, beside=tmp_path)
     assert any(message in line for line in found), found
