@@ -59,7 +59,9 @@ class TriggerSpec(Model):
     delay_s: Seconds = 0.0
     """Seconds to wait after the trigger."""
     tries: Annotated[int, Field(ge=1, le=20)] = 1
-    """How many injections to try at most, when the window between two events was missed."""
+    """How many injections to try at most, when the window between two events was missed. Each try
+    on `one of` a role chooses another node than the one before: a TaskManager that was killed has
+    no task when it runs again."""
     above: Finite | None = None
     """The threshold that the metric must be above."""
     below: Finite | None = None

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -241,24 +241,27 @@ def _may_be(choice: TargetChoice, node: str, topology: Topology) -> bool:
     return not excluded and node.rpartition("-")[0] in roles_of(choice, topology)
 
 
-def resolve(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Target, ...]:
-    """The targets at this moment, at least one. `one of` draws with the run's own random numbers.
+def resolve(
+    choice: TargetChoice, cluster: Cluster, rng: random.Random, avoiding: Collection[str] = ()
+) -> tuple[Target, ...]:
+    """The targets at this moment, at least one. `one of` draws with the run's own random numbers,
+    and another node than those to avoid where there is one.
 
     Raises LookupError when nothing matches.
     """
-    if not (found := _matching_targets(choice, cluster, rng)):
+    if not (found := _matching_targets(choice, cluster, rng, avoiding)):
         raise LookupError(f'"{choice.how} {choice.name}" matches no node at this moment')
     return found
 
 
 def _matching_targets(
-    choice: TargetChoice, cluster: Cluster, rng: random.Random
+    choice: TargetChoice, cluster: Cluster, rng: random.Random, avoiding: Collection[str]
 ) -> tuple[Target, ...]:
     match choice.how:
         case "link" | "workload" | "job":
             return (find_target(choice.name, cluster),)
         case "between" | "from":
-            sources, targets = (_matching_nodes(end, cluster, rng) for end in choice.ends)
+            sources, targets = (_matching_nodes(end, cluster, rng, avoiding) for end in choice.ends)
             pairs = tuple(
                 PairTarget(source=source, target=target, both_ways=choice.how == "between")
                 for source in sources
@@ -269,7 +272,7 @@ def _matching_targets(
                 raise LookupError(f'"{choice.name}" matches no two nodes at this moment')
             return pairs
         case _:
-            return _matching_nodes(choice, cluster, rng)
+            return _matching_nodes(choice, cluster, rng, avoiding)
 
 
 def find_target(name: str, cluster: Cluster) -> Target:
@@ -304,7 +307,9 @@ def _only_job(cluster: Cluster) -> CurrentJob:
     raise LookupError(f"{cluster.topology.name} has no engine that runs jobs")
 
 
-def _matching_nodes(choice: TargetChoice, cluster: Cluster, rng: random.Random) -> tuple[Node, ...]:
+def _matching_nodes(
+    choice: TargetChoice, cluster: Cluster, rng: random.Random, avoiding: Collection[str]
+) -> tuple[Node, ...]:
     if choice.how == "node":
         return (cluster.node(choice.name),)
     if choice.how == "all but":
@@ -315,7 +320,9 @@ def _matching_nodes(choice: TargetChoice, cluster: Cluster, rng: random.Random) 
     nodes = cluster.of_role(choice.name)
     if not nodes:
         raise LookupError(f"there is no node of role {choice.name}")
-    return nodes if choice.how == "all of" else (rng.choice(nodes),)
+    if choice.how == "all of":
+        return nodes
+    return (rng.choice([node for node in nodes if node.name not in avoiding] or nodes),)
 
 
 def _nodes_on_duty(duty: str, cluster: Cluster) -> tuple[Node, ...]:

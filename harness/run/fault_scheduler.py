@@ -222,7 +222,8 @@ class FaultScheduler:
         """Resolve and reserve the targets. Returns why they are not available, or an empty
         string."""
         try:
-            targets = resolve(parse_target(run.step.target), self._cluster, run.rng)
+            choice = parse_target(run.step.target)
+            targets = resolve(choice, self._cluster, run.rng, run.last_names)
         except LookupError as error:
             return str(error)
         with self._targets_lock:

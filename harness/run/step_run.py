@@ -65,6 +65,8 @@ class StepRun:
         self.in_place_ns: int | None = None
         """When a check found it in effect or in place last before its heal."""
         self.tries = 0
+        self.last_names: tuple[str, ...] = ()
+        """The targets of the try before. A node that was ended may have no task since."""
         self.heal_due_ns: int | None = None
         self.work: Future[InjectionResult | SkippedStep] | None = None
 
@@ -83,6 +85,7 @@ class StepRun:
         """Wait for the next occurrence of the trigger."""
         self.trigger.wait_again()
         self.state = StepState.WAITING
+        self.last_names = self.names
         self.targets, self.intent, self.effect_times_ns, self.heal_due_ns = (), None, None, None
         self.verified_ns = self.in_place_ns = None
         self.has_missed_window = False

@@ -43,6 +43,19 @@ def test_one_of_depends_only_on_the_seed() -> None:
     assert len({drawn(seed) for seed in range(30)}) == 3
 
 
+def test_one_of_avoids_nodes_where_there_are_others() -> None:
+    choice, names = parse_target("one of flink/taskmanager"), set[str]()
+    for seed in range(30):
+        avoided = [f"flink/taskmanager-{n}" for n in (1, 2)]
+        (found,) = resolve(choice, fake_cluster(), random.Random(seed), avoided)
+        names.add(found.name)
+    assert names == {"flink/taskmanager-3"}
+    everywhere = [f"flink/taskmanager-{n}" for n in (1, 2, 3)]
+    assert resolve(choice, fake_cluster(), random.Random(7), everywhere)
+    named = parse_target("flink/taskmanager-1")
+    assert resolve(named, fake_cluster(), random.Random(7), everywhere)[0].name == named.name
+
+
 def test_all_of_resolves_to_every_node_of_the_role() -> None:
     found = resolve(parse_target("all of flink/taskmanager"), fake_cluster(), random.Random(0))
     assert [target.name for target in found] == [f"flink/taskmanager-{n}" for n in (1, 2, 3)]

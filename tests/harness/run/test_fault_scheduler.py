@@ -880,11 +880,11 @@ def test_the_random_choice_of_a_target_depends_on_seed_and_step(tmp_path: Path) 
     assert len({tuple(nodes) for nodes in drawn}) > 1
 
 
-def run_missing_two_windows(folder: Path, tries: int) -> History:
+def run_missing_two_windows(
+    folder: Path, tries: int, target: str = "flink/taskmanager-1"
+) -> History:
     """The history of a pause that misses its first two windows and meets the third."""
-    testbed = Testbed(
-        folder, step("pause", "flink/taskmanager-1", between=ACKNOWLEDGED, tries=tries)
-    )
+    testbed = Testbed(folder, step("pause", target, between=ACKNOWLEDGED, tries=tries))
     calls: list[int] = []
 
     def listen(event: Event) -> None:
@@ -920,6 +920,13 @@ def test_every_missed_window_is_recorded_until_one_is_met(
         assert newest[HealCalled].at_ns - effect_ns >= 1e9, (
             "the fault stays in effect as long as planned"
         )
+
+
+def test_each_try_chooses_another_node(tmp_path: Path) -> None:
+    """A TaskManager that was killed has no task when it runs again."""
+    history = run_missing_two_windows(tmp_path, 3, target="one of flink/taskmanager")
+    first, second, third = (event.nodes for event in history.of(FaultCalled))
+    assert first != second != third
 
 
 @pytest.fixture
