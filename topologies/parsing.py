@@ -7,6 +7,7 @@ value that was received.
 from __future__ import annotations
 
 import json
+import re
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, Union, get_args, get_origin
@@ -155,6 +156,8 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
         return f"expected {context['expected']}, got {received}"
     if kind == "string_pattern_mismatch":
         return f"expected {_pattern_text(str(context['pattern']))}, got {received}"
+    if kind == "too_short":
+        return f"expected at least {context['min_length']:,} of them, got {received}"
     if kind == "string_too_long":
         return f"expected at most {context['max_length']:,} characters, got {received}"
     wanted = dict.fromkeys(_wanted(error, name) for error in errors)
@@ -165,6 +168,10 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
 
 def _pattern_text(pattern: str) -> str:
     """A description of the characters that a pattern allows."""
+    if ending := re.fullmatch(r"\\(\.\w+)\$", pattern):
+        return f"a text that ends with {ending[1]}"
+    if pattern.startswith("^[a-z_]["):
+        return f"lower-case letters, digits and _, and no digit first ({pattern})"
     letters = "letters" if "A-Z" in pattern else "lower-case letters"
     is_name = pattern.startswith(("^[a-z0-9]", "^[A-Za-z0-9]"))
     return f"{letters}, digits and dashes ({pattern})" if is_name else f"a text like {pattern}"

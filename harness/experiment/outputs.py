@@ -62,6 +62,8 @@ Folder = Annotated[
 ]
 ColumnName = Annotated[str, Field(pattern=r"^[^`\x00-\x1f\x7f]+$", max_length=LONGEST_NAME)]
 """A column: any name that a field of a record may have."""
+SomeColumns = Annotated[tuple[ColumnName, ...], Field(min_length=1)]
+"""At least one column."""
 
 
 class Output(RecordFormat):
@@ -71,13 +73,13 @@ class Output(RecordFormat):
     """The topic, if the output is a topic."""
     hdfs: Folder | None = None
     """The folder on HDFS, if the output is a folder."""
-    identity: tuple[ColumnName, ...] = ("key", "seq")
+    identity: SomeColumns = ("key", "seq")
     """The columns that name a record."""
     compare: tuple[ColumnName, ...] = ()
     """The columns whose values must agree."""
     order: ColumnName | None = None
     """The column that orders the records; without it order is not judged."""
-    order_by: tuple[ColumnName, ...] = ("key",)
+    order_by: SomeColumns = ("key",)
     """The columns that group the records: `order` holds within equal values of them."""
     map: Mapping[ColumnName, str] = {}
     """Column -> Spark SQL over the fields of a record and its place (`_key`, `_partition`, ...),

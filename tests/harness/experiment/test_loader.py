@@ -315,6 +315,16 @@ def test_a_role_without_a_service_is_one_of_the_engine_that_runs_the_job() -> No
     assert spark.checkpointed
 
 
+@pytest.mark.parametrize("columns", ["identity", "order_by"])
+def test_a_record_has_columns_that_name_and_group_it(columns: str, tmp_path: Path) -> None:
+    (tmp_path / "j.sql").write_text(
+        f"-- streamquake:\n--   outputs:\n--     o: {{kafka: a, {columns}: []}}\nSELECT 1;\n"
+    )
+    (problem,) = problems_in(GOOD.replace("keyed-totals.sql", "j.sql"), beside=tmp_path)
+    place = f"{tmp_path}/j.sql:3: streamquake.outputs.o.{columns}"
+    assert problem == f"{place}: expected at least 1 of them, got []"
+
+
 def test_the_promise_is_read_from_the_program_of_the_topologys_engine() -> None:
     spark = load_experiment("spark-kill-worker", seed=1)
     assert spark.job is not None
@@ -464,7 +474,7 @@ def test_jars_and_modules_are_found_beside_the_document(tmp_path: Path) -> None:
         ("sql: copy.sql, jars: [own.jar]", "own.jar is no complete jar (a zip archive); build or"),
         ("jar: own.jar", "own.jar is no complete jar (a zip archive); build or"),
         ("pyspark: copy.py, jars: [cut.jar]", "cut.jar is no complete jar (a zip archive); build"),
-        ("sql: copy.sql, jars: [lib.zip]", "job.jars[0]: expected"),
+        ("sql: copy.sql, jars: [lib.zip]", "expected a text that ends with .jar, got"),
         ("sql: copy.sql, modules: {lib: lib.py}", "job: `modules` are for `pyspark`"),
         ("pyspark: copy.py, modules: {lib: nowhere.py}", "job.modules.lib: there is no such file"),
         ("pyspark: copy.py, modules: {lib: dir.jar}", "/dir.jar is no regular file"),
@@ -473,7 +483,7 @@ def test_jars_and_modules_are_found_beside_the_document(tmp_path: Path) -> None:
         ("pyspark: copy.py, modules: {json: lib.py}", "every program has a module `json` already"),
         ("pyspark: copy.py, modules: {pyspark: lib.py}", "every program has a module `pyspark` a"),
         ("pyspark: copy.py, modules: {class: lib.py}", "`class` is a word of Python"),
-        ("pyspark: copy.py, modules: {lib.x: lib.py}", "job.modules"),
+        ("pyspark: copy.py, modules: {lib.x: lib.py}", "expected lower-case letters, digits and _"),
         (
             "pyspark: copy.py, modules: {job: lib.py}",
             "every program has a module `job`",
