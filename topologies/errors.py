@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import ClassVar
+
+PY4J = re.compile(r"An error occurred while calling \S+\.\n: ")
+"""How py4j begins the text of an error that Java raised (`get_return_value` of `protocol.py`)."""
+CAUSED_BY = "Caused by: "
+FAILED_TASK = "Job aborted due to stage failure"
+"""What Spark says first of an error within a task; the cause says more."""
 
 
 class ExitStatus(IntEnum):
@@ -69,8 +76,15 @@ def common_cause(causes: Iterable[str]) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """The class and the text of an error, without the stack frames of Java."""
-    return f"{type(error).__name__}: {without_frames(str(error)).strip()}"
+    """The class and the text of an error, without the stack frames of Java. Of an error of Java
+    itself, as py4j raises it, its first line and its innermost cause."""
+    text = without_frames(str(error)).strip()
+    if (of_java := PY4J.match(text)) is None:
+        return f"{type(error).__name__}: {text}"
+    first, *rest = text[of_java.end() :].splitlines()
+    causes = [line.removeprefix(CAUSED_BY) for line in rest if line.startswith(CAUSED_BY)]
+    said = [] if causes and FAILED_TASK in first else [" ".join(first.split())]
+    return "; caused by ".join([*said, *causes[-1:]])
 
 
 def without_frames(text: str) -> str:
