@@ -7,6 +7,7 @@ it has not committed are ignored too.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -74,12 +75,18 @@ def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
             files += _files_under(_HadoopFileSystem(spark, uri), uri, ignored)
         except Py4JJavaError as error:
             raise ConnectionError(f"{uri} could not be listed: {_message(error)}") from error
-    unique = {file.path: file for file in files}
+    unique = {_real_path(file.path): file for file in reversed(files)}
     if not unique:
         raise bad_input(
             ", ".join(uris), f"expected files with records, found none{_ignored_text(ignored)}"
         )
-    return Listing(files=tuple(unique.values()), **ignored)
+    return Listing(files=tuple(reversed(unique.values())), **ignored)
+
+
+def _real_path(path: str) -> str:
+    """The path of a local file without symbolic links: a link to a folder above itself would give
+    each of its files many times. Any other path as it is."""
+    return os.path.realpath(path.removeprefix("file:")) if path.startswith("file:") else path
 
 
 def _files_under(

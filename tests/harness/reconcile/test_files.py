@@ -132,6 +132,14 @@ def test_an_empty_log_of_sparks_sink_has_committed_nothing(
         comparison_of(spark, expected, folder)
 
 
+def test_a_link_to_the_folder_itself_repeats_no_file(spark: SparkSession, tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "out" / "part-0.json", ROWS).parent
+    (folder / "again").symlink_to(folder)
+    result = comparison_of(spark, write_rows(tmp_path / "e.json", ROWS), (str(folder), str(folder)))
+    assert (result.counts["lost"], result.counts["duplicated"]) == (0, 0)
+    assert result.counts["actual"] == len(ROWS)
+
+
 def test_empty_files_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     folder = write_rows(tmp_path / "out" / "part-0.json", ROWS).parent
     (folder / "part-1.json").touch()
