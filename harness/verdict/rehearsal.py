@@ -83,7 +83,7 @@ def _write_outputs(case: JudgedRun) -> None:
                 if output.kafka is not None:
                     _store_topic(lines, output.kafka, into)
                 else:
-                    _read_folder(lines, case.data / f"{name}.copied", into)
+                    _read_folder(lines, case.data / f"{name}.copied", into, str(output.hdfs))
 
 
 def _store_topic(lines: DataFrame, topic: str, into: StoredOutput) -> None:
@@ -105,7 +105,7 @@ def _store_topic(lines: DataFrame, topic: str, into: StoredOutput) -> None:
     into.finish({**facts, "ends": ends, "stable_ends": ends})
 
 
-def _read_folder(lines: DataFrame, folder: Path, into: StoredOutput) -> None:
+def _read_folder(lines: DataFrame, folder: Path, into: StoredOutput, source: str) -> None:
     """Write lines into files, and read these as a run does."""
     lines.write.text(str(folder))
-    read_files(lines.sparkSession, folder, into=into, source=str(folder))
+    read_files(lines.sparkSession, folder, into=into, source=source)

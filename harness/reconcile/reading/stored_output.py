@@ -70,6 +70,13 @@ class StoredOutput:
             raise ValueError(f"{self._facts}: schema {facts.get('schema')}, expected {SCHEMA}")
         return facts
 
+    def of_another(self, place: str) -> str:
+        """A message where another topic or folder than this one was read; empty where it was this
+        one, and for a read that noted none."""
+        facts = self.facts()
+        read = facts.get("topic", facts.get("source"))
+        return f"{read} was read, and the output is {place}" if read not in (None, place) else ""
+
     def lost_files(self) -> str:
         """A message where stored files are missing and no others replace them: their records cannot
         be judged. Empty where none is missing, and for a read that listed no files."""

@@ -122,8 +122,8 @@ def _judge(case: JudgedRun, name: str, output: Output, expected: DataFrame | Non
         return _undecided_verdict(name, "it has no expected records (`expected:` in the job's SQL)")
     if not stored.complete:
         return _undecided_verdict(name, "it was not read")
-    if lost := stored.lost_files():
-        return _undecided_verdict(name, lost)
+    if damage := stored.of_another(str(output.kafka or output.hdfs)) or stored.lost_files():
+        return _undecided_verdict(name, damage)
     if not has_status(expected, output.columns) and has_unsettled_sends(case):
         return _undecided_verdict(
             name,

@@ -151,6 +151,21 @@ def test_committed_records_are_stored_before_the_last_stable_offset(
 
 
 @pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"kind": "kafka", "topic": "totals"}, ""),
+        ({"kind": "kafka", "topic": "other"}, "other was read, and the output is totals"),
+        ({"kind": "files", "source": "/out"}, "/out was read, and the output is totals"),
+        ({"kind": "kafka"}, ""),
+    ],
+)
+def test_the_read_is_of_the_output(tmp_path: Path, facts: dict[str, Any], message: str) -> None:
+    stored = StoredOutput(path=tmp_path)
+    stored.finish(facts)
+    assert stored.of_another("totals") == message
+
+
+@pytest.mark.parametrize(
     ("partition", "offset", "shared"),
     [([0, 0, 1], [1, 2, 1], False), ([0, 1, 0], [7, 7, 7], True), ([0, 0], [None, None], False)],
 )

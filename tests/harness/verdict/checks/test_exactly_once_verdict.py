@@ -58,6 +58,7 @@ class World:
     drained: bool = True
     acknowledged: int = 400
     lost_files: str = ""
+    other: str = ""
     miscount: str = ""
     repeated: int = 0
     calls: list[str] = field(default_factory=list)
@@ -129,6 +130,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
             misplaced=lambda: "",
             repeated_records=lambda: created.repeated,
             repeats_places=lambda: False,
+            of_another=lambda place: created.other,
         )
 
     monkeypatch.setattr(exactly_once, "register_sent", lambda case: created.calls.append("sent"))
@@ -335,6 +337,7 @@ def test_a_class_that_could_not_be_judged_makes_it_undecided(world: World) -> No
     [
         ({"counts": {}}, "it has no expected records (`expected:` in the job's SQL)"),
         ({"unread": ("copy",)}, "it was not read"),
+        ({"other": "a was read, and the output is b"}, "a was read, and the output is b"),
         (
             {"unsettled": True, "columns": ("key", "seq")},
             "it depends on sends of unknown result, and the input topic that would settle them was "
