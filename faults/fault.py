@@ -183,6 +183,11 @@ class Fault(Model, Generic[TargetT]):
         contains the text instead of the name. Shipped files keep their name."""
         return {}
 
+    @classmethod
+    def has_baseline(cls) -> bool:
+        """Whether it measures values before its injection."""
+        return cls.baseline is not Fault.baseline
+
     def baseline(self, cluster: Cluster, target: TargetT) -> Mapping[str, Any]:
         """The values before the injection, with which the evidence is compared: plain data, stored
         with the intent. May be measured some seconds before the injection."""

@@ -14,7 +14,14 @@ from streamquake.cluster.runtime.runtime import InjectionTimes, Usage
 from streamquake.faults.fault import Evidence, NodeFault, disturbed_party, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.resources import is_removed, is_running, run_script_inside
-from streamquake.faults.requirement import Requirements, at_most, more_than, one_of, other_than
+from streamquake.faults.requirement import (
+    Requirement,
+    Requirements,
+    has,
+    more_than,
+    one_of,
+    other_than,
+)
 
 BUSY = (
     'for loop in $(seq "$1"); do timeout 0.4 sh -c "while :; do :; done" & done; wait 2>/dev/null;'
@@ -78,10 +85,19 @@ class CpuLimit(NodeFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"cpus": at_most(self.cpus + EXACT), "throttled_while_watched": more_than(0)}
+        limit = Requirement(expected=f"{self.cpus:g}", is_met=self._is_limit)
+        own = Requirement(
+            expected=f"another than {self.cpus:g}", is_met=lambda found: not self._is_limit(found)
+        )
+        own_before = {"before": has(cpus=own)} if "cpus" in before else {}
+        return {"cpus": limit, "throttled_while_watched": more_than(0), **own_before}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return {"cpus": one_of(before["cpus"], None) if "cpus" in before else other_than(self.cpus)}
+
+    def _is_limit(self, found: Any) -> bool:
+        is_number = isinstance(found, int | float) and not isinstance(found, bool)
+        return is_number and _is_same_limit(found, self.cpus)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if is_removed(cluster, target):

@@ -20,7 +20,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.requirement import Requirements, each, has, one_of
+from streamquake.faults.requirement import Requirement, Requirements, each, has, one_of, other_than
 from streamquake.topologies.model import Topology
 
 ANSWER_S = 10.0
@@ -75,7 +75,7 @@ class Rescale(JobFault):
             return Evidence(
                 in_effect=False,
                 healed=isinstance(error, JobUnknown),
-                observations={"job": str(error)},
+                observations={"job": str(error), "vertices": None},
             )
         vertices = {v: widths[v] for v in before or _widest(widths) if v in widths}
         changed = all(_has_parallelism(width, self.to) for width in vertices.values())
@@ -92,7 +92,24 @@ class Rescale(JobFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"vertices": each(has(parallelism=one_of(self.to), running=one_of(self.to)))}
+        required = {"vertices": each(has(parallelism=one_of(self.to), running=one_of(self.to)))}
+        if before.get("parallelism"):
+            required["before"] = has(parallelism=each(other_than(self.to)))
+        return required
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        """A job that no longer exists has no vertices."""
+        known = before.get("parallelism")
+        if not isinstance(known, Mapping) or not known:
+            return {}
+        old = one_of(*known.values())
+        as_before = each(has(parallelism=old, running=old, wanted=old))
+        return {
+            "vertices": Requirement(
+                expected=as_before.expected,
+                is_met=lambda found: found is None or as_before.is_met(found),
+            )
+        }
 
     def heal(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]

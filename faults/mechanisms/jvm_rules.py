@@ -8,6 +8,7 @@ a mark derived from the fault and its parameters, and both end with the JVM.
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
@@ -167,9 +168,9 @@ class JvmFault(NodeFault):
             "rules": more_than(0),
             "hits": more_than(0),
         }
-        if self.subtask is None:
-            return requires
-        return {**requires, "at": each(text_with(_place_of(self.subtask)))}
+        place = "" if self.subtask is None else _place_of(self.subtask)
+        operator = re.escape(self.operator or "")
+        return {**requires, "at": each(text_with(f"(?=.*{operator}).*(?:{place})"))}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return {"rules": one_of(0)}

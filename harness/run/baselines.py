@@ -35,7 +35,7 @@ class BaselineCache:
         self, fault: Fault, choice: TargetChoice, cluster: Cluster, pool: Executor
     ) -> None:
         self._fault = fault
-        self._choice = all_candidates(choice) if has_baseline(fault) else None
+        self._choice = all_candidates(choice) if fault.has_baseline() else None
         self._cluster = cluster
         self._pool = pool
         self._changes = 0
@@ -74,11 +74,6 @@ class BaselineCache:
                 self._measured = (now_ns, changes, baselines)
         except Exception:  # noqa: BLE001 - the injection measures again and reports the error
             return
-
-
-def has_baseline(fault: Fault) -> bool:
-    """Whether the fault measures a baseline before it is injected."""
-    return type(fault).baseline is not Fault.baseline
 
 
 def all_candidates(choice: TargetChoice) -> TargetChoice | None:

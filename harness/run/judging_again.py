@@ -36,7 +36,7 @@ def judge_again(
     results = judge(
         experiment,
         folder,
-        run_id=folder.run_id,
+        run_id=folder.results_id,
         ended=before.ended if before else "interrupted",
         cause=before.cause if before else "",
         reason=reason,

@@ -22,7 +22,7 @@ from typing import Any
 
 from streamquake.reports.record import atomic_files
 from streamquake.reports.record.record_json import loads
-from streamquake.reports.record.results import Results
+from streamquake.reports.record.results import RUN_ID, Results
 from streamquake.reports.record.secret_settings import hide_secrets
 from streamquake.topologies.named_files import is_file, shorten
 from streamquake.topologies.problems import bad_input
@@ -57,6 +57,14 @@ class RunFolder:
     @property
     def run_id(self) -> str:
         return self.path.name
+
+    @property
+    def results_id(self) -> str:
+        """The run's id in its results: the folder's name, or, where that is no id, the one in the
+        manifest."""
+        if RUN_ID.fullmatch(self.run_id):
+            return self.run_id
+        return self._recorded_id() or self.run_id
 
     @classmethod
     def create(cls, out: Path, run_id: str) -> RunFolder:

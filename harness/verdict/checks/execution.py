@@ -31,6 +31,7 @@ from streamquake.reports.record.run_events import (
     HarnessError,
     HostClockSet,
     NodeGivenUp,
+    OutputSeen,
     PhaseBegan,
     RunDrained,
     WorkloadDone,
@@ -111,6 +112,9 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     # Without a job the load itself writes the outputs, and its last records may be seen late.
     if job is not None and (output := output_after_drain(history)) is not None:
         yield f"the output {output.output} grew after the drain"
+    unknown = {each.output for each in history.of(OutputSeen)} - {*case.experiment.promise.outputs}
+    if unknown:
+        yield f"an output {min(unknown)} grew, which the experiment does not have"
     # The history of a run that was cut off may end before its samples.
     whole = any(event.phase == LAST_PHASE for event in history.of(PhaseBegan))
     if whole and (late := sampled_after_the_end(case.metrics, history)) is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from streamquake.faults.fault import Fault
-from streamquake.faults.requirement import Requirements, unmet
+from streamquake.faults.requirement import Requirements, some, unmet
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.reports.record.fault_events import (
@@ -35,7 +35,7 @@ def contradicted_effect(
     for verification in (began, *(e for e in verifications if e.index > began.index)):
         for target, observed, before in _observations(verification, began):
             for message in (
-                *_unrecorded(observed, fault.effect_requires(before)),
+                *_unrecorded(observed, _needed(fault, before)),
                 *_other_parts(observed, fault.observed_parts(topology, target)),
                 *fault.contradicted_effect(observed, before),
             ):
@@ -55,6 +55,13 @@ def contradicted_heal(step: Step, attempt: StepAttempt, topology: Topology) -> I
             *unmet(observed, required),
         ):
             yield f"it is recorded as healed on {target}, and {message}"
+
+
+def _needed(fault: Fault, before: Mapping[str, Any]) -> Requirements:
+    """What must be observed of an effect, with the values before the injection where the fault
+    measures them."""
+    known = {"before": some()} if fault.has_baseline() else {}
+    return {**known, **fault.effect_requires(before)}
 
 
 def _unrecorded(observed: Mapping[str, Any], required: Requirements) -> Iterator[str]:

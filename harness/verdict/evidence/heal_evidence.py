@@ -43,8 +43,11 @@ def not_healed(attempt: StepAttempt, history: History) -> str:
         return "its removal was seen before its heal was called"
     if healed.evidence is None and not began.evidence:
         return ""  # records of older versions have no evidence
-    known = {*(healed.evidence or ()), *healed.missing_targets}
-    if unseen := [name for name in began.nodes or () if name not in known]:
+    if healed.evidence is not None and healed.value.get("seen_ns") is None:
+        return "the moment of its removal is not recorded"
+    known = {name for name, seen in (healed.evidence or {}).items() if seen}
+    missing = {*(began.nodes or ())} - known - {*healed.missing_targets}
+    if unseen := sorted(missing):
         return f"no removal was seen on {', '.join(unseen)}"
     return ""
 

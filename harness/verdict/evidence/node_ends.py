@@ -5,7 +5,7 @@ The record has each end and start of a container, with the container engine's ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -56,6 +56,31 @@ def ended_before_call(step: Step, attempt: StepAttempt, history: History) -> str
             before_s = (began.start_ns - last.at_ns) / 1e9
             return f"{node} had ended {before_s:.1f} s before its injection was called"
     return ""
+
+
+def contradicted_ends(step: Step, attempt: StepAttempt, history: History) -> Iterator[str]:
+    """A message for each node whose process should have been ended and started again, where the
+    container engine reported no such end, with the exit code of the evidence, or no such start.
+    Records of older versions have no reports of the container engine."""
+    began, healed = attempt[FaultInEffect], first_heal_call(attempt[FaultInEffect], history)
+    reports = history.of(ContainerDied, ContainerStarted)
+    if not reports or not _keeps_down(step) or not faults[step.fault].ends_process:
+        return
+    for node in began.nodes or ():
+        own = [event for event in reports if event.node == node]
+        since_ns = began.start_ns - TOLERANCE_NS
+        until_ns = history.ended_ns if healed is None else healed.at_ns
+        ends = [e for e in own if isinstance(e, ContainerDied) and since_ns <= e.at_ns <= until_ns]
+        observed = (began.evidence or {}).get(node)
+        code = observed.get("exit_code") if isinstance(observed, Mapping) else None
+        if not ends:
+            yield f"the container engine did not report that {node} ended"
+        elif None not in (code, ends[-1].exit_code) and code != ends[-1].exit_code:
+            yield f"{node} ended with {ends[-1].exit_code}, and {code} was observed"
+        starts = [e for e in own if isinstance(e, ContainerStarted) and e.at_ns >= until_ns]
+        is_missing = FaultHealed in attempt and node in attempt[FaultHealed].missing_targets
+        if healed is not None and FaultHealed in attempt and not starts and not is_missing:
+            yield f"the container engine did not report that {node} started after the heal"
 
 
 def started_outside_heal(step: Step, attempt: StepAttempt, history: History) -> str:

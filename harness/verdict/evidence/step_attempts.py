@@ -28,6 +28,10 @@ class StepAttempt:
         found = self._newest.get(kind)
         return found if isinstance(found, kind) else None
 
+    def events(self) -> tuple[FaultEvent, ...]:
+        """The newest event of each class, in the order of their classes' first events."""
+        return tuple(self._newest.values())
+
     def __getitem__(self, kind: type[E]) -> E:
         """The event of a class. Raises KeyError where there is none."""
         if (found := self.get(kind)) is None:

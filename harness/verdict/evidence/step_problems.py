@@ -22,6 +22,7 @@ from streamquake.harness.verdict.evidence.idle_nodes import nodes_without_tasks
 from streamquake.harness.verdict.evidence.last_verification import not_verified_until_heal
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.node_ends import (
+    contradicted_ends,
     ended_before_call,
     started_early,
     started_outside_heal,
@@ -76,13 +77,33 @@ def step_problems(
     unhealed = not_healed(attempt, history)
     if unhealed := unhealed or unhealed_earlier_attempt(fault_windows(history), number):
         problems.append((NOT_HEALED, unhealed))
+    problems += [("contradictory evidence", why) for why in _contradicted_events(attempt)]
     problems += [
         ("contradictory evidence", why)
         for why in contradicted_heal(step, attempt, experiment.topology)
     ]
+    problems += [
+        ("contradictory evidence", why) for why in contradicted_ends(step, attempt, history)
+    ]
     if started := started_outside_heal(step, attempt, history):
         problems.append(("contradictory evidence", started))
     return problems
+
+
+def _contradicted_events(attempt: StepAttempt) -> Iterator[str]:
+    """Events of one injection that name another fault, another target or other nodes, and
+    observations that are later than their own events."""
+    began = attempt[FaultInEffect]
+    for event in attempt.events():
+        if not isinstance(event, ObservedFaultEvent | HealCalled):
+            continue
+        for name in ("fault", "target", "nodes"):
+            found, expected = event.value.get(name), began.value.get(name)
+            if None not in (found, expected) and found != expected:
+                yield f"{name} of `{event.action}` is {found}, and of its effect {expected}"
+        if isinstance(event, ObservedFaultEvent) and event.moment_ns > event.at_ns + CLOCK_S * 1e9:
+            late_s = (event.moment_ns - event.at_ns) / 1e9
+            yield f"`{event.action}` was observed {late_s:.1f} s after it was recorded"
 
 
 def _effect_problems(

@@ -23,7 +23,13 @@ from streamquake.reports.record.outcome import CheckResult, Outcome
 from streamquake.topologies.loader import load_topology
 from tests.harness.histories import KILL, KILLED, RESTARTED, Story, case
 
-RULES_HIT = {"status": "running", "rules": 1, "hits": 1}
+RULES_HIT = {
+    "status": "running",
+    "rules": 1,
+    "hits": 1,
+    "at": ["Map subtask 0"],
+    "before": {"agent": "loaded"},
+}
 IN_EFFECT = {"pause": {"status": "paused"}, "throw_in_task": RULES_HIT}
 HEALED = {"pause": {"status": "running"}, "throw_in_task": {"rules": 0}}
 
@@ -735,6 +741,12 @@ def healed(story: Story, at_s: float, seen_s: float | None = None, **other: obje
         ({}, ""),
         ({"evidence": {}}, "no removal was seen on flink/taskmanager-2"),
         ({"evidence": {"watched": "api"}}, "no removal was seen on flink/taskmanager"),
+        ({"evidence": {"flink/taskmanager-2": None}}, "no removal was seen on flink/taskmanager-2"),
+        ({"seen_ns": None}, "the moment of its removal is not recorded"),
+        ({"nodes": ["flink/taskmanager-1"]}, "nodes of `fault healed` is ['flink/taskmanager-1']"),
+        ({"nodes": ["flink/taskmanager-2"], "target": KILL["target"]}, ""),
+        ({"fault": "pause"}, "fault of `fault healed` is pause, and of its effect kill"),
+        ({"seen_s": 66.4}, "`fault healed` was observed 60.0 s after it was recorded"),
         ({"evidence": {}, "gone": ["flink/taskmanager-2"]}, ""),
         ({"seen_s": 5.995}, ""),
         ({"seen_s": 5.98}, "its removal was seen before its heal was called"),

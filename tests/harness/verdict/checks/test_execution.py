@@ -571,11 +571,19 @@ def test_an_acknowledgement_after_its_event_makes_it_undecided(
     assert load_ended_ns(changed) == first.at_ns or times["acknowledged_until_ns"] < first.at_ns
 
 
+def test_output_that_the_experiment_does_not_have_decides_nothing(tmp_path: Path) -> None:
+    story = whole().at(3, Action.OUTPUT_SEEN, output="other", grown=1)
+    found, summary = judged(story, tmp_path)
+    assert found == Outcome.UNDECIDED
+    assert "an output other grew, which the experiment does not have" in summary
+
+
 @pytest.mark.parametrize(("job", "outcome"), [(True, Outcome.UNDECIDED), (False, Outcome.HELD)])
 def test_output_of_a_job_after_the_drain_decides_nothing(
     job: bool, outcome: Outcome, tmp_path: Path
 ) -> None:
-    story = whole().at(40, Action.OUTPUT_SEEN, output="totals", grown=1)
+    name = "totals" if job else "input"
+    story = whole().at(40, Action.OUTPUT_SEEN, output=name, grown=1)
     found, summary = judged(story, tmp_path, job=job)
     grown = "contradictory record: the output totals grew after the drain"
     assert (found, grown in summary) == (outcome, job)

@@ -27,6 +27,7 @@ DOWN = {"status": "exited", "exit_code": 137}
 UP = {"status": "running"}
 NOT_RECORDED = "is not recorded"
 """How a message about a missing observation ends; most cases have only some observations."""
+WIDE = {"map": {"parallelism": 2, "running": 2, "wanted": 2}}
 SLOW = {"status": "running", "rules": 5, "hits": 3}
 MIXED = {"a -> b:1": "timed out", "b -> a:1": "connected"}
 USUAL = {"bytes_per_record": 200, "largest_bytes": 210}
@@ -88,6 +89,19 @@ def heal_messages(story: Story, planned: Step) -> list[str]:
         ("slow_operator", {"delay_ms": 5}, {**SLOW, "hits": 0}, "hits: expected more than 0"),
         ("slow_operator", {"delay_ms": 5}, {**SLOW, "status": "exited"}, "status: expected run"),
         ("throw_in_task", {"subtask": 2}, {"at": ["Map[3] subtask 2"]}, ""),
+        ("throw_in_task", {"operator": "Map"}, {"at": ["Map[3] subtask 2"]}, ""),
+        ("throw_in_task", {"operator": "Map"}, {"at": ["Sum[3] subtask 2"]}, "at: expected a text"),
+        ("throw_in_task", {"operator": "Map"}, {"at": None}, "at: expected a text"),
+        ("rescale", {"to": 2}, {"vertices": WIDE, "before": {"parallelism": {"v": 4}}}, ""),
+        (
+            "rescale",
+            {"to": 2},
+            {"vertices": WIDE, "before": {"parallelism": {"v": 2}}},
+            "before: expected parallelism another than 2 for each",
+        ),
+        ("cpu_limit", {"cpus": 0.2}, {"cpus": 0.2, "before": {"cpus": None}}, ""),
+        ("cpu_limit", {"cpus": 0.2}, {"cpus": 0}, "cpus: expected 0.2, got 0"),
+        ("cpu_limit", {"cpus": 0.2}, {"cpus": 0.2, "before": {"cpus": 0.2}}, "before: expected"),
         ("throw_in_task", {"subtask": 2}, {"at": ["Map subtask 2", "Map subtask 12"]}, "at: exp"),
         ("hold_buffers", {"hold_ms": 9, "subtask": 2}, {"at": ["Map[2] (3/4)#0"]}, ""),
         (
@@ -245,6 +259,15 @@ def test_every_verification_is_judged_as_the_first() -> None:
             "cpus: expected None",
         ),
         ("cpu_limit", {"cpus": 0.2}, {"cpus": None, "before": {"cpus": 2.0}}, ""),
+        ("rescale", {"to": 4}, {"vertices": WIDE, "before": {"parallelism": {"v": 2}}}, ""),
+        ("rescale", {"to": 4}, {"vertices": None, "before": {"parallelism": {"v": 2}}}, ""),
+        (
+            "rescale",
+            {"to": 4},
+            {"vertices": WIDE, "before": {"parallelism": {"v": 3}}},
+            "vertices: expected parallelism 3, running 3, wanted 3 for each, got",
+        ),
+        ("rescale", {"to": 4}, {"vertices": {}, "before": {"parallelism": {"v": 3}}}, "vertices"),
         ("dns_failure", {}, {"lookup": "found"}, ""),
         ("dns_failure", {}, {"lookup": "timed out"}, "lookup: expected found or"),
         ("fan_out", {"copies": 9}, {"steered": False, "most_copies": 1}, ""),

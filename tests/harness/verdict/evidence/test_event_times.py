@@ -612,7 +612,9 @@ def test_every_node_without_a_removal_is_named() -> None:
     about = {"step": 0, "nodes": ["a", "b", "c"]}
     story = Story().at(1, Action.FAULT_CALLED, **about)
     story.at(2, Action.FAULT_IN_EFFECT, **about, seen_ns=2 * 10**9, evidence={})
-    story.at(6, Action.FAULT_HEALED, **about, seen_ns=6 * 10**9, evidence={"b": {}})
+    story.at(
+        6, Action.FAULT_HEALED, **about, seen_ns=6 * 10**9, evidence={"a": {}, "b": {"pid": 7}}
+    )
     history = story.history()
     assert not_healed(last_attempt(history, 0), history) == "no removal was seen on a, c"
 

@@ -10,6 +10,7 @@ import pytest
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.checks.effect import Effect
 from streamquake.harness.verdict.evidence.node_ends import (
+    contradicted_ends,
     ended_before_call,
     started_early,
     started_outside_heal,
@@ -104,6 +105,39 @@ def test_a_process_that_had_ended_was_not_ended_by_the_fault(
 ) -> None:
     found = ended_before_call(*judged(acted(*containers), fault))
     assert found == (f"{NODE} had ended 2.0 s before its injection was called" if ended else "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "containers", "messages"),
+    [
+        ("kill", [], []),  # an older record
+        ("kill", [(9.5, DIED, NODE), (20.5, STARTED, NODE)], []),
+        ("kill", [(10.9, DIED, NODE), (20.5, STARTED, NODE)], []),  # reported late
+        ("kill", [(9.5, DIED, OTHER)], ["ended", "started after the heal"]),
+        ("kill", [(7, DIED, NODE), (20.5, STARTED, NODE)], ["ended"]),
+        ("kill", [(20.4, DIED, NODE), (20.5, STARTED, NODE)], ["ended"]),
+        ("kill", [(9.5, DIED, NODE), (15, STARTED, NODE)], ["started after the heal"]),
+        ("pause", [(9.5, DIED, OTHER)], []),
+        ("slow_operator", [(9.5, DIED, OTHER)], []),
+    ],
+)
+def test_the_container_engine_reports_what_the_fault_ended_and_started(
+    fault: str, containers: list[tuple[float, Action, str]], messages: list[str]
+) -> None:
+    found = list(contradicted_ends(*judged(acted(*containers), fault)))
+    begin = f"the container engine did not report that {NODE} "
+    assert found == [begin + message for message in messages]
+
+
+@pytest.mark.parametrize(("exit_code", "differs"), [(137, False), (0, True), (None, False)])
+def test_the_reported_exit_code_is_the_observed_one(exit_code: int | None, differs: bool) -> None:
+    story = Story()
+    for event in acted((20.5, STARTED, NODE)).history():
+        if event.action == Action.FAULT_IN_EFFECT:
+            story.at(9.5, DIED, node=NODE, exit_code=exit_code)
+        story.at(event.at_s, event.action, **event.value)
+    found = list(contradicted_ends(*judged(story, "kill")))
+    assert found == [f"{NODE} ended with {exit_code}, and 137 was observed"] * differs
 
 
 BEGAN_MS = datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000
