@@ -206,6 +206,19 @@ def test_results_of_another_run_prove_nothing(
     assert "results of another run, 20260101-000000-abcd" in reason
 
 
+def test_a_renamed_record_is_judged_again_and_again(
+    recorded: tuple[Experiment, RunFolder], judged_again: Callable[[], tuple[int, str]]
+) -> None:
+    """Its name may be no id of a run."""
+    _, folder = recorded
+    assert judged_again() == (0, "")
+    run_id = folder.read_results().run_id
+    renamed = RunFolder(folder.path.rename(folder.path.with_name("a b, ü")))
+    for _ in range(2):
+        assert guarded(program, ["check", str(renamed.path), "--out", "none"]) == 0
+        assert renamed.read_results().run_id == run_id
+
+
 def test_a_repaired_record_is_judged_without_a_problem(
     recorded: tuple[Experiment, RunFolder], judged_again: Callable[[], tuple[int, str]]
 ) -> None:
