@@ -130,6 +130,8 @@ class Checkpoint:
     """Whether its query ended over this micro-batch; None where that is not recorded."""
     completed_and_failed: bool = False
     """Whether both ends are recorded."""
+    trigger_stamps: frozenset[float] = frozenset()
+    """When it was triggered by its events, epoch milliseconds: all report the same moment."""
 
     @property
     def where(self) -> str:
@@ -160,6 +162,9 @@ class Checkpoint:
         end of a completed checkpoint from its last acknowledgement (`CompletedCheckpointStats`)."""
         if self.completed_and_failed:
             return "is recorded both to have completed and to have failed"
+        if len(self.trigger_stamps) > 1:
+            apart_s = (max(self.trigger_stamps) - min(self.trigger_stamps)) / 1000
+            return f"is recorded with triggers that are {apart_s:,.1f} s apart"
         if not self.completed or self.duration_ms is None or (slowest := self.slowest) is None:
             return ""
         if not self._differs(self.duration_ms, slowest.took_ms):
@@ -316,7 +321,9 @@ def _checkpoint(
     parts = _parts(ended, graph)
     done = max(len(parts or ()), (acknowledged.acknowledged or 0) if acknowledged else 0)
     expected = acknowledged.subtasks if acknowledged else None
+    stamps = (event.trigger_ms for event in (started, acknowledged, ended) if event is not None)
     return Checkpoint(
+        trigger_stamps=frozenset(stamp for stamp in stamps if stamp is not None),
         job=latest.job,
         number=latest.checkpoint,
         triggered_s=triggered_s,

@@ -16,6 +16,8 @@ from tests.harness.histories import Story, no_spark
 JOB = "query"
 EPOCH_MS = 1_700_000_000_000
 """The driver's clock at the zero of the run's clock, in epoch ms."""
+OFFSETS_MS = 50
+"""How long after the begin of a batch its offsets are in the log."""
 EXPERIMENT = Experiment(
     name="by-hand",
     topology=load_topology("spark-kafka-hdfs"),
@@ -77,8 +79,8 @@ class BatchStory(Story):
             "job": JOB,
             "checkpoint": self._number,
             "type": MICRO_BATCH,
-            "trigger_ms": EPOCH_MS + began_ms + 50,
-            "duration_ms": took.whole - 50,
+            "trigger_ms": EPOCH_MS + began_ms + OFFSETS_MS,
+            "duration_ms": took.whole - OFFSETS_MS,
             "input_rows": rows,
             "state_rows": 8,
             "state_bytes": 500,
@@ -114,7 +116,7 @@ class BatchStory(Story):
             "checkpoint": self._number,
             "type": MICRO_BATCH,
             "reason": "Boom",
-            "trigger_ms": EPOCH_MS + self.now_ms - 1000,
+            "trigger_ms": EPOCH_MS + self.now_ms - 1000 + OFFSETS_MS,
             "own": own,
         }
         self.at(self.now_ms / 1000, Action.JOB_FAILING, job=JOB, cause="Boom", own=own)
@@ -152,7 +154,7 @@ class BatchStory(Story):
             job=JOB,
             checkpoint=self._number,
             type=MICRO_BATCH,
-            trigger_ms=EPOCH_MS + self.now_ms,
+            trigger_ms=EPOCH_MS + self.now_ms + OFFSETS_MS,
         )
         return self
 

@@ -79,14 +79,16 @@ class CheckpointStory(Story):
         )
         return self
 
-    def triggered(self, number: int, at_s: float, job: str = JOB) -> CheckpointStory:
+    def triggered(
+        self, number: int, at_s: float, job: str = JOB, trigger_ms: int | None = None
+    ) -> CheckpointStory:
         self.at(
             at_s,
             Action.CHECKPOINT_TRIGGERED,
             job=job,
             checkpoint=number,
             type="CHECKPOINT",
-            trigger_ms=stamp(at_s),
+            trigger_ms=stamp(at_s) if trigger_ms is None else trigger_ms,
         )
         return self
 
@@ -95,7 +97,7 @@ class CheckpointStory(Story):
     ) -> CheckpointStory:
         """A checkpoint from its trigger to its end; None leaves a key out, as in an older
         history."""
-        self.triggered(number, at_s, job)
+        self.triggered(number, at_s, job, changed.get("trigger_ms"))
         parts = changed.get("subtasks", unaligned())
         recorded = {
             "job": job,

@@ -1113,6 +1113,24 @@ def test_a_checkpoint_without_an_end_counts_for_the_fault_it_began_in(pressed: P
     assert later.outcome == Outcome.HELD, "the fifth began after the heal"
 
 
+@pytest.mark.parametrize("earlier_s", [0, 60])
+def test_a_checkpoint_with_two_triggers_is_undecided(earlier_s: int, pressed: Path) -> None:
+    """Its end says that it was triggered long before the fault."""
+    told, story = CheckpointStory().submitted(), CheckpointStory()
+    for number in (1, 2, 3, 4):
+        told.completed(number, 10.0 * number)
+    for event in told.history():
+        value = dict(event.value)
+        if event.action == COMPLETED and value["checkpoint"] == 3:
+            value["trigger_ms"] -= earlier_s * 1000
+        story.at(event.at_s, event.action, **value)
+
+    result = check(story, pressed, completed_share=0.1)
+    assert result.outcome == (Outcome.UNDECIDED if earlier_s else Outcome.HELD), result.summary
+    named = "checkpoint 3 is recorded with triggers that are 60.0 s apart"
+    assert (named in result.summary) == (earlier_s == 60)
+
+
 @pytest.mark.parametrize("failed_s", [40.2, 41.5])
 def test_a_checkpoint_recorded_as_completed_and_failed_is_undecided(
     failed_s: float, pressed: Path
