@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from streamquake.cluster.engines.flink.duties import SUBTASK
 from streamquake.faults.fault import Fault, faults
 from streamquake.harness.verdict.evidence.task_restarts import Subtask
 from streamquake.reports.record.fault_events import FaultInEffect
@@ -69,6 +70,23 @@ def tasks_on_its_nodes(injected: FaultInEffect, history: History) -> dict[Subtas
     """The subtasks that ran on the fault's nodes at its injection, each with its last event; none
     for a pair, of which either node may continue."""
     return _tasks_on(injected.nodes or (), history, injected.start_ns)
+
+
+def ran_elsewhere(target: str, injected: FaultInEffect, history: History) -> str:
+    """A message where the target names a subtask by its number and task, which ran on other nodes
+    than those of the fault when it was injected; else empty."""
+    named = re.fullmatch(f"the {SUBTASK.pattern}", target)
+    if named is None:
+        return ""
+    running = {
+        each.node
+        for each in _last_events(history, injected.start_ns).values()
+        if each.subtask == int(named[1]) and named[2] in each.name and each.state in DEPLOYED
+    }
+    nodes = {node for node in running if node}
+    if not nodes or nodes & set(injected.nodes or ()):
+        return ""
+    return f"subtask {named[1]} of {named[2]} ran on {', '.join(sorted(nodes))}"
 
 
 def unplaced_subtasks(injected: FaultInEffect, history: History) -> set[Subtask]:

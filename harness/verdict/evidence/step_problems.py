@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import left_out_of_target, outside_target, parse_target
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.verdict.evidence.affected_subtasks import ran_elsewhere
 from streamquake.harness.verdict.evidence.contradicted_evidence import (
     contradicted_effect,
     contradicted_heal,
@@ -70,6 +71,8 @@ def step_problems(
     ]
     if (late := attempt.get(FaultMissedWindow)) is not None:
         problems.append((NOT_IN_WINDOW, late.reason))
+    if elsewhere := ran_elsewhere(step.target, attempt[FaultInEffect], history):
+        problems.append(("another target", f"{step.target} was planned, and {elsewhere}"))
     if idle:
         problems.append(("without effect on the system", idle))
     problems += _trigger_problems(step, attempt, history, experiment.faults[:number])

@@ -9,6 +9,7 @@ import pytest
 from streamquake.harness.verdict.evidence.affected_subtasks import (
     affected_subtasks_of,
     must_end_tasks,
+    ran_elsewhere,
     unplaced_subtasks,
 )
 from streamquake.reports.record.event import Action
@@ -70,6 +71,29 @@ def test_without_a_recorded_call_the_observed_effect_counts() -> None:
     recorded.at(22, Action.FAULT_IN_EFFECT, **about)
     history = recorded.history()
     assert affected_subtasks_of(history.of(FaultInEffect)[0], history) == {("c", 0)}
+
+
+@pytest.mark.parametrize(
+    ("target", "elsewhere"),
+    [
+        ("the node running subtask 0 of Count", ""),
+        ("the node running subtask 0 of input", ""),
+        ("the node running subtask 1 of Count", "subtask 1 of Count ran on tm-2"),
+        ("the node running subtask 1 of Sink", "subtask 1 of Sink ran on tm-2"),
+        ("the node running subtask 7 of Count", ""),  # not recorded
+        ("the node running subtask 0 of Join", ""),
+        ("the active jobmanager", ""),
+        ("tm-1", ""),
+    ],
+)
+def test_a_target_names_the_node_of_a_subtask(target: str, elsewhere: str) -> None:
+    recorded = Story()
+    for event in placed().history():
+        recorded.at(event.at_s, event.action, **{**event.value, "state": "RUNNING"})
+    recorded.at(21, Action.TASK_CHANGED, vertex="c", subtask=0, node="tm-2", state="RUNNING")
+    about = {"step": 0, "nodes": ["tm-1"], "called_ns": int(20e9), "seen_ns": int(22e9)}
+    history = recorded.at(22, Action.FAULT_IN_EFFECT, **about).history()
+    assert ran_elsewhere(target, history.of(FaultInEffect)[0], history) == elsewhere
 
 
 def test_a_task_placed_after_the_call_is_not_affected() -> None:
