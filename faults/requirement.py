@@ -42,6 +42,14 @@ def other_than(*values: Any) -> Requirement:
     )
 
 
+def other_text_than(*values: Any) -> Requirement:
+    """A text that is none of these values; it may be empty."""
+    return Requirement(
+        expected=f"a text other than {' or '.join(str(value) for value in values)}",
+        is_met=lambda found: isinstance(found, str) and found not in values,
+    )
+
+
 def more_than(least: float) -> Requirement:
     """A number above this one."""
     return _number(f"more than {least:g}", lambda found: found > least)

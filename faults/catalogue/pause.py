@@ -10,7 +10,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done
-from streamquake.faults.requirement import Requirements, one_of, other_than
+from streamquake.faults.requirement import Requirements, one_of, other_text_than
 
 
 @faults.register
@@ -40,7 +40,7 @@ class Pause(NodeFault):
         return {"status": one_of(str(ContainerStatus.PAUSED))}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"status": other_than(str(ContainerStatus.PAUSED))}
+        return {"status": other_text_than(str(ContainerStatus.PAUSED))}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if cluster.state(target).status == ContainerStatus.GONE:

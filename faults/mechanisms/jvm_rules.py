@@ -167,6 +167,7 @@ class JvmFault(NodeFault):
             "status": one_of(str(ContainerStatus.RUNNING)),
             "rules": more_than(0),
             "hits": more_than(0),
+            "first_hit": text_with(r"^\d{4}-\d\d-\d\dT"),
         }
         place = "" if self.subtask is None else _place_of(self.subtask)
         operator = re.escape(self.operator or "")

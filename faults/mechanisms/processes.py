@@ -11,7 +11,7 @@ from streamquake.cluster.runtime.runtime import ContainerState, ContainerStatus,
 from streamquake.cluster.runtime.waiting import NotReadyInTime, wait_until
 from streamquake.faults.fault import Evidence
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.requirement import Requirements, has, one_of, other_than
+from streamquake.faults.requirement import Requirements, has, one_of, other_text_than, other_than
 
 RUNNING_OR_REMOVED = (ContainerStatus.RUNNING, ContainerStatus.GONE)
 """In one of these states no fault keeps the node down: it runs, or another process has removed
@@ -57,7 +57,7 @@ def runs_again(before: Mapping[str, Any]) -> Requirements:
     """What `state_observations` has of a node that was started again, or removed."""
     return {
         "status": one_of(*map(str, RUNNING_OR_REMOVED)),
-        "started_at": other_than(before.get("started_at")),
+        "started_at": other_text_than(before.get("started_at")),
     }
 
 

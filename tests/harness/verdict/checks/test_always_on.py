@@ -28,6 +28,7 @@ RULES_HIT = {
     "rules": 1,
     "hits": 1,
     "at": ["Map subtask 0"],
+    "first_hit": "2026-01-01T10:00:01Z",
     "before": {"agent": "loaded"},
 }
 IN_EFFECT = {"pause": {"status": "paused"}, "throw_in_task": RULES_HIT}
