@@ -30,11 +30,13 @@ def started_early(step: Step, attempt: StepAttempt, history: History) -> str:
     if healed is None or not _keeps_down(step):
         return ""
     for event in history.of(ContainerStarted):
-        after_ns, before_ns = event.at_ns - began.moment_ns, healed.at_ns - event.at_ns
+        # A fault may itself start the node again, with too small a heap, before its effect is seen.
+        after_ns, before_ns = event.at_ns - began.at_ns, healed.at_ns - event.at_ns
         if event.node in (began.nodes or ()) and min(after_ns, before_ns) > TOLERANCE_NS:
             return (
-                f"{event.node} was started again after {after_ns / 1e9:.1f} s, "
-                f"{before_ns / 1e9:.1f} s before the heal was called"
+                f"{event.node} was started again after "
+                f"{(event.at_ns - began.moment_ns) / 1e9:.1f} s, {before_ns / 1e9:.1f} s before "
+                "the heal was called"
             )
     return ""
 

@@ -72,6 +72,19 @@ def test_an_early_start_is_named_with_its_distance_to_the_heal() -> None:
     assert found == f"{NODE} was started again after 5.0 s, 5.0 s before the heal was called"
 
 
+def test_a_fault_may_start_the_node_itself_before_its_effect_is_seen() -> None:
+    """As the JVM that ends with too small a heap: its first process was ended at 10 s."""
+    story = Story()
+    for event in acted((10.5, STARTED, NODE), healed_s=20.0).history():
+        late = event.action == Action.FAULT_IN_EFFECT
+        story.at(12 if late else event.at_s, event.action, **event.value)
+    assert started_early(*judged(story, "oom_heap")) == ""
+    found = started_early(*judged(story.at(22, STARTED, node=NODE), "oom_heap"))
+    assert found == "", "after the heal"
+    early = acted((15, STARTED, NODE))
+    assert started_early(*judged(early, "oom_heap")).startswith(f"{NODE} was started again after 5")
+
+
 def test_a_node_may_start_between_two_calls_of_its_heal() -> None:
     story = acted(healed_s=14.0).at(15, STARTED, node=NODE)
     story.at(20, Action.HEAL_CALLED, step=0)
