@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import usual_kind
 from streamquake.reports.record.run_folder import RunFolder
 
 OF_FAULT = ("step", "fault", "target")
@@ -57,7 +58,8 @@ class RecordedRunCopy:
             yield event
             if event["action"] == action:
                 fault = {key: event["value"][key] for key in OF_FAULT if key in event["value"]}
-                yield {**event, "action": str(added), "value": {**fault, **value}}
+                kind = str(usual_kind(added))
+                yield {**event, "action": str(added), "kind": kind, "value": {**fault, **value}}
 
         self.replace_events(change)
 

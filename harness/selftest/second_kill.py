@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from streamquake.faults.mechanisms.processes import KILLED
 from streamquake.harness.selftest.recorded_run_copy import EventRecord
 from streamquake.reports.record.event import Action
+from streamquake.reports.record.history import usual_kind
 
 SECOND_NS = 10**9
 NODE = "flink/taskmanager-2"
@@ -19,11 +21,16 @@ def second_kill(event: EventRecord) -> Iterator[EventRecord]:
     effect_ns, healed_ns = called_ns + SECOND_NS // 10, called_ns + 4 * SECOND_NS
 
     def at(at_ns: int, action: Action, **value: Any) -> EventRecord:
-        return {**event, "at_ns": at_ns, "action": str(action), "value": value}
+        kind = str(usual_kind(action))
+        return {**event, "at_ns": at_ns, "action": str(action), "kind": kind, "value": value}
 
     fault = {"step": 1, "fault": "kill", "target": "one of flink/taskmanager", "nodes": [NODE]}
-    ended = {NODE: {"status": "exited", "exit_code": 137}}
+    before = {"status": "running", "pid": 7, "started_at": "at first"}
+    killed = {"status": "exited", "exit_code": KILLED, "pid": 0, "signal": "KILL"}
+    ended = {NODE: {**before, **killed, "before": before}}
+    again = {"status": "running", "pid": 8, "started_at": "again", "before": before}
     yield at(called_ns, Action.FAULT_CALLED, **fault, params={})
+    yield at(effect_ns, Action.CONTAINER_DIED, node=NODE, exit_code=KILLED)
     yield at(
         effect_ns,
         Action.FAULT_IN_EFFECT,
@@ -35,11 +42,12 @@ def second_kill(event: EventRecord) -> Iterator[EventRecord]:
     yield at(effect_ns + SECOND_NS, Action.JOB_FAILING, cause="its worker was lost")
     yield at(effect_ns + SECOND_NS, Action.JOB_RESTARTING, restart=2)
     yield at(healed_ns - SECOND_NS // 2, Action.HEAL_CALLED, **fault)
+    yield at(healed_ns, Action.CONTAINER_STARTED, node=NODE, exit_code=None)
     yield at(
         healed_ns,
         Action.FAULT_HEALED,
         **fault,
         called_ns=healed_ns - SECOND_NS // 2,
         seen_ns=healed_ns,
-        evidence={NODE: {"status": "running"}},
+        evidence={NODE: again},
     )

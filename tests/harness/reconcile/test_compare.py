@@ -306,7 +306,7 @@ def test_two_empty_sides_prove_nothing(spark: SparkSession, tmp_path: Path) -> N
     result = comparison_of(spark, tmp_path / "e.json", tmp_path / "a.csv")
 
     assert result.outcome == Outcome.UNDECIDED
-    assert "nothing was expected" in result.reasons[0]
+    assert "no acknowledged record was expected" in result.reasons[0]
 
 
 def test_an_empty_side_has_lost_everything(spark: SparkSession, tmp_path: Path) -> None:
