@@ -10,6 +10,7 @@ from typing import ClassVar
 PY4J = re.compile(r"An error occurred while calling \S+\.\n: ")
 """How py4j begins the text of an error that Java raised (`get_return_value` of `protocol.py`)."""
 CAUSED_BY = "Caused by: "
+LONGEST_CAUSE = 400
 FAILED_TASK = "Job aborted due to stage failure"
 """What Spark says first of an error within a task; the cause says more."""
 
@@ -78,13 +79,28 @@ def common_cause(causes: Iterable[str]) -> str:
 def message_of(error: BaseException) -> str:
     """The class and the text of an error, without the stack frames of Java. Of an error of Java
     itself, as py4j raises it, its first line and its innermost cause."""
-    text = without_frames(str(error)).strip()
+    text = str(error)
     if (of_java := PY4J.match(text)) is None:
-        return f"{type(error).__name__}: {text}"
-    first, *rest = text[of_java.end() :].splitlines()
-    causes = [line.removeprefix(CAUSED_BY) for line in rest if line.startswith(CAUSED_BY)]
-    said = [] if causes and FAILED_TASK in first else [" ".join(first.split())]
-    return "; caused by ".join([*said, *causes[-1:]])
+        return f"{type(error).__name__}: {without_frames(text).strip()}"
+    trace = text[of_java.end() :]
+    first = " ".join(trace.partition("\n")[0].split())
+    if CAUSED_BY not in trace:
+        return first
+    cause = root_cause(trace)
+    return cause if FAILED_TASK in first else f"{first}; caused by {cause}"
+
+
+def root_cause(stack_trace: str) -> str:
+    """The innermost cause of a Java stack trace, without its frames."""
+    lines = [line for line in stack_trace.splitlines() if line.strip()]
+    starts = [n for n, line in enumerate(lines) if line.startswith(CAUSED_BY)]
+    begin = starts[-1] if starts else 0
+    message = []
+    for line in lines[begin:]:
+        if line.lstrip().startswith(("at ", "... ")):
+            break
+        message.append(line.strip())
+    return " ".join(message).removeprefix(CAUSED_BY)[:LONGEST_CAUSE]
 
 
 def without_frames(text: str) -> str:

@@ -48,6 +48,7 @@ from streamquake.harness.reconcile.result import (
 )
 from streamquake.harness.reconcile.row_hashes import ACTUAL_KINDS, RowKind
 from streamquake.reports.record.outcome import Finding, Outcome
+from streamquake.topologies.errors import root_cause
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
 OTHER_HEADER = (
@@ -58,7 +59,6 @@ OTHER_HEADER = (
 their number (CSVHeaderChecker)."""
 NOT_PARQUET = re.compile(r"(\S+) is not a Parquet file")
 UNREADABLE_FILE = re.compile(r"FAILED_READ_FILE\S*\] .* reading file file://(\S+?)\.\s")
-CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 DUPLICATE_COLUMN = re.compile(r"COLUMN_ALREADY_EXISTS\] The column (`.*?`) already")
 UNSUPPORTED_TYPE = re.compile(
     r"\[(?:PARQUET_TYPE_ILLEGAL|UNSUPPORTED_TIME_TYPE)\] (.*?)(?:\.? SQLSTATE|$)", re.MULTILINE
@@ -362,8 +362,8 @@ def _input_problem(text: str, error: Exception) -> Problem | None:
         message = "it is not a complete Parquet file; is it truncated, or still being written?"
         return Problem(file=truncated[1], message=message)
     if unreadable := UNREADABLE_FILE.search(text):
-        causes = CAUSE.findall(text) or [message_line(error)]
-        message = f"it cannot be read ({causes[-1]}); is it complete, and what its name says?"
+        why = root_cause(text).partition(": ")[2]
+        message = f"it cannot be read ({why}); is it complete, and what its name says?"
         return Problem(file=unreadable[1], message=message)
     if unsupported := UNSUPPORTED_TYPE.search(text):
         message = (

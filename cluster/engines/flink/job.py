@@ -12,10 +12,10 @@ from streamquake.cluster.engines.flink.rest import (
     FlinkRest,
     FlinkUnreachable,
     jobmanager,
-    root_cause,
 )
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.topologies.errors import root_cause
 
 FILE_SETTLE_MS = 4_000
 """How long after the last record a file may stay open: the jobs' file sinks close a file after 2 s

@@ -18,10 +18,10 @@ from streamquake.cluster.engines.flink.rest import (
     FlinkRest,
     FlinkUnreachable,
     jobmanager,
-    root_cause,
 )
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.topologies.errors import root_cause
 from streamquake.topologies.model import Topology
 
 SCHEDULER = "jobmanager.scheduler"

@@ -14,11 +14,10 @@ from streamquake.cluster.engines.flink.config import GATEWAY_REST, REST
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.loopback_session import loopback_session
 from streamquake.cluster.runtime.runtime import ContainerStatus
-from streamquake.topologies.errors import ErrorKind, StreamquakeError
+from streamquake.topologies.errors import ErrorKind, StreamquakeError, root_cause
 
 DEADLINE_S = 5.0
 UPLOAD_S = 120.0
-LONGEST_CAUSE = 400
 
 
 class FlinkUnreachable(StreamquakeError):
@@ -130,19 +129,6 @@ def gateway(cluster: LiveCluster, service: str) -> FlinkRest:
         known: FlinkRest = cluster.clients[name]
         return known
     return FlinkRest(cluster.address(cluster.of_role(f"{service}/gateway")[0], GATEWAY_REST))
-
-
-def root_cause(stack_trace: str) -> str:
-    """The innermost cause of a Java stack trace, without its frames."""
-    lines = [line for line in stack_trace.splitlines() if line.strip()]
-    starts = [n for n, line in enumerate(lines) if line.startswith("Caused by: ")]
-    begin = starts[-1] if starts else 0
-    message = []
-    for line in lines[begin:]:
-        if line.lstrip().startswith(("at ", "... ")):
-            break
-        message.append(line.strip())
-    return " ".join(message).removeprefix("Caused by: ")[:LONGEST_CAUSE]
 
 
 def _document(response: requests.Response) -> Any:

@@ -10,12 +10,13 @@ from streamquake.cluster.engines.engine import JobRejected, JobStart, JobUnreach
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.flink.job import last_cause, tasks_pending
 from streamquake.cluster.engines.flink.operations import job_change, job_query, savepoint_folder
-from streamquake.cluster.engines.flink.rest import jobmanager, root_cause
+from streamquake.cluster.engines.flink.rest import jobmanager
 from streamquake.cluster.engines.flink.states import ENDED
 from streamquake.cluster.engines.flink.submit import submit
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.runtime.waiting import wait_until
+from streamquake.topologies.errors import root_cause
 from streamquake.topologies.model import Topology
 
 PATH, CLAIM = "execution.state-recovery.path", "execution.state-recovery.claim-mode"

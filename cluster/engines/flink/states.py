@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamquake.cluster.engines.flink.rest import root_cause
 from streamquake.cluster.engines.observation import Observation
 from streamquake.reports.record.event import Action, Kind
+from streamquake.topologies.errors import root_cause
 
 Document = Mapping[str, Any]
 ENDED = ("FAILED", "CANCELED", "FINISHED")

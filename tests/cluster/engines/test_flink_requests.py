@@ -13,8 +13,9 @@ from streamquake.cluster.engines.flink import follow as flink_follow
 from streamquake.cluster.engines.flink import job as flink_job
 from streamquake.cluster.engines.flink.follow import JobFollower, follow
 from streamquake.cluster.engines.flink.positions import positions
-from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable, root_cause
+from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable
 from streamquake.reports.record.event import Action, EventDraft
+from streamquake.topologies.errors import root_cause
 from tests.cluster.engines.recorded import JOB, answer
 from tests.event_drafts import undeclared_fields
 from tests.fakes import fake_cluster
