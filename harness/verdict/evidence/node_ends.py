@@ -5,7 +5,7 @@ The record has each end and start of a container, with the container engine's ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -44,7 +44,7 @@ def started_early(step: Step, attempt: StepAttempt, history: History) -> str:
 def ended_before_call(step: Step, attempt: StepAttempt, history: History) -> str:
     """A message if the process of a node that the fault should have ended had ended before the
     injection was called; else empty."""
-    if not _keeps_down(step) or not faults[step.fault].ends_process:
+    if not _ends_and_keeps_down(step):
         return ""
     began = attempt[FaultInEffect]
     for node in began.nodes or ():
@@ -60,41 +60,50 @@ def ended_before_call(step: Step, attempt: StepAttempt, history: History) -> str
     return ""
 
 
-def contradicted_ends(step: Step, attempt: StepAttempt, history: History) -> Iterator[str]:
+def unreported_ends(step: Step, attempt: StepAttempt, history: History) -> Iterator[str]:
     """A message for each node whose process should have been ended and started again, where the
     container engine reported no such end, with the exit code of the evidence, or no such start.
     Records of older versions have no reports of the container engine."""
-    began, healed = attempt[FaultInEffect], first_heal_call(attempt[FaultInEffect], history)
+    began = attempt[FaultInEffect]
+    called, healed = first_heal_call(began, history), attempt.get(FaultHealed)
     reports = history.of(ContainerDied, ContainerStarted)
-    if not reports or not _keeps_down(step) or not faults[step.fault].ends_process:
+    if not reports or not _ends_and_keeps_down(step):
         return
+    since_ns = began.start_ns - TOLERANCE_NS
+    until_ns = history.ended_ns if called is None else called.at_ns
     for node in began.nodes or ():
         own = [event for event in reports if event.node == node]
-        since_ns = began.start_ns - TOLERANCE_NS
-        until_ns = history.ended_ns if healed is None else healed.at_ns
-        ends = [e for e in own if isinstance(e, ContainerDied) and since_ns <= e.at_ns <= until_ns]
-        observed = (began.evidence or {}).get(node)
-        code = observed.get("exit_code") if isinstance(observed, Mapping) else None
-        if not ends:
-            yield f"the container engine did not report that {node} ended"
-        elif None not in (code, ends[-1].exit_code) and code != ends[-1].exit_code:
-            yield f"{node} ended with {ends[-1].exit_code}, and {code} was observed"
-        starts = [e for e in own if isinstance(e, ContainerStarted) and e.at_ns >= until_ns]
-        is_missing = FaultHealed in attempt and node in attempt[FaultHealed].missing_targets
-        if healed is not None and FaultHealed in attempt and not starts and not is_missing:
+        ended = [e for e in own if isinstance(e, ContainerDied) and since_ns <= e.at_ns <= until_ns]
+        yield from _other_end(node, began, ended)
+        started = any(isinstance(e, ContainerStarted) and e.at_ns >= until_ns for e in own)
+        must_run = called is not None and healed is not None and node not in healed.missing_targets
+        if must_run and not started:
             yield f"the container engine did not report that {node} started after the heal"
+
+
+def _other_end(node: str, began: FaultInEffect, ended: Sequence[ContainerDied]) -> Iterator[str]:
+    """A message where no end of a node was reported, or the last one with another exit code than
+    the observed one."""
+    if not ended:
+        yield f"the container engine did not report that {node} ended"
+        return
+    observed = (began.evidence or {}).get(node)
+    code = observed.get("exit_code") if isinstance(observed, Mapping) else None
+    reported = ended[-1].exit_code
+    if None not in (code, reported) and code != reported:
+        yield f"{node} ended with {reported}, and {code} was observed"
 
 
 def started_outside_heal(step: Step, attempt: StepAttempt, history: History) -> str:
     """A message if the process that runs on a node after the heal started at another time than
     between the call of the heal and the moment at which it was seen to run; else empty."""
     healed, called = attempt.get(FaultHealed), first_heal_call(attempt[FaultInEffect], history)
-    if healed is None or called is None or not _keeps_down(step):
+    if healed is None or called is None or not _ends_and_keeps_down(step):
         return ""
     clock = EngineClock(history)
     for node, observed in (healed.evidence or {}).items():
         started_ns = _started_ns(observed, clock)
-        if started_ns is None or not faults[step.fault].ends_process:
+        if started_ns is None:
             continue
         early_s, late_s = (called.at_ns - started_ns) / 1e9, (started_ns - healed.moment_ns) / 1e9
         if early_s > STAMPS_S:
@@ -112,6 +121,11 @@ def _started_ns(observed: Any, clock: EngineClock) -> int | None:
             started = datetime.fromisoformat(stamp)
             return clock.run_clock_ns(started.timestamp() * 1000)
     return None
+
+
+def _ends_and_keeps_down(step: Step) -> bool:
+    """Whether the fault ends the processes of its nodes, and keeps them down until its heal."""
+    return _keeps_down(step) and faults[step.fault].ends_process
 
 
 def _keeps_down(step: Step) -> bool:

@@ -23,10 +23,10 @@ from streamquake.harness.verdict.evidence.idle_nodes import nodes_without_tasks
 from streamquake.harness.verdict.evidence.last_verification import not_verified_until_heal
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.node_ends import (
-    contradicted_ends,
     ended_before_call,
     started_early,
     started_outside_heal,
+    unreported_ends,
 )
 from streamquake.harness.verdict.evidence.planned_duration import early_end, early_heal
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
@@ -80,16 +80,13 @@ def step_problems(
     unhealed = not_healed(attempt, history)
     if unhealed := unhealed or unhealed_earlier_attempt(fault_windows(history), number):
         problems.append((NOT_HEALED, unhealed))
-    problems += [("contradictory evidence", why) for why in _contradicted_events(attempt)]
-    problems += [
-        ("contradictory evidence", why)
-        for why in contradicted_heal(step, attempt, experiment.topology)
-    ]
-    problems += [
-        ("contradictory evidence", why) for why in contradicted_ends(step, attempt, history)
-    ]
-    if started := started_outside_heal(step, attempt, history):
-        problems.append(("contradictory evidence", started))
+    contradictions = (
+        *_contradicted_events(attempt),
+        *contradicted_heal(step, attempt, experiment.topology),
+        *unreported_ends(step, attempt, history),
+        started_outside_heal(step, attempt, history),
+    )
+    problems += [("contradictory evidence", why) for why in contradictions if why]
     return problems
 
 

@@ -10,10 +10,10 @@ import pytest
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.checks.effect import Effect
 from streamquake.harness.verdict.evidence.node_ends import (
-    contradicted_ends,
     ended_before_call,
     started_early,
     started_outside_heal,
+    unreported_ends,
 )
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, last_attempt
 from streamquake.reports.record.event import Action
@@ -137,7 +137,7 @@ def test_a_process_that_had_ended_was_not_ended_by_the_fault(
 def test_the_container_engine_reports_what_the_fault_ended_and_started(
     fault: str, containers: list[tuple[float, Action, str]], messages: list[str]
 ) -> None:
-    found = list(contradicted_ends(*judged(acted(*containers), fault)))
+    found = list(unreported_ends(*judged(acted(*containers), fault)))
     begin = f"the container engine did not report that {NODE} "
     assert found == [begin + message for message in messages]
 
@@ -149,7 +149,7 @@ def test_the_reported_exit_code_is_the_observed_one(exit_code: int | None, diffe
         if event.action == Action.FAULT_IN_EFFECT:
             story.at(9.5, DIED, node=NODE, exit_code=exit_code)
         story.at(event.at_s, event.action, **event.value)
-    found = list(contradicted_ends(*judged(story, "kill")))
+    found = list(unreported_ends(*judged(story, "kill")))
     assert found == [f"{NODE} ended with {exit_code}, and 137 was observed"] * differs
 
 
