@@ -47,9 +47,9 @@ def record_transactions(
     own = [asdict(t) for t in transactions if t.id.startswith(cluster.run.run_id)]
     loop.record(
         Action.TRANSACTIONS_SEEN,
+        kind=Kind.OK,
         process=service,
         after=after,
-        kind=Kind.OK,
         asked_ms=requested_ms,
         transactions=own,
         **({"unanswered": "; ".join(unreachable)} if unreachable else {}),

@@ -75,12 +75,14 @@ def list_files(spark: SparkSession, uris: Sequence[str]) -> Listing:
             files += _files_under(_HadoopFileSystem(spark, uri), uri, ignored)
         except Py4JJavaError as error:
             raise ConnectionError(f"{uri} could not be listed: {_message(error)}") from error
-    unique = {_real_path(file.path): file for file in reversed(files)}
+    unique: dict[str, ListedFile] = {}
+    for file in files:
+        unique.setdefault(_real_path(file.path), file)
     if not unique:
         raise bad_input(
             ", ".join(uris), f"expected files with records, found none{_ignored_text(ignored)}"
         )
-    return Listing(files=tuple(reversed(unique.values())), **ignored)
+    return Listing(files=tuple(unique.values()), **ignored)
 
 
 def _real_path(path: str) -> str:
