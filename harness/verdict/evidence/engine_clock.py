@@ -9,6 +9,9 @@ difference, with an error of a few milliseconds.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
 
 from streamquake.faults.schedule.event_times import later_stamps, stamp_ms
 from streamquake.reports.record.event import Action, Event
@@ -62,6 +65,14 @@ class EngineClock:
         """A moment of the machine's clock, epoch milliseconds, on the run's clock; None where the
         history does not relate the two."""
         return None if self._offset_ns is None else int(epoch_ms * 1e6) + self._offset_ns
+
+    def text_ns(self, stamp: Any) -> int | None:
+        """A moment of the machine's clock in ISO 8601, on the run's clock; None where it is none,
+        or the history does not relate the two."""
+        with suppress(ValueError):
+            if isinstance(stamp, str):
+                return self.run_clock_ns(datetime.fromisoformat(stamp).timestamp() * 1000)
+        return None
 
     def stamped_ns(self, event: Event, recorded_ms: float | None) -> int:
         """The moment of a stamp that an event holds; the event's observation where the stamp is

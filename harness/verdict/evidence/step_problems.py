@@ -29,6 +29,7 @@ from streamquake.harness.verdict.evidence.node_ends import (
     unreported_ends,
 )
 from streamquake.harness.verdict.evidence.planned_duration import early_end, early_heal
+from streamquake.harness.verdict.evidence.rule_hits import hits_outside_injection
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
 from streamquake.reports.record.fault_events import (
@@ -85,6 +86,7 @@ def step_problems(
         *contradicted_heal(step, attempt, experiment.topology),
         *unreported_ends(step, attempt, history),
         started_outside_heal(step, attempt, history),
+        *hits_outside_injection(attempt, history),
     )
     problems += [("contradictory evidence", why) for why in contradictions if why]
     return problems

@@ -125,7 +125,7 @@ def test_a_process_that_had_ended_was_not_ended_by_the_fault(
     [
         ("kill", [], []),  # an older record
         ("kill", [(9.5, DIED, NODE), (20.5, STARTED, NODE)], []),
-        ("kill", [(10.9, DIED, NODE), (20.5, STARTED, NODE)], []),  # reported late
+        ("kill", [(11.9, DIED, NODE), (20.5, STARTED, NODE)], []),  # reported late
         ("kill", [(9.5, DIED, OTHER)], ["ended", "started after the heal"]),
         ("kill", [(7, DIED, NODE), (20.5, STARTED, NODE)], ["ended"]),
         ("kill", [(20.4, DIED, NODE), (20.5, STARTED, NODE)], ["ended"]),
@@ -140,6 +140,13 @@ def test_the_container_engine_reports_what_the_fault_ended_and_started(
     found = list(unreported_ends(*judged(acted(*containers), fault)))
     begin = f"the container engine did not report that {NODE} "
     assert found == [begin + message for message in messages]
+
+
+@pytest.mark.parametrize("ends", [(12.2,), (12.2, 13)])
+def test_an_end_long_after_it_was_seen_is_another(ends: tuple[float, ...]) -> None:
+    containers = [*((at_s, DIED, NODE) for at_s in ends), (20.5, STARTED, NODE)]
+    found = list(unreported_ends(*judged(acted(*containers), "kill")))
+    assert found == [f"{NODE} ended 2.2 s after it was seen to have ended"]
 
 
 @pytest.mark.parametrize(("exit_code", "differs"), [(137, False), (0, True), (None, False)])

@@ -1,0 +1,27 @@
+"""Whether a rule inside a JVM acted while its fault was injected, by the JVM's own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.reports.record.fault_events import FaultInEffect
+from streamquake.reports.record.history import History
+
+
+def hits_outside_injection(attempt: StepAttempt, history: History) -> Iterator[str]:
+    """A message for each node on which the rules of a fault acted first before its injection was
+    called, or after its effect was recorded. Faults without rules have no such moment."""
+    began = attempt[FaultInEffect]
+    clock = EngineClock(history)
+    for node, observed in (began.evidence or {}).items():
+        stamp = observed.get("first_hit") if isinstance(observed, Mapping) else None
+        hit_ns = clock.text_ns(stamp)
+        if hit_ns is None:
+            continue
+        early_s, late_s = (began.start_ns - hit_ns) / 1e9, (hit_ns - began.at_ns) / 1e9
+        if early_s > STAMPS_S:
+            yield f"its rule acted on {node} {early_s:.1f} s before its injection was called"
+        if late_s > STAMPS_S:
+            yield f"its rule acted on {node} {late_s:.1f} s after its effect was recorded"

@@ -1,0 +1,75 @@
+"""The first act of a rule inside a JVM, beside the injection and the effect of its fault."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.verdict.evidence.rule_hits import hits_outside_injection
+from streamquake.harness.verdict.evidence.step_attempts import last_attempt
+from streamquake.harness.verdict.evidence.step_problems import step_problems
+from streamquake.reports.record.event import Action
+from tests.harness.histories import Story, case
+
+NODE = "flink/taskmanager-1"
+BEGAN_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+
+
+def stamp(at_s: float) -> str:
+    """The JVM's stamp of a moment of the run."""
+    return datetime.fromtimestamp(BEGAN_S + at_s, UTC).isoformat()
+
+
+def acted(first_hit: Any, skewed: bool = False) -> Story:
+    """A fault called at 9 s, whose effect was seen at 10 s and recorded at 13 s."""
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=(BEGAN_S + 1) * 1e3)
+    about = {"step": 0, "fault": "slow_operator", "target": NODE, "nodes": [NODE]}
+    story.at(9, Action.FAULT_CALLED, **about, params={"delay_ms": 5})
+    if skewed:
+        story.at(9, Action.FAULT_CALLED, step=1, fault="clock_skew", target=NODE, params={})
+    evidence = {NODE: {"first_hit": first_hit}, "watched": "agent"}
+    seen = {"called_ns": 9 * 10**9, "seen_ns": 10 * 10**9, "evidence": evidence}
+    return story.at(13, Action.FAULT_IN_EFFECT, **about, **seen)
+
+
+def messages(story: Story) -> list[str]:
+    history = story.history()
+    return list(hits_outside_injection(last_attempt(history, 0), history))
+
+
+@pytest.mark.parametrize(
+    ("first_hit", "message"),
+    [
+        (stamp(9.5), ""),
+        (stamp(12), ""),  # the rules act again, and their record is read later
+        (stamp(8.1), ""),  # the two clocks are related by an observation
+        (stamp(7.9), f"its rule acted on {NODE} 1.1 s before its injection was called"),
+        (stamp(13.9), ""),
+        (stamp(14.2), f"its rule acted on {NODE} 1.2 s after its effect was recorded"),
+        (None, ""),
+        ("soon", ""),
+    ],
+)
+def test_a_rule_acts_between_its_injection_and_its_recorded_effect(
+    first_hit: str | None, message: str
+) -> None:
+    assert messages(acted(first_hit)) == [message] * bool(message)
+
+
+def test_a_moved_clock_tells_nothing() -> None:
+    assert messages(acted(stamp(3), skewed=True)) == []
+
+
+def test_a_hit_outside_the_injection_is_a_problem_of_the_step(tmp_path: Path) -> None:
+    history = acted(stamp(3)).history()
+    step = {"fault": "slow_operator", "target": NODE, "when": {"after_s": 1}}
+    experiment = case(Story(), tmp_path).experiment.model_copy(
+        update={"faults": [Step.model_validate({**step, "params": {"delay_ms": 5}})]}
+    )
+    problems = step_problems(last_attempt(history, 0), 0, experiment, history, idle="")
+    early = f"its rule acted on {NODE} 6.0 s before its injection was called"
+    assert ("contradictory evidence", early) in problems
