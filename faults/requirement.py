@@ -7,7 +7,7 @@ in which the two disagree proves neither.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,11 +70,30 @@ def at_most(most: float) -> Requirement:
     return _number(f"at most {most:g}", lambda found: found <= most)
 
 
-def text_with(part: str) -> Requirement:
-    """A text in which this regular expression is found."""
+def text_with(*parts: str, words: str = "") -> Requirement:
+    """A text in which each of these regular expressions is found; `words` say so where they are
+    not plain."""
     return Requirement(
-        expected=f"a text with {part}",
-        is_met=lambda found: isinstance(found, str) and re.search(part, found) is not None,
+        expected=words or f"a text with {' and '.join(parts)}",
+        is_met=lambda found: (
+            isinstance(found, str) and all(re.search(part, found) for part in parts)
+        ),
+    )
+
+
+def as_many_as(others: Sized) -> Requirement:
+    """A table or a list with as many entries as another."""
+    return Requirement(
+        expected=f"{len(others)} of them",
+        is_met=lambda found: isinstance(found, Mapping | list) and len(found) == len(others),
+    )
+
+
+def all_of(*wanted: Requirement) -> Requirement:
+    """What meets each of these requirements."""
+    return Requirement(
+        expected=", ".join(one.expected for one in wanted),
+        is_met=lambda found: all(one.is_met(found) for one in wanted),
     )
 
 
@@ -120,7 +139,9 @@ def unmet(observations: Mapping[str, Any], required: Requirements) -> Iterator[s
     nothing."""
     for name, requirement in required.items():
         if name in observations and not requirement.is_met(found := observations[name]):
-            yield f"{name}: expected {requirement.expected}, got {found}"
+            # Of another type, and written alike: 137 and "137".
+            kind = f"{type(found).__name__} " if str(found) == requirement.expected else ""
+            yield f"{name}: expected {requirement.expected}, got {kind}{found}"
 
 
 def _number(expected: str, is_met: Callable[[float], bool]) -> Requirement:

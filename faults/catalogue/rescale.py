@@ -20,7 +20,16 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.cluster.runtime.waiting import wait_until
 from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.requirement import Requirement, Requirements, each, has, one_of, other_than
+from streamquake.faults.requirement import (
+    Requirement,
+    Requirements,
+    all_of,
+    as_many_as,
+    each,
+    has,
+    one_of,
+    other_than,
+)
 from streamquake.topologies.model import Topology
 
 ANSWER_S = 10.0
@@ -85,17 +94,25 @@ class Rescale(JobFault):
             healed=as_before if before else not changed,
             observations={
                 "vertices": {
-                    w.name: {"parallelism": w.parallelism, "running": w.running, "wanted": w.wanted}
-                    for w in vertices.values()
+                    vertex: {
+                        "name": width.name,
+                        "parallelism": width.parallelism,
+                        "running": width.running,
+                        "wanted": width.wanted,
+                    }
+                    for vertex, width in vertices.items()
                 }
             },
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        required = {"vertices": each(has(parallelism=one_of(self.to), running=one_of(self.to)))}
-        if before.get("parallelism"):
-            required["before"] = has(parallelism=each(other_than(self.to)))
-        return required
+        changed = each(has(parallelism=one_of(self.to), running=one_of(self.to)))
+        if not (known := before.get("parallelism")):
+            return {"vertices": changed}
+        return {
+            "vertices": all_of(as_many_as(known), changed),
+            "before": has(parallelism=each(other_than(self.to))),
+        }
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         """A job that no longer exists has no vertices."""
@@ -103,7 +120,7 @@ class Rescale(JobFault):
         if not isinstance(known, Mapping) or not known:
             return {}
         old = one_of(*known.values())
-        as_before = each(has(parallelism=old, running=old, wanted=old))
+        as_before = all_of(as_many_as(known), each(has(parallelism=old, running=old, wanted=old)))
         return {
             "vertices": Requirement(
                 expected=as_before.expected,

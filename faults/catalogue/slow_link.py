@@ -60,5 +60,5 @@ class SlowLink(StreamToxicFault):
             in_effect=self.complete(applied) and passed > 0,
             healed=not any(applied.values()),
             in_place=self.complete(applied),
-            observations={"paths": len(paths), "toxics": applied, "bytes_while_watched": passed},
+            observations={"toxics": applied, "bytes_while_watched": passed},
         )

@@ -7,7 +7,7 @@ task's variables do, and the task's name contains the names of the operators cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 STREAMING = "org.apache.flink.streaming"
 OPERATOR = f"{STREAMING}.api.operators.StreamOperator"
@@ -17,20 +17,21 @@ OPERATOR = f"{STREAMING}.api.operators.StreamOperator"
 class RuleLocation:
     """A method at the entry of which a rule acts, in the rule language.
 
-    `who` binds `name` and `place` to the operator or task that the method serves; `is_subtask` is
-    the condition for one subtask, whose `{subtask}` counts from 0 and whose `{ordinal}` counts from
-    1.
+    `who` binds `name` and `place` to the operator or task that the method serves, and `named` is a
+    part of every such name; `is_subtask` is the condition for one subtask, whose `{subtask}` counts
+    from 0 and whose `{ordinal}` counts from 1.
     """
 
     clazz: str
     method: str
     who: str
     is_subtask: str
+    named: str = ""
 
 
-def _of_operator(clazz: str, method: str, operator: str) -> RuleLocation:
+def _of_operator(clazz: str, method: str, operator: str, named: str = "") -> RuleLocation:
     """A step of one operator; `operator` is the expression for it."""
-    return _location(
+    location = _location(
         clazz,
         method,
         "<operator_name>",
@@ -40,6 +41,7 @@ def _of_operator(clazz: str, method: str, operator: str) -> RuleLocation:
         "variables:java.util.Map = operator == null ? java.util.Collections.emptyMap()"
         " : operator.getMetricGroup().getAllVariables();\n",
     )
+    return replace(location, named=named)
 
 
 def _of_task(clazz: str, method: str, environment: str) -> RuleLocation:
@@ -91,9 +93,11 @@ UPLOAD = (
     ),
 )
 """The asynchronous part of a task's checkpoint: its state is written while the task continues."""
-PRECOMMIT = (_of_operator(f"{_SINK}.SinkWriterOperator", "prepareSnapshotPreBarrier", "$0"),)
+PRECOMMIT = (
+    _of_operator(f"{_SINK}.SinkWriterOperator", "prepareSnapshotPreBarrier", "$0", named="Writer"),
+)
 """A sink's writer flushes and prepares the transaction to commit, ahead of the barrier."""
-COMMIT = (_of_operator(f"{_SINK}.CommitterOperator", "commitAndEmit", "$0"),)
+COMMIT = (_of_operator(f"{_SINK}.CommitterOperator", "commitAndEmit", "$0", named="Committer"),)
 """A sink's committer commits what a checkpoint prepared, including what a restore recovered."""
 RESTORE = (_of_task(f"{_TASKS}.StreamTask", "restoreInternal", "$0.getEnvironment()"),)
 """A task restores its state before it runs."""

@@ -27,7 +27,14 @@ from streamquake.cluster.runtime.runtime import (
 from streamquake.faults.fault import Evidence, NodeFault
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.jvm_points import RuleLocation
-from streamquake.faults.requirement import Requirements, each, more_than, one_of, text_with
+from streamquake.faults.requirement import (
+    Requirement,
+    Requirements,
+    each,
+    more_than,
+    one_of,
+    text_with,
+)
 from streamquake.topologies.limits import Milliseconds
 from streamquake.topologies.model import Topology
 
@@ -36,6 +43,9 @@ EVERY_TIME = 2**31 - 1
 ROLE = "taskmanager"
 Words = Annotated[str, Field(min_length=1, pattern=r'^[^"\\\n\r]+$')]
 """Text that a rule can contain: no double quotes, backslashes or line breaks."""
+
+ANY_SUBTASK = r".*(?: subtask \d+$|\(\d+/)"
+"""What follows the name in a place, as a regular expression."""
 
 
 class JvmFault(NodeFault):
@@ -167,11 +177,19 @@ class JvmFault(NodeFault):
             "status": one_of(str(ContainerStatus.RUNNING)),
             "rules": more_than(0),
             "hits": more_than(0),
-            "first_hit": text_with(r"^\d{4}-\d\d-\d\dT"),
+            "first_hit": text_with(r"^\d{4}-\d\d-\d\dT", words="a moment"),
         }
-        place = "" if self.subtask is None else _place_of(self.subtask)
-        operator = re.escape(self.operator or "")
-        return {**requires, "at": each(text_with(f"(?=.*{operator}).*(?:{place})"))}
+        return {**requires, "at": each(self._place())}
+
+    def _place(self) -> Requirement:
+        """Every place at which the rules may act."""
+        names = sorted({self.operator or "", *(point.named for point in self.points())} - {""})
+        parts = [re.escape(name) + ANY_SUBTASK for name in names]
+        words = [f"`{name}` in its name" for name in names]
+        if self.subtask is not None:
+            parts.append(_place_of(self.subtask))
+            words.append(f"subtask {self.subtask}")
+        return text_with(*parts, words=", ".join(["a place", *words]))
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return {"rules": one_of(0)}

@@ -103,7 +103,8 @@ def test_a_rescale_without_enough_slots_is_not_in_effect(cluster: Cluster) -> No
     baseline = injected(Rescale(to=9), cluster)
     evidence = Rescale(to=9).evidence(cluster, the_job(cluster), baseline)
     assert (evidence.in_effect, evidence.healed) == (False, False)
-    assert evidence.observations["vertices"]["Source: input"] == {
+    assert evidence.observations["vertices"][WIDE_VERTEX] == {
+        "name": "Source: input",
         "parallelism": 3,
         "running": 3,
         "wanted": 9,

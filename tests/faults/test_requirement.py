@@ -9,6 +9,8 @@ import pytest
 
 from streamquake.faults.requirement import (
     Requirement,
+    all_of,
+    as_many_as,
     at_least,
     at_most,
     each,
@@ -38,7 +40,10 @@ from streamquake.faults.requirement import (
         (at_least(2), [2, 2.5], [1.9, "2"]),
         (at_most(2), [2, 1], [2.1, "2"]),
         (text_with("No space"), ["write: No space left"], ["written", None, ["No space"]]),
+        (text_with("a", "b$", words="a to b"), ["cab"], ["ac", "b", "abc", None, ["ab"]]),
         (some(), [[1], {"a": 1}, "x"], [[], {}, "", None, 1]),
+        (as_many_as({"a": 1, "b": 2}), [{"c": 0, "d": 0}, [1, 2]], [{"a": 1}, [1, 2, 3], "ab", 2]),
+        (all_of(more_than(0), less_than(3)), [1, 2], [0, 3, None]),
         (
             each(more_than(0)),
             [{"a": 1, "b": 2}, [1]],
@@ -70,7 +75,11 @@ def test_a_requirement_is_met_by_its_values_alone(
         (at_least(3), "at least 3"),
         (at_most(3), "at most 3"),
         (text_with("SafeMode"), "a text with SafeMode"),
+        (text_with("S", "M"), "a text with S and M"),
+        (text_with("S", words="a name"), "a name"),
         (some(), "at least one"),
+        (as_many_as([1, 2]), "2 of them"),
+        (all_of(more_than(0), less_than(3)), "more than 0, less than 3"),
         (each(one_of(0)), "0 for each"),
         (has(a=one_of(1), b=more_than(2)), "a 1, b more than 2"),
         (without(1, 2), "none of 1, 2"),
@@ -78,6 +87,14 @@ def test_a_requirement_is_met_by_its_values_alone(
 )
 def test_a_requirement_says_what_is_expected(requirement: Requirement, expected: str) -> None:
     assert requirement.expected == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"), [("137", "str 137"), (137.5, "137.5"), (143, "143"), (None, "None")]
+)
+def test_a_value_of_another_type_that_is_written_alike_has_its_type(found: Any, shown: str) -> None:
+    messages = list(unmet({"exit_code": found}, {"exit_code": one_of(137)}))
+    assert messages == [f"exit_code: expected 137, got {shown}"]
 
 
 def test_each_observation_that_is_not_as_required_is_named() -> None:

@@ -16,7 +16,7 @@ from streamquake.cluster.jvm_agent import ATTACH, CONVERSE, END, NOT_LISTENING
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
 
-OPERATORS = ("Source: input[1]", "Calc[2]", "sink[3]: Committer")
+OPERATORS = ("Source: input[1]", "Calc[2]", "sink[3]: Writer", "sink[3]: Committer")
 TASK = " -> ".join(OPERATORS)
 CLASS = re.compile(r"^CLASS (\S+)$", re.MULTILINE)
 CONTAINS = re.compile(r'name\.contains\("([^"]*)"\)')
@@ -142,6 +142,8 @@ def _enters(text: str, operator: str) -> bool:
     assert found is not None
     if found[1].endswith("CommitterOperator"):
         return operator.endswith("Committer")
+    if found[1].endswith("SinkWriterOperator"):
+        return operator.endswith("Writer")
     if found[1].endswith("SourceOperator"):
         return operator.startswith("Source")
     return not found[1].endswith(("TwoInputProcessorFactory$StreamTaskNetworkOutput",))
