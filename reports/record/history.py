@@ -113,15 +113,16 @@ def read_history(path: Path) -> History:
 
 def read_so_far(path: Path) -> tuple[History, str]:
     """The events of a history up to its first damage, and the damage as a message (empty where
-    there is none). Used to judge a damaged record by what is left of it. Raises
-    FileNotFoundError."""
+    there is none). A blank line is no event. Used to judge a damaged record by what is left of it.
+    Raises FileNotFoundError."""
     header, *lines = path.read_bytes().split(b"\n")
     if not lines or not _is_header(header):
         return History(), f"{path}: not a history of schema {SCHEMA}"
     events: list[Event] = []
     try:
-        for place, line in enumerate(lines[:-1]):
-            events.append(_event(path, place, line))
+        for number, line in enumerate(lines[:-1], start=2):
+            if line.strip():
+                events.append(_event(f"{path}:{number}", len(events), line))
     except ValueError as error:
         return History(events), str(error)
     return History(events), ""
@@ -134,13 +135,13 @@ def _is_header(line: bytes) -> bool:
         return False
 
 
-def _event(path: Path, place: int, line: bytes) -> Event:
+def _event(place: str, index: int, line: bytes) -> Event:
     try:
         event = Event.from_json(loads(line.decode("utf-8")))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path}:{place + 2}: not an event: {error}") from error
-    if event.index != place:
-        raise ValueError(f"{path}:{place + 2}: expected event {place}, found event {event.index}")
+        raise ValueError(f"{place}: not an event: {error}") from error
+    if event.index != index:
+        raise ValueError(f"{place}: expected event {index}, found event {event.index}")
     return event
 
 

@@ -57,6 +57,16 @@ def test_a_damaged_line_in_the_middle_is_rejected_with_its_line_number(
         read_history(written)
 
 
+def test_blank_lines_are_no_events(written: Path) -> None:
+    events = list(read_history(written))
+    header, first, *rest = written.read_text().splitlines(keepends=True)
+    written.write_text("".join([header, "\n", first, " \r\n", *rest, "\n\n"]))
+    assert list(read_history(written)) == events
+    written.write_text("".join([header, "\n", first, "{}\n", *rest]))
+    with pytest.raises(ValueError, match=f"{written.name}:4: not an event"):
+        read_history(written)
+
+
 def test_a_missing_line_is_rejected(written: Path) -> None:
     lines = written.read_text(encoding="utf-8").splitlines()
     written.write_text("\n".join(lines[:2] + lines[3:]) + "\n", encoding="utf-8")
