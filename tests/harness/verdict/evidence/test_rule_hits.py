@@ -60,7 +60,7 @@ def test_a_rule_acts_between_its_injection_and_its_recorded_effect(
     assert messages(acted(first_hit)) == [message] * bool(message)
 
 
-def test_a_moved_clock_tells_nothing() -> None:
+def test_a_moved_clock_proves_nothing() -> None:
     assert messages(acted(stamp(3), skewed=True)) == []
 
 
