@@ -44,6 +44,8 @@ def of_source(start: int, end: int, name: str = "k") -> dict[str, Any]:
             "is recorded to have taken 1,800 ms, and its checkpoint 1,802 ms",
         ),
         ({"duration_ms": WHOLE_MS}, ""),
+        ({"duration_ms": WHOLE_MS + 1, "phases_ms": {}}, ""),  # rounded
+        ({"duration_ms": None, "durations_ms": {"triggerExecution": -1}, "began_ms": None}, ""),
         (
             {"durations_ms": {"triggerExecution": 90, "addBatch": 60, "walCommit": 40}},
             "is recorded to have taken 90 ms, and its parts 100 ms",
@@ -55,6 +57,7 @@ def of_source(start: int, end: int, name: str = "k") -> dict[str, Any]:
             {"began_ms": EPOCH_MS + 1060},
             "is recorded to have been triggered -10 ms after its begin",
         ),
+        ({"began_ms": EPOCH_MS + 1050 - WHOLE_MS - 1}, ""),  # rounded
         (
             {"began_ms": EPOCH_MS - 900},
             "is recorded to have been triggered +1,950 ms after its begin",

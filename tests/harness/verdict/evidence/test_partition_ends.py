@@ -45,6 +45,21 @@ def test_offsets_held_back_are_the_difference_of_the_two_ends(
     assert ("p" in found) == contradicted
 
 
+def test_the_message_has_both_ends_and_what_is_recorded_as_held_back() -> None:
+    series = {"stable_end": samples(5, 6000), "end": samples(9, 9000), "held_back": samples(4, 2)}
+    assert contradicted_at_the_end(series) == {
+        "p": "the last end of p is 9,000, its stable end 6,000, and 2 offsets are recorded as held "
+        "back"
+    }
+
+
+@pytest.mark.parametrize("missing", ["stable_end", "end", "held_back"])
+def test_a_series_that_was_not_sampled_contradicts_nothing(missing: str) -> None:
+    series = {"stable_end": samples(5, 6), "end": samples(9, 9), "held_back": samples(4, 0)}
+    del series[missing]
+    assert contradicted_at_the_end(series) == {}
+
+
 @pytest.mark.parametrize(
     ("stable_end", "held_back", "read", "differs"),
     [
@@ -60,14 +75,19 @@ def test_after_the_drain_a_topic_is_read_up_to_its_stable_end(
     stable_end: int, held_back: int | None, read: int, differs: bool
 ) -> None:
     def last(value: int | None) -> dict[str, Samples]:
-        return {} if value is None else {"a/0": samples(5, value)["p"]}
+        return {} if value is None else {"a/0": samples(5, 6, value)["p"]}
 
     series = {"stable_end": last(stable_end), "held_back": last(held_back)}
     message = f"the stable end of a/0 was {stable_end:,} after the drain, and it was read up to 600"
-    assert other_than_read(series, "a", {"0": read, "1": 7}, 0.5) == (
-        {"a/0": message} if differs else {}
-    )
-    assert other_than_read(series, "a", {"0": read}, 1.5) == {}, "sampled before the drain"
+    # The other partition comes first, and was not sampled.
+    for since_s in (0.5, 2.0):
+        assert other_than_read(series, "a", {"1": 7, "0": read}, since_s) == (
+            {"a/0": message} if differs else {}
+        )
+    assert other_than_read(series, "a", {"0": read}, 2.5) == {}, "sampled before the drain"
+    assert other_than_read({}, "a", {"0": read}, 0.5) == {}
+    del series["held_back"]
+    assert ("a/0" in other_than_read(series, "a", {"0": read}, 0.5)) == (stable_end != read)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +103,17 @@ def test_after_the_drain_a_topic_is_read_up_to_its_stable_end(
 def test_the_sampled_ends_add_up_to_the_seen_growth(
     seen: list[tuple[float, str, int | None]], differs: bool
 ) -> None:
-    """Two partitions, sampled last as 4 and 5 records, one second after the begin."""
+    """Two partitions of a topic with a slash in its name, sampled last as 4 and 5 records: one
+    second after the begin, and two."""
     story = Story()
     for at_s, output, end in seen:
-        story.at(at_s, Action.OUTPUT_SEEN, output=output, end=end, grown=1)
-    series = {"stable_end": {"a/0": samples(1, 4)["p"], "a/1": samples(1, 5)["p"]}}
+        story.at(at_s, Action.OUTPUT_SEEN, output=f"s/{output}", end=end, grown=1)
+    both = {"s/a/0": samples(1, 4)["p"], "s/a/1": samples(1, 5, 5)["p"]}
+    series = {"stable_end": both}
     found = list(other_than_seen(series, story.history()))
-    message = "the stable ends of a were sampled last as 9 in all, and it had been seen to grow to "
+    message = (
+        "the stable ends of s/a were sampled last as 9 in all, and it had been seen to grow to "
+    )
     assert [line.startswith(message) for line in found] == [True] * differs
 
 

@@ -31,7 +31,7 @@ def acted(first_hit: Any, skewed: bool = False) -> Story:
     story.at(9, Action.FAULT_CALLED, **about, params={"delay_ms": 5})
     if skewed:
         story.at(9, Action.FAULT_CALLED, step=1, fault="clock_skew", target=NODE, params={})
-    evidence = {NODE: {"first_hit": first_hit}, "watched": "agent"}
+    evidence = {"watched": "agent", NODE: {"first_hit": first_hit}}
     seen = {"called_ns": 9 * 10**9, "seen_ns": 10 * 10**9, "evidence": evidence}
     return story.at(13, Action.FAULT_IN_EFFECT, **about, **seen)
 
@@ -46,9 +46,9 @@ def messages(story: Story) -> list[str]:
     [
         (stamp(9.5), ""),
         (stamp(12), ""),  # the rules act again, and their record is read later
-        (stamp(8.1), ""),  # the two clocks are related by an observation
+        (stamp(8), ""),  # the two clocks are related by an observation
         (stamp(7.9), f"its rule acted on {NODE} 1.1 s before its injection was called"),
-        (stamp(13.9), ""),
+        (stamp(14), ""),
         (stamp(14.2), f"its rule acted on {NODE} 1.2 s after its effect was recorded"),
         (None, ""),
         ("soon", ""),
