@@ -90,7 +90,7 @@ def _observations(
             known = {**observed}
             if isinstance(earlier, Mapping) and "before" in earlier:
                 known.setdefault("before", earlier["before"])
-            before = known.get("before", {})
+            before = known.get("before")
             yield target, known, before if isinstance(before, Mapping) else {}
 
 

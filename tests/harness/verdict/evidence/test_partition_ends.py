@@ -95,7 +95,8 @@ def test_after_the_drain_a_topic_is_read_up_to_its_stable_end(
     [
         ([(0.5, "a", 3), (1.0, "a", 9), (2.5, "b", 7)], False),
         ([(0.5, "a", 3)], True),
-        ([(1.5, "a", 12)], False),  # after the last sample
+        ([(0.5, "a", 3), (1.8, "a", 9)], False),
+        ([(2.5, "a", 12)], False),  # after the last sample
         ([(0.5, "a", 10)], True),
         ([(0.5, "b", 10), (0.6, "a", None)], False),
     ],
@@ -103,12 +104,12 @@ def test_after_the_drain_a_topic_is_read_up_to_its_stable_end(
 def test_the_sampled_ends_add_up_to_the_seen_growth(
     seen: list[tuple[float, str, int | None]], differs: bool
 ) -> None:
-    """Two partitions of a topic with a slash in its name, sampled last as 4 and 5 records: one
-    second after the begin, and two."""
+    """Two partitions of a topic with a slash in its name, sampled last as 4 and 5 records: two
+    seconds after the begin, and three."""
     story = Story()
     for at_s, output, end in seen:
         story.at(at_s, Action.OUTPUT_SEEN, output=f"s/{output}", end=end, grown=1)
-    both = {"s/a/0": samples(1, 4)["p"], "s/a/1": samples(1, 5, 5)["p"]}
+    both = {"s/a/0": samples(1, 3, 4)["p"], "s/a/1": samples(1, 2, 5, 5)["p"]}
     series = {"stable_end": both}
     found = list(other_than_seen(series, story.history()))
     message = (
