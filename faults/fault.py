@@ -147,6 +147,10 @@ class Fault(Model, Generic[TargetT]):
     shows_in_place: ClassVar[bool] = False
     """Whether its evidence has `in_place`, so that on an idle system it may be in place for a while
     and not in effect."""
+    grows: ClassVar[tuple[str, ...]] = ()
+    """Observations that are never smaller at a later verification, such as a count."""
+    keeps: ClassVar[tuple[str, ...]] = ()
+    """Observations that are the same at each verification, such as the moment of a first hit."""
     drawn: ClassVar[bool] = True
     """Whether a drawn schedule may contain it. False for a fault that loses data by design."""
 

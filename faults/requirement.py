@@ -89,10 +89,29 @@ def as_many_as(others: Sized) -> Requirement:
     )
 
 
+def same_names_as(others: Any) -> Requirement:
+    """A table with the names of another; any where there is no other."""
+    names = set(others) if isinstance(others, Mapping) else None
+    return Requirement(
+        expected="" if names is None else f"the same {len(names)} names as before",
+        is_met=lambda found: names is None or (isinstance(found, Mapping) and set(found) == names),
+    )
+
+
+def any_of(wanted: Requirement) -> Requirement:
+    """A table or a list, one value of which at least meets another requirement."""
+
+    def is_met(found: Any) -> bool:
+        values = found.values() if isinstance(found, Mapping) else found
+        return isinstance(found, Mapping | list) and any(map(wanted.is_met, values))
+
+    return Requirement(expected=f"{wanted.expected} for one at least", is_met=is_met)
+
+
 def all_of(*wanted: Requirement) -> Requirement:
     """What meets each of these requirements."""
     return Requirement(
-        expected=", ".join(one.expected for one in wanted),
+        expected=", ".join(one.expected for one in wanted if one.expected),
         is_met=lambda found: all(one.is_met(found) for one in wanted),
     )
 

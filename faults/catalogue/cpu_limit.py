@@ -11,7 +11,12 @@ from pydantic import Field
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import InjectionTimes, Usage
-from streamquake.faults.fault import Evidence, NodeFault, disturbed_party, faults
+from streamquake.faults.fault import (
+    Evidence,
+    NodeFault,
+    disturbed_party,
+    faults,
+)
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.resources import is_removed, is_running, run_script_inside
 from streamquake.faults.requirement import (
@@ -22,6 +27,7 @@ from streamquake.faults.requirement import (
     one_of,
     other_than,
 )
+from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM
 
 BUSY = (
     'for loop in $(seq "$1"); do timeout 0.4 sh -c "while :; do :; done" & done; wait 2>/dev/null;'
@@ -87,10 +93,16 @@ class CpuLimit(NodeFault):
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
         limit = Requirement(expected=f"{self.cpus:g}", is_met=self._is_limit)
         own = Requirement(
-            expected=f"another than {self.cpus:g}", is_met=lambda found: not self._is_limit(found)
+            expected=f"none, or more than {self.cpus:g}",
+            is_met=lambda found: found is None or more_than(self.cpus + EXACT).is_met(found),
         )
-        own_before = {"before": has(cpus=own)} if "cpus" in before else {}
-        return {"cpus": limit, "throttled_while_watched": more_than(0), **own_before}
+        return {
+            "cpus": limit,
+            "throttled_while_watched": more_than(0),
+            "throttled_ms": more_than(0),
+            DISTURBED: one_of(SYSTEM, PROBE_ALONE),
+            **({"before": has(cpus=own)} if "cpus" in before else {}),
+        }
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return {"cpus": one_of(before["cpus"], None) if "cpus" in before else other_than(self.cpus)}

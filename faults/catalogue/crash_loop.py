@@ -19,7 +19,14 @@ from streamquake.faults.mechanisms.processes import (
     runs_again,
     state_observations,
 )
-from streamquake.faults.requirement import Requirements, more_than, one_of
+from streamquake.faults.requirement import (
+    Requirements,
+    has,
+    more_than,
+    one_of,
+    other_text_than,
+    other_than,
+)
 
 EXIT_CODE = 70
 """An internal software error (sysexits.h)."""
@@ -72,7 +79,12 @@ class CrashLoop(NodeFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"ends": more_than(0), "made_to_fail": one_of(True)}
+        return {
+            "ends": more_than(0),
+            "made_to_fail": one_of(True),
+            "started_at": other_text_than(before.get("started_at")),
+            "before": has(status=other_than(str(ContainerStatus.EXITED))),
+        }
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return {**runs_again(before), "ends": one_of(0), "made_to_fail": one_of(False)}

@@ -11,7 +11,7 @@ from streamquake.cluster.runtime.runtime import ContainerError, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
 from streamquake.faults.mechanisms.resources import is_running, run_inside
-from streamquake.faults.requirement import Requirements, some, without
+from streamquake.faults.requirement import Requirements, all_of, has, one_of, some, without
 from streamquake.topologies.model import Topology
 
 ROLE = "worker"
@@ -58,10 +58,15 @@ class KillExecutor(NodeFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
+        former = before.get("executors", ())
         return {
-            "executors_before": some(),
-            "executors": without(*before.get("executors", ())),
+            "executors_before": all_of(some(), one_of(former)) if former else some(),
+            "executors": without(*former),
+            "before": has(executors=some()),
         }
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        return {"executors": all_of(some(), without(*before.get("executors", ())))}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """Nothing to do: the master starts another executor. The heal is verified when it runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus,
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.processes import KILLED
 from streamquake.faults.mechanisms.resources import run_inside
-from streamquake.faults.requirement import Requirements, more_than, one_of
+from streamquake.faults.requirement import Requirements, each, more_than, one_of
 
 LOG = kafka_log.FOLDER
 MARK = f"{kafka_log.DATA}/streamquake-unflushed"
@@ -89,10 +89,20 @@ class LoseUnflushedLog(NodeFault):
             "status": one_of(str(ContainerStatus.EXITED)),
             "exit_code": one_of(KILLED),
             "bytes_lost": more_than(0),
+            "segments": each(more_than(0)),
         }
 
+    def contradicted_effect(
+        self, observations: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> Iterator[str]:
+        yield from super().contradicted_effect(observations, before)
+        lost, segments = observations.get("bytes_lost"), observations.get("segments")
+        sizes = list(segments.values()) if isinstance(segments, Mapping) else []
+        if each(more_than(0)).is_met(sizes) and lost != sum(sizes):
+            yield f"bytes_lost: expected {sum(sizes)}, as of its segments, got {lost}"
+
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"status": one_of(str(ContainerStatus.RUNNING))}
+        return {"status": one_of(str(ContainerStatus.RUNNING)), "bytes_lost": one_of(0)}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         """Restart it. A broker that is stopped in the middle of a truncation must not continue: it

@@ -18,6 +18,7 @@ from streamquake.faults.mechanisms.netfilter import (
     remove_chain,
 )
 from streamquake.faults.mechanisms.processes import (
+    KILLED,
     RUNNING_OR_REMOVED,
     ended_evidence,
     process_baseline,
@@ -32,7 +33,16 @@ from streamquake.faults.mechanisms.reachability import (
     parse_attempt,
     poll_namespaces,
 )
-from streamquake.faults.requirement import Requirements, one_of
+from streamquake.faults.requirement import (
+    Requirements,
+    all_of,
+    any_of,
+    each,
+    has,
+    one_of,
+    other_than,
+    same_names_as,
+)
 
 ANYWHERE = "0.0.0.0/0"
 SILENCE = (
@@ -90,10 +100,16 @@ class PowerOff(NodeFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {**stays_down(before), "sandbox": one_of(str(ContainerStatus.EXITED))}
+        return {
+            **stays_down(before),
+            "exit_code": one_of(KILLED),
+            "sandbox": one_of(str(ContainerStatus.EXITED)),
+            "answers": all_of(same_names_as(before.get("answers")), each(other_than(*ANSWERS))),
+            "before": has(answers=any_of(one_of(*ANSWERS))),
+        }
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return runs_again(before)
+        return {**runs_again(before), "sandbox": one_of(*map(str, RUNNING_OR_REMOVED))}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         # The rules are still there if the injection was interrupted before the sandbox ended.

@@ -12,7 +12,7 @@ from streamquake.cluster.job import CurrentJob
 from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, JobFault, JobTarget, faults
 from streamquake.faults.mechanisms.injection_times import nothing_done, until_now
-from streamquake.faults.requirement import Requirements, more_than, one_of
+from streamquake.faults.requirement import Requirements, more_than, one_of, other_than, some
 from streamquake.topologies.model import Topology
 
 
@@ -57,11 +57,11 @@ class Savepoint(JobFault):
             return Evidence(
                 in_effect=False,
                 healed=isinstance(error, JobUnknown),
-                observations={"job": str(error)},
+                observations={"job": str(error), "state": None},
             )
         ours = [s for s in known if s.number > int(baseline.get("newest", 0))]
         completed = [s for s in ours if s.state == "completed"]
-        signs = asdict((completed or ours)[0]) if ours else {}
+        signs = asdict((completed or ours)[0]) if ours else {"state": None}
         return Evidence(
             in_effect=bool(completed),
             healed=all(s.state != "in progress" for s in known),
@@ -69,7 +69,17 @@ class Savepoint(JobFault):
         )
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"savepoints": more_than(0), "state": one_of("completed")}
+        newest = before.get("newest")
+        return {
+            "savepoints": more_than(0),
+            "state": one_of("completed"),
+            "number": more_than(newest if isinstance(newest, int) else 0),
+            "path": some(),
+        }
+
+    def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
+        """A job that no longer exists has no savepoint in progress."""
+        return {"state": other_than("in progress")}
 
     def heal(
         self, cluster: Cluster, target: JobTarget, baseline: Mapping[str, Any]

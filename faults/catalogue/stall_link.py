@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.faults.fault import Evidence, LinkTarget, faults
 from streamquake.faults.mechanisms.toxics import StreamToxicFault
-from streamquake.faults.requirement import Requirements, each, one_of
+from streamquake.faults.requirement import (
+    Requirements,
+    any_of,
+    at_least,
+    each,
+    has,
+    more_than,
+    one_of,
+)
 
 
 @faults.register
@@ -34,7 +42,21 @@ class StallLink(StreamToxicFault):
         }
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {**super().effect_requires(before), "bytes_delivered": each(one_of(0))}
+        return {
+            **super().effect_requires(before),
+            "bytes_delivered": each(one_of(0)),
+            "bytes_given": each(at_least(0)),
+            "before": has(bytes_delivered=each(at_least(0))),
+        }
+
+    def contradicted_effect(
+        self, observations: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> Iterator[str]:
+        yield from super().contradicted_effect(observations, before)
+        given, earlier = observations.get("bytes_given"), before.get("bytes_delivered")
+        used = any(any_of(more_than(0)).is_met(found) for found in (given, earlier))
+        if not used:
+            yield f"an unused link is not stalled: bytes_given {given}, and {earlier} before"
 
     def evidence(
         self, cluster: Cluster, target: LinkTarget, baseline: Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from streamquake.cluster.cluster import Cluster
@@ -18,7 +18,7 @@ from streamquake.faults.mechanisms.processes import (
     start_if_ended,
     stays_down,
 )
-from streamquake.faults.requirement import Requirements
+from streamquake.faults.requirement import Requirements, at_least, some
 from streamquake.topologies.limits import Limit
 
 
@@ -44,16 +44,27 @@ class Stop(NodeFault):
     def evidence(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> Evidence:
         """In effect while the main process has ended; its exit code shows which signal ended it."""
         state = cluster.state(target)
-        ended_by = None
-        if state.exit_code is not None:
-            ended_by = "KILL, after the grace" if state.exit_code == KILLED else "TERM"
-        return ended_evidence(state, baseline, ended_by=ended_by)
+        return ended_evidence(state, baseline, ended_by=_ended_by(state.exit_code))
 
     def effect_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return stays_down(before)
+        return {**stays_down(before), "exit_code": at_least(0), "ended_by": some()}
+
+    def contradicted_effect(
+        self, observations: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> Iterator[str]:
+        yield from super().contradicted_effect(observations, before)
+        code, ended_by = observations.get("exit_code"), observations.get("ended_by")
+        if ended_by != _ended_by(code):
+            yield f"ended_by: expected {_ended_by(code)} with exit code {code}, got {ended_by}"
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
         return runs_again(before)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         return start_if_ended(cluster, target)
+
+
+def _ended_by(exit_code: int | None) -> str | None:
+    if exit_code is None:
+        return None
+    return "KILL, after the grace" if exit_code == KILLED else "TERM"

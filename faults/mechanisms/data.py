@@ -16,7 +16,7 @@ from streamquake.cluster.runtime.runtime import InjectionTimes
 from streamquake.faults.fault import Evidence, Fault, TargetKind, WorkloadTarget
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.workload_change import LoadUse, WorkloadChange
-from streamquake.faults.requirement import Requirements, more_than, one_of
+from streamquake.faults.requirement import Requirements, at_least, more_than, one_of
 
 
 class DataFault(Fault[WorkloadTarget]):
@@ -25,6 +25,7 @@ class DataFault(Fault[WorkloadTarget]):
 
     target_kind: ClassVar[TargetKind] = "workload"
     shows_in_place: ClassVar[bool] = True
+    grows: ClassVar[tuple[str, ...]] = ("acknowledged",)
     usual: ClassVar[str] = "the workload"
     shows: ClassVar[tuple[str, ...]]
     """The figures of `SteerableLoad.sent_under` that prove the disturbance."""
@@ -77,7 +78,7 @@ class DataFault(Fault[WorkloadTarget]):
         return {"steered": one_of(True), "acknowledged": more_than(0)}
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"steered": one_of(False)}
+        return {"steered": one_of(False), "acknowledged": at_least(0)}
 
     def contradicted_effect(
         self, observations: Mapping[str, Any], before: Mapping[str, Any]

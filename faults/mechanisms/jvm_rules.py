@@ -33,6 +33,7 @@ from streamquake.faults.requirement import (
     each,
     more_than,
     one_of,
+    other_text_than,
     text_with,
 )
 from streamquake.topologies.limits import Milliseconds
@@ -53,6 +54,8 @@ class JvmFault(NodeFault):
 
     engines: ClassVar[tuple[str, ...]] = ("flink",)
     leaves_agent: ClassVar[bool] = True
+    grows: ClassVar[tuple[str, ...]] = ("hits",)
+    keeps: ClassVar[tuple[str, ...]] = ("first_hit", "rules")
 
     operator: Words | None = None
     """Only operators whose name contains this text; where the step is a whole task's, only tasks
@@ -192,7 +195,7 @@ class JvmFault(NodeFault):
         return text_with(*parts, words=", ".join(["a place", *words]))
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"rules": one_of(0)}
+        return {"rules": one_of(0), "status": other_text_than(str(ContainerStatus.PAUSED))}
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         called_ns = cluster.clock.epoch_ns()

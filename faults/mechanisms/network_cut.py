@@ -9,14 +9,20 @@ more, but the proxy still receives its packets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, Generic, Literal
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import LinkPath
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
-from streamquake.faults.fault import Evidence, Fault, Target, TargetT, disturbed_party
+from streamquake.faults.fault import (
+    Evidence,
+    Fault,
+    Target,
+    TargetT,
+    disturbed_party,
+)
 from streamquake.faults.mechanisms.injection_times import until_now
 from streamquake.faults.mechanisms.netfilter import (
     TIMED_OUT,
@@ -37,7 +43,16 @@ from streamquake.faults.mechanisms.reachability import (
     parse_attempt,
     poll_namespaces,
 )
-from streamquake.faults.requirement import Requirement, Requirements, more_than, text_with
+from streamquake.faults.requirement import (
+    Requirement,
+    Requirements,
+    all_of,
+    more_than,
+    one_of,
+    same_names_as,
+    text_with,
+)
+from streamquake.reports.record.event import DISTURBED, PROBE_ALONE, SYSTEM
 
 ExpectedOutcome = Literal["stopped", "unanswered", "open"]
 """The expected outcome of an attempt: its packets are stopped, or only the answer to them; or
@@ -130,8 +145,20 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
         return {
             "rules_laid": text_with(r"^in ([1-9]\d*) of \1 namespaces$"),
             "packets_stopped": more_than(0),
-            "answers": self._answers_required(before.get("answers", {})),
+            "answers": all_of(
+                same_names_as(before.get("answers")),
+                self._answers_required(before.get("answers", {})),
+            ),
+            DISTURBED: one_of(SYSTEM, PROBE_ALONE),
         }
+
+    def contradicted_effect(
+        self, observations: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> Iterator[str]:
+        yield from super().contradicted_effect(observations, before)
+        stopped, of_probe = (observations.get(f"{name}_stopped") for name in ("packets", "probes"))
+        if observations.get(DISTURBED) == SYSTEM and stopped == of_probe:
+            yield f"the system was disturbed, and the probe sent all {stopped} packets stopped"
 
     def _answers_required(self, before: Mapping[str, str]) -> Requirement:
         """How attempts end that were answered before: all of them, or some where others must still

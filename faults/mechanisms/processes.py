@@ -21,9 +21,10 @@ KILLED = 128 + 9
 ENDED: Requirements = {
     "status": one_of(str(ContainerStatus.EXITED)),
     "pid": one_of(0),
+    "oom_killed": one_of(False),
     "before": has(status=other_than(str(ContainerStatus.EXITED))),
 }
-"""What `ended_evidence` has of a node that is down and was not before."""
+"""What `ended_evidence` has of a node that is down, was not before, and had memory."""
 POLL_INTERVAL_S = 0.02
 
 

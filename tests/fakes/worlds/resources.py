@@ -95,7 +95,9 @@ class Resources:
     def _busy(self, _: Machine, container: FakeContainer, words: Sequence[str]) -> ExecResult:
         usage = container.usage
         if usage.cpus is not None and usage.cpus < int(words[0]):
-            container.usage = replace(usage, throttled=usage.throttled + 4)
+            container.usage = replace(
+                usage, throttled=usage.throttled + 4, throttled_ms=usage.throttled_ms + 300
+            )
         return NOTHING
 
     def _cache(self, _: Machine, container: FakeContainer, words: Sequence[str]) -> ExecResult:

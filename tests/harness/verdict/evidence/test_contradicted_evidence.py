@@ -15,7 +15,7 @@ from streamquake.harness.verdict.evidence.contradicted_evidence import (
     contradicted_heal,
 )
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.event import PROBE_ALONE, SYSTEM, Action
 from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.loader import load_topology
@@ -30,6 +30,11 @@ NOT_RECORDED = "is not recorded"
 WIDE = {"map": {"parallelism": 2, "running": 2, "wanted": 2}}
 SLOW = {"status": "running", "rules": 5, "hits": 3}
 MIXED = {"a -> b:1": "timed out", "b -> a:1": "connected"}
+OPEN = {"a -> b:1": "connected", "b -> a:1": "refused"}
+SILENT = dict.fromkeys(OPEN, "timed out")
+STOPPED = {"packets_stopped": 9, "probes_stopped": 4}
+KILLED_EXECUTOR = {"executors_before": [7], "executors": [8], "before": {"executors": [7]}}
+HALF_OPEN = {"a -> b:1": "refused", "b -> a:1": "timed out"}
 USUAL = {"bytes_per_record": 200, "largest_bytes": 210}
 LARGE = {"steered": True, "acknowledged": 9, "bytes_per_record": 900, "largest_bytes": 5000}
 
@@ -140,7 +145,7 @@ def heal_messages(story: Story, planned: Step) -> list[str]:
         ("restart_job", {}, {"state": "failed", "reason": ""}, "reason: expected at least one"),
         ("isolate", {}, {"rules_laid": "in 1 of 2 namespaces"}, "rules_laid: expected a text"),
         ("isolate", {}, {"answers": MIXED}, "answers: expected timed out for all"),
-        ("isolate", {}, {"answers": MIXED, "before": {"answers": {"b -> a:1": "timed out"}}}, ""),
+        ("isolate", {}, {"answers": MIXED, "before": {"answers": HALF_OPEN}}, ""),
         ("ring_partition", {}, {"answers": MIXED}, ""),
         ("ring_partition", {}, {"answers": {"a -> b:1": "connected"}}, "timed out for some"),
         ("isolate", {}, {"answers": {}}, "answers: expected timed out"),
@@ -165,6 +170,123 @@ def heal_messages(story: Story, planned: Step) -> list[str]:
             {"memory_limit_bytes": 9, "before": {"memory_limit_bytes": 9}},
             "memory_limit_bytes: expected less than 9, got 9",
         ),
+        ("kill", {}, {**DOWN, "oom_killed": True}, "oom_killed: expected False, got True"),
+        ("stop", {}, {"exit_code": 143, "ended_by": "TERM"}, ""),
+        ("stop", {}, {"exit_code": 0, "ended_by": "TERM"}, ""),
+        ("stop", {}, {"exit_code": 137, "ended_by": "KILL, after the grace"}, ""),
+        ("stop", {}, {"exit_code": 137, "ended_by": "TERM"}, "ended_by: expected KILL, after"),
+        ("stop", {}, {"exit_code": 143, "ended_by": "KILL, after the grace"}, "expected TERM"),
+        ("stop", {}, {"exit_code": None, "ended_by": None}, "expected at least"),
+        ("power_off", {}, {**DOWN, "answers": SILENT, "before": {"answers": OPEN}}, ""),
+        (
+            "power_off",
+            {},
+            {"answers": {**SILENT, "b -> a:1": "refused"}, "before": {"answers": OPEN}},
+            "answers: expected the same 2 names as before, another than connected or refused for",
+        ),
+        (
+            "power_off",
+            {},
+            {"answers": {"a -> b:1": "timed out"}, "before": {"answers": OPEN}},
+            "answers: expected the same 2 names",
+        ),
+        (
+            "power_off",
+            {},
+            {"answers": SILENT, "before": {"answers": SILENT}},
+            "before: expected answers connected or refused for one at least",
+        ),
+        ("power_off", {}, {"sandbox": "running"}, "sandbox: expected exited"),
+        ("crash_loop", {}, {"ends": 1, "started_at": "2", "before": {**UP, "started_at": "1"}}, ""),
+        (
+            "crash_loop",
+            {},
+            {"started_at": "1", "before": {**UP, "started_at": "1"}},
+            "started_at: expected a text other than 1",
+        ),
+        (
+            "crash_loop",
+            {},
+            {"before": {"status": "exited"}},
+            "before: expected status another than exited",
+        ),
+        ("kill_executor", {}, KILLED_EXECUTOR, ""),
+        ("kill_executor", {}, {**KILLED_EXECUTOR, "executors": [8, 7]}, "executors: expected none"),
+        (
+            "kill_executor",
+            {},
+            {**KILLED_EXECUTOR, "executors_before": [9]},
+            "executors_before: expected at least one, [7]",
+        ),
+        (
+            "kill_executor",
+            {},
+            {**KILLED_EXECUTOR, "before": {"executors": []}},
+            "before: expected executors at least one",
+        ),
+        (
+            "isolate",
+            {},
+            {"answers": {"a -> c:1": "timed out"}, "before": {"answers": {"a -> b:1": "refused"}}},
+            "answers: expected the same 1 names as before",
+        ),
+        ("isolate", {}, {**STOPPED, "disturbed": SYSTEM}, ""),
+        ("isolate", {}, {**STOPPED, "disturbed": None}, "disturbed: expected the system or"),
+        ("isolate", {}, {**STOPPED, "probes_stopped": 9, "disturbed": PROBE_ALONE}, ""),
+        (
+            "isolate",
+            {},
+            {**STOPPED, "probes_stopped": 9, "disturbed": SYSTEM},
+            "the system was disturbed, and the probe sent all 9 packets stopped",
+        ),
+        ("cpu_limit", {"cpus": 0.2}, {"throttled_ms": 0}, "throttled_ms: expected more than 0"),
+        (
+            "cpu_limit",
+            {"cpus": 0.2},
+            {"cpus": 0.2, "before": {"cpus": 0.1}},
+            "before: expected cpus none, or more than 0.2",
+        ),
+        ("lose_unflushed_log", {}, {"bytes_lost": 9, "segments": {"a": 4, "b": 5}}, ""),
+        (
+            "lose_unflushed_log",
+            {},
+            {"bytes_lost": 1, "segments": {"a": 4, "b": 5}},
+            "bytes_lost: expected 9, as of its segments, got 1",
+        ),
+        ("lose_unflushed_log", {}, {"segments": {}}, "segments: expected more than 0 for each"),
+        (
+            "stall_link",
+            {},
+            {"bytes_given": {"up": 0}, "before": {"bytes_delivered": {"up": 1}}},
+            "",
+        ),
+        (
+            "stall_link",
+            {},
+            {"bytes_given": {"up": 1}, "before": {"bytes_delivered": {"up": 0}}},
+            "",
+        ),
+        (
+            "stall_link",
+            {},
+            {"bytes_given": {"up": 0}, "before": {"bytes_delivered": {"up": 0}}},
+            "an unused link is not stalled: bytes_given {'up': 0}, and {'up': 0} before",
+        ),
+        (
+            "stall_link",
+            {},
+            {"bytes_given": {"up": 1}, "before": {"bytes_delivered": {}}},
+            "before: expected bytes_delivered at least 0 for each",
+        ),
+        ("savepoint", {}, {"number": 3, "path": "/s", "before": {"newest": 2}}, ""),
+        ("savepoint", {}, {"number": 3, "before": {"newest": 3}}, "number: expected more than 3"),
+        (
+            "savepoint",
+            {},
+            {"number": 0, "before": {"newest": None}},
+            "number: expected more than 0",
+        ),
+        ("savepoint", {}, {"path": None}, "path: expected at least one"),
         ("large_records", {"payload_bytes": 4000}, {**LARGE, "before": USUAL}, ""),
         ("large_records", {"payload_bytes": 6000}, {**LARGE, "before": USUAL}, "show no effect"),
         ("large_records", {"payload_bytes": 6000}, {"steered": True, "largest_bytes": 1}, ""),
@@ -196,7 +318,7 @@ def test_every_observation_that_proves_it_must_be_recorded(
     later: Mapping[str, None], healed: Mapping[str, None], missing: list[str]
 ) -> None:
     """The state before the injection is recorded once, with the first verification."""
-    killed = {**DOWN, "pid": 0, "signal": "KILL", "started_at": "1"}
+    killed = {**DOWN, "pid": 0, "oom_killed": False, "signal": "KILL", "started_at": "1"}
     before = {"before": {"status": "running", "started_at": "1"}}
     again = {**UP, **before, "started_at": "2"}
     story = observed(
@@ -275,6 +397,18 @@ def test_every_verification_is_judged_as_the_first() -> None:
         ("pause", {}, {"status": "paused"}, "status: expected a text other than paused, got pau"),
         ("pause", {}, {"status": None}, "status: expected a text other than paused, got None"),
         ("kill", {}, {**UP, "started_at": "9", "before": {"started_at": "8"}}, ""),
+        ("power_off", {}, {"sandbox": "running"}, ""),
+        ("power_off", {}, {"sandbox": "exited"}, "sandbox: expected running or gone, got exited"),
+        ("kill_executor", {}, {"executors": [8], "before": {"executors": [7]}}, ""),
+        ("kill_executor", {}, {"executors": [7], "before": {"executors": [7]}}, "executors: exp"),
+        ("kill_executor", {}, {"executors": [], "before": {"executors": [7]}}, "executors: exp"),
+        ("savepoint", {}, {"state": "completed"}, ""),
+        ("savepoint", {}, {"state": None}, ""),
+        ("savepoint", {}, {"state": "in progress"}, "state: expected another than in progress"),
+        ("lose_unflushed_log", {}, {"bytes_lost": 5}, "bytes_lost: expected 0, got 5"),
+        ("surge", {"factor": 2}, {"acknowledged": None}, "acknowledged: expected at least 0"),
+        ("slow_operator", {"delay_ms": 5}, {"rules": 0, "status": "paused"}, "status: expected a"),
+        ("slow_operator", {"delay_ms": 5}, {"rules": 0, "status": "exited"}, ""),
         ("kill", {}, {**UP, "started_at": "9", "before": {"started_at": "9"}}, "started_at: exp"),
         ("cpu_limit", {"cpus": 0.2}, {"cpus": 0.2}, "cpus: expected another than 0.2, got 0.2"),
         (
@@ -356,3 +490,21 @@ def test_the_check_of_the_effect_is_undecided(
     result = Effect().check(case(observed(effect, healed=healed), tmp_path))
     assert [finding.what for finding in result.findings] == findings
     assert result.outcome == (Outcome.UNDECIDED if findings else Outcome.HELD)
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        ({}, ""),
+        ({"hits": 9}, ""),
+        ({"hits": 2}, "hits: expected at least 3, got 2, unlike at the verification before"),
+        ({"first_hit": "2026-01-02T"}, "first_hit: expected 2026-01-01T, got 2026-01-02T, unlike"),
+        ({"rules": 4}, "rules: expected 5, got 4, unlike at the verification before"),
+        ({"hits": None}, "hits: expected more than 0, got None"),
+    ],
+)
+def test_a_verification_follows_from_the_one_before(later: dict[str, Any], message: str) -> None:
+    seen = {**SLOW, "at": ["Map subtask 0"], "first_hit": "2026-01-01T", "before": {"agent": "x"}}
+    story = observed(seen, later={**seen, **later})
+    found = effect_messages(story, step("slow_operator", {"delay_ms": 5}))
+    assert [message in text for text in found][:1] == [True] * bool(message)
