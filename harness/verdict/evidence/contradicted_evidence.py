@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from streamquake.faults.fault import Fault
-from streamquake.faults.requirement import Requirements, some, unmet
+from streamquake.faults.requirement import Requirements, at_least, one_of, some, unmet
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.reports.record.fault_events import (
@@ -29,23 +29,26 @@ def contradicted_effect(
 ) -> Iterator[str]:
     """A message for each observation of a fault in effect, from its first to its last verification,
     that shows that it was not, or that is missing."""
-    if (fault := _fault_of(step)) is None:
+    if (fault := fault_of(step)) is None:
         return
     verifications = (e for e in history.of(FaultStillInEffect) if e.step == began.step)
+    last: dict[str, Mapping[str, Any]] = {}
     for verification in (began, *(e for e in verifications if e.index > began.index)):
         for target, observed, before in _observations(verification, began):
             for message in (
                 *_unrecorded(observed, _needed(fault, before)),
                 *_other_parts(observed, fault.observed_parts(topology, target)),
                 *fault.contradicted_effect(observed, before),
+                *_other_than_before(fault, observed, last.get(target, {})),
             ):
                 yield f"it is recorded as in effect on {target}, and {message}"
+            last[target] = observed
 
 
 def contradicted_heal(step: Step, attempt: StepAttempt, topology: Topology) -> Iterator[str]:
     """A message for each observation of a healed fault that shows that it was not, or that is
     missing."""
-    if (fault := _fault_of(step)) is None:
+    if (fault := fault_of(step)) is None:
         return
     for target, observed, before in _observations(attempt.get(FaultHealed)):
         required = fault.heal_requires(before)
@@ -79,6 +82,22 @@ def _other_parts(observed: Mapping[str, Any], parts: Mapping[str, Set[str]]) -> 
             yield f"{name}: expected that of {wanted}, got that of {', '.join(found) or 'none'}"
 
 
+def _other_than_before(
+    fault: Fault, observed: Mapping[str, Any], last: Mapping[str, Any]
+) -> Iterator[str]:
+    """A message for each observation that cannot follow that of the verification before."""
+    required = {
+        **{name: at_least(last[name]) for name in fault.grows if _is_number(last.get(name))},
+        **{name: one_of(last[name]) for name in fault.keeps if name in last},
+    }
+    for message in unmet(observed, required):
+        yield f"{message}, unlike at the verification before"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _observations(
     event: ObservedFaultEvent | None, first: ObservedFaultEvent | None = None
 ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
@@ -94,7 +113,7 @@ def _observations(
             yield target, known, before if isinstance(before, Mapping) else {}
 
 
-def _fault_of(step: Step) -> Fault | None:
+def fault_of(step: Step) -> Fault | None:
     """The fault with its parameters; None for a step that this version does not know."""
     with suppress(UnknownName, ValidationError):
         return step.build_fault()

@@ -21,8 +21,8 @@ CLOCK_S = 0.01
 def not_healed(attempt: StepAttempt, history: History) -> str:
     """Why the heal of a fault that took effect is not verified; empty where it is.
 
-    A failed heal may be attempted again, and the last verification counts. The heal lists targets
-    that no longer existed (`gone`).
+    A failed heal may be attempted again, and the last verification counts. A target that the heal
+    lists as removed (`gone`) has none: nothing is removed during a run.
     """
     healed, failed = attempt.get(FaultHealed), attempt.get(FaultNotHealed)
     if failed is not None and (healed is None or healed.index < failed.index):
@@ -46,7 +46,7 @@ def not_healed(attempt: StepAttempt, history: History) -> str:
     if healed.evidence is not None and healed.value.get("seen_ns") is None:
         return "the moment of its removal is not recorded"
     known = {name for name, seen in (healed.evidence or {}).items() if seen}
-    missing = {*(began.nodes or ())} - known - {*healed.missing_targets}
+    missing = {*(began.nodes or ())} - known
     if unseen := sorted(missing):
         return f"no removal was seen on {', '.join(unseen)}"
     return ""

@@ -62,22 +62,23 @@ def ended_before_call(step: Step, attempt: StepAttempt, history: History) -> str
 
 def unreported_ends(step: Step, attempt: StepAttempt, history: History) -> Iterator[str]:
     """A message for each node whose process should have been ended and started again, where the
-    container engine reported no such end, with the exit code of the evidence, or no such start.
-    Records of older versions have no reports of the container engine."""
+    container engine reported no such end, with the exit code of the evidence, or no such start. A
+    fault that does not keep its nodes down may start them itself, and end them again."""
     began = attempt[FaultInEffect]
     called, healed = first_heal_call(began, history), attempt.get(FaultHealed)
     reports = history.of(ContainerDied, ContainerStarted)
-    if not reports or not _ends_and_keeps_down(step):
+    # Records of older versions have neither these reports nor the moment that an effect was due.
+    if not _ends(step) or not (reports or "due_ns" in began.value):
         return
     since_ns = began.start_ns - TOLERANCE_NS
     until_ns = history.ended_ns if called is None else called.at_ns
     for node in began.nodes or ():
         own = [event for event in reports if event.node == node]
         ended = [e for e in own if isinstance(e, ContainerDied) and since_ns <= e.at_ns <= until_ns]
-        yield from _other_end(node, began, ended)
+        yield from _other_end(node, began, ended if _keeps_down(step) else ended[:1])
         started = any(isinstance(e, ContainerStarted) and e.at_ns >= until_ns for e in own)
-        must_run = called is not None and healed is not None and node not in healed.missing_targets
-        if must_run and not started:
+        must_start = _keeps_down(step) and called is not None and healed is not None
+        if must_start and not started:
             yield f"the container engine did not report that {node} started after the heal"
 
 
@@ -117,9 +118,15 @@ def started_outside_heal(step: Step, attempt: StepAttempt, history: History) -> 
     return ""
 
 
+def _ends(step: Step) -> bool:
+    """Whether the fault ends the processes of its nodes."""
+    fault = faults.get(step.fault)
+    return fault is not None and fault.ends_process and fault.touches == "process"
+
+
 def _ends_and_keeps_down(step: Step) -> bool:
     """Whether the fault ends the processes of its nodes, and keeps them down until its heal."""
-    return _keeps_down(step) and faults[step.fault].ends_process
+    return _keeps_down(step) and _ends(step)
 
 
 def _keeps_down(step: Step) -> bool:

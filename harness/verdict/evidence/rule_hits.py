@@ -1,18 +1,21 @@
-"""Whether a rule inside a JVM acted while its fault was injected, by the JVM's own clock."""
+"""Whether a rule inside a JVM acted while its fault was injected, and in one JVM alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from streamquake.faults.fault import faults
 from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
-from streamquake.reports.record.fault_events import FaultInEffect
+from streamquake.reports.record.fault_events import FaultInEffect, FaultStillInEffect
 from streamquake.reports.record.history import History
+from streamquake.reports.record.run_events import ContainerDied
 
 
 def hits_outside_injection(attempt: StepAttempt, history: History) -> Iterator[str]:
-    """A message for each node on which the rules of a fault acted first before its injection was
-    called, or after its effect was recorded. Faults without rules have no such moment."""
+    """A message for each node on which the rules of a fault acted first, by the JVM's own clock,
+    before its injection was called or after its effect was recorded. Faults without rules have no
+    such moment."""
     began = attempt[FaultInEffect]
     clock = EngineClock(history)
     for node, observed in (began.evidence or {}).items():
@@ -25,3 +28,18 @@ def hits_outside_injection(attempt: StepAttempt, history: History) -> Iterator[s
             yield f"its rule acted on {node} {early_s:.1f} s before its injection was called"
         if late_s > STAMPS_S:
             yield f"its rule acted on {node} {late_s:.1f} s after its effect was recorded"
+
+
+def rules_of_ended_jvms(attempt: StepAttempt, history: History) -> Iterator[str]:
+    """A message for each node whose JVM ended, and in which rules were verified afterwards: a new
+    JVM has none."""
+    began = attempt[FaultInEffect]
+    fault = faults.get(began.fault)
+    if fault is None or not fault.leaves_agent:
+        return
+    verified = [each for each in history.of(FaultStillInEffect) if each.step == began.step]
+    for node in began.nodes or ():
+        last = max((each.index for each in verified if (each.evidence or {}).get(node)), default=-1)
+        for died in history.of(ContainerDied):
+            if died.node == node and began.index < died.index < last:
+                yield f"{node} ended at {died.at_s:.1f} s, and its rules were verified afterwards"

@@ -14,6 +14,7 @@ from streamquake.harness.verdict.evidence.contradicted_evidence import (
     contradicted_heal,
 )
 from streamquake.harness.verdict.evidence.disturbed_traffic import targets_of_probe_alone
+from streamquake.harness.verdict.evidence.event_order import disordered_events
 from streamquake.harness.verdict.evidence.heal_evidence import (
     CLOCK_S,
     not_healed,
@@ -29,7 +30,11 @@ from streamquake.harness.verdict.evidence.node_ends import (
     unreported_ends,
 )
 from streamquake.harness.verdict.evidence.planned_duration import early_end, early_heal
-from streamquake.harness.verdict.evidence.rule_hits import hits_outside_injection
+from streamquake.harness.verdict.evidence.rule_hits import (
+    hits_outside_injection,
+    rules_of_ended_jvms,
+)
+from streamquake.harness.verdict.evidence.steered_load import contradicted_load
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
 from streamquake.reports.record.fault_events import (
@@ -87,6 +92,9 @@ def step_problems(
         *unreported_ends(step, attempt, history),
         started_outside_heal(step, attempt, history),
         *hits_outside_injection(attempt, history),
+        *rules_of_ended_jvms(attempt, history),
+        *contradicted_load(step, attempt, history),
+        *disordered_events(number, history),
     )
     problems += [("contradictory evidence", why) for why in contradictions if why]
     return problems
@@ -231,6 +239,8 @@ def _other_injection(step: Step, attempt: StepAttempt) -> str:
     called = attempt.get(FaultCalled)
     if called is None:
         return ""
+    if step.params and "params" not in called.value:
+        return "its parameters are not recorded"
     planned = {
         "fault": step.fault,
         "target": step.target,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,10 @@ RULES_HIT = {
     "before": {"agent": "loaded"},
 }
 IN_EFFECT = {"pause": {"status": "paused"}, "throw_in_task": RULES_HIT}
-HEALED = {"pause": {"status": "running"}, "throw_in_task": {"rules": 0}}
+HEALED = {
+    "pause": {"status": "running"},
+    "throw_in_task": {"rules": 0, "status": "running"},
+}
 
 
 def test_effect_is_held_when_every_fault_took_effect_and_was_healed(tmp_path: Path) -> None:
@@ -380,12 +383,16 @@ def test_a_window_that_never_closed_is_undecided(
     assert ("never closed" in result.summary) == (outcome == Outcome.UNDECIDED)
 
 
-def acting(story: Story, **seen: Any) -> Story:
-    """One kill from 1 s on whose heal is called after 5 s; `seen` are fields of its effect."""
+def acting(story: Story, verifications: Sequence[Mapping[str, Any]] = (), **seen: Any) -> Story:
+    """One kill from 1 s on whose heal is called after 5 s; `verifications` is the evidence of those
+    from 3 s on, `seen` are fields of its effect."""
     about = {"step": 0, "fault": "kill", "target": "one of flink/taskmanager"}
     story.at(1, Action.FAULT_CALLED, **about, nodes=["flink/taskmanager-1"])
     recorded = {"nodes": ["flink/taskmanager-1"], "evidence": {"flink/taskmanager-1": KILLED}}
     story.at(1, Action.FAULT_IN_EFFECT, **{**about, **recorded, "seen_ns": 10**9, **seen})
+    for at_s, evidence in enumerate(verifications, 3):
+        verified = {"seen_ns": at_s * 10**9, "evidence": evidence}
+        story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=0, **verified)
     story.at(6, Action.HEAL_CALLED, **about)
     healed = {"seen_ns": 7 * 10**9, "evidence": {"flink/taskmanager-1": RESTARTED}}
     return story.at(7, Action.FAULT_HEALED, **about, **healed)
@@ -430,12 +437,7 @@ def test_an_effect_must_be_as_planned_with_evidence_on_every_target(
 def test_the_last_verification_has_evidence_on_every_target(
     tmp_path: Path, verifications: tuple[dict[str, Any], ...], outcome: Outcome
 ) -> None:
-    story = acting(Story())
-    for at_s, evidence in enumerate(verifications, 3):
-        seen = {"seen_ns": at_s * 10**9, "evidence": evidence}
-        story.at(at_s, Action.FAULT_STILL_IN_EFFECT, step=0, **seen)
-
-    result = Effect().check(case(story, tmp_path))
+    result = Effect().check(case(acting(Story(), verifications), tmp_path))
 
     assert result.outcome == outcome, result.summary
     unseen = "not verified again: its last verification saw no effect on flink/taskmanager-1"
@@ -579,7 +581,9 @@ def test_a_removal_before_the_first_call_of_the_heal_is_no_removal(
     story.at(3, Action.HEAL_CALLED, step=0).at(4, Action.FAULT_HEALED, step=0, seen_ns=4 * 10**9)
     findings = Effect().check(case(story, tmp_path)).findings
     reasons = [each.detail["reason"] for each in findings if each.where == "faults[0]"]
-    assert reasons == (["its removal was seen before its heal was called"] if early else [])
+    after = [f"`{name}` is recorded after its heal" for name in ("heal called", "fault healed")]
+    before = "its removal was seen before its heal was called"
+    assert reasons == ([before, *after] if early else [])
 
 
 def test_a_second_call_of_the_heal_hides_no_early_first_one(tmp_path: Path) -> None:
@@ -605,7 +609,10 @@ def test_the_last_verification_of_a_removal_counts(
     tmp_path: Path, later: Action, seen_ns: int, text: str
 ) -> None:
     evidence = {"flink/taskmanager-1": RESTARTED}
-    story = acting(Story())
+    story = Story()
+    for event in acting(Story()).history()[:-1]:
+        story.at(event.at_s, event.action, **event.value)
+    story.at(7, Action.FAULT_NOT_HEALED, step=0, reason="it does not run")
     story.at(8, Action.FAULT_HEALED, step=0, seen_ns=seen_ns, evidence=evidence)
     story.at(9, later, step=0, reason="still there", phase="drain")
 
@@ -748,7 +755,7 @@ def healed(story: Story, at_s: float, seen_s: float | None = None, **other: obje
         ({"nodes": ["flink/taskmanager-2"], "target": KILL["target"]}, ""),
         ({"fault": "pause"}, "fault of `fault healed` is pause, and of its effect kill"),
         ({"seen_s": 66.4}, "`fault healed` was observed 60.0 s after it was recorded"),
-        ({"evidence": {}, "gone": ["flink/taskmanager-2"]}, ""),
+        ({"evidence": {}, "gone": ["flink/taskmanager-2"]}, "no removal was seen on flink/task"),
         ({"seen_s": 5.995}, ""),
         ({"seen_s": 5.98}, "its removal was seen before its heal was called"),
         ({"called_ns": 5_995_000_000}, ""),
@@ -806,6 +813,22 @@ def test_an_injection_is_on_the_planned_target_with_the_planned_parameters(
     result = Effect().check(case(healed(injected(Story(), 1.0, **called), 6.0), tmp_path))
     assert result.outcome == (Outcome.UNDECIDED if text else Outcome.HELD)
     assert text in result.summary
+
+
+@pytest.mark.parametrize(("signal", "proven"), [(None, True), ("KILL", False)])
+def test_planned_parameters_must_be_recorded(
+    tmp_path: Path, signal: str | None, proven: bool
+) -> None:
+    params = {} if signal is None else {"signal": signal}
+    target = KILL["target"]
+    step = Step(fault="kill", target=target, params=params, when={"after_s": 1})  # type: ignore[arg-type]
+    story = Story()
+    for event in healed(injected(Story(), 1.0), 6.0).history():
+        value = {name: held for name, held in event.value.items() if name != "params"}
+        story.at(event.at_s, event.action, **value)
+    result = effect_of(step, story, tmp_path)
+    assert result.outcome == (Outcome.HELD if proven else Outcome.UNDECIDED)
+    assert ("its parameters are not recorded" in result.summary) != proven
 
 
 @pytest.mark.parametrize(

@@ -239,3 +239,23 @@ def test_ends_and_starts_that_contradict_the_fault_make_the_run_undecided(
     result = Effect().check(case(acted(container), tmp_path))
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("fault", "containers", "message"),
+    [
+        ("kill", [], f"the container engine did not report that {NODE} ended"),
+        ("crash_loop", [(9.5, DIED, NODE), (9.6, STARTED, NODE), (12, DIED, NODE)], ""),
+        ("crash_loop", [(8, DIED, NODE)], f"the container engine did not report that {NODE} ended"),
+        ("memory_limit", [], ""),  # the kernel may end it
+        ("pause", [], ""),
+    ],
+)
+def test_a_newer_record_has_the_reports_of_the_container_engine(
+    fault: str, containers: list[tuple[float, Action, str]], message: str
+) -> None:
+    story = Story()
+    for event in acted(*containers).history():
+        due = {"due_ns": 9 * 10**9} if event.action == Action.FAULT_IN_EFFECT else {}
+        story.at(event.at_s, event.action, **event.value, **due)
+    assert next(unreported_ends(*judged(story, fault)), "") == message

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.verdict.evidence.rule_hits import hits_outside_injection
+from streamquake.harness.verdict.evidence.rule_hits import (
+    hits_outside_injection,
+    rules_of_ended_jvms,
+)
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
 from streamquake.harness.verdict.evidence.step_problems import step_problems
 from streamquake.reports.record.event import Action
@@ -73,3 +76,34 @@ def test_a_hit_outside_the_injection_is_a_problem_of_the_step(tmp_path: Path) ->
     problems = step_problems(last_attempt(history, 0), 0, experiment, history, idle="")
     early = f"its rule acted on {NODE} 6.0 s before its injection was called"
     assert ("contradictory evidence", early) in problems
+
+
+@pytest.mark.parametrize(
+    ("fault", "died_s", "node", "contradicted"),
+    [
+        ("slow_operator", 14, NODE, True),
+        ("slow_operator", 16, NODE, False),  # after the last verification
+        ("slow_operator", 12, NODE, False),  # before the effect was recorded
+        ("slow_operator", 14, "flink/taskmanager-2", False),
+        ("pause", 14, NODE, False),
+        ("a fault of another package", 14, NODE, False),
+    ],
+)
+def test_rules_do_not_outlive_their_jvm(
+    fault: str, died_s: float, node: str, contradicted: bool
+) -> None:
+    events: list[tuple[float, Action, dict[str, Any]]] = [
+        (13, Action.FAULT_IN_EFFECT, {"step": 0, "fault": fault, "nodes": [NODE]}),
+        (13.5, Action.FAULT_STILL_IN_EFFECT, {"step": 0, "evidence": {NODE: {"hits": 1}}}),
+        (15, Action.FAULT_STILL_IN_EFFECT, {"step": 0, "evidence": {NODE: {"hits": 2}}}),
+        (17, Action.FAULT_STILL_IN_EFFECT, {"step": 0, "evidence": {}}),
+        (18, Action.FAULT_STILL_IN_EFFECT, {"step": 1, "evidence": {NODE: {"hits": 2}}}),
+        (died_s, Action.CONTAINER_DIED, {"node": node, "exit_code": 137}),
+    ]
+    story = Story()
+    for at_s, action, fields in sorted(events, key=lambda event: event[0]):
+        story.at(at_s, action, **fields)
+    history = story.history()
+    found = list(rules_of_ended_jvms(last_attempt(history, 0), history))
+    message = f"{NODE} ended at 14.0 s, and its rules were verified afterwards"
+    assert found == [message] * contradicted
