@@ -38,6 +38,7 @@ from streamquake.faults.mechanisms.parallel import run_in_parallel
 from streamquake.faults.mechanisms.reachability import (
     ANSWERS,
     ConnectionAttempt,
+    answered_as,
     direct_attempt,
     link_attempts,
     parse_attempt,
@@ -176,7 +177,10 @@ class NetworkCutFault(Fault[TargetT], Generic[TargetT]):
         return Requirement(expected=f"{' or '.join(sorted(cut))} {some}", is_met=is_met)
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:
-        return {"rules_laid": text_with(r"^in 0 of \d+ namespaces$")}
+        return {
+            "rules_laid": text_with(r"^in 0 of \d+ namespaces$"),
+            "answers": answered_as(before.get("answers")),
+        }
 
     def heal(
         self, cluster: Cluster, target: TargetT, baseline: Mapping[str, Any]

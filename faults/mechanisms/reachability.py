@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.links.links import LinkPath
@@ -20,12 +21,20 @@ from streamquake.faults.mechanisms.netfilter import (
     poll,
 )
 from streamquake.faults.mechanisms.parallel import run_in_parallel
+from streamquake.faults.requirement import Requirement, all_of, any_of, one_of, same_names_as
 
 CLOSED_PORT = 9
 """Used where a node listens on no port: its kernel refuses the connection, which is also an
 answer."""
 ANSWERS = ("connected", "refused")
 """The outcomes of an attempt when packets pass both ways."""
+
+
+def answered_as(before: Any) -> Requirement:
+    """Attempt -> its outcome, one of them an answer at least, where there was one before."""
+    was_answered = any_of(one_of(*ANSWERS))
+    return all_of(same_names_as(before), *([was_answered] if was_answered.is_met(before) else []))
+
 
 HOLD = r"""
 limit=$1 connect=$2 sends=$3; shift 3

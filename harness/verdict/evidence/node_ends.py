@@ -13,7 +13,7 @@ from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineCl
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.history import History
-from streamquake.reports.record.run_events import ContainerDied, ContainerStarted
+from streamquake.reports.record.run_events import ContainerDied, ContainerStarted, SandboxDied
 
 TOLERANCE_NS = 100 * 10**6
 """The tolerance of the container engine's stamps on the run's clock."""
@@ -72,7 +72,11 @@ def unreported_ends(step: Step, attempt: StepAttempt, history: History) -> Itera
         return
     since_ns = began.start_ns - TOLERANCE_NS
     until_ns = history.ended_ns if called is None else called.at_ns
+    took_sandboxes = faults[step.fault].ends_sandbox
+    sandboxes = {event.node for event in history.of(SandboxDied) if event.at_ns >= since_ns}
     for node in began.nodes or ():
+        if took_sandboxes and node not in sandboxes:
+            yield f"the container engine did not report that the sandbox of {node} ended"
         own = [event for event in reports if event.node == node]
         ended = [e for e in own if isinstance(e, ContainerDied) and since_ns <= e.at_ns <= until_ns]
         yield from _other_end(node, began, ended if _keeps_down(step) else ended[:1])
@@ -102,7 +106,7 @@ def started_outside_heal(step: Step, attempt: StepAttempt, history: History) -> 
     """A message if the process that runs on a node after the heal started at another time than
     between the call of the heal and the moment at which it was seen to run; else empty."""
     healed, called = attempt.get(FaultHealed), first_heal_call(attempt[FaultInEffect], history)
-    if healed is None or called is None or not _ends_and_keeps_down(step):
+    if healed is None or called is None or not _starts_with_heal(step):
         return ""
     clock = EngineClock(history)
     for node, observed in (healed.evidence or {}).items():
@@ -122,6 +126,12 @@ def _ends(step: Step) -> bool:
     """Whether the fault ends the processes of its nodes."""
     fault = faults.get(step.fault)
     return fault is not None and fault.ends_process and fault.touches == "process"
+
+
+def _starts_with_heal(step: Step) -> bool:
+    """Whether the heal starts the processes again that the fault ended. A fault of one node after
+    the other starts each itself."""
+    return _ends(step) and not faults[step.fault].one_by_one
 
 
 def _ends_and_keeps_down(step: Step) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from streamquake.faults.fault import faults
 from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock
-from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
 from streamquake.reports.record.fault_events import FaultInEffect, FaultStillInEffect
+from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import ContainerDied
 
@@ -31,15 +32,32 @@ def hits_outside_injection(attempt: StepAttempt, history: History) -> Iterator[s
 
 
 def rules_of_ended_jvms(attempt: StepAttempt, history: History) -> Iterator[str]:
-    """A message for each node whose JVM ended, and in which rules were verified afterwards: a new
-    JVM has none."""
+    """A message for each node whose JVM ended, and in which rules were verified afterwards, or
+    should have been in place until their heal: a new JVM has none. Another fault may end it."""
     began = attempt[FaultInEffect]
     fault = faults.get(began.fault)
     if fault is None or not fault.leaves_agent:
         return
+    heal = first_heal_call(began, history)
+    until = heal.index if fault.lasts and heal is not None else -1
     verified = [each for each in history.of(FaultStillInEffect) if each.step == began.step]
     for node in began.nodes or ():
         last = max((each.index for each in verified if (each.evidence or {}).get(node)), default=-1)
         for died in history.of(ContainerDied):
-            if died.node == node and began.index < died.index < last:
+            if died.node != node or died.index < began.index:
+                continue
+            if died.index < last:
                 yield f"{node} ended at {died.at_s:.1f} s, and its rules were verified afterwards"
+            elif died.index < until and not _ended_by_fault(node, died, history):
+                yield f"{node} ended at {died.at_s:.1f} s, and its rules with it, before their heal"
+
+
+def _ended_by_fault(node: str, died: ContainerDied, history: History) -> bool:
+    """Whether a fault that ends processes was under way on a node when it ended."""
+    return any(
+        window.fault in faults
+        and faults[window.fault].ends_process
+        and node in window.nodes
+        and window.was_under_way(died.at_s)
+        for window in fault_windows(history)
+    )

@@ -36,6 +36,7 @@ from streamquake.harness.verdict.evidence.rule_hits import (
 )
 from streamquake.harness.verdict.evidence.steered_load import contradicted_load
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
+from streamquake.harness.verdict.evidence.taken_savepoints import unreported_savepoints
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
 from streamquake.reports.record.fault_events import (
     FaultCalled,
@@ -94,6 +95,7 @@ def step_problems(
         *hits_outside_injection(attempt, history),
         *rules_of_ended_jvms(attempt, history),
         *contradicted_load(step, attempt, history),
+        *unreported_savepoints(attempt, history),
         *disordered_events(number, history),
     )
     problems += [("contradictory evidence", why) for why in contradictions if why]

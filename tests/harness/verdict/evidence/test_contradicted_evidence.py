@@ -448,6 +448,16 @@ def test_every_verification_is_judged_as_the_first() -> None:
         ("poison", {}, {"unreadable": 1}, "unreadable: expected 0, got 1"),
         ("slow_operator", {"delay_ms": 5}, SLOW, "rules: expected 0, got 5"),
         ("isolate", {}, {"rules_laid": "in 0 of 2 namespaces"}, ""),
+        ("isolate", {}, {"answers": OPEN, "before": {"answers": OPEN}}, ""),
+        ("isolate", {}, {"answers": MIXED, "before": {"answers": OPEN}}, ""),
+        ("isolate", {}, {"answers": SILENT, "before": {"answers": SILENT}}, ""),
+        (
+            "isolate",
+            {},
+            {"answers": SILENT, "before": {"answers": OPEN}},
+            "answers: expected the same 2 names as before, connected or refused for one at least",
+        ),
+        ("isolate", {}, {"answers": {}, "before": {"answers": OPEN}}, "answers: expected the same"),
         ("isolate", {}, {"rules_laid": "in 1 of 2 namespaces"}, "rules_laid: expected"),
         ("memory_limit", {"headroom_mb": 1}, {"memory_limit_bytes": 5}, ""),
         (

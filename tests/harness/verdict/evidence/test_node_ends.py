@@ -23,6 +23,7 @@ from tests.harness.histories import KILL, KILLED, RESTARTED, Story, case
 
 NODE, OTHER = "flink/taskmanager-1", "flink/taskmanager-2"
 DIED, STARTED = Action.CONTAINER_DIED, Action.CONTAINER_STARTED
+SANDBOX = Action.SANDBOX_DIED
 
 
 def acted(*containers: tuple[float, Action, str], healed_s: float | None = 20.0) -> Story:
@@ -199,6 +200,9 @@ def started_at(at_s: float) -> str:
         ("kill", started_at(15), f"{NODE} is recorded to have started 5.0 s before the heal was "),
         ("kill", started_at(5), f"{NODE} is recorded to have started 15.0 s before the heal was "),
         ("kill", started_at(22), ""),
+        ("crash_loop", started_at(20.5), ""),
+        ("crash_loop", started_at(5), f"{NODE} is recorded to have started 15.0 s before the heal"),
+        ("rolling_restart", started_at(5), ""),  # it started each node itself
         ("kill", started_at(24), f"{NODE} is recorded to have started 3.0 s after it was seen to"),
         ("pause", started_at(5), ""),  # the process goes on
         ("slow_operator", started_at(5), ""),
@@ -247,6 +251,21 @@ def test_ends_and_starts_that_contradict_the_fault_make_the_run_undecided(
         ("kill", [], f"the container engine did not report that {NODE} ended"),
         ("crash_loop", [(9.5, DIED, NODE), (9.6, STARTED, NODE), (12, DIED, NODE)], ""),
         ("crash_loop", [(8, DIED, NODE)], f"the container engine did not report that {NODE} ended"),
+        (
+            "power_off",
+            [(9.5, DIED, NODE), (20.5, STARTED, NODE)],
+            f"the container engine did not report that the sandbox of {NODE} ended",
+        ),
+        (
+            "power_off",
+            [(8, SANDBOX, NODE), (9.5, SANDBOX, OTHER), (9.5, DIED, NODE), (20.5, STARTED, NODE)],
+            f"the container engine did not report that the sandbox of {NODE} ended",
+        ),
+        (
+            "power_off",
+            [(9.5, DIED, NODE), (9.6, SANDBOX, NODE), (20.5, STARTED, NODE)],
+            "",
+        ),
         ("memory_limit", [], ""),  # the kernel may end it
         ("pause", [], ""),
     ],

@@ -18,7 +18,7 @@ from streamquake.harness.verdict.evidence.step_problems import step_problems
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story, case
 
-NODE = "flink/taskmanager-1"
+NODE, OTHER = "flink/taskmanager-1", "flink/taskmanager-2"
 BEGAN_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -79,31 +79,41 @@ def test_a_hit_outside_the_injection_is_a_problem_of_the_step(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("fault", "died_s", "node", "contradicted"),
+    ("fault", "died_s", "node", "message"),
     [
-        ("slow_operator", 14, NODE, True),
-        ("slow_operator", 16, NODE, False),  # after the last verification
-        ("slow_operator", 12, NODE, False),  # before the effect was recorded
-        ("slow_operator", 14, "flink/taskmanager-2", False),
-        ("pause", 14, NODE, False),
-        ("a fault of another package", 14, NODE, False),
+        ("slow_operator", 14, NODE, "and its rules were verified afterwards"),
+        ("slow_operator", 16, NODE, "and its rules with it, before their heal"),
+        ("slow_operator", 18.5, NODE, "and its rules with it, before their heal"),
+        ("slow_operator", 20, NODE, ""),  # after the call of the heal
+        ("slow_operator", 12, NODE, ""),  # before the effect was recorded
+        ("slow_operator", 14, OTHER, ""),
+        ("throw_in_task", 18.5, NODE, ""),  # nothing of it lasts
+        ("pause", 14, NODE, ""),
+        ("a fault of another package", 14, NODE, ""),
     ],
 )
+@pytest.mark.parametrize("killed", [None, OTHER, NODE])
 def test_rules_do_not_outlive_their_jvm(
-    fault: str, died_s: float, node: str, contradicted: bool
+    fault: str, died_s: float, node: str, message: str, killed: str | None
 ) -> None:
+    """The heal is called at 19 s; another fault may have killed a node from 15.5 s on."""
     events: list[tuple[float, Action, dict[str, Any]]] = [
         (13, Action.FAULT_IN_EFFECT, {"step": 0, "fault": fault, "nodes": [NODE]}),
         (13.5, Action.FAULT_STILL_IN_EFFECT, {"step": 0, "evidence": {NODE: {"hits": 1}}}),
         (15, Action.FAULT_STILL_IN_EFFECT, {"step": 0, "evidence": {NODE: {"hits": 2}}}),
         (17, Action.FAULT_STILL_IN_EFFECT, {"step": 0, "evidence": {}}),
         (18, Action.FAULT_STILL_IN_EFFECT, {"step": 1, "evidence": {NODE: {"hits": 2}}}),
+        (19, Action.HEAL_CALLED, {"step": 0}),
         (died_s, Action.CONTAINER_DIED, {"node": node, "exit_code": 137}),
     ]
+    if killed is not None:
+        kill = {"step": 2, "fault": "kill", "nodes": [killed], "seen_ns": 156 * 10**8}
+        events += [(15.5, Action.FAULT_CALLED, kill), (15.6, Action.FAULT_IN_EFFECT, kill)]
     story = Story()
     for at_s, action, fields in sorted(events, key=lambda event: event[0]):
         story.at(at_s, action, **fields)
     history = story.history()
     found = list(rules_of_ended_jvms(last_attempt(history, 0), history))
-    message = f"{NODE} ended at 14.0 s, and its rules were verified afterwards"
-    assert found == [message] * contradicted
+    explained = killed == NODE and "before their heal" in message
+    expected = f"{NODE} ended at {died_s:.1f} s, {message}"
+    assert found == [expected] * bool(message and not explained)
