@@ -26,7 +26,8 @@ def second_kill(event: EventRecord) -> Iterator[EventRecord]:
 
     fault = {"step": 1, "fault": "kill", "target": "one of flink/taskmanager", "nodes": [NODE]}
     before = {"status": "running", "pid": 7, "started_at": "at first"}
-    killed = {"status": "exited", "exit_code": KILLED, "pid": 0, "signal": "KILL"}
+    ended_by = {"exit_code": KILLED, "oom_killed": False, "signal": "KILL"}
+    killed = {"status": "exited", "pid": 0, **ended_by}
     ended = {NODE: {**before, **killed, "before": before}}
     again = {"status": "running", "pid": 8, "started_at": "again", "before": before}
     yield at(called_ns, Action.FAULT_CALLED, **fault, params={})
