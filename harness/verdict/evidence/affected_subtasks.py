@@ -89,6 +89,24 @@ def ran_elsewhere(target: str, injected: FaultInEffect, history: History) -> str
     return f"subtask {named[1]} of {named[2]} ran on {', '.join(sorted(nodes))}"
 
 
+def acted_elsewhere(injected: FaultInEffect, history: History) -> Iterator[str]:
+    """A message for each subtask in which the rules of a fault acted on one node, and which ran on
+    others alone from the injection until the effect was recorded."""
+    before = _last_events(history, injected.start_ns).values()
+    since = (e for e in history.of(TaskChanged) if injected.start_ns < e.at_ns <= injected.at_ns)
+    events = [*before, *since]
+    for node, observed in (injected.evidence or {}).items():
+        places = observed.get("at") or () if isinstance(observed, Mapping) else ()
+        for place in places:
+            if (named := AFFECTED.fullmatch(str(place))) is None:
+                continue
+            of_task = [each for each in events if named["name"] in each.name]
+            nodes = {e.node for e in of_task if e.subtask == int(named["subtask"])}
+            if of_task and None not in nodes and node not in nodes:
+                ran_on = ", ".join(sorted(each for each in nodes if each)) or "no node"
+                yield f"its rule acted in {place} on {node}, which ran on {ran_on}"
+
+
 def unplaced_subtasks(injected: FaultInEffect, history: History) -> set[Subtask]:
     """The subtasks that ran at the injection on a node that is not recorded: the fault may have
     affected them. None for an exception inside a task, whose failure names the task."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from streamquake.faults.schedule.step import Step
 from streamquake.faults.schedule.target import left_out_of_target, outside_target, parse_target
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.verdict.evidence.affected_subtasks import ran_elsewhere
+from streamquake.harness.verdict.evidence.affected_subtasks import acted_elsewhere, ran_elsewhere
 from streamquake.harness.verdict.evidence.contradicted_evidence import (
     contradicted_effect,
     contradicted_heal,
@@ -94,6 +94,7 @@ def step_problems(
         started_outside_heal(step, attempt, history),
         *hits_outside_injection(attempt, history),
         *rules_of_ended_jvms(attempt, history),
+        *acted_elsewhere(attempt[FaultInEffect], history),
         *contradicted_load(step, attempt, history),
         *unreported_savepoints(attempt, history),
         *disordered_events(number, history),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streamquake.harness.verdict.evidence.affected_subtasks import (
+    acted_elsewhere,
     affected_subtasks_of,
     must_end_tasks,
     ran_elsewhere,
@@ -179,3 +180,52 @@ def test_a_running_subtask_without_a_node_may_be_affected(
     history = recorded.history()
     found = unplaced_subtasks(history.of(FaultInEffect)[0], history)
     assert found == ({("c", 0)} if unplaced else set())
+
+
+@pytest.mark.parametrize(
+    ("place", "ran_on"),
+    [
+        ("Count subtask 0", ""),
+        ("Sink subtask 0", ""),  # a part of the task's name
+        ("Count subtask 1", "tm-2"),
+        ("Count subtask 7", "no node"),
+        ("Map subtask 0", ""),  # the record has no such task
+        ("Count (1/2)#0", ""),  # the name of a thread
+        (None, ""),
+    ],
+)
+def test_a_rule_acts_where_its_subtask_runs(place: str | None, ran_on: str) -> None:
+    found = acted_at(placed(), place)
+    message = f"its rule acted in {place} on tm-1, which ran on {ran_on}"
+    assert found == [message] * bool(ran_on)
+
+
+def acted_at(reported: Story, place: str | None) -> list[str]:
+    """A rule that acted on `tm-1`, as recorded at 22 s."""
+    evidence = {"watched": "agent", "tm-1": {"at": [place]}, "tm-3": {"at": None}}
+    ns = {"called_ns": int(INJECTED_S * 1e9), "seen_ns": int(22e9)}
+    reported.at(22, Action.FAULT_IN_EFFECT, step=0, nodes=["tm-1"], **ns, evidence=evidence)
+    history = reported.history()
+    return list(acted_elsewhere(history.of(FaultInEffect)[0], history))
+
+
+@pytest.mark.parametrize(
+    ("at_s", "node", "ran_on"),
+    [
+        (21, "tm-1", ""),  # the failed subtask was restarted on another node
+        (21, None, ""),
+        (23, "tm-1", "tm-2"),
+        (21, "tm-4", "tm-2, tm-4"),
+    ],
+)
+def test_a_subtask_may_have_moved_before_the_effect_was_recorded(
+    at_s: float, node: str | None, ran_on: str
+) -> None:
+    moved = {"vertex": "c", "subtask": 1, "vertex_name": "Count -> Sink", "attempt": 1}
+    story = Story()
+    events = [(e.at_s, e.action, e.value) for e in placed().history()]
+    for when_s, action, value in [*events, (at_s, Action.TASK_CHANGED, {**moved, "node": node})]:
+        story.at(when_s, action, **value)
+    found = acted_at(story, "Count subtask 1")
+    message = f"its rule acted in Count subtask 1 on tm-1, which ran on {ran_on}"
+    assert found == [message] * bool(ran_on)
