@@ -59,6 +59,7 @@ def runs_again(before: Mapping[str, Any]) -> Requirements:
     return {
         "status": one_of(*map(str, RUNNING_OR_REMOVED)),
         "started_at": other_text_than(before.get("started_at")),
+        "pid": other_than(before.get("pid")),
     }
 
 

@@ -19,7 +19,7 @@ BEFORE = {"status": "running", "pid": 7, "started_at": "2026-01-01T10:00:00Z"}
 DOWN = {"status": "exited", "exit_code": 137, "pid": 0, "oom_killed": False, "signal": "KILL"}
 KILLED = {**BEFORE, **DOWN, "before": BEFORE}
 """What is observed of a killed node."""
-RESTARTED = {"status": "running", "started_at": "2026-01-01T10:01:00Z", "before": BEFORE}
+RESTARTED = {"status": "running", "pid": 8, "started_at": "2026-01-01T10:01:00Z", "before": BEFORE}
 """What is observed of a killed node that was started again."""
 
 

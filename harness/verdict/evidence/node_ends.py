@@ -17,6 +17,8 @@ from streamquake.reports.record.run_events import ContainerDied, ContainerStarte
 
 TOLERANCE_NS = 100 * 10**6
 """The tolerance of the container engine's stamps on the run's clock."""
+RESTARTS = "ends"
+"""The observation of how often the container engine restarted a node since the fault ended it."""
 REPORTED_S = 2.0
 """How long after an end was seen the container engine may report it; the longest of recorded runs,
 some of them on a machine with ten times its cores' work, is 0.8 s."""
@@ -79,7 +81,7 @@ def unreported_ends(step: Step, attempt: StepAttempt, history: History) -> Itera
             yield f"the container engine did not report that the sandbox of {node} ended"
         own = [event for event in reports if event.node == node]
         ended = [e for e in own if isinstance(e, ContainerDied) and since_ns <= e.at_ns <= until_ns]
-        yield from _other_end(node, began, ended if _keeps_down(step) else ended[:1])
+        yield from _other_end(node, began, ended)
         started = any(isinstance(e, ContainerStarted) and e.at_ns >= until_ns for e in own)
         must_start = _keeps_down(step) and called is not None and healed is not None
         if must_start and not started:
@@ -95,8 +97,15 @@ def _other_end(node: str, began: FaultInEffect, ended: Sequence[ContainerDied]) 
     late_s = (ended[0].at_ns - began.moment_ns) / 1e9
     if late_s > REPORTED_S:
         yield f"{node} ended {late_s:.1f} s after it was seen to have ended"
-    observed = (began.evidence or {}).get(node)
-    code = observed.get("exit_code") if isinstance(observed, Mapping) else None
+    evidence = (began.evidence or {}).get(node)
+    observed = evidence if isinstance(evidence, Mapping) else {}
+    restarts = observed.get(RESTARTS)
+    if isinstance(restarts, int) and len(ended) <= restarts:
+        yield (
+            f"{node} is recorded to have ended {restarts + 1} times, and was reported to have "
+            f"ended {len(ended)} times"
+        )
+    code = observed.get("exit_code")
     reported = ended[-1].exit_code
     if None not in (code, reported) and code != reported:
         yield f"{node} ended with {reported}, and {code} was observed"

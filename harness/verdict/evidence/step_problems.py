@@ -14,6 +14,7 @@ from streamquake.harness.verdict.evidence.contradicted_evidence import (
     contradicted_heal,
 )
 from streamquake.harness.verdict.evidence.disturbed_traffic import targets_of_probe_alone
+from streamquake.harness.verdict.evidence.engine_reports import unreported_by_engine
 from streamquake.harness.verdict.evidence.event_order import disordered_events
 from streamquake.harness.verdict.evidence.heal_evidence import (
     CLOCK_S,
@@ -36,7 +37,6 @@ from streamquake.harness.verdict.evidence.rule_hits import (
 )
 from streamquake.harness.verdict.evidence.steered_load import contradicted_load
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
-from streamquake.harness.verdict.evidence.taken_savepoints import unreported_savepoints
 from streamquake.harness.verdict.evidence.trigger_evidence import trigger_problem
 from streamquake.reports.record.fault_events import (
     FaultCalled,
@@ -96,7 +96,7 @@ def step_problems(
         *rules_of_ended_jvms(attempt, history),
         *acted_elsewhere(attempt[FaultInEffect], history),
         *contradicted_load(step, attempt, history),
-        *unreported_savepoints(attempt, history),
+        *unreported_by_engine(attempt, history),
         *disordered_events(number, history),
     )
     problems += [("contradictory evidence", why) for why in contradictions if why]

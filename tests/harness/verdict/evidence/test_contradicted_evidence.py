@@ -311,6 +311,7 @@ def test_an_observation_can_show_that_a_recorded_effect_was_none(
         ({"pid": None}, {}, ["in effect", "pid"]),
         ({"signal": None, "pid": None}, {}, ["in effect", "pid, signal"]),
         ({}, {"started_at": None}, ["healed", "started_at"]),
+        ({}, {"pid": None}, ["healed", "pid"]),
         ({}, {"status": None, "started_at": None}, ["healed", "status, started_at"]),
     ],
 )
@@ -320,7 +321,7 @@ def test_every_observation_that_proves_it_must_be_recorded(
     """The state before the injection is recorded once, with the first verification."""
     killed = {**DOWN, "pid": 0, "oom_killed": False, "signal": "KILL", "started_at": "1"}
     before = {"before": {"status": "running", "started_at": "1"}}
-    again = {**UP, **before, "started_at": "2"}
+    again = {**UP, **before, "started_at": "2", "pid": 8}
     story = observed(
         {**killed, **before},
         later={name: value for name, value in killed.items() if name not in later},
@@ -397,6 +398,8 @@ def test_every_verification_is_judged_as_the_first() -> None:
         ("pause", {}, {"status": "paused"}, "status: expected a text other than paused, got pau"),
         ("pause", {}, {"status": None}, "status: expected a text other than paused, got None"),
         ("kill", {}, {**UP, "started_at": "9", "before": {"started_at": "8"}}, ""),
+        ("kill", {}, {**UP, "pid": 8, "before": {"pid": 7}}, ""),
+        ("kill", {}, {**UP, "pid": 7, "before": {"pid": 7}}, "pid: expected another than 7, got 7"),
         ("power_off", {}, {"sandbox": "running"}, ""),
         ("power_off", {}, {"sandbox": "exited"}, "sandbox: expected running or gone, got exited"),
         ("kill_executor", {}, {"executors": [8], "before": {"executors": [7]}}, ""),

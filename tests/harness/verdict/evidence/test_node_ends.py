@@ -278,3 +278,19 @@ def test_a_newer_record_has_the_reports_of_the_container_engine(
         due = {"due_ns": 9 * 10**9} if event.action == Action.FAULT_IN_EFFECT else {}
         story.at(event.at_s, event.action, **event.value, **due)
     assert next(unreported_ends(*judged(story, fault)), "") == message
+
+
+@pytest.mark.parametrize(
+    ("ends_s", "reported"),
+    [((9.5, 11, 13), ""), ((9.5, 11, 13, 15), ""), ((9.5, 11), "2"), ((8, 9.5, 11), "2")],
+)
+def test_each_end_of_a_crash_loop_is_reported(ends_s: tuple[float, ...], reported: str) -> None:
+    """The container engine restarted the node twice, so that it ended three times at least."""
+    story = Story()
+    for event in acted(*((at_s, DIED, NODE) for at_s in ends_s)).history():
+        seen = {NODE: {"status": "restarting", "exit_code": None, "ends": 2}}
+        changed = {"evidence": seen} if event.action == Action.FAULT_IN_EFFECT else {}
+        story.at(event.at_s, event.action, **{**event.value, **changed})
+    found = list(unreported_ends(*judged(story, "crash_loop")))
+    times = f"{NODE} is recorded to have ended 3 times, and was reported to have ended"
+    assert found == [f"{times} {reported} times"] * bool(reported)

@@ -1,4 +1,4 @@
-"""The engine's report of the savepoint that a fault took."""
+"""The engine's own reports of what a fault made it do."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from streamquake.harness.verdict.evidence.engine_reports import unreported_by_engine
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
-from streamquake.harness.verdict.evidence.taken_savepoints import unreported_savepoints
 from streamquake.reports.record.event import Action
 from tests.harness.histories import Story
 
@@ -29,7 +29,7 @@ def messages(fault: str = "savepoint", **completed: Any) -> list[str]:
     seen = {"called_ns": 9 * 10**9, "seen_ns": 11 * 10**9, "evidence": evidence}
     story.at(12, Action.FAULT_IN_EFFECT, step=0, fault=fault, **seen)
     history = story.history()
-    return list(unreported_savepoints(last_attempt(history, 0), history))
+    return list(unreported_by_engine(last_attempt(history, 0), history))
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,33 @@ def test_the_engine_reports_the_savepoint(completed: dict[str, Any], message: st
 
 def test_another_fault_takes_no_savepoint() -> None:
     assert messages("restart_job", checkpoint=3) == []
+
+
+WORKER, OTHER = "spark/worker-1", "spark/worker-2"
+
+
+@pytest.mark.parametrize(
+    ("lost", "reported"),
+    [
+        ({"node": WORKER, "lost_ms": EPOCH_MS + 9100}, True),
+        ({"node": WORKER, "lost_ms": EPOCH_MS + 8000}, True),  # related by an observation
+        ({"node": WORKER, "lost_ms": None}, True),
+        ({"node": WORKER, "lost_ms": EPOCH_MS + 7900}, False),
+        ({"node": OTHER, "lost_ms": EPOCH_MS + 9100}, False),
+        ({"node": None, "lost_ms": EPOCH_MS + 9100}, False),
+        (None, False),
+    ],
+)
+def test_the_engine_reports_the_lost_executor(lost: dict[str, Any] | None, reported: bool) -> None:
+    """Executors of two workers are killed by a call at 9 s; the other worker lost its executor."""
+    story = Story().at(2, Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=EPOCH_MS + 2000)
+    story.at(9, Action.FAULT_CALLED, step=0, fault="kill_executor")
+    seen = {"called_ns": 9 * 10**9, "seen_ns": 10 * 10**9, "nodes": [WORKER, OTHER]}
+    story.at(10, Action.FAULT_IN_EFFECT, step=0, fault="kill_executor", **seen)
+    story.at(11, Action.EXECUTOR_LOST, job="q", node=OTHER, lost_ms=EPOCH_MS + 9200)
+    if lost is not None:
+        story.at(11, Action.EXECUTOR_LOST, job="q", **lost)
+    history = story.history()
+    found = list(unreported_by_engine(last_attempt(history, 0), history))
+    message = f"the engine did not report that {WORKER} lost an executor since the injection's call"
+    assert found == [message] * (not reported)
