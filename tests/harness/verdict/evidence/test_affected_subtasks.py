@@ -202,7 +202,7 @@ def test_a_rule_acts_where_its_subtask_runs(place: str | None, ran_on: str) -> N
 
 def acted_at(reported: Story, place: str | None) -> list[str]:
     """A rule that acted on `tm-1`, as recorded at 22 s."""
-    evidence = {"watched": "agent", "tm-1": {"at": [place]}, "tm-3": {"at": None}}
+    evidence = {"watched": "agent", "tm-3": {"at": None}, "tm-1": {"at": ["a thread", place]}}
     ns = {"called_ns": int(INJECTED_S * 1e9), "seen_ns": int(22e9)}
     reported.at(22, Action.FAULT_IN_EFFECT, step=0, nodes=["tm-1"], **ns, evidence=evidence)
     history = reported.history()
@@ -214,6 +214,7 @@ def acted_at(reported: Story, place: str | None) -> list[str]:
     [
         (21, "tm-1", ""),  # the failed subtask was restarted on another node
         (21, None, ""),
+        (22, "tm-1", ""),
         (23, "tm-1", "tm-2"),
         (21, "tm-4", "tm-2, tm-4"),
     ],

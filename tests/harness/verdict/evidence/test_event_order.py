@@ -67,10 +67,18 @@ def test_events_are_recorded_once_and_in_their_order(
 
 
 def test_events_of_other_steps_are_not_compared() -> None:
-    story = recorded(*USUAL)
-    for at_s, action in enumerate(USUAL, start=10):
+    story = Story()
+    for at_s, action in enumerate(USUAL, start=1):
         story.at(at_s, action, step=1, seen_ns=at_s * 10**9)
-    assert messages(story) == []
+    for at_s, action in enumerate((*USUAL, STILL), start=10):
+        story.at(at_s, action, step=0, seen_ns=at_s * 10**9)
+    assert messages(story) == ["`fault still in effect` is recorded after its heal"]
+
+
+def test_an_effect_without_a_recorded_call_is_compared_with_its_due_moment() -> None:
+    effect = {"called_ns": 10**9, "seen_ns": 2 * 10**9, "due_ns": 3 * 10**9}
+    story = Story().at(2, BEGAN, step=0, **effect)
+    assert messages(story) == ["it is recorded to have acted 2.0 s before it was due"]
 
 
 @pytest.mark.parametrize(

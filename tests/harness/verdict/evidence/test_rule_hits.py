@@ -117,3 +117,14 @@ def test_rules_do_not_outlive_their_jvm(
     explained = killed == NODE and "before their heal" in message
     expected = f"{NODE} ended at {died_s:.1f} s, {message}"
     assert found == [expected] * bool(message and not explained)
+
+
+def test_rules_that_were_not_verified_again_end_with_their_jvm() -> None:
+    """Another node ends first; of the rules' own, an end before the effect does not count."""
+    story = Story().at(12, Action.CONTAINER_DIED, node=NODE, exit_code=1)
+    story.at(13, Action.FAULT_IN_EFFECT, step=0, fault="slow_operator", nodes=[NODE])
+    story.at(14, Action.CONTAINER_DIED, node=OTHER, exit_code=1)
+    story.at(15, Action.CONTAINER_DIED, node=NODE, exit_code=1)
+    history = story.at(19, Action.HEAL_CALLED, step=0).history()
+    found = list(rules_of_ended_jvms(last_attempt(history, 0), history))
+    assert found == [f"{NODE} ended at 15.0 s, and its rules with it, before their heal"]

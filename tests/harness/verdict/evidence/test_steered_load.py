@@ -68,6 +68,20 @@ def test_another_fault_of_the_load_is_not_compared() -> None:
     assert messages(recorded((2, ON), (6, OFF), fault="skew")) == [NEVER]
 
 
+def test_without_a_heal_no_end_is_early() -> None:
+    story = Story()
+    for event in recorded((2, ON), (6, OFF), (8, ON)).history():
+        if event.action != Action.FAULT_HEALED:
+            story.at(event.at_s, event.action, **event.value)
+    assert messages(story) == [NEVER], "the load has it twice"
+
+
+def test_parameters_without_a_value_are_not_sent() -> None:
+    step = SURGE.model_copy(update={"fault": "skew", "params": {"hot_share": 0.5}})
+    story = recorded((2, {"hot_share": 0.5}), (6, OFF), fault="skew")
+    assert messages(story, step) == []
+
+
 def test_other_faults_change_no_load() -> None:
     assert messages(recorded(), KILL) == []
 
