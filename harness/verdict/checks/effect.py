@@ -24,7 +24,8 @@ class Effect(Check):
     harness's own probe, was to end tasks where none ran, was injected on other targets than planned
     or not on all of them, before its trigger or outside its window, ended or was healed too early,
     was not verified again until its heal, or was not verified as healed, when what was observed
-    contradicts that, and when an unplanned fault is recorded. Whether the metric of a trigger had
+    contradicts that, or what the engines, the containers and the load reported, when its events are
+    not in their order, and when an unplanned fault is recorded. Whether the metric of a trigger had
     its value is not judged. Names the faults that overlapped.
     """
 
