@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 LINES = ("#3b82c4", "#d9822b", "#2a9d8f", "#a06cd5", "#c9a227", "#d1495b", "#6c8ead", "#8a9a3b")
-"""The colours of lines and attempts, repeated in order."""
+"""The colours of lines, repeated in order."""
 
 HELD = "#2a9d8f"
 VIOLATED = "#d1495b"
@@ -51,10 +51,12 @@ TASK_STATES: Mapping[str, str] = {
     "FINISHED": "rgba(42,157,143,0.25)",
 }
 """The colour of every state except RUNNING, which has the colour of its attempt."""
+ATTEMPTS = tuple(colour for colour in LINES if colour not in TASK_STATES.values())
+"""The colours of attempts, repeated in order. None is that of another state."""
 
 SHADES = ((0.0, "rgba(217,130,43,0.06)"), (1.0, "rgba(217,90,20,1.0)"))
 
 
 def attempt_colour(attempt: int) -> str:
     """The colour of a running task: blue for the first attempt, another after each restart."""
-    return LINES[attempt % len(LINES)]
+    return ATTEMPTS[attempt % len(ATTEMPTS)]
