@@ -88,6 +88,13 @@ class DataFault(Fault[WorkloadTarget]):
         counted = {**figures, "records": observations.get("acknowledged", 0)}
         if len(figures) == len(self.shows) and not self.took_effect(counted, before):
             yield f"{figures} show no effect"
+        if self.change.changes_only_content and self._shows(before):
+            yield f"{dict(before)} before the injection show it already"
+
+    def _shows(self, figures: Mapping[str, Any]) -> bool:
+        """Whether figures alone, without those before, show the change of the content."""
+        known = set(self.shows) <= set(figures)
+        return known and self.took_effect({**figures, "records": 1}, {})
 
     def heal(
         self, cluster: Cluster, target: WorkloadTarget, baseline: Mapping[str, Any]

@@ -32,6 +32,7 @@ SLOW = {"status": "running", "rules": 5, "hits": 3}
 MIXED = {"a -> b:1": "timed out", "b -> a:1": "connected"}
 OPEN = {"a -> b:1": "connected", "b -> a:1": "refused"}
 SILENT = dict.fromkeys(OPEN, "timed out")
+COPIES = {"steered": True, "acknowledged": 7, "most_copies": 9, "exploded": 4}
 STOPPED = {"packets_stopped": 9, "probes_stopped": 4}
 KILLED_EXECUTOR = {"executors_before": [7], "executors": [8], "before": {"executors": [7]}}
 HALF_OPEN = {"a -> b:1": "refused", "b -> a:1": "timed out"}
@@ -287,6 +288,14 @@ def heal_messages(story: Story, planned: Step) -> list[str]:
             "number: expected more than 0",
         ),
         ("savepoint", {}, {"path": None}, "path: expected at least one"),
+        ("fan_out", {"copies": 9}, {**COPIES, "before": {"most_copies": 1, "exploded": 0}}, ""),
+        ("fan_out", {"copies": 9}, {**COPIES, "before": {"most_copies": 9}}, ""),  # not all of them
+        (
+            "fan_out",
+            {"copies": 9},
+            {**COPIES, "before": {"most_copies": 9, "exploded": 4}},
+            "{'most_copies': 9, 'exploded': 4} before the injection show it already",
+        ),
         ("large_records", {"payload_bytes": 4000}, {**LARGE, "before": USUAL}, ""),
         ("large_records", {"payload_bytes": 6000}, {**LARGE, "before": USUAL}, "show no effect"),
         ("large_records", {"payload_bytes": 6000}, {"steered": True, "largest_bytes": 1}, ""),
