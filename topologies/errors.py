@@ -90,6 +90,13 @@ def message_of(error: BaseException) -> str:
     return cause if FAILED_TASK in first else f"{first}; caused by {cause}"
 
 
+def reason_of(error: BaseException) -> str:
+    """The text of an error that says itself what is wrong, as that of a damaged or missing file
+    does; of any other error, its class too."""
+    says_it = isinstance(error, StreamquakeError | ValueError | OSError) and str(error).strip()
+    return without_frames(str(error)).strip() if says_it else message_of(error)
+
+
 def root_cause(stack_trace: str) -> str:
     """The innermost cause of a Java stack trace, without its frames."""
     lines = [line for line in stack_trace.splitlines() if line.strip()]

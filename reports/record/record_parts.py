@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from streamquake.topologies.errors import message_of
+from streamquake.topologies.errors import reason_of
 
 T = TypeVar("T")
 
@@ -23,5 +23,5 @@ class RecordParts:
         try:
             return derive()
         except Exception as error:  # noqa: BLE001 - a damaged record can raise anything
-            self.problems.append(f"{part} cannot be read: {message_of(error)}")
+            self.problems.append(f"{part} cannot be read: {reason_of(error)}")
             return otherwise

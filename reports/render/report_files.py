@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from streamquake.topologies.errors import reason_of
+
 
 def write_reports(writers: Mapping[str, Callable[[], object]]) -> tuple[str, ...]:
     """Call the writer of every file. Returns a warning for each writer that failed.
@@ -15,5 +17,5 @@ def write_reports(writers: Mapping[str, Callable[[], object]]) -> tuple[str, ...
         try:
             write()
         except Exception as error:  # noqa: BLE001 - a failed report must not hide the verdict
-            warnings.append(f"{file} could not be written: {type(error).__name__}: {error}")
+            warnings.append(f"{file} could not be written: {reason_of(error)}")
     return tuple(warnings)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from streamquake.topologies.errors import message_of
+from streamquake.topologies.errors import StreamquakeError, message_of, reason_of
+
+
+class MachineUnsuitable(StreamquakeError):
+    """An error of our own."""
+
 
 JAVA = """An error occurred while calling o7074.parquet.
 : org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error reading a.
@@ -37,3 +42,18 @@ Caused by: java.io.EOFException: after 7 bytes
 )
 def test_an_error_has_a_text_without_the_frames_of_java(error: Exception, message: str) -> None:
     assert message_of(error) == message
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("run.json: not JSON\n\tat a.b.C(D.java:1)\n"), "run.json: not JSON"),
+        (FileNotFoundError("metrics.parquet is missing"), "metrics.parquet is missing"),
+        (MachineUnsuitable("no Java"), "no Java"),
+        (ValueError(" "), "ValueError: "),
+        (KeyError("name"), "KeyError: 'name'"),
+        (RecursionError("too deep"), "RecursionError: too deep"),
+    ],
+)
+def test_an_error_that_says_what_is_wrong_needs_no_class(error: Exception, reason: str) -> None:
+    assert reason_of(error) == reason
