@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamquake.faults.fault import faults
-from streamquake.reports.record.fault_windows import fault_windows
+from streamquake.harness.verdict.evidence.node_faults import ended_by_fault
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import NodeEvent, NodeRevived, SandboxDied
 
@@ -13,7 +12,11 @@ from streamquake.reports.record.run_events import NodeEvent, NodeRevived, Sandbo
 def lost_sandboxes(history: History) -> Iterator[SandboxDied]:
     """The ends of sandboxes that no fault caused. A node that got its network back had lost it, so
     a later start changes nothing."""
-    yield from (event for event in history.of(SandboxDied) if not _by_a_fault(history, event))
+    yield from (
+        event
+        for event in history.of(SandboxDied)
+        if not ended_by_fault("ends_sandbox", event, history)
+    )
 
 
 def losses_of_network(history: History) -> Iterator[NodeEvent]:
@@ -37,16 +40,5 @@ def revived_without_network(history: History) -> Iterator[NodeRevived]:
     yield from (
         event
         for event in history.of(NodeRevived)
-        if event.lost_network and not _by_a_fault(history, event)
-    )
-
-
-def _by_a_fault(history: History, event: NodeEvent) -> bool:
-    """Whether a fault that ends sandboxes acted on the node at that moment."""
-    return any(
-        window.fault in faults
-        and faults[window.fault].ends_sandbox
-        and event.node in window.nodes
-        and window.was_under_way(event.at_s)
-        for window in fault_windows(history)
+        if event.lost_network and not ended_by_fault("ends_sandbox", event, history)
     )

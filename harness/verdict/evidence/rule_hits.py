@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from streamquake.faults.fault import faults
 from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock
+from streamquake.harness.verdict.evidence.node_faults import ended_by_fault
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
 from streamquake.reports.record.fault_events import FaultInEffect, FaultStillInEffect
-from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import ContainerDied
 
@@ -48,16 +48,5 @@ def rules_of_ended_jvms(attempt: StepAttempt, history: History) -> Iterator[str]
                 continue
             if died.index < last:
                 yield f"{node} ended at {died.at_s:.1f} s, and its rules were verified afterwards"
-            elif died.index < until and not _ended_by_fault(node, died, history):
+            elif died.index < until and not ended_by_fault("ends_process", died, history):
                 yield f"{node} ended at {died.at_s:.1f} s, and its rules with it, before their heal"
-
-
-def _ended_by_fault(node: str, died: ContainerDied, history: History) -> bool:
-    """Whether a fault that ends processes was under way on a node when it ended."""
-    return any(
-        window.fault in faults
-        and faults[window.fault].ends_process
-        and node in window.nodes
-        and window.was_under_way(died.at_s)
-        for window in fault_windows(history)
-    )
