@@ -15,7 +15,8 @@ from streamquake.reports.record.run_events import WorkloadSteered
 
 def contradicted_load(step: Step, attempt: StepAttempt, history: History) -> Iterator[str]:
     """A message where the workload did not begin to send with a fault of its own when it was
-    called, or ended before its heal was called. A load that has finished records no end."""
+    called, ended before its heal was called, or has no record with it. A load that has finished
+    records no end."""
     began, called, healed = (
         attempt.get(kind) for kind in (FaultInEffect, FaultCalled, FaultHealed)
     )
@@ -34,5 +35,7 @@ def contradicted_load(step: Step, attempt: StepAttempt, history: History) -> Ite
         yield "the workload did not record that it began to send with the fault"
     elif on[0].parameters != fault.model_dump(exclude_none=True):
         yield f"the workload was sent with {on[0].parameters}"
+    elif off and off[0].at_record <= on[0].at_record:
+        yield f"the workload sent no record with the fault, from record {on[0].at_record:,} on"
     if early := [event for event in off if heal is None or event.index < heal.index]:
         yield f"the workload was sent without the fault from record {early[0].at_record:,} on"

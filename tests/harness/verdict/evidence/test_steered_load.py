@@ -68,6 +68,17 @@ def test_another_fault_of_the_load_is_not_compared() -> None:
     assert messages(recorded((2, ON), (6, OFF), fault="skew")) == [NEVER]
 
 
+@pytest.mark.parametrize(("off_record", "sent"), [(41, True), (40, False), (7, False)])
+def test_records_are_sent_with_the_fault(off_record: int, sent: bool) -> None:
+    story = Story()
+    for event in recorded((2, ON), (6, OFF)).history():
+        is_off = event.action == Action.WORKLOAD_STEERED and event.value["parameters"] is None
+        changed = {"at_record": off_record} if is_off else {}
+        story.at(event.at_s, event.action, **{**event.value, **changed})
+    message = "the workload sent no record with the fault, from record 40 on"
+    assert messages(story) == [message] * (not sent)
+
+
 def test_without_a_heal_no_end_is_early() -> None:
     story = Story()
     for event in recorded((2, ON), (6, OFF), (8, ON)).history():
