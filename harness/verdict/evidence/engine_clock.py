@@ -8,7 +8,7 @@ difference, with an error of a few milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -66,13 +66,19 @@ class EngineClock:
         history does not relate the two."""
         return None if self._offset_ns is None else int(epoch_ms * 1e6) + self._offset_ns
 
-    def text_ns(self, stamp: Any) -> int | None:
-        """A moment of the machine's clock in ISO 8601, on the run's clock; None where it is none,
-        or the history does not relate the two."""
-        with suppress(ValueError):
-            if isinstance(stamp, str):
-                return self.run_clock_ns(datetime.fromisoformat(stamp).timestamp() * 1000)
-        return None
+    def moments_of(
+        self, evidence: Mapping[str, Any] | None, field: str
+    ) -> Iterator[tuple[str, int]]:
+        """Each target of an evidence whose observation `field` is a moment of the machine's clock
+        in ISO 8601, with that moment on the run's clock; none where the history does not relate the
+        two."""
+        for target, observed in (evidence or {}).items():
+            stamp = observed.get(field) if isinstance(observed, Mapping) else None
+            with suppress(ValueError):
+                if isinstance(stamp, str):
+                    epoch_ms = datetime.fromisoformat(stamp).timestamp() * 1000
+                    if (moment_ns := self.run_clock_ns(epoch_ms)) is not None:
+                        yield target, moment_ns
 
     def stamped_ns(self, event: Event, recorded_ms: float | None) -> int:
         """The moment of a stamp that an event holds; the event's observation where the stamp is

@@ -117,12 +117,7 @@ def started_outside_heal(step: Step, attempt: StepAttempt, history: History) -> 
     healed, called = attempt.get(FaultHealed), first_heal_call(attempt[FaultInEffect], history)
     if healed is None or called is None or not _starts_with_heal(step):
         return ""
-    clock = EngineClock(history)
-    for node, observed in (healed.evidence or {}).items():
-        stamp = observed.get("started_at") if isinstance(observed, Mapping) else None
-        started_ns = clock.text_ns(stamp)
-        if started_ns is None:
-            continue
+    for node, started_ns in EngineClock(history).moments_of(healed.evidence, "started_at"):
         early_s, late_s = (called.at_ns - started_ns) / 1e9, (started_ns - healed.moment_ns) / 1e9
         if early_s > STAMPS_S:
             return f"{node} is recorded to have started {early_s:.1f} s before the heal was called"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from streamquake.faults.fault import faults
 from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock
@@ -18,12 +18,7 @@ def hits_outside_injection(attempt: StepAttempt, history: History) -> Iterator[s
     before its injection was called or after its effect was recorded. Faults without rules have no
     such moment."""
     began = attempt[FaultInEffect]
-    clock = EngineClock(history)
-    for node, observed in (began.evidence or {}).items():
-        stamp = observed.get("first_hit") if isinstance(observed, Mapping) else None
-        hit_ns = clock.text_ns(stamp)
-        if hit_ns is None:
-            continue
+    for node, hit_ns in EngineClock(history).moments_of(began.evidence, "first_hit"):
         early_s, late_s = (began.start_ns - hit_ns) / 1e9, (hit_ns - began.at_ns) / 1e9
         if early_s > STAMPS_S:
             yield f"its rule acted on {node} {early_s:.1f} s before its injection was called"
