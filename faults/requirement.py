@@ -163,11 +163,14 @@ def unmet(observations: Mapping[str, Any], required: Requirements) -> Iterator[s
             yield f"{name}: expected {requirement.expected}, got {kind}{found}"
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is a number; a truth value is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _number(expected: str, is_met: Callable[[float], bool]) -> Requirement:
     """A number with this property; a truth value is none."""
     return Requirement(
         expected=expected,
-        is_met=lambda found: (
-            isinstance(found, int | float) and not isinstance(found, bool) and is_met(found)
-        ),
+        is_met=lambda found: is_number(found) and is_met(found),
     )

@@ -23,6 +23,7 @@ from streamquake.faults.requirement import (
     Requirement,
     Requirements,
     has,
+    is_number,
     more_than,
     one_of,
     other_than,
@@ -108,8 +109,7 @@ class CpuLimit(NodeFault):
         return {"cpus": one_of(before["cpus"], None) if "cpus" in before else other_than(self.cpus)}
 
     def _is_limit(self, found: Any) -> bool:
-        is_number = isinstance(found, int | float) and not isinstance(found, bool)
-        return is_number and _is_same_limit(found, self.cpus)
+        return is_number(found) and _is_same_limit(found, self.cpus)
 
     def heal(self, cluster: Cluster, target: Node, baseline: Mapping[str, Any]) -> InjectionTimes:
         if is_removed(cluster, target):

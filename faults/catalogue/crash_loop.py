@@ -14,6 +14,7 @@ from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.entrypoint import has_line, put_line, remove_line
 from streamquake.faults.mechanisms.injection_times import nothing_done
 from streamquake.faults.mechanisms.processes import (
+    RAN_BEFORE,
     RUNNING_OR_REMOVED,
     process_baseline,
     runs_again,
@@ -21,11 +22,9 @@ from streamquake.faults.mechanisms.processes import (
 )
 from streamquake.faults.requirement import (
     Requirements,
-    has,
     more_than,
     one_of,
     other_text_than,
-    other_than,
 )
 
 EXIT_CODE = 70
@@ -83,7 +82,7 @@ class CrashLoop(NodeFault):
             "ends": more_than(0),
             "made_to_fail": one_of(True),
             "started_at": other_text_than(before.get("started_at")),
-            "before": has(status=other_than(str(ContainerStatus.EXITED))),
+            "before": RAN_BEFORE,
         }
 
     def heal_requires(self, before: Mapping[str, Any]) -> Requirements:

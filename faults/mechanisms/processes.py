@@ -18,11 +18,13 @@ RUNNING_OR_REMOVED = (ContainerStatus.RUNNING, ContainerStatus.GONE)
 it."""
 KILLED = 128 + 9
 """The exit code of a process that was ended by SIGKILL."""
+RAN_BEFORE = has(status=other_than(str(ContainerStatus.EXITED)))
+"""What `process_baseline` has of a node that had not ended before the injection."""
 ENDED: Requirements = {
     "status": one_of(str(ContainerStatus.EXITED)),
     "pid": one_of(0),
     "oom_killed": one_of(False),
-    "before": has(status=other_than(str(ContainerStatus.EXITED))),
+    "before": RAN_BEFORE,
 }
 """What `ended_evidence` has of a node that is down, was not before, and had memory."""
 POLL_INTERVAL_S = 0.02

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from streamquake.faults.fault import Fault
-from streamquake.faults.requirement import Requirements, at_least, one_of, some, unmet
+from streamquake.faults.requirement import Requirements, at_least, is_number, one_of, some, unmet
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt
 from streamquake.reports.record.fault_events import (
@@ -87,15 +87,11 @@ def _other_than_before(
 ) -> Iterator[str]:
     """A message for each observation that cannot follow that of the verification before."""
     required = {
-        **{name: at_least(last[name]) for name in fault.grows if _is_number(last.get(name))},
+        **{name: at_least(last[name]) for name in fault.grows if is_number(last.get(name))},
         **{name: one_of(last[name]) for name in fault.keeps if name in last},
     }
     for message in unmet(observed, required):
         yield f"{message}, unlike at the verification before"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _observations(
