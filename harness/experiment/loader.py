@@ -37,7 +37,7 @@ from streamquake.harness.experiment.restart_validation import whole_params
 from streamquake.harness.experiment.schedule_drawing import drawn_steps
 from streamquake.harness.experiment.validation import broken_rules
 from streamquake.harness.experiment.workload import Workload
-from streamquake.harness.reconcile.reading.record_format import with_schemas
+from streamquake.harness.reconcile.reading.record_format import RecordFormat, with_schemas
 from streamquake.topologies.base_documents import KEY, merge_with_base
 from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.loader import find_topology
@@ -242,6 +242,12 @@ class _ExperimentParser:
 
     def _with_files(self, workload: Workload) -> Workload:
         """The workload with what its files hold."""
+        if isinstance(workload, RecordFormat):
+            place = ("workload", workload.name)
+            workload, wrong = with_schemas(workload, self._beside, self._document, place)
+            self.problems += wrong
+            if wrong:
+                return workload
         try:
             return workload.with_files(lambda name: file_beside(name, self._beside))
         except (LookupError, ValueError) as error:

@@ -52,11 +52,12 @@ def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
     for service, nodes in _below(plan, ("topology", "services"), "nodes"):
         for role in nodes:
             yield ("topology", "services", service, "nodes", role, "rules"), "rule script"
-    for output, schema in _below(plan, ("job", "promise", "outputs"), "schema"):
-        place = ("job", "promise", "outputs", output, "schema")
-        yield place, "schema"
-        for number in schema if isinstance(schema, Mapping) else ():
-            yield (*place, number), "schema"
+    for described in (("job", "promise", "outputs"), ("workload",)):
+        for name, schema in _below(plan, described, "schema"):
+            place = (*described, name, "schema")
+            yield place, "schema"
+            for number in schema if isinstance(schema, Mapping) else ():
+                yield (*place, number), "schema"
     entries = value_at(plan, ("checks",))
     for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
         for name in entry if isinstance(entry, Mapping) else ():

@@ -70,6 +70,9 @@ class Workload(Model):
 
     files: ClassVar[tuple[str, ...]] = ()
     """The parameters that name files of the document."""
+    describing: ClassVar[tuple[str, ...]] = ()
+    """The parameters that say what the records are: a job reads no others, so that a smaller
+    experiment keeps them."""
 
     def with_files(self, find: Callable[[str], Path]) -> Self:
         """The workload with what its files hold; `find` looks up a path beside the document. Raises

@@ -1,4 +1,4 @@
-"""A recorded data set: each line of a file is sent as one record, unchanged."""
+"""A recorded data set: each line of a file is sent as one record."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.workloads.data_sets.column_types import arrow_type
 from streamquake.harness.workloads.data_sets.data_set import (
     LINES,
-    SUFFIXES,
     DataSet,
     read_data_set,
 )
+from streamquake.harness.workloads.data_sets.source_file import SUFFIXES
 from streamquake.harness.workloads.data_sets.workload import STORED, DataSetWorkload
 from streamquake.reports.record.atomic_files import atomic_replacement
 from streamquake.topologies.problems import bad_input
@@ -32,18 +32,21 @@ ColumnType = Annotated[str, AfterValidator(_known_type)]
 
 @workloads.register
 class Recorded(DataSetWorkload):
-    """The JSON lines of a file, in their order. The columns of `sent` are their fields, `index` and
-    `status`. Faults of the data cannot change them."""
+    """The records of a file, in their order, as JSON, CSV or Avro. The columns of
+    `sent` are their fields, `index` and `status`. Faults of the data cannot change them."""
 
     name: ClassVar[str] = "recorded"
     files: ClassVar[tuple[str, ...]] = ("file",)
+    describing: ClassVar[tuple[str, ...]] = (*DataSetWorkload.describing, "columns", "sha256")
 
     file: str
-    """JSON lines, by a path from the folder of the experiment's document; one gigabyte at most."""
+    """JSON lines, CSV whose first line names the fields, Parquet or Avro, by a path from the folder
+    of the experiment's document; one gigabyte at most."""
     columns: Mapping[ColumnName, ColumnType] = {}
     """Field -> type: STRING, BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL(digits, fraction) or JSON. By
     default STRING, BOOLEAN, BIGINT or DOUBLE, where it represents all values exactly, else JSON:
-    objects, lists and values of several kinds are the text of their JSON."""
+    objects, lists and values of several kinds are the text of their JSON. Fields of CSV are text
+    unless given here."""
     records: Annotated[int, Field(ge=1)] | None = None
     """How many records the file must have; any number when left out."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
@@ -58,7 +61,7 @@ class Recorded(DataSetWorkload):
         return self.columns
 
     def data_set(self, seed: int) -> DataSet:
-        found = read_data_set(Path(self.file))
+        found = read_data_set(Path(self.file), self.columns)
         if self.records not in (None, len(found.lines)):
             raise ValueError(f"it has {len(found.lines):,} records, expected {self.records:,}")
         if self.sha256 not in (None, found.sha256):
@@ -74,7 +77,7 @@ class Recorded(DataSetWorkload):
     def with_files(self, find: Callable[[str], Path]) -> Recorded:
         file = find(self.file).resolve()
         if file.suffix not in SUFFIXES:
-            raise ValueError(f"{file}: expected JSON lines in a file {', '.join(SUFFIXES)}")
+            raise ValueError(f"{file}: expected records in a file {', '.join(SUFFIXES)}")
         return self._of(file)
 
     def with_stored(self, data: Path) -> Recorded:
@@ -94,8 +97,10 @@ class Recorded(DataSetWorkload):
             columns = found.columns(self.columns)
             if self.key is not None and self.key not in columns:
                 raise ValueError(f"no record has the field {self.key} of `key`")
-            found.outgoing(self.key, self.partitions)
+            facts = {"columns": columns, "records": len(found.lines), "sha256": found.sha256}
+            load = named.model_copy(update=facts)
+            for _ in load.outgoing(found):
+                pass
         except (OSError, ValueError) as error:
             raise ValueError(f"{file}: {error}") from error
-        facts = {"columns": columns, "records": len(found.lines), "sha256": found.sha256}
-        return named.model_copy(update=facts)
+        return load

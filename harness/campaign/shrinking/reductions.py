@@ -173,7 +173,7 @@ def _step_parameters(candidate: Candidate) -> Iterator[Place]:
 
 def _load_parameters(candidate: Candidate) -> Iterator[Place]:
     ((name, parameters),) = candidate.document["workload"].items()
-    kept = (*HALVED, *workloads[name].files, "columns", "sha256")
+    kept = (*HALVED, *workloads[name].files, *workloads[name].describing)
     others = {key: value for key, value in (parameters or {}).items() if key not in kept}
     yield from _given(("workload", name), others, workloads[name])
 

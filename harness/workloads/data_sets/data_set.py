@@ -1,4 +1,4 @@
-"""A data set: the lines of a file, each a JSON object that is sent as it is."""
+"""A data set: the records of a file, each a line with a JSON object."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -23,13 +24,12 @@ from streamquake.harness.workloads.data_sets.column_types import (
     stored,
     type_of,
 )
+from streamquake.harness.workloads.data_sets.encodings.encoding import Encode
 from streamquake.harness.workloads.data_sets.json_line import record_of, shown
+from streamquake.harness.workloads.data_sets.source_file import LINE, MAX_BYTES, lines_of
 
-MAX_BYTES = 1 << 30
-"""A data set is held in memory while it is sent."""
 LINES, RECORDS = "lines.parquet", "records.parquet"
 """The files of a stored data set."""
-SUFFIXES = (".jsonl", ".json", ".ndjson")
 
 
 class DataSetRecord(NamedTuple):
@@ -89,19 +89,21 @@ class DataSet:
                     types[name] = JSON
         return types
 
-    def outgoing(self, key: str | None, partitions: int) -> list[DataSetRecord]:
+    def outgoing(
+        self, key: str | None, partitions: int, encode: Encode | None = None
+    ) -> Iterator[DataSetRecord]:
         """The records with their keys and partitions: that of the key, as Java's client chooses it,
-        or in turn. Raises ValueError for a key that is neither text nor a whole number."""
-        return [
-            DataSetRecord(index, name, _partition(index, name, partitions), self.lines[index])
-            for index, name in enumerate(self._keys(key))
-        ]
+        or in turn. Their values are the lines, or what `encode` makes of the records. Raises
+        ValueError for a key that is neither text nor a whole number, and for a record that cannot
+        be encoded."""
+        for index, (name, value) in enumerate(self._keys_and_values(key, encode)):
+            yield DataSetRecord(index, name, _partition(index, name, partitions), value)
 
     def store(self, folder: Path, columns: Mapping[str, str]) -> None:
         """Write the lines, to be sent again, and the records with these columns, for the
         verdict."""
         folder.mkdir(parents=True, exist_ok=True)
-        lines = pa.table({"line": pa.array(self.lines, pa.binary())})
+        lines = pa.table({"line": pa.array(self.lines, pa.binary())}, schema=LINE)
         pq.write_table(lines, folder / LINES, row_group_size=ROW_GROUP)
         schema = schema_of(columns)
         with pq.ParquetWriter(folder / RECORDS, schema) as writer:
@@ -114,18 +116,18 @@ class DataSet:
                 rows["index"] = [number - 1 for number, _ in part]
                 writer.write_table(pa.table(rows, schema=schema))
 
-    def _keys(self, key: str | None) -> Iterator[str | None]:
-        if key is None:
-            yield from (None for _ in self.lines)
+    def _keys_and_values(
+        self, key: str | None, encode: Encode | None
+    ) -> Iterator[tuple[str | None, bytes]]:
+        if key is None and encode is None:
+            yield from ((None, line) for line in self.lines)
             return
         for number, record in self._records():
-            value = record.get(key)
-            if isinstance(value, bool) or not isinstance(value, str | int | None):
-                raise ValueError(
-                    f"line {number}: the key {key} is {shown(value)}; expected text or a whole "
-                    "number"
-                )
-            yield None if value is None else str(value)
+            try:
+                name = None if key is None else _key_of(record, key)
+                yield name, self.lines[number - 1] if encode is None else encode(record)
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from error
 
     def _records(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The number of each line, from 1, and its record. Raises ValueError."""
@@ -142,19 +144,13 @@ def schema_of(columns: Mapping[str, str]) -> pa.Schema:
     return pa.schema([*fields, ("index", pa.int64())])
 
 
-def read_data_set(file: Path) -> DataSet:
-    """The data set in a file of JSON lines, or in one that `DataSet.store` wrote. Raises OSError,
-    and ValueError for a file that is too large, or has no or other lines."""
+def read_data_set(file: Path, columns: Mapping[str, str] = MappingProxyType({})) -> DataSet:
+    """The data set in a file, or in one that `DataSet.store` wrote. `columns` has the types of the
+    fields of CSV. Raises OSError, and ValueError for a file that is too large, or has no or other
+    records."""
     if (size := file.stat().st_size) > MAX_BYTES:
         raise ValueError(f"{size:,} bytes are more than {MAX_BYTES:,}; send a part of it")
-    if file.suffix == ".parquet":
-        lines = pq.read_table(file, columns=["line"])["line"].to_pylist()
-    else:
-        text = file.read_bytes().split(b"\n")
-        lines = [line.removesuffix(b"\r") for line in text]
-        while lines and not lines[-1].strip():
-            lines.pop()
-    if not lines:
+    if not (lines := lines_of(file, columns)):
         raise ValueError("it has no records")
     return DataSet.of(lines)
 
@@ -165,6 +161,13 @@ def _digest(lines: Iterable[bytes]) -> str:
         digest.update(line)
         digest.update(b"\n")
     return digest.hexdigest()
+
+
+def _key_of(record: Mapping[str, Any], key: str) -> str | None:
+    value = record.get(key)
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise ValueError(f"the key {key} is {shown(value)}; expected text or a whole number")
+    return None if value is None else str(value)
 
 
 def _partition(index: int, key: str | None, partitions: int) -> int:

@@ -15,8 +15,16 @@ from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.harness.experiment.outputs import ColumnName, JobPromise, Output
 from streamquake.harness.experiment.workload import Workload
+from streamquake.harness.reconcile.reading.format import formats, not_in_topics
+from streamquake.harness.reconcile.reading.record_format import RecordFormat
 from streamquake.harness.workloads.data_sets.column_types import JSON
-from streamquake.harness.workloads.data_sets.data_set import RECORDS, DataSet, schema_of
+from streamquake.harness.workloads.data_sets.data_set import (
+    RECORDS,
+    DataSet,
+    DataSetRecord,
+    schema_of,
+)
+from streamquake.harness.workloads.data_sets.encodings.encoding import ENCODED, encoding
 from streamquake.harness.workloads.data_sets.frame import frame
 from streamquake.harness.workloads.data_sets.sender import DataSetSender
 from streamquake.harness.workloads.sending.ranges import send_problems, sent_ranges
@@ -28,11 +36,12 @@ STORED = "sent.records"
 """The folder with the data set in the folder `data` of a run."""
 
 
-class DataSetWorkload(Workload):
-    """Sends a data set at an even rate, unchanged and in its order. The columns of `sent` are its
-    fields, `index` and `status`. Faults of the data cannot change it."""
+class DataSetWorkload(RecordFormat, Workload):
+    """Sends a data set at an even rate, unchanged and in its order, as JSON, CSV or Avro. The
+    columns of `sent` are its fields, `index` and `status`. Faults of the data cannot change it."""
 
     generated: ClassVar[bool] = False
+    describing: ClassVar[tuple[str, ...]] = ("format", "schema", "header", "message")
 
     rate_per_s: Annotated[int, Field(ge=1, le=10_000_000)]
     """Records a second."""
@@ -62,8 +71,21 @@ class DataSetWorkload(Workload):
     def topics(self) -> Mapping[str, int]:
         return {self.topic: self.partitions}
 
+    def outgoing(self, found: DataSet) -> Iterator[DataSetRecord]:
+        """The records of a data set as they are sent. Raises ValueError for one that cannot be
+        sent in its format."""
+        return found.outgoing(self.key, self.partitions, encoding(self, self.types))
+
+    def check_encoding(self, found: DataSet) -> None:
+        """Raise ValueError where a record of a data set cannot be sent in the format."""
+        if encoding(self, self.types) is not None:
+            for _ in self.outgoing(found):
+                pass
+
     def store(self, data: Path, seed: int) -> None:
-        self.data_set(seed).store(data / STORED, self.types)
+        found = self.data_set(seed)
+        self.check_encoding(found)
+        found.store(data / STORED, self.types)
 
     def start(
         self,
@@ -74,7 +96,7 @@ class DataSetWorkload(Workload):
         measure: RecordSample,
     ) -> DataSetSender:
         sender = DataSetSender(
-            self.data_set(seed).outgoing(self.key, self.partitions),
+            list(self.outgoing(self.data_set(seed))),
             producer=Producer(producer_settings(bootstrap, self.delivery_timeout_s)),
             topic=self.topic,
             rate_per_s=self.rate_per_s,
@@ -98,6 +120,8 @@ class DataSetWorkload(Workload):
 
     @property
     def input_problem(self) -> str | None:
+        if self.format in ENCODED and (why := not_in_topics(formats[self.format])):
+            return f"without a job the records are read again, and {why}; give the experiment a job"
         if own := [name for name in self.types if name.startswith("_")]:
             return (
                 f"without a job {own[0]} may be taken for a column of ours, which begin with an "
@@ -112,5 +136,11 @@ class DataSetWorkload(Workload):
         return None
 
     def input_promise(self) -> JobPromise:
-        same = Output(kafka=self.topic, identity=tuple(self.types))
+        same = Output.model_validate(
+            {
+                "kafka": self.topic,
+                "identity": tuple(self.types),
+                **self.model_dump(include=set(RecordFormat.model_fields), by_alias=True),
+            }
+        )
         return JobPromise(outputs={"input": same}, expected="SELECT * FROM sent")

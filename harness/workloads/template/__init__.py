@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
@@ -10,8 +11,9 @@ from pydantic import Field, model_validator
 from streamquake.harness.experiment.outputs import ColumnName
 from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.workloads.data_sets.column_names import reject_names
-from streamquake.harness.workloads.data_sets.data_set import MAX_BYTES, DataSet
+from streamquake.harness.workloads.data_sets.data_set import DataSet
 from streamquake.harness.workloads.data_sets.json_line import MAX_LINE_BYTES, json_text
+from streamquake.harness.workloads.data_sets.source_file import MAX_BYTES
 from streamquake.harness.workloads.data_sets.workload import DataSetWorkload
 from streamquake.harness.workloads.template.fields import (
     FieldTemplate,
@@ -20,14 +22,17 @@ from streamquake.harness.workloads.template.fields import (
     wrong_references,
 )
 from streamquake.harness.workloads.template.sizes import longest_object
+from streamquake.topologies.problems import bad_input
 
 KEY_TYPES = ("STRING", "BIGINT")
+SAMPLE = 200
+"""So many records are encoded when the document is read, and all before a run."""
 
 
 @workloads.register
 class Template(DataSetWorkload):
-    """Records of any shape, as JSON: a function of the seed. The columns of `sent` are the fields,
-    `index` and `status`. Faults of the data cannot change them."""
+    """Records of any shape, as JSON, CSV or Avro: a function of the seed. The columns of `sent` are
+    the fields, `index` and `status`. Faults of the data cannot change them."""
 
     name: ClassVar[str] = "template"
 
@@ -80,6 +85,17 @@ class Template(DataSetWorkload):
     @property
     def types(self) -> Mapping[str, str]:
         return {name: field.generator.type for name, field in self.fields.items()}
+
+    def with_files(self, find: Callable[[str], Path]) -> Template:
+        first = self.model_copy(update={"records": min(self.records, SAMPLE)})
+        self.check_encoding(first.data_set(0))
+        return self
+
+    def store(self, data: Path, seed: int) -> None:
+        try:
+            super().store(data, seed)
+        except ValueError as error:  # a record beyond the first ones
+            raise bad_input(f"workload.{self.name}", str(error)) from error
 
     def data_set(self, seed: int) -> DataSet:
         made = records_of(self.fields, self.records, seed)

@@ -164,7 +164,7 @@ def test_lines_that_cannot_be_sent_are_rejected_with_their_place(
     ("setting", "message"),
     [
         ("file: none.jsonl", "there is no such file in"),
-        ("file: orders.yaml", "expected JSON lines in a file .jsonl, .json, .ndjson"),
+        ("file: orders.yaml", "expected records in a file .jsonl, .json, .ndjson, .csv"),
         ("records: 4", "it has 3 records, expected 4"),
         (f"sha256: {'a' * 64}", "its lines have changed: their checksum is"),
         ("columns: {id: INT, total: BIGINT}", "line 1: total is 1.5, which is not exactly"),
@@ -215,7 +215,7 @@ def test_without_a_job_fields_must_be_comparable(tmp_path: Path) -> None:
 
 def test_keys_choose_partitions_as_java_does() -> None:
     lines = [b'{"k": "21"}', b'{"k": 21}', b'{"k": "foobar"}', b"{}", b"{}"]
-    records = DataSet(lines=lines, sha256="").outgoing("k", 6)
+    records = list(DataSet(lines=lines, sha256="").outgoing("k", 6))
     # The hashes are those of Kafka's own tests of its murmur2.
     of_21, of_foobar = -973932308 & 0x7FFFFFFF, -790332482 & 0x7FFFFFFF
     assert [r.key for r in records] == ["21", "21", "foobar", None, None]
@@ -233,7 +233,7 @@ def test_every_line_is_sent_once_and_unchanged() -> None:
             super().produce(*record, **more)
 
     sender = DataSetSender(
-        DataSet(lines=lines, sha256="").outgoing("n", 4),
+        list(DataSet(lines=lines, sha256="").outgoing("n", 4)),
         producer=Recording({**producer_settings("", 5), "test.mock.num.brokers": 1}),
         topic="orders",
         rate_per_s=10_000,

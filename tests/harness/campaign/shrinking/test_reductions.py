@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,6 +113,21 @@ def test_parameters_return_to_their_defaults() -> None:
     assert found.faults[0]["kill"] == {}
     assert found.faults[0]["when"] == {"event": "records sent"}
     assert found.document["workload"]["numbered"].keys() == {"records", "rate_per_s", "keys"}
+
+
+def test_a_load_keeps_the_format_that_its_job_reads(tmp_path: Path) -> None:
+    (tmp_path / "x.avsc").write_text(
+        '{"type": "record", "name": "x", "fields": [{"name": "id", "type": "long"}]}'
+    )
+    (tmp_path / "x.yaml").write_text(
+        "{name: x, topology: kafka-only, workload: {template: {records: 9, rate_per_s: 1, "
+        "fields: {id: {sequence: {}}}, topic: other, format: avro, schema: {7: x.avsc}, "
+        "header: confluent}}}"
+    )
+    found = fewer_parameters(Candidate.of(load_experiment(str(tmp_path / "x.yaml"))), always)
+    left = found.document["workload"]["template"]
+    described = {"format", "schema", "header"}
+    assert left.keys() == {"records", "rate_per_s", "fields"} | described
 
 
 def test_only_settings_beyond_the_shipped_topology_are_left_out() -> None:

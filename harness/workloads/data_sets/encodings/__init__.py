@@ -1,0 +1,1 @@
+"""How the records of a data set become the values of a topic: JSON, CSV or Avro."""

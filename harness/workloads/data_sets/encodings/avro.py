@@ -1,0 +1,172 @@
+"""Avro: the binary form of a record, with or without the header of Confluent's wire format.
+
+A value must be exactly what its schema holds, so a fraction that the type would round, text where
+a number is expected, and a field that the schema does not have are rejected. A field that a record
+leaves out is null: defaults of a schema are for readers. Logical types other than decimals are the
+numbers and texts that they consist of: a `timestamp-millis` is a whole number. Each record is
+decoded again and compared.
+
+https://avro.apache.org/docs/1.12.0/specification/
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from decimal import Decimal, localcontext
+from typing import Any
+
+import numpy as np
+from fastavro import parse_schema, schemaless_reader, schemaless_writer
+from fastavro.schema import SchemaParseException, UnknownType
+
+from streamquake.harness.workloads.data_sets.column_types import EXACT, fits
+from streamquake.harness.workloads.data_sets.json_line import shown
+
+WHOLE = {"int": "INT", "long": "BIGINT"}
+"""Whole numbers of Avro -> the column with the same range."""
+Named = Mapping[str, Any]
+"""Name -> schema of the records and enums."""
+
+
+def avro_encoding(text: str, schema_id: int | None) -> Callable[[Mapping[str, Any]], bytes]:
+    """Encodes records by the schema in `text`. With a `schema_id` each value has the header: a
+    zero, then the ID in four bytes. Raises ValueError for a wrong schema."""
+    named: dict[str, Any] = {}
+    try:
+        schema = parse_schema(_without_logical_types(json.loads(text)), named_schemas=named)
+    except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"expected an Avro schema: {error}") from error
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise ValueError("expected the Avro schema of a record, got another one")
+    header = b"" if schema_id is None else b"\0" + schema_id.to_bytes(4, "big")
+
+    def encode(record: Mapping[str, Any]) -> bytes:
+        exact = _exact(dict(record), schema, named, "")
+        encoded = io.BytesIO()
+        schemaless_writer(encoded, schema, exact)
+        encoded.seek(0)
+        if (decoded := schemaless_reader(encoded, schema, None)) != exact:
+            raise ValueError(f"Avro changes the record to {str(decoded)[:60]}")
+        return header + encoded.getvalue()
+
+    return encode
+
+
+def _without_logical_types(schema: Any) -> Any:
+    """The schema whose values are numbers and texts; its bytes are the same."""
+    if isinstance(schema, list):
+        return [_without_logical_types(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: _without_logical_types(value) for name, value in schema.items()}
+    # A decimal without a precision is bytes, as the specification has it.
+    if kept.get("logicalType") != "decimal" or not isinstance(kept.get("precision"), int):
+        kept.pop("logicalType", None)
+    return kept
+
+
+def _exact(value: Any, schema: Any, named: Named, place: str) -> Any:
+    """The value as fastavro takes it. Raises ValueError with its place where it is not exactly of
+    the schema."""
+    if isinstance(schema, list):
+        return _of_union(value, schema, named, place)
+    if isinstance(schema, str):
+        schema = named.get(schema, {"type": schema})
+    match schema["type"]:
+        case "record" if isinstance(value, dict):
+            return _record(value, schema, named, place)
+        case "array" if isinstance(value, list):
+            items = schema["items"]
+            return [_exact(each, items, named, f"{place}[{n}]") for n, each in enumerate(value)]
+        case "map" if isinstance(value, dict):
+            of = schema["values"]
+            return {k: _exact(each, of, named, _within(place, k)) for k, each in value.items()}
+        case "bytes" | "fixed" if schema.get("logicalType") == "decimal":
+            return _decimal(value, schema, place)
+        case "float" | "double" as kind if _is_number(value):
+            return _floating(value, kind, place)
+        case "enum" if value in schema["symbols"]:
+            return value
+        case str() as kind if _is_plain(value, kind):
+            return value
+        case dict() | list() as inner:
+            return _exact(value, inner, named, place)
+    raise _wrong(value, schema["type"], place)
+
+
+def _of_union(value: Any, schema: list[Any], named: Named, place: str) -> Any:
+    if value is None and "null" in schema:
+        return None
+    branches = [branch for branch in schema if branch != "null"]
+    if len(branches) == 1:
+        return _exact(value, branches[0], named, place)
+    for branch in branches:
+        with suppress(ValueError):
+            return _exact(value, branch, named, place)
+    raise _wrong(value, schema, place)
+
+
+def _record(
+    value: Mapping[str, Any], schema: Mapping[str, Any], named: Named, place: str
+) -> dict[str, Any]:
+    fields = {field["name"]: field["type"] for field in schema["fields"]}
+    if unknown := next((name for name in value if name not in fields), None):
+        raise ValueError(f"the schema has no field {_within(place, unknown)}")
+    return {
+        name: _exact(value.get(name), kind, named, _within(place, name))
+        for name, kind in fields.items()
+    }
+
+
+def _decimal(value: Any, schema: Mapping[str, Any], place: str) -> Decimal:
+    kind = f"DECIMAL({schema['precision']},{schema.get('scale', 0)})"
+    if not _is_number(value) or not fits(kind, value):
+        raise _wrong(value, kind, place)
+    with localcontext(EXACT):
+        return Decimal(value)
+
+
+def _floating(value: int | Decimal, kind: str, place: str) -> float:
+    if not fits("DOUBLE", value):
+        raise _wrong(value, kind, place)
+    number = float(value)
+    if kind == "float" and not _fits_float(value):
+        raise _wrong(value, kind, place)
+    return float(np.float32(number)) if kind == "float" else number
+
+
+def _fits_float(value: int | Decimal) -> bool:
+    """Whether the value is a numeral of a float: the shortest one, or all digits."""
+    with np.errstate(over="ignore"):
+        single = np.float32(float(value))
+    return bool(np.isfinite(single)) and value in (Decimal(str(single)), Decimal(float(single)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _is_plain(value: Any, kind: str) -> bool:
+    """Whether a value is one of a type without parts."""
+    if kind in WHOLE:
+        return value is not None and fits(WHOLE[kind], value)
+    return {
+        "null": value is None,
+        "boolean": isinstance(value, bool),
+        "string": isinstance(value, str),
+    }.get(kind, False)
+
+
+def _within(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _wrong(value: Any, kind: Any, place: str) -> ValueError:
+    written = kind if isinstance(kind, str) else json.dumps(kind)
+    return ValueError(
+        f"{place or 'the record'} is {shown(value)}, which is not exactly representable as "
+        f"{written[:60]} of the Avro schema"
+    )
