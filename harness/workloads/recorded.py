@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from streamquake.harness.experiment.outputs import ColumnName
 from streamquake.harness.experiment.workload import workloads
@@ -16,8 +16,10 @@ from streamquake.harness.workloads.data_sets.data_set import (
     DataSet,
     read_data_set,
 )
+from streamquake.harness.workloads.data_sets.own_times import OwnTimes
 from streamquake.harness.workloads.data_sets.source_file import SUFFIXES
-from streamquake.harness.workloads.data_sets.workload import STORED, DataSetWorkload
+from streamquake.harness.workloads.data_sets.workload import STORED, DataSetWorkload, RatePerS
+from streamquake.harness.workloads.sending.pace import EvenPace, OwnPace, Pace
 from streamquake.reports.record.atomic_files import atomic_replacement
 from streamquake.topologies.problems import bad_input
 
@@ -30,6 +32,11 @@ def _known_type(name: str) -> str:
 ColumnType = Annotated[str, AfterValidator(_known_type)]
 
 
+DEFAULT_RATE_PER_S = 1000
+SHORTEST_S = 0.001
+"""A load takes some time, also where all of its records were made at once."""
+
+
 @workloads.register
 class Recorded(DataSetWorkload):
     """The records of a file, in their order, as JSON, CSV or Avro. The columns of
@@ -37,11 +44,18 @@ class Recorded(DataSetWorkload):
 
     name: ClassVar[str] = "recorded"
     files: ClassVar[tuple[str, ...]] = ("file",)
-    describing: ClassVar[tuple[str, ...]] = (*DataSetWorkload.describing, "columns", "sha256")
+    describing: ClassVar[tuple[str, ...]] = (
+        *DataSetWorkload.describing,
+        *("columns", "sha256", "pace", "span_s"),
+    )
 
     file: str
     """JSON lines, CSV whose first line names the fields, Parquet or Avro, by a path from the folder
     of the experiment's document; one gigabyte at most."""
+    rate_per_s: RatePerS | None = None
+    """Records a second; 1000 by default. `pace` instead sends them as they were made."""
+    pace_: Annotated[OwnTimes | None, Field(alias="pace")] = None
+    """Send the records at the distances of their own times."""
     columns: Mapping[ColumnName, ColumnType] = {}
     """Field -> type: STRING, BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL(digits, fraction) or JSON. By
     default STRING, BOOLEAN, BIGINT or DOUBLE, where it represents all values exactly, else JSON:
@@ -51,6 +65,30 @@ class Recorded(DataSetWorkload):
     """How many records the file must have; any number when left out."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
     """The checksum that its lines must have, as runs record it; any when left out."""
+
+    span_s: Annotated[float, Field(ge=0)] | None = None
+    """How long they take at their own pace, as runs record it; any time when left out."""
+
+    @model_validator(mode="after")
+    def _one_pace(self) -> Recorded:
+        if self.rate_per_s is not None and self.pace_ is not None:
+            raise ValueError("give either `rate_per_s`, or `pace` for their own one")
+        return self
+
+    @property
+    def _rate_per_s(self) -> int:
+        return self.rate_per_s or DEFAULT_RATE_PER_S
+
+    @property
+    def seconds(self) -> float:
+        if self.pace_ is not None:
+            return max(self.span_s or 0.0, SHORTEST_S)
+        return (self.records or 0) / self._rate_per_s
+
+    def pace(self, found: DataSet, now_ns: int) -> Pace:
+        if self.pace_ is not None:
+            return OwnPace(self.pace_.after_ns(found))
+        return EvenPace(self._rate_per_s, now_ns)
 
     @property
     def planned(self) -> int | None:
@@ -97,7 +135,13 @@ class Recorded(DataSetWorkload):
             columns = found.columns(self.columns)
             if self.key is not None and self.key not in columns:
                 raise ValueError(f"no record has the field {self.key} of `key`")
-            facts = {"columns": columns, "records": len(found.lines), "sha256": found.sha256}
+            facts: dict[str, Any] = {
+                "columns": columns,
+                "records": len(found.lines),
+                "sha256": found.sha256,
+            }
+            if self.pace_ is not None:
+                facts["span_s"] = self.pace_.after_ns(found)[-1] / 1e9
             load = named.model_copy(update=facts)
             for _ in load.outgoing(found):
                 pass

@@ -62,7 +62,7 @@ class DataSet:
         """Column -> type of all fields: the types `given`, else the narrowest for all values.
         Raises ValueError with the line of a value that does not fit, or that is no record."""
         types: dict[str, str | None] = {}
-        for _, record in self._records():
+        for _, record in self.records():
             for name, value in record.items():
                 known = types.setdefault(name, given.get(name))
                 if value is not None and name not in given:
@@ -78,7 +78,7 @@ class DataSet:
     def _fitting(self, types: dict[str, str], given: Mapping[str, str]) -> Mapping[str, str]:
         """The types, or JSON where a value does not fit the type of all. Raises ValueError for one
         that does not fit a given type."""
-        for number, record in self._records():
+        for number, record in self.records():
             for name, value in record.items():
                 if not fits(types[name], value):
                     if name in given:
@@ -107,7 +107,7 @@ class DataSet:
         pq.write_table(lines, folder / LINES, row_group_size=ROW_GROUP)
         schema = schema_of(columns)
         with pq.ParquetWriter(folder / RECORDS, schema) as writer:
-            records = self._records()
+            records = self.records()
             while part := list(itertools.islice(records, ROW_GROUP)):
                 rows = {
                     name: [stored(kind, record.get(name)) for _, record in part]
@@ -122,14 +122,14 @@ class DataSet:
         if key is None and encode is None:
             yield from ((None, line) for line in self.lines)
             return
-        for number, record in self._records():
+        for number, record in self.records():
             try:
                 name = None if key is None else _key_of(record, key)
                 yield name, self.lines[number - 1] if encode is None else encode(record)
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from error
 
-    def _records(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def records(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The number of each line, from 1, and its record. Raises ValueError."""
         for number, line in enumerate(self.lines, start=1):
             try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from streamquake.harness.workloads.data_sets.data_set import DataSetRecord
+from streamquake.harness.workloads.sending.pace import Pace
 from streamquake.harness.workloads.sending.sender import Sender, SenderArguments
 
 
@@ -13,9 +14,9 @@ class DataSetSender(Sender):
     """A `RunningWorkload` that sends these records in their order."""
 
     def __init__(
-        self, records: Sequence[DataSetRecord], **arguments: Unpack[SenderArguments]
+        self, records: Sequence[DataSetRecord], pace: Pace, **arguments: Unpack[SenderArguments]
     ) -> None:
-        super().__init__(len(records), **arguments)
+        super().__init__(len(records), pace, **arguments)
         self._all = records
 
     def _records(self, first: int, end: int) -> Sequence[DataSetRecord]:

@@ -27,24 +27,24 @@ from streamquake.harness.workloads.data_sets.data_set import (
 from streamquake.harness.workloads.data_sets.encodings.encoding import ENCODED, encoding
 from streamquake.harness.workloads.data_sets.frame import frame
 from streamquake.harness.workloads.data_sets.sender import DataSetSender
+from streamquake.harness.workloads.sending.pace import Pace
 from streamquake.harness.workloads.sending.ranges import send_problems, sent_ranges
 from streamquake.harness.workloads.sending.sender import producer_settings
 from streamquake.reports.record.history import History
 from streamquake.topologies.model import Topic
 
+RatePerS = Annotated[int, Field(ge=1, le=10_000_000)]
 STORED = "sent.records"
 """The folder with the data set in the folder `data` of a run."""
 
 
 class DataSetWorkload(RecordFormat, Workload):
-    """Sends a data set at an even rate, unchanged and in its order, as JSON, CSV or Avro. The
-    columns of `sent` are its fields, `index` and `status`. Faults of the data cannot change it."""
+    """Sends a data set, unchanged and in its order, as JSON, CSV or Avro. The columns of `sent` are
+    its fields, `index` and `status`. Faults of the data cannot change it."""
 
     generated: ClassVar[bool] = False
     describing: ClassVar[tuple[str, ...]] = ("format", "schema", "header", "message")
 
-    rate_per_s: Annotated[int, Field(ge=1, le=10_000_000)]
-    """Records a second."""
     topic: Topic = "input"
     """The topic that is written to; `${input}` in a job's program."""
     partitions: Annotated[int, Field(ge=1, le=256)] = 4
@@ -59,14 +59,14 @@ class DataSetWorkload(RecordFormat, Workload):
         """The records to be sent. Raises OSError, ValueError."""
         raise NotImplementedError
 
+    def pace(self, found: DataSet, now_ns: int) -> Pace:
+        """When its records are sent. Raises ValueError."""
+        raise NotImplementedError
+
     @property
     def types(self) -> Mapping[str, str]:
         """Field -> type, of all fields of the records."""
         raise NotImplementedError
-
-    @property
-    def seconds(self) -> float:
-        return (self.planned or 0) / self.rate_per_s
 
     def topics(self) -> Mapping[str, int]:
         return {self.topic: self.partitions}
@@ -95,11 +95,12 @@ class DataSetWorkload(RecordFormat, Workload):
         record_event: RecordEvent,
         measure: RecordSample,
     ) -> DataSetSender:
+        found = self.data_set(seed)
         sender = DataSetSender(
-            list(self.outgoing(self.data_set(seed))),
+            list(self.outgoing(found)),
+            self.pace(found, clock.now_ns()),
             producer=Producer(producer_settings(bootstrap, self.delivery_timeout_s)),
             topic=self.topic,
-            rate_per_s=self.rate_per_s,
             clock=clock,
             record_event=record_event,
             measure=measure,

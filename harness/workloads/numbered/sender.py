@@ -15,6 +15,7 @@ from streamquake.harness.workloads.numbered.change_log import ChangeInterval, Wo
 from streamquake.harness.workloads.numbered.change_requests import ChangeRequests
 from streamquake.harness.workloads.numbered.records import LoadDefinition, Record
 from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
+from streamquake.harness.workloads.sending.pace import EvenPace
 from streamquake.harness.workloads.sending.sender import Delivered, Sender, SenderArguments
 from streamquake.reports.record.event import Action, Kind
 
@@ -26,9 +27,12 @@ class NumberedSender(Sender):
         self,
         *,
         definition_of: Callable[[Sequence[ScheduledChange]], LoadDefinition],
+        rate_per_s: int,
         **arguments: Unpack[SenderArguments],
     ) -> None:
-        super().__init__(definition_of(()).records, **arguments)
+        self._rate_per_s = rate_per_s
+        self._even_pace = EvenPace(rate_per_s, arguments["clock"].now_ns())
+        super().__init__(definition_of(()).records, self._even_pace, **arguments)
         self._requests = ChangeRequests()
         self._change_log = WorkloadChangeLog(definition_of, self._clock.now_ns())
 
@@ -69,7 +73,8 @@ class NumberedSender(Sender):
         if not self._change_log.apply_change(change, now_ns):
             return
         self._record(Kind.INFO, Action.WORKLOAD_STEERED, change._asdict())
-        self._pace.change(self._rate_per_s * self._change_log.factor(), change.at_record, now_ns)
+        rate_per_s = self._rate_per_s * self._change_log.factor()
+        self._even_pace.change(rate_per_s, change.at_record, now_ns)
 
     @property
     def _must_pause(self) -> bool:

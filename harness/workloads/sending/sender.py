@@ -1,4 +1,4 @@
-"""Sends records: one thread, one idempotent producer, an even rate.
+"""Sends records: one thread, one idempotent producer, at a given pace.
 
 The client is confluent-kafka (librdkafka): beside a cluster on two cores kafka-python does not
 reach 50,000 records per second (`tests/benchmarks/bench_producer.py` measures both).
@@ -30,8 +30,6 @@ cheap."""
 CHUNK_RECORDS = 5_000
 """The largest chunk at very high rates, so that a stop or an event never waits long."""
 RECORD_EVERY_S = 0.3
-MAX_CATCH_UP = 2
-"""After a stall the load is sent at up to this multiple of its rate, instead of in one burst."""
 STOP_FLUSH_S = 10
 MAX_IN_FLIGHT = 100_000
 MAX_IN_FLIGHT_KB = 1 << 16
@@ -97,7 +95,6 @@ class SenderArguments(TypedDict):
 
     producer: Producer
     topic: str
-    rate_per_s: int
     clock: Clock
     record_event: RecordEvent
     measure: RecordSample
@@ -106,17 +103,16 @@ class SenderArguments(TypedDict):
 class Sender(ABC):
     """A `RunningWorkload` that sends the records 0 to `total` of a topic in their order."""
 
-    def __init__(self, total: int, **arguments: Unpack[SenderArguments]) -> None:
+    def __init__(self, total: int, pace: Pace, **arguments: Unpack[SenderArguments]) -> None:
         self._total = total
         self._producer = arguments["producer"]
         self._topic = arguments["topic"]
-        self._rate_per_s = arguments["rate_per_s"]
         self._clock = clock = arguments["clock"]
         self._emit = arguments["record_event"]
         self._measure = arguments["measure"]
         self._pending = PendingRanges()
         self._acknowledgements = AcknowledgementTimes()
-        self._pace = Pace(self._rate_per_s, clock.now_ns())
+        self._pace = pace
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=PROCESS, daemon=True)
         self._rate = RateSampler(clock.now_ns())
@@ -174,13 +170,13 @@ class Sender(ABC):
 
     def _send_all(self) -> None:
         last_ns = recorded_ns = self._clock.now_ns()
-        self._pace.change(self._rate_per_s, 0, last_ns)
+        self._pace.begin(last_ns)
         index = 0
         while index < self._total and not self._stop.is_set():
             self._before_chunk(index)
             now_ns = self._clock.now_ns()
             due = self._pace.due(now_ns) - index
-            size = min(due, 1 + MAX_CATCH_UP * self._pace.within(now_ns - last_ns), CHUNK_RECORDS)
+            size = min(due, self._pace.most(last_ns, now_ns), CHUNK_RECORDS)
             index = self._send(index, min(index + size, self._total))
             last_ns = now_ns
             if now_ns - recorded_ns >= RECORD_EVERY_S * 1e9:

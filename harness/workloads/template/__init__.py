@@ -14,7 +14,8 @@ from streamquake.harness.workloads.data_sets.column_names import reject_names
 from streamquake.harness.workloads.data_sets.data_set import DataSet
 from streamquake.harness.workloads.data_sets.json_line import MAX_LINE_BYTES, json_text
 from streamquake.harness.workloads.data_sets.source_file import MAX_BYTES
-from streamquake.harness.workloads.data_sets.workload import DataSetWorkload
+from streamquake.harness.workloads.data_sets.workload import DataSetWorkload, RatePerS
+from streamquake.harness.workloads.sending.pace import EvenPace, Pace
 from streamquake.harness.workloads.template.fields import (
     FieldTemplate,
     fields_beyond_calendar,
@@ -38,6 +39,8 @@ class Template(DataSetWorkload):
 
     records: Annotated[int, Field(ge=1, le=10_000_000)]
     """How many records are sent. They are held in memory."""
+    rate_per_s: RatePerS
+    """Records a second."""
     fields: Annotated[
         Mapping[ColumnName, FieldTemplate],
         Field(min_length=1, examples=[{"id": {"sequence": {}}}]),
@@ -81,6 +84,13 @@ class Template(DataSetWorkload):
     @property
     def planned(self) -> int:
         return self.records
+
+    @property
+    def seconds(self) -> float:
+        return self.records / self.rate_per_s
+
+    def pace(self, found: DataSet, now_ns: int) -> Pace:
+        return EvenPace(self.rate_per_s, now_ns)
 
     @property
     def types(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from streamquake.harness.workloads.numbered import Numbered
 from streamquake.harness.workloads.numbered.change_log import WorkloadChangeLog
 from streamquake.harness.workloads.numbered.records import Record
 from streamquake.harness.workloads.numbered.workload_changes import ScheduledChange
-from streamquake.harness.workloads.sending.pace import Pace
+from streamquake.harness.workloads.sending.pace import EvenPace
 
 MARK_NS = 300_000_000
 AGE_NS = 10**9
@@ -51,7 +51,7 @@ class FakeLoad:
         self._began_ns = clock.now_ns()
         self._sent_until_ns = self._began_ns
         self._change_log = WorkloadChangeLog(partial(workload.load_definition, 1), self._began_ns)
-        self._pace = Pace(workload.rate_per_s, self._began_ns)
+        self._pace = EvenPace(workload.rate_per_s, self._began_ns)
         self._next = 0
 
     @property

@@ -24,6 +24,7 @@ from streamquake.harness.workloads.data_sets.data_set import DataSet, read_data_
 from streamquake.harness.workloads.data_sets.sender import DataSetSender
 from streamquake.harness.workloads.data_sets.workload import STORED
 from streamquake.harness.workloads.recorded import Recorded
+from streamquake.harness.workloads.sending.pace import EvenPace
 from streamquake.harness.workloads.sending.ranges import SendRange, SendStatus, sent_ranges
 from streamquake.harness.workloads.sending.sender import producer_settings
 from streamquake.reports.record.event import Action, Event, EventDraft
@@ -234,9 +235,9 @@ def test_every_line_is_sent_once_and_unchanged() -> None:
 
     sender = DataSetSender(
         list(DataSet(lines=lines, sha256="").outgoing("n", 4)),
+        EvenPace(10_000, 0),
         producer=Recording({**producer_settings("", 5), "test.mock.num.brokers": 1}),
         topic="orders",
-        rate_per_s=10_000,
         clock=SystemClock(),
         record_event=drafts.append,
         measure=lambda *sample: None,
