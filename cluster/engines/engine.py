@@ -297,8 +297,9 @@ class RestartsFromState(Protocol):
 class FindsRunningJobs(Protocol):
     """An engine that can find its running job, whichever process submitted it."""
 
-    def only_job(self, cluster: LiveCluster, service: str) -> str:
-        """The id of the one job that has not ended. Raises LookupError for none or several."""
+    def only_job(self, cluster: LiveCluster, service: str, named: str | None = None) -> str:
+        """The id of the one job that has not ended, or of the one with this name or id. Raises
+        LookupError for none or several."""
         ...
 
 

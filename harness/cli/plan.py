@@ -105,9 +105,10 @@ def _topology(topology: Topology) -> list[tuple[str, str]]:
 def _job(job: Job) -> str:
     outputs = ", ".join(job.promise.outputs) or "none declared"
     if job.existing is not None:
-        group = job.existing.group
+        group, name = job.existing.group, job.existing.job
         read = "" if group is None else f", reads as the group {group}"
-        return f"one that already runs{read}; outputs: {outputs}"
+        called = "" if name is None else f", called {name}"
+        return f"one that already runs{called}{read}; outputs: {outputs}"
     program = "; ".join(_program(kind, text) for kind, text in job.programs().items())
     if with_it := [*(Path(jar).name for jar in job.jars), *(f"{name}.py" for name in job.modules)]:
         program += f"\nwith {', '.join(with_it)}"

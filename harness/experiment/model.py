@@ -40,14 +40,20 @@ ModuleName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$", max_length=60)]
 
 
 class ExistingJob(Model):
-    """A job that runs already, on any system: only its input and its output are known."""
+    """A job that runs already. On any system: then only its input and its output are known. Or on a
+    Flink whose REST interface the topology names as `endpoint`: then it is followed as others are.
+    """
+
+    job: str | None = None
+    """The name or id of the job on that Flink; its only running job when left out."""
 
     group: str | None = None
     """The consumer group of its reader, if it commits offsets: the end of a run then waits until
     the group has read every sent record."""
     quiet_s: Limit = 30
     """At the end of a run its output is complete when no record arrived for this long. Choose it
-    longer than the time between two checkpoints and the time of a recovery."""
+    longer than the time between two checkpoints and the time of a recovery. On a Flink that is
+    followed, checkpoints decide instead."""
 
 
 class Job(Model):

@@ -206,8 +206,20 @@ def _job_engine(experiment: Experiment) -> Broken:
     if experiment.job is None:
         return
     found = job_runner(experiment.topology)
+    services = experiment.topology.services
+    follows = found is not None and services[found[0]].endpoint is not None
     if experiment.job.existing is not None:
-        yield from _existing_job(experiment, found is None)
+        yield from _existing_job(experiment, found is None or follows)
+        if experiment.job.existing.job is not None and not follows:
+            message = "no Flink is followed; give the topology one with an `endpoint`, or remove it"
+            yield ("job", "existing", "job"), message
+        return
+    if found is not None and follows:
+        yield (
+            ("job",),
+            f"no program is submitted to {found[0]}, which runs already; name its job: "
+            "`job: {existing: {job: NAME}}`",
+        )
         return
     if found is None:
         able = ", ".join(name for name in engines if runs_jobs(name)) or "none"
@@ -228,7 +240,8 @@ def _job_engine(experiment: Experiment) -> Broken:
 
 def _existing_job(experiment: Experiment, alone: bool) -> Broken:
     """An existing job runs outside the run's own cluster."""
-    if all(service.endpoint is None for service in experiment.topology.services.values()):
+    kafka = experiment.topology.service_of("kafka")
+    if kafka is None or experiment.topology.services[kafka].endpoint is None:
         message = "a job that runs already cannot read from a Kafka that is deployed for the run"
         yield ("job", "existing"), f"{message}; give kafka an `endpoint`, or the job as a program"
     elif not alone:

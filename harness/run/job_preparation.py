@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import (
+    FindsRunningJobs,
     RecordEvent,
     RecordSample,
     ReportsPositions,
@@ -129,6 +130,22 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
         spec=spec,
         values=values,
         writes_files=job.promise.writes_files,
+    )
+
+
+def existing_job(experiment: Experiment, cluster: Cluster) -> RunningJob | None:
+    """The job that runs already, where its engine can be asked about it; it becomes the cluster's
+    job. Raises LookupError where none or several have its name."""
+    job, found = experiment.job, job_runner(experiment.topology)
+    if job is None or job.existing is None or found is None:
+        return None
+    service, runner = found
+    if not isinstance(runner, FindsRunningJobs):
+        return None
+    running = runner.only_job(cluster, service, job.existing.job)
+    cluster.run.job = CurrentJob(service=service, id=running)
+    return RunningJob(
+        service=service, runner=runner, cluster=cluster, writes_files=job.promise.writes_files
     )
 
 

@@ -54,6 +54,8 @@ class RunLoad:
             return str(error)
         if not lag:
             return None
+        if not self.watch.group:
+            return f"the job has not read {lag:,} records yet"
         own = "" if job is None else " (a job's group is `${run}`)"
         return f"the consumer group {self.watch.group}{own} has not read {lag:,} records yet"
 
@@ -125,7 +127,7 @@ class OutputWatch:
         self.group = group if existing is None else existing.group or ""
         self._stop = stop
         self._inputs = tuple(experiment.workload.topics())
-        self._samples_lag = experiment.checkpointed
+        self._samples_lag = experiment.checkpointed and bool(self.group)
         outputs = experiment.promise.outputs
         self._topics = {name: o.kafka for name, o in outputs.items() if o.kafka is not None}
         self._ends = {
@@ -223,4 +225,6 @@ class OutputWatch:
             job_engine = engine(self._cluster.topology.services[job.service].engine)
             if isinstance(job_engine, KeepsOffsets):
                 return job_engine.committed(self._cluster, job.service, topic)
+        if not self.group:
+            return {}  # an existing job whose group is not known
         return kafka_admin.group_offsets(self._cluster, self._service, topic, self.group)

@@ -37,7 +37,12 @@ from streamquake.harness.run.cluster_lease import (
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.run.image_preparation import ensure_images
-from streamquake.harness.run.job_preparation import PreparedJob, RunningJob, prepare_job
+from streamquake.harness.run.job_preparation import (
+    PreparedJob,
+    RunningJob,
+    existing_job,
+    prepare_job,
+)
 from streamquake.harness.run.load import RunLoad, start_load
 from streamquake.harness.run.low_priority import lower_priority, restore_priority
 from streamquake.harness.run.output_collector import EarlyReads, collect_outputs
@@ -240,8 +245,7 @@ class RunInProgress:
         with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervise(self.cluster, self.loop, self._nodes_kept_down))
             job = prepare_job(self.experiment, self.cluster, self.run_id)
-            if job is not None:
-                self.job = self._start_job(job, stack)
+            self.job = self._start_job(job, stack)
             self._enter("steady")
             load = stack.enter_context(
                 start_load(self.experiment, self.cluster, self.loop, self.run_id)
@@ -292,9 +296,16 @@ class RunInProgress:
         }
         self.folder.write_manifest(self._manifest)
 
-    def _start_job(self, job: PreparedJob, stack: ExitStack) -> RunningJob:
-        self._enter("submit")
-        running = job.submit(self.cluster)
+    def _start_job(self, job: PreparedJob | None, stack: ExitStack) -> RunningJob | None:
+        """The job that is followed: the prepared one, which is submitted, or one that runs already.
+        None where no job can be followed."""
+        if job is not None:
+            self._enter("submit")
+            running = job.submit(self.cluster)
+        elif (found := existing_job(self.experiment, self.cluster)) is not None:
+            running = found
+        else:
+            return None
         stack.enter_context(follow_job(self.loop, running))
         self._await(running.pending, "job running", self.experiment.limits.ready_s)
         return running

@@ -63,12 +63,18 @@ def current_job(cluster: LiveCluster, service: str, rest: FlinkRest) -> str:
     return only_job(service, rest)
 
 
-def only_job(service: str, rest: FlinkRest) -> str:
-    """The one job that has not ended. Raises LookupError for none or several."""
-    live = [job["jid"] for job in rest.get("/jobs/overview")["jobs"] if job["end-time"] < 0]
-    if len(live) != 1:
-        raise LookupError(f"expected one running job of {service}, got {len(live)}")
-    return str(live[0])
+def only_job(service: str, rest: FlinkRest, named: str | None = None) -> str:
+    """The one job that has not ended, or the one with this name or id. Raises LookupError for none
+    or several."""
+    live = [job for job in rest.get("/jobs/overview")["jobs"] if job["end-time"] < 0]
+    found = [job["jid"] for job in live if named in (None, job["jid"], job["name"])]
+    if len(found) != 1:
+        called = "" if named is None else f' called "{named}"'
+        names = ", ".join(sorted(f"{job['name']} ({job['jid']})" for job in live)) or "none"
+        raise LookupError(
+            f"expected one running job of {service}{called}, got {len(found)}; running: {names}"
+        )
+    return str(found[0])
 
 
 def _running(cluster: LiveCluster, service: str, rest: FlinkRest, subtask: int, part: str) -> str:

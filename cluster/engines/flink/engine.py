@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -65,6 +66,8 @@ from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeGroup, NodeSpec, Topology
 
+_ADDRESS = r"([^\s,/:]+:\d+|https?://[^\s,/]+(/[^\s,]*)?)"
+ENDPOINT = re.compile(f"{_ADDRESS}(,{_ADDRESS})*")
 JARS = "uploaded programs"
 COMMANDS = {"gateway": "sql-gateway"}
 PUBLISHED = {"jobmanager": (REST,), "gateway": (GATEWAY_REST,)}
@@ -110,6 +113,14 @@ class FlinkEngine:
             *([] if wrong_version else config_problems(declared, version_of(topology, service))),
         ]
 
+    def endpoint_problem(self, endpoint: str) -> str | None:
+        if ENDPOINT.fullmatch(endpoint):
+            return None
+        return (
+            "expected the REST interface of the JobManagers, comma-separated HOST:PORT or URL, got "
+            f'"{endpoint}"'
+        )
+
     def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
         return images_to_build(topology.services[service], "flink")
 
@@ -138,8 +149,12 @@ class FlinkEngine:
 
     def pending(self, cluster: LiveCluster, service: str) -> str | None:
         """None when every TaskManager is registered, and the gateway and every running JobManager
-        answer."""
+        answer. Of an existing Flink the JobManager must answer."""
         try:
+            if cluster.topology.services[service].endpoint is not None:
+                with jobmanager(cluster, service) as rest:
+                    rest.get("/config")
+                return None
             if (reason := _unreachable_jobmanager(cluster, service)) is not None:
                 return reason
             with jobmanager(cluster, service) as rest:
@@ -151,7 +166,10 @@ class FlinkEngine:
         return f"not registered: {', '.join(missing)}" if missing else None
 
     def checkpointed(self, topology: Topology, service: str, config: Mapping[str, Any]) -> bool:
-        """Decided by the interval that the job or its service sets."""
+        """Decided by the interval that the job or its service sets. The job of an existing Flink is
+        expected to take checkpoints."""
+        if topology.services[service].endpoint is not None:
+            return True
         if INTERVAL in config:
             return str(config[INTERVAL]) not in ("0", "0s", "disabled")
         return INTERVAL in topology.services[service].config
@@ -217,10 +235,10 @@ class FlinkEngine:
                 if jar["id"] not in kept.get(JARS, ()):
                     rest.delete(f"/jars/{jar['id']}")
 
-    def only_job(self, cluster: LiveCluster, service: str) -> str:
+    def only_job(self, cluster: LiveCluster, service: str, named: str | None = None) -> str:
         try:
             with jobmanager(cluster, service) as rest:
-                return duties.only_job(service, rest)
+                return duties.only_job(service, rest, named)
         except (FlinkUnreachable, FlinkError) as error:
             raise LookupError(f"the job of {service} cannot be queried: {error}") from error
 

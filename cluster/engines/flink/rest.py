@@ -37,14 +37,15 @@ class FlinkError(StreamquakeError):
 
 
 class FlinkRest:
-    """One REST interface, behind one address or several of which any answers for all.
+    """One REST interface, behind one address (HOST:PORT or URL), or several of which any answers
+    for all.
 
     Standby JobManagers forward every request to the leader. A context manager; not to be shared
     between threads.
     """
 
     def __init__(self, *addresses: str, deadline_s: float = DEADLINE_S) -> None:
-        self._urls = [f"http://{address}" for address in addresses]
+        self._urls = [each if "://" in each else f"http://{each}" for each in addresses]
         self._deadline_s = deadline_s
         self._session = loopback_session()
 
@@ -111,10 +112,13 @@ class FlinkRest:
 
 
 def jobmanager(cluster: LiveCluster, service: str) -> FlinkRest:
-    """The JobManagers of a service, through their published ports; frozen ones last."""
+    """The JobManagers of a service, through their published ports, frozen ones last; or those of an
+    existing Flink, at its endpoint."""
     if service in cluster.clients:
         known: FlinkRest = cluster.clients[service]
         return known
+    if (endpoint := cluster.topology.services[service].endpoint) is not None:
+        return FlinkRest(*(address.rstrip("/") for address in endpoint.split(",")))
     nodes = cluster.of_role(f"{service}/jobmanager")
     if len(nodes) > 1:
         nodes = tuple(

@@ -119,8 +119,8 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     whole = any(event.phase == LAST_PHASE for event in history.of(PhaseBegan))
     if whole and (late := sampled_after_the_end(case.metrics, history)) is not None:
         yield late
-    # Only of a job with checkpoints that the run started itself is it known what it has read.
-    if case.experiment.checkpointed and job is not None and job.existing is None:
+    # Only of a job with checkpoints whose engine is asked is it known what it has read.
+    if case.experiment.checkpointed and job is not None:
         if (message := drained_without_job(history)) is not None:
             yield message
         if checkpoints_stop_before_drain(history):

@@ -27,7 +27,7 @@ TOPOLOGIES = shipped_names(SHIPPED, ".yaml")
 FEW_DRAWS = len(TOPOLOGIES)
 MANY_DRAWS = 200
 JOB = "job: {sql: copy.sql, pyspark: copy.py, parallelism: 2}\n"
-WITHOUT_JOB = ("kafka-only", "kafka-three", "existing")
+WITHOUT_JOB = ("kafka-only", "kafka-three", "existing", "existing-flink")
 
 
 def text_of(topology: str, profile: str) -> str:

@@ -111,7 +111,7 @@ def test_a_fault_on_an_existing_kafka_is_rejected_with_the_next_step(
             "topology:\n  name: t\n  services:\n"
             '    kafka: {engine: kafka, endpoint: "a:1"}\n'
             '    hdfs: {engine: hdfs, endpoint: "h:1"}',
-            "an existing hdfs cannot be used, only an existing kafka",
+            "an existing hdfs cannot be used, only an existing flink, kafka",
         ),
     ],
 )
