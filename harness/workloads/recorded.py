@@ -39,7 +39,7 @@ SHORTEST_S = 0.001
 
 @workloads.register
 class Recorded(DataSetWorkload):
-    """The records of a file, in their order, as JSON, CSV or Avro. The columns of
+    """The records of a file, in their order, as JSON, CSV, Avro or Protobuf. The columns of
     `sent` are their fields, `index` and `status`. Faults of the data cannot change them."""
 
     name: ClassVar[str] = "recorded"

@@ -39,8 +39,8 @@ STORED = "sent.records"
 
 
 class DataSetWorkload(RecordFormat, Workload):
-    """Sends a data set, unchanged and in its order, as JSON, CSV or Avro. The columns of `sent` are
-    its fields, `index` and `status`. Faults of the data cannot change it."""
+    """Sends a data set, unchanged and in its order, as JSON, CSV, Avro or Protobuf. The columns of
+    `sent` are its fields, `index` and `status`. Faults of the data cannot change it."""
 
     generated: ClassVar[bool] = False
     describing: ClassVar[tuple[str, ...]] = ("format", "schema", "header", "message")

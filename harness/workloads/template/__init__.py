@@ -32,8 +32,8 @@ SAMPLE = 200
 
 @workloads.register
 class Template(DataSetWorkload):
-    """Records of any shape, as JSON, CSV or Avro: a function of the seed. The columns of `sent` are
-    the fields, `index` and `status`. Faults of the data cannot change them."""
+    """Records of any shape, as JSON, CSV, Avro or Protobuf: a function of the seed. The columns of
+    `sent` are the fields, `index` and `status`. Faults of the data cannot change them."""
 
     name: ClassVar[str] = "template"
 

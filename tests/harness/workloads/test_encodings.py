@@ -233,7 +233,7 @@ def test_without_a_job_the_topic_is_read_in_the_format_of_the_load(tmp_path: Pat
 @pytest.mark.parametrize(
     ("load", "message"),
     [
-        ({"format": "parquet"}, "records are sent as json, csv, avro, not as parquet"),
+        ({"format": "parquet"}, "records are sent as json, csv, avro, protobuf, not as parquet"),
         ({"format": "avor"}, 'no format is called "avor"; did you mean "avro"?'),
         ({"format": "avro"}, "records are sent as avro by a schema; give it as `schema: FILE`"),
         ({"format": "csv", "schema": "x.avsc"}, "only records of format avro"),

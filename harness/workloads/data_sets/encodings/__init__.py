@@ -1,1 +1,2 @@
-"""How the records of a data set become the values of a topic: JSON, CSV or Avro."""
+"""How the records of a data set become the values of a topic: JSON, CSV, Avro or
+Protobuf."""

@@ -18,12 +18,16 @@ from contextlib import suppress
 from decimal import Decimal, localcontext
 from typing import Any
 
-import numpy as np
 from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from fastavro.schema import SchemaParseException, UnknownType
 
 from streamquake.harness.workloads.data_sets.column_types import EXACT, fits
-from streamquake.harness.workloads.data_sets.json_line import shown
+from streamquake.harness.workloads.data_sets.encodings.exact import (
+    NotExact,
+    floating,
+    is_number,
+    within,
+)
 
 WHOLE = {"int": "INT", "long": "BIGINT"}
 """Whole numbers of Avro -> the column with the same range."""
@@ -83,18 +87,18 @@ def _exact(value: Any, schema: Any, named: Named, place: str) -> Any:
             return [_exact(each, items, named, f"{place}[{n}]") for n, each in enumerate(value)]
         case "map" if isinstance(value, dict):
             of = schema["values"]
-            return {k: _exact(each, of, named, _within(place, k)) for k, each in value.items()}
+            return {k: _exact(each, of, named, within(place, k)) for k, each in value.items()}
         case "bytes" | "fixed" if schema.get("logicalType") == "decimal":
             return _decimal(value, schema, place)
-        case "float" | "double" as kind if _is_number(value):
-            return _floating(value, kind, place)
+        case "float" | "double" as kind:
+            return floating(value, kind, place, single=kind == "float")
         case "enum" if value in schema["symbols"]:
             return value
         case str() as kind if _is_plain(value, kind):
             return value
         case dict() | list() as inner:
             return _exact(value, inner, named, place)
-    raise _wrong(value, schema["type"], place)
+    raise NotExact(value, str(schema["type"]), place)
 
 
 def _of_union(value: Any, schema: list[Any], named: Named, place: str) -> Any:
@@ -106,7 +110,7 @@ def _of_union(value: Any, schema: list[Any], named: Named, place: str) -> Any:
     for branch in branches:
         with suppress(ValueError):
             return _exact(value, branch, named, place)
-    raise _wrong(value, schema, place)
+    raise NotExact(value, json.dumps(schema), place)
 
 
 def _record(
@@ -114,39 +118,19 @@ def _record(
 ) -> dict[str, Any]:
     fields = {field["name"]: field["type"] for field in schema["fields"]}
     if unknown := next((name for name in value if name not in fields), None):
-        raise ValueError(f"the schema has no field {_within(place, unknown)}")
+        raise ValueError(f"the schema has no field {within(place, unknown)}")
     return {
-        name: _exact(value.get(name), kind, named, _within(place, name))
+        name: _exact(value.get(name), kind, named, within(place, name))
         for name, kind in fields.items()
     }
 
 
 def _decimal(value: Any, schema: Mapping[str, Any], place: str) -> Decimal:
     kind = f"DECIMAL({schema['precision']},{schema.get('scale', 0)})"
-    if not _is_number(value) or not fits(kind, value):
-        raise _wrong(value, kind, place)
+    if not is_number(value) or not fits(kind, value):
+        raise NotExact(value, kind, place)
     with localcontext(EXACT):
         return Decimal(value)
-
-
-def _floating(value: int | Decimal, kind: str, place: str) -> float:
-    if not fits("DOUBLE", value):
-        raise _wrong(value, kind, place)
-    number = float(value)
-    if kind == "float" and not _fits_float(value):
-        raise _wrong(value, kind, place)
-    return float(np.float32(number)) if kind == "float" else number
-
-
-def _fits_float(value: int | Decimal) -> bool:
-    """Whether the value is a numeral of a float: the shortest one, or all digits."""
-    with np.errstate(over="ignore"):
-        single = np.float32(float(value))
-    return bool(np.isfinite(single)) and value in (Decimal(str(single)), Decimal(float(single)))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
 def _is_plain(value: Any, kind: str) -> bool:
@@ -158,15 +142,3 @@ def _is_plain(value: Any, kind: str) -> bool:
         "boolean": isinstance(value, bool),
         "string": isinstance(value, str),
     }.get(kind, False)
-
-
-def _within(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
-
-
-def _wrong(value: Any, kind: Any, place: str) -> ValueError:
-    written = kind if isinstance(kind, str) else json.dumps(kind)
-    return ValueError(
-        f"{place or 'the record'} is {shown(value)}, which is not exactly representable as "
-        f"{written[:60]} of the Avro schema"
-    )

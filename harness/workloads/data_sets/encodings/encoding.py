@@ -8,11 +8,12 @@ from typing import Any
 from streamquake.harness.reconcile.reading.record_format import DEFAULT_FORMAT, RecordFormat
 from streamquake.harness.workloads.data_sets.encodings.avro import avro_encoding
 from streamquake.harness.workloads.data_sets.encodings.csv import csv_encoding
+from streamquake.harness.workloads.data_sets.encodings.protobuf import protobuf_encoding
 
 Encode = Callable[[Mapping[str, Any]], bytes]
 """The bytes of one record, whose fractions are Decimal. Raises ValueError for a record that the
 format does not represent exactly."""
-ENCODED = (DEFAULT_FORMAT, "csv", "avro")
+ENCODED = (DEFAULT_FORMAT, "csv", "avro", "protobuf")
 
 
 def encoding(load: RecordFormat, columns: Mapping[str, str]) -> Encode | None:
@@ -25,8 +26,18 @@ def encoding(load: RecordFormat, columns: Mapping[str, str]) -> Encode | None:
             return csv_encoding(columns)
         case "avro":
             return avro_encoding(*_only_schema(load))
+        case "protobuf":
+            return protobuf_encoding(_descriptors(load), load.message)
         case other:
             raise ValueError(f"records are sent as {', '.join(ENCODED)}, not as {other}")
+
+
+def _descriptors(load: RecordFormat) -> str:
+    if load.header is not None:
+        raise ValueError("records are sent as protobuf without a header; remove `header`")
+    if not isinstance(load.schema_, str):
+        raise ValueError("records are sent as protobuf by descriptors; give them: `schema: FILE`")
+    return load.schema_
 
 
 def _only_schema(load: RecordFormat) -> tuple[str, int | None]:
