@@ -42,7 +42,7 @@ checks: [exactly_once, {checkpoints: {under_pressure: false, completed_share: 0.
 
 @dataclass(frozen=True)
 class Theirs:
-    """What somebody else runs: addresses and the run id of its cluster."""
+    """What another user runs: addresses and the run id of its cluster."""
 
     run: str
     kafka: str
@@ -126,7 +126,7 @@ def test_a_job_that_runs_already_is_followed_and_judged(theirs: Theirs, tmp_path
     assert {event["value"]["attempt"] for event in events(tmp_path, "task changed")} == {0}
 
 
-def test_a_taskmanager_that_somebody_kills_is_seen_and_judged(
+def test_a_taskmanager_that_another_user_kills_is_seen_and_judged(
     theirs: Theirs, tmp_path: Path
 ) -> None:
     process = start(theirs, tmp_path, 15_000)
@@ -136,10 +136,10 @@ def test_a_taskmanager_that_somebody_kills_is_seen_and_judged(
         return None if events(tmp_path, "checkpoint completed") else "no checkpoint completed"
 
     wait_until(not_yet, what="the job is followed", limit_s=120, clock=SystemClock())
-    struck = streamquake(
+    injected = streamquake(
         "inject", "kill", "flink/taskmanager-1", "--run", theirs.run, "--for", "3s"
     )
-    assert struck.returncode == 0, struck.stdout + struck.stderr
+    assert injected.returncode == 0, injected.stdout + injected.stderr
     status, results, printed = ended(process, tmp_path)
     assert (status, results["outcome"]) == (0, "held"), printed
     assert max(event["value"]["attempt"] for event in events(tmp_path, "task changed")) >= 1
