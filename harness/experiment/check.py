@@ -57,6 +57,23 @@ class CheckCommand:
     timeout_s: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckProbe:
+    """A question that a run asks again and again, from steady state to the drain."""
+
+    url: str | None
+    """Whom to ask, or None for a node of the cluster."""
+    node: str | None
+    port: int
+    path: str
+    status: int
+    """The expected HTTP status."""
+    values: Mapping[str, Any]
+    """Place in the JSON of the answer, such as `jobs.0.state` -> the value that is expected."""
+    every_s: float
+    timeout_s: float
+
+
 class Check(Model):
     """The base of every check."""
 
@@ -81,6 +98,10 @@ class Check(Model):
 
     def command(self) -> CheckCommand | None:
         """What a run starts for this check. Only the run does: to judge a record starts nothing."""
+        return None
+
+    def probe(self) -> CheckProbe | None:
+        """What a run asks for this check while it lasts; the answers are events."""
         return None
 
     def beside(self, folder: Path) -> Self:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from streamquake.cluster.engines.engine import job_runner
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.experiment.check import Check, CheckCommand, checks
+from streamquake.harness.experiment.check import Check, CheckCommand, CheckProbe, checks
 from streamquake.harness.experiment.named_part import part_document, part_of
 from streamquake.harness.experiment.outputs import JobPromise
 from streamquake.harness.experiment.workload import Workload, workloads
@@ -156,6 +156,12 @@ class Experiment(Model):
         """Title of a check -> the program that a run starts for it on this machine."""
         commands = {check.title: check.command() for check in self.checks}
         return {title: command for title, command in commands.items() if command is not None}
+
+    @property
+    def probes(self) -> Mapping[str, CheckProbe]:
+        """Title of a check -> what a run asks for it."""
+        probes = {check.title: check.probe() for check in self.checks}
+        return {title: probe for title, probe in probes.items() if probe is not None}
 
     @property
     def checkpointed(self) -> bool:

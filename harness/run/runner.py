@@ -28,6 +28,7 @@ from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.interrupts import Interrupted, interruptible
 from streamquake.harness.reconcile.spark_session import SparkInBackground
 from streamquake.harness.run.check_commands import reject_missing_programs, run_commands
+from streamquake.harness.run.check_probes import ask_probes
 from streamquake.harness.run.cluster_lease import (
     ClusterLease,
     ClusterLeases,
@@ -251,10 +252,11 @@ class RunInProgress:
                 start_load(self.experiment, self.cluster, self.loop, self.run_id)
             )
             self._await(self._steady_pending(load), "steady state", limits.steady_s)
-            self._disturb()
-            self._recover()
-            record_transactions(self.experiment, self.cluster, self.loop, "recovery")
-            self._drain(load)
+            with ask_probes(self.experiment.probes, self.cluster, self.loop):
+                self._disturb()
+                self._recover()
+                record_transactions(self.experiment, self.cluster, self.loop, "recovery")
+                self._drain(load)
             record_transactions(self.experiment, self.cluster, self.loop, "drain")
             self._enter("read")
             spark = self.spark.get()

@@ -83,6 +83,7 @@ class Action(StrEnum):
     SINK_COMMITTED = "sink committed"
 
     OUTPUT_SEEN = "output seen"
+    PROBE_ANSWERED = "probe answered"
     TRANSACTIONS_SEEN = "transactions seen"
     DRAINED = "drained"
     NOT_RECOVERED = "not recovered"

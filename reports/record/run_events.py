@@ -211,6 +211,28 @@ class TransactionsSeen(Event, action=Action.TRANSACTIONS_SEEN, kinds=(Kind.OK, K
     """Why running brokers did not answer."""
 
 
+class ProbeAnswered(Event, action=Action.PROBE_ANSWERED):
+    """The first answer to a probe of a check, each one with another result than the answer before,
+    and the last one."""
+
+    check = EventField[str]()
+    """What the experiment calls the check."""
+    met = EventField[bool]()
+    """Whether the answer was the expected one."""
+    reason = EventField[str | None](None)
+    """Why it was not."""
+    asked_s = EventField[float]()
+    """When it was asked, in seconds since the run began."""
+    before_asked_s = EventField[float | None](None)
+    """When the answer before was asked; null for the first one."""
+    before_at_s = EventField[float | None](None)
+    """When the answer before came; null for the first one."""
+    longest_gap_s = EventField[float](0.0)
+    """The longest time between two questions so far."""
+    is_last = EventField[bool](False)
+    """Whether the probe ended with it."""
+
+
 class CommandEnded(Event, action=Action.COMMAND_ENDED):
     """A program that a check of the experiment names ended, or could not be started."""
 

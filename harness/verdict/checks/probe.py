@@ -1,0 +1,193 @@
+"""`probe`: an HTTP interface answers as expected, but for a bounded time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from streamquake.harness.experiment.check import CheckProbe, JudgedRun, UserCheck, checks
+from streamquake.reports.record.fault_windows import fault_windows
+from streamquake.reports.record.outcome import CheckResult, Finding
+from streamquake.reports.record.run_events import ProbeAnswered
+from streamquake.topologies.limits import Limit
+
+OUTAGE = "outage"
+STILL_OUT = "not_answered_at_the_end"
+URL = re.compile(r"https?://[^\s/@]+(/\S*)?")
+NODE = re.compile(r"(?P<node>[a-z0-9-]+/[a-z0-9-]+):(?P<port>\d{1,5})(?P<path>/\S*)?")
+
+
+def _place(ask: str) -> str:
+    if URL.fullmatch(ask) or NODE.fullmatch(ask):
+        return ask
+    raise ValueError(
+        "expected a URL such as http://localhost:8080/health, or a node and its port such as "
+        f'flink/jobmanager-1:8081/overview, got "{ask[:80]}"'
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outage:
+    """A time without the expected answer, in seconds since the run began."""
+
+    began_s: float
+    """When the last expected answer before it was asked."""
+    seen_s: float
+    """When the first unexpected answer came."""
+    last_seen_s: float
+    """When the last unexpected answer was asked."""
+    over_s: float | None
+    """When the next expected answer came; None if it lasted to the end."""
+    reason: str
+
+    @property
+    def at_least_s(self) -> float:
+        return max(0.0, self.last_seen_s - self.seen_s)
+
+    def at_most_s(self, end_s: float) -> float:
+        return (end_s if self.over_s is None else self.over_s) - self.began_s
+
+
+@checks.register
+class Probe(UserCheck):
+    """Held when an HTTP interface gave the expected answer from steady state to the drain, except
+    for outages of at most `outage_within_s` each.
+
+    It is asked every `every_s` seconds. An outage is as long as the answers around it prove: it is
+    violated when the time between the first and the last unexpected answer is longer than the
+    limit, or when the last answer of all is an unexpected one; undecided when only the time between
+    the expected answers around it is longer, when the answer was an unexpected one before any
+    fault, and when nothing was asked for longer than the limit.
+    """
+
+    name: ClassVar[str] = "probe"
+    classes: ClassVar[tuple[str, ...]] = (OUTAGE, STILL_OUT)
+
+    ask: Annotated[
+        str,
+        Field(max_length=2000, examples=["http://localhost:8080/health"]),
+        AfterValidator(_place),
+    ]
+    """What is asked: a URL such as http://localhost:8080/health, which is recorded and therefore
+    cannot have a password; or NODE:PORT/PATH of the cluster, such as
+    flink/jobmanager-1:8081/overview, with a port that the cluster publishes."""
+    status: Annotated[int, Field(ge=100, le=599)] = 200
+    """The HTTP status that is expected. Redirections are not followed."""
+    values: Mapping[str, str | int | float | bool | None] = {}
+    """Place in the JSON of the answer -> the value that is expected there, such as `{status: UP}`
+    or `{jobs.0.status: RUNNING}`."""
+    every_s: Limit = 0.5
+    """Seconds between two questions."""
+    timeout_s: Annotated[float, Field(gt=0, le=8)] = 2
+    """Seconds until a question without an answer counts as unanswered."""
+    outage_within_s: Limit
+    """How long an outage may last, in seconds."""
+
+    @model_validator(mode="after")
+    def _can_be_seen(self) -> Self:
+        if self.outage_within_s <= self.every_s:
+            raise ValueError(
+                f"with a question every {self.every_s:g} s no outage of {self.outage_within_s:g} s "
+                "is seen; ask more often"
+            )
+        return self
+
+    def probe(self) -> CheckProbe:
+        node = NODE.fullmatch(self.ask)
+        return CheckProbe(
+            url=self.ask if node is None else None,
+            node=None if node is None else node["node"],
+            port=0 if node is None else int(node["port"]),
+            path="/" if node is None else node["path"] or "/",
+            status=self.status,
+            values=self.values,
+            every_s=self.every_s,
+            timeout_s=self.timeout_s,
+        )
+
+    def check(self, case: JudgedRun) -> CheckResult:
+        answers = [each for each in case.history.of(ProbeAnswered) if each.check == self.title]
+        if not answers:
+            return self.undecided("the record has no answer, which only a run asks for")
+        outages = list(outages_of(answers))
+        end_s = answers[-1].at_s
+        longest_s = max((each.at_most_s(end_s) for each in outages), default=0.0)
+        counts: dict[str, Any] = {
+            "outages": len(outages),
+            "longest_outage_s": round(longest_s, 1),
+        }
+        if findings := tuple(self._findings(outages, answers[-1].is_last)):
+            return self.violated(
+                f"{len(outages)} outages, the longest of up to {longest_s:.1f} s; "
+                f"{self.outage_within_s:g} s allowed: {outages[-1].reason}",
+                findings,
+                **counts,
+            )
+        if reason := self._uncertainty(case, answers, outages, longest_s):
+            return self.undecided(reason, **counts)
+        return self.held(
+            f"{len(outages)} outages, the longest of up to {longest_s:.1f} s; "
+            f"{self.outage_within_s:g} s allowed"
+            if outages
+            else f"answered as expected for {end_s - answers[0].asked_s:.0f} s",
+            **counts,
+        )
+
+    def _findings(self, outages: Sequence[Outage], is_complete: bool) -> Iterator[Finding]:
+        for each in outages:
+            detail = {"at_least_s": round(each.at_least_s, 1), "reason": each.reason}
+            where = f"{each.seen_s:.1f} s"
+            if each.over_s is None and is_complete:
+                yield Finding(what=STILL_OUT, where=where, detail=detail)
+            elif each.at_least_s > self.outage_within_s:
+                yield Finding(what=OUTAGE, where=where, detail=detail)
+
+    def _uncertainty(
+        self,
+        case: JudgedRun,
+        answers: Sequence[ProbeAnswered],
+        outages: Sequence[Outage],
+        longest_s: float,
+    ) -> str | None:
+        called = [window.called_s for window in fault_windows(case.history)]
+        if outages and outages[0].seen_s < min(called, default=float("inf")):
+            when = "before any fault" if called else "in a run without a fault"
+            return f"the answer was an unexpected one {when}: {outages[0].reason}"
+        if not answers[-1].is_last:
+            return "the record does not have the last answer"
+        if (gap_s := answers[-1].longest_gap_s) > self.outage_within_s:
+            return f"nothing was asked for {gap_s:.1f} s, so an outage may have been missed"
+        if longest_s > self.outage_within_s:
+            return (
+                f"an outage took between {max(each.at_least_s for each in outages):.1f} and "
+                f"{longest_s:.1f} s, and {self.outage_within_s:g} s are allowed; ask more often"
+            )
+        return None
+
+
+def outages_of(answers: Sequence[ProbeAnswered]) -> Iterator[Outage]:
+    """The outages between recorded answers, of which each has another result than the one before;
+    the last one may repeat it."""
+    first: ProbeAnswered | None = None
+    for answer in answers:
+        if not answer.met:
+            first = first or answer
+        elif first is not None:
+            yield _outage(first, last_seen_s=answer.before_asked_s, over_s=answer.at_s)
+            first = None
+    if first is not None:
+        yield _outage(first, last_seen_s=answers[-1].asked_s, over_s=None)
+
+
+def _outage(first: ProbeAnswered, *, last_seen_s: float | None, over_s: float | None) -> Outage:
+    return Outage(
+        began_s=first.asked_s if first.before_asked_s is None else first.before_asked_s,
+        seen_s=first.at_s,
+        last_seen_s=first.at_s if last_seen_s is None else last_seen_s,
+        over_s=over_s,
+        reason=first.reason or "the record does not say why",
+    )

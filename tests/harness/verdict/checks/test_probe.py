@@ -1,0 +1,153 @@
+"""`probe`: outages of an HTTP interface, by the recorded answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streamquake.harness.experiment.check import CheckProbe
+from streamquake.harness.verdict.checks.probe import OUTAGE, STILL_OUT, Probe
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import CheckResult, Outcome
+from tests.harness.histories import Story, case
+
+URL = "http://localhost:8080/health"
+RULE = Probe(ask=URL, outage_within_s=5)
+Answer = tuple[float, bool]
+"""When it came, and whether it was the expected one."""
+
+
+def story(*answers: Answer, ends: bool = True, gap_s: float = 0.5, check: str = "probe") -> Story:
+    """Answers of one result each; each was asked 0.1 s before, and the one before it 0.5 s
+    before."""
+    told = Story().sent(1, 400)
+    for number, (at_s, met) in enumerate(answers):
+        told.at(
+            at_s,
+            Action.PROBE_ANSWERED,
+            check=check,
+            met=met,
+            reason=None if met else "HTTP 503, 200 expected",
+            asked_s=at_s - 0.1,
+            before_asked_s=None if number == 0 else at_s - 0.6,
+            before_at_s=None if number == 0 else at_s - 0.5,
+            longest_gap_s=gap_s,
+            is_last=ends and number == len(answers) - 1,
+        )
+    return told
+
+
+def with_fault(told: Story, at_s: float = 10) -> Story:
+    nodes = ["kafka/broker-1"]
+    return told.at(
+        at_s, Action.FAULT_CALLED, step=0, fault="kill", target=nodes[0], nodes=nodes, params={}
+    )
+
+
+def judged(folder: Path, told: Story, rule: Probe = RULE) -> CheckResult:
+    return rule.check(case(told, folder))
+
+
+def test_the_expected_answer_all_the_time_is_held(tmp_path: Path) -> None:
+    result = judged(tmp_path, story((2, True), (60, True)))
+    assert (result.outcome, result.counts["outages"]) == (Outcome.HELD, 0)
+    assert result.summary == "answered as expected for 58 s"
+
+
+def test_a_short_outage_is_held(tmp_path: Path) -> None:
+    told = with_fault(story((2, True), (12, False), (15, True), (60, True)))
+    result = judged(tmp_path, told)
+    assert (result.outcome, result.counts) == (
+        Outcome.HELD,
+        {"outages": 1, "longest_outage_s": 3.6},
+    )
+    assert result.summary == "1 outages, the longest of up to 3.6 s; 5 s allowed"
+
+
+def test_a_long_outage_is_violated(tmp_path: Path) -> None:
+    told = with_fault(
+        story((2, True), (12, False), (18, True), (30, False), (31, True), (60, True))
+    )
+    result = judged(tmp_path, told)
+    (finding,) = result.findings
+    assert (result.outcome, finding.what, finding.where) == (Outcome.VIOLATED, OUTAGE, "12.0 s")
+    assert finding.detail == {"at_least_s": 5.4, "reason": "HTTP 503, 200 expected"}
+
+
+def test_an_outage_of_the_length_of_the_limit_is_undecided(tmp_path: Path) -> None:
+    """The answers prove 4.4 s, and exclude no more than 5.6 s."""
+    told = with_fault(story((2, True), (12, False), (17, True), (60, True)))
+    result = judged(tmp_path, told)
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == (
+        "an outage took between 4.4 and 5.6 s, and 5 s are allowed; ask more often"
+    )
+
+
+def test_an_unexpected_last_answer_is_violated_however_short(tmp_path: Path) -> None:
+    result = judged(tmp_path, with_fault(story((2, True), (59, False), (60, False))))
+    (finding,) = result.findings
+    assert (result.outcome, finding.what) == (Outcome.VIOLATED, STILL_OUT)
+
+
+def test_an_outage_that_is_cut_off_counts_as_far_as_it_was_seen(tmp_path: Path) -> None:
+    short = judged(tmp_path, with_fault(story((2, True), (12, False), ends=False)))
+    assert short.outcome == Outcome.UNDECIDED
+    assert short.summary == "the record does not have the last answer"
+    told = with_fault(story((2, True), (12, False), (20, False), ends=False))
+    assert judged(tmp_path, told).outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("called_s", [None, 20])
+def test_an_outage_before_any_fault_is_undecided(tmp_path: Path, called_s: float | None) -> None:
+    told = story((2, True), (12, False), (13, True), (60, True))
+    result = judged(tmp_path, told if called_s is None else with_fault(told, called_s))
+    when = "in a run without a fault" if called_s is None else "before any fault"
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == f"the answer was an unexpected one {when}: HTTP 503, 200 expected"
+
+
+def test_a_time_without_questions_is_undecided(tmp_path: Path) -> None:
+    result = judged(tmp_path, story((2, True), (60, True), gap_s=7))
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        "nothing was asked for 7.0 s, so an outage may have been missed",
+    )
+
+
+def test_answers_of_another_check_do_not_count(tmp_path: Path) -> None:
+    result = judged(tmp_path, story((2, True), (60, True), check="other"))
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        "the record has no answer, which only a run asks for",
+    )
+
+
+def test_a_node_of_the_cluster_is_asked_at_its_port() -> None:
+    found = Probe(ask="flink/jobmanager-1:8081/jobs?x=1", outage_within_s=5).probe()
+    assert (found.url, found.node, found.port, found.path) == (
+        *(None, "flink/jobmanager-1", 8081, "/jobs?x=1"),
+    )
+    assert Probe(ask="flink/jobmanager-1:8081", outage_within_s=5).probe().path == "/"
+    assert isinstance(RULE.probe(), CheckProbe)
+    assert (RULE.probe().url, RULE.probe().node) == (URL, None)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"ask": "localhost:8080"}, "expected a URL such as"),
+        ({"ask": "http://me:secret@localhost/"}, "expected a URL such as"),
+        ({"ask": "ftp://localhost/"}, "expected a URL such as"),
+        ({"ask": "http://a b/"}, "expected a URL such as"),
+        ({"every_s": 5}, "with a question every 5 s no outage of 5 s is seen; ask more often"),
+        ({"timeout_s": 60}, "less than or equal to 8"),
+        ({"status": 7}, "greater than or equal to 100"),
+    ],
+)
+def test_wrong_parameters_are_rejected(parameters: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Probe.model_validate({"ask": URL, "outage_within_s": 5, **parameters})
