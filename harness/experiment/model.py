@@ -44,7 +44,7 @@ class ExistingJob(Model):
     Flink whose REST interface the topology names as `endpoint`: then it is followed as others are.
     """
 
-    job: str | None = None
+    job: Annotated[str, Field(min_length=1)] | None = None
     """The name or id of the job on that Flink; its only running job when left out."""
 
     group: str | None = None
@@ -171,6 +171,15 @@ class Experiment(Model):
             return False
         service, runner = found
         return runner.checkpointed(self.topology, service, self.job.config)
+
+    @property
+    def follows_job(self) -> bool:
+        """Whether the job's engine is asked about it: the run submits it, or it runs on an engine
+        whose endpoint the topology names."""
+        found = job_runner(self.topology)
+        if self.job is None or found is None:
+            return False
+        return self.job.existing is None or self.topology.services[found[0]].endpoint is not None
 
     @property
     def only_files(self) -> bool:

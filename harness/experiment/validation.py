@@ -85,6 +85,8 @@ def _external_problem(
     None for a deployed service, or if the fault affects only the load."""
     external = {n: s.endpoint for n, s in topology.services.items() if s.endpoint is not None}
     named = next((name for name in external if f"{name}/" in choice.name), None)
+    if fault.target_kind == "job" and (runner := job_service(topology)) in external:
+        named = runner
     if fault.target_kind == "workload" or not external or (named is None and topology.nodes()):
         return None
     name = named or next(iter(external))

@@ -66,7 +66,8 @@ from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeGroup, NodeSpec, Topology
 
-_ADDRESS = r"([^\s,/:]+:\d+|https?://[^\s,/]+(/[^\s,]*)?)"
+_HOST = r"[^\s,/:?#@]+"
+_ADDRESS = rf"({_HOST}:[0-9]{{1,5}}|https?://{_HOST}(:[0-9]{{1,5}})?(/[^\s,?#]*)?)"
 ENDPOINT = re.compile(f"{_ADDRESS}(,{_ADDRESS})*")
 JARS = "uploaded programs"
 COMMANDS = {"gateway": "sql-gateway"}

@@ -134,7 +134,7 @@ class Avro(Format):
 def _record(text: str, place: str) -> Any:
     try:
         schema = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise bad_input(place, f"expected an Avro schema in JSON: {error}") from error
     if not isinstance(schema, dict) or schema.get("type") != "record" or "fields" not in schema:
         raise bad_input(place, "expected the schema of a record, got something else")

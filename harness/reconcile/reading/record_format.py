@@ -10,6 +10,7 @@ A schema of several lines is the schema itself, not a file. The plan of a run ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -23,6 +24,7 @@ from streamquake.topologies.problems import BadInput, Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place
 
 DEFAULT_FORMAT = "json"
+SCHEMA_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 W = TypeVar("W", bound="RecordFormat")
 
 
@@ -123,7 +125,7 @@ def _contradictions(
         elif record_format.header is None:
             yield problem("schema", "schema IDs need a header; name it: `header: confluent`")
         for schema_id in record_format.schema_:
-            if not schema_id.isdecimal():
+            if not SCHEMA_ID.fullmatch(schema_id):
                 message = f'expected a schema ID, got "{schema_id}"'
                 yield document.problem((*at, "schema", schema_id), message)
 

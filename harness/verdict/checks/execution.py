@@ -120,7 +120,7 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     if whole and (late := sampled_after_the_end(case.metrics, history)) is not None:
         yield late
     # Only of a job with checkpoints whose engine is asked is it known what it has read.
-    if case.experiment.checkpointed and job is not None:
+    if case.experiment.checkpointed and case.experiment.follows_job:
         if (message := drained_without_job(history)) is not None:
             yield message
         if checkpoints_stop_before_drain(history):

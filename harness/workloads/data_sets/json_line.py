@@ -21,12 +21,7 @@ def record_of(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE_BYTES:
         raise ValueError(f"{len(line):,} bytes; records of up to {MAX_LINE_BYTES:,} are sent")
     try:
-        record = json.loads(
-            line.decode("utf-8"),
-            parse_float=_number,
-            parse_constant=_reject_constant,
-            object_pairs_hook=_object,
-        )
+        record = value_of(line.decode("utf-8"))
         if line.count(b"[") + line.count(b"{") > FEW_LEVELS:
             json_text(record)  # which calls itself for each level, as storing it does
     except RecursionError as error:
@@ -41,6 +36,13 @@ def record_of(line: bytes) -> dict[str, Any]:
         except UnicodeEncodeError as error:
             raise ValueError("half of a surrogate pair is no text") from error
     return record
+
+
+def value_of(text: str) -> Any:
+    """The value of a text of JSON, fractions as Decimal. Raises ValueError, RecursionError."""
+    return json.loads(
+        text, parse_float=_number, parse_constant=_reject_constant, object_pairs_hook=_object
+    )
 
 
 def json_text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -13,6 +14,14 @@ from streamquake.harness.workloads.data_sets.json_line import shown
 from streamquake.topologies.model import Model
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+CALENDAR_MS = range(-62_135_596_800_000, 253_402_300_800_000)
+"""The milliseconds of the years 1 to 9999."""
+TEXT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
+    r"(Z|[+-][0-9]{2}:?[0-9]{2})?"
+)
+"""A time as SQL and ISO 8601 write it. Others that Python reads, such as 1712041500000 as the year
+1712, are another's number or a week."""
 LONGEST_S = 24 * 3600.0
 
 
@@ -22,7 +31,7 @@ class OwnTimes(Model):
     by: ColumnName
     """The field with their time: milliseconds, or text such as 2026-01-31 12:00:00.5 or
     2026-01-31T12:00:00Z. A record that is earlier than one before it is sent right after that."""
-    speed: Annotated[float, Field(gt=0, le=1_000_000)] = 1.0
+    speed: Annotated[float, Field(ge=0.000_001, le=1_000_000)] = 1.0
     """How many times as fast as it was."""
 
     def after_ns(self, found: DataSet) -> list[int]:
@@ -47,9 +56,9 @@ class OwnTimes(Model):
 
 def _nanoseconds(value: Any) -> int:
     """The time of a record in nanoseconds since 1970; text without a zone is UTC."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and value in CALENDAR_MS:
         return value * 1_000_000
-    if isinstance(value, str):
+    if isinstance(value, str) and TEXT.fullmatch(value):
         try:
             at = datetime.fromisoformat(value)
         except ValueError as error:

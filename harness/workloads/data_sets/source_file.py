@@ -8,22 +8,31 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streamquake.harness.workloads.data_sets.json_line import json_text
+from streamquake.harness.workloads.data_sets.json_line import (
+    MAX_LINE_BYTES,
+    json_text,
+    value_of,
+)
 
 LINE = pa.schema([("line", pa.binary())])
 """The schema of lines that `DataSet.store` wrote."""
 MAX_BYTES = 1 << 30
 """A data set is held in memory while it is sent."""
+BATCH_ROWS = 1000
+WHOLE = re.compile(r"[+-]?[0-9]+")
+NUMERAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 TRUTH = {"true": True, "false": False}
 
 
@@ -54,18 +63,30 @@ def _plain_lines(content: bytes) -> list[bytes]:
 
 def _lines_of_parquet(file: Path) -> list[bytes]:
     try:
-        with pq.ParquetFile(file) as source:
+        with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as source:
+            batches = source.iter_batches(batch_size=BATCH_ROWS)
             if source.schema_arrow.equals(LINE):
-                return [bytes(line) for line in source.read()["line"].to_pylist()]
-            rows = (row for batch in source.iter_batches() for row in _rows(batch))
-            return _as_lines("row", rows)
+                return _bounded(line for batch in batches for line in batch["line"].to_pylist())
+            names = source.schema_arrow.names
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise ValueError(f'the column "{twice}" is there twice')
+            return _as_lines("row", (row for batch in batches for row in _rows(batch)))
     except (pa.ArrowException, KeyError, OverflowError) as error:
         raise ValueError(f"it is no readable Parquet file: {error}") from error
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = batch.to_pylist(maps_as_pydicts="strict")
+    """The rows of a batch. Raises ArrowException for a time of which nanoseconds would be lost."""
+    exact = pa.schema([field.with_type(_in_microseconds(field.type)) for field in batch.schema])
+    rows: list[dict[str, Any]] = batch.cast(exact).to_pylist(maps_as_pydicts="strict")
     return rows
+
+
+def _in_microseconds(kind: pa.DataType) -> pa.DataType:
+    """The type with times in microseconds, the finest that Python has."""
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    return pa.time64("us") if kind == pa.time64("ns") else kind
 
 
 def _avro(file: Path) -> Iterator[Any]:
@@ -77,6 +98,7 @@ def _avro(file: Path) -> Iterator[Any]:
 
 
 def _csv(file: Path, columns: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    csv.field_size_limit(MAX_LINE_BYTES)
     with file.open(encoding="utf-8-sig", newline="") as content:
         rows = csv.reader(content, strict=True)
         try:
@@ -99,29 +121,48 @@ def _csv(file: Path, columns: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
 
 def _typed(text: str, kind: str, line: int) -> Any:
     """The value of a field of CSV: text where its column is, else null where it is empty."""
-    if kind in ("STRING", "JSON"):
+    if kind == "STRING":
         return text
     if not text:
         return None
-    read: Callable[[str], Any] = int if kind in ("INT", "BIGINT") else Decimal
     try:
-        return TRUTH[text] if kind == "BOOLEAN" else read(text)
-    except (ValueError, ArithmeticError, KeyError) as error:
-        raise ValueError(f"line {line}: expected {kind}, got {text[:60]!r}") from error
+        if kind == "JSON":
+            return value_of(text)
+        if kind == "BOOLEAN":
+            return TRUTH[text]
+        if kind in ("INT", "BIGINT") and WHOLE.fullmatch(text):
+            return int(text)
+        if kind not in ("INT", "BIGINT") and NUMERAL.fullmatch(text):
+            return Decimal(text)
+    except (ValueError, ArithmeticError, KeyError, RecursionError):
+        pass
+    raise ValueError(f"line {line}: expected {kind}, got {text[:60]!r}")
 
 
 def _as_lines(what: str, records: Iterator[Any]) -> list[bytes]:
-    lines, size = [], 0
+    return _bounded(_each_line(what, records))
+
+
+def _each_line(what: str, records: Iterator[Any]) -> Iterator[bytes]:
     for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
             raise ValueError(f"{what} {number}: expected fields, got {str(record)[:60]}")
         try:
-            lines.append(json_text(_plain(dict(record))).encode())
+            yield json_text(_plain(dict(record))).encode()
         except ValueError as error:
             raise ValueError(f"{what} {number}: {error}") from error
-        if (size := size + len(lines[-1])) > MAX_BYTES:
+
+
+def _bounded(lines: Iterable[bytes | None]) -> list[bytes]:
+    """The lines. Raises ValueError for one that is missing, and for too many bytes."""
+    held, size = list[bytes](), 0
+    for line in lines:
+        if line is None:
+            raise ValueError(f"record {len(held) + 1}: it has no line")
+        held.append(line)
+        if (size := size + len(line)) > MAX_BYTES:
             raise ValueError(f"its records are more than {MAX_BYTES:,} bytes; send a part of them")
-    return lines
+    return held
 
 
 def _plain(value: Any) -> Any:
@@ -142,4 +183,6 @@ def _plain(value: Any) -> Any:
             return utc.isoformat(sep=" ").replace("+00:00", "Z")
         case date() | time():
             return value.isoformat()
+        case UUID():
+            return str(value)
     raise ValueError(f"{type(value).__name__} {str(value)[:60]} has no form in JSON; convert it")

@@ -24,7 +24,11 @@ from streamquake.harness.workloads.data_sets.data_set import (
     DataSetRecord,
     schema_of,
 )
-from streamquake.harness.workloads.data_sets.encodings.encoding import ENCODED, encoding
+from streamquake.harness.workloads.data_sets.encodings.encoding import (
+    ENCODED,
+    encoding,
+    incomparable_field,
+)
 from streamquake.harness.workloads.data_sets.frame import frame
 from streamquake.harness.workloads.data_sets.sender import DataSetSender
 from streamquake.harness.workloads.sending.pace import Pace
@@ -123,6 +127,12 @@ class DataSetWorkload(RecordFormat, Workload):
     def input_problem(self) -> str | None:
         if self.format in ENCODED and (why := not_in_topics(formats[self.format])):
             return f"without a job the records are read again, and {why}; give the experiment a job"
+        if (field := incomparable_field(self)) is not None:
+            return (
+                f"without a job the records are compared field by field, and a topic in "
+                f"{self.format} has {field} in another type than the records sent; give the "
+                "experiment a job"
+            )
         if own := [name for name in self.types if name.startswith("_")]:
             return (
                 f"without a job {own[0]} may be taken for a column of ours, which begin with an "

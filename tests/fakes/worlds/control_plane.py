@@ -75,7 +75,7 @@ class FakeFlink:
         if path == "/jobs/overview":
             ended = [{"jid": i, "state": s, "end-time": 1} for i, s in self.ended.items()]
             live = [{"jid": self.job, "state": "RUNNING", "end-time": -1}] if self.job else []
-            return {"jobs": [*ended, *live]}
+            return {"jobs": [{"name": "fake", **job} for job in (*ended, *live)]}
         job, slash, rest = path.removeprefix("/jobs/").partition("/")
         return self._about_job(job, slash + rest)
 

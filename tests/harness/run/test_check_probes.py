@@ -165,7 +165,7 @@ def test_a_redirection_is_an_answer(service: Service) -> None:
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        ("flink/nobody-1:8081", "a probe asks flink/nobody-1, and the cluster has no such node"),
+        ("flink/missing-1:8081", "a probe asks flink/missing-1, and the cluster has no such node"),
         ("kafka/broker-1:1", "a probe asks port 1 of kafka/broker-1, which is not published"),
     ],
 )

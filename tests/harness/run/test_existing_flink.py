@@ -136,7 +136,9 @@ def test_the_endpoint_is_that_of_the_jobmanagers(endpoint: str, urls: list[str])
         assert rest._urls == urls
 
 
-@pytest.mark.parametrize("endpoint", ["nowhere", "a:1,", "ftp://a:1", "a:1 b:2"])
+@pytest.mark.parametrize(
+    "endpoint", ["nowhere", "a:1,", "ftp://a:1", "a:1 b:2", "a:٨", "http://a:b", "http://a:1?x=1"]
+)
 def test_other_endpoints_are_rejected(endpoint: str) -> None:
     text = (
         "topology:\n  name: t\n  services:\n    kafka: {engine: kafka, endpoint: 'a:1'}\n"
@@ -166,6 +168,22 @@ def test_other_endpoints_are_rejected(endpoint: str) -> None:
 )
 def test_contradicting_settings_are_rejected(before: str, after: str, words: str) -> None:
     assert words in problems_of(FLINK.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    "fault", ["rescale: {to: 3}", "savepoint: {}", "restart_job: {keeping: savepoint}"]
+)
+def test_the_job_is_not_disturbed_beside_a_deployed_service(fault: str) -> None:
+    topology = (
+        "topology:\n  name: t\n  services:\n    kafka: {engine: kafka, endpoint: 'a:1'}\n"
+        "    flink: {engine: flink, endpoint: 'a:2'}\n"
+        "    zookeeper: {engine: zookeeper, nodes: {server: 1}}"
+    )
+    text = FLINK.replace("topology: existing-flink", topology).replace(
+        "{skew: {hot_share: 0.5}, target: the workload, at_s: 2, for_s: 1.5}",
+        f"{{{fault}, target: the job, at_s: 2}}",
+    )
+    assert "needs a target that Streamquake has deployed" in problems_of(text)
 
 
 def test_without_a_group_the_lag_is_by_the_positions_of_the_job(

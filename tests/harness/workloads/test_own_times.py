@@ -37,10 +37,22 @@ def test_the_speed_divides_the_distances() -> None:
     assert after_s(0, 10_000, 20_000, speed=4) == [0, 2.5, 5]
 
 
-@pytest.mark.parametrize("value", [None, True, 1.5, "yesterday", "", {"ms": 1}])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, True, 1.5, "yesterday", "", {"ms": 1}),
+        *("1712041500000", "20260131", "2026-W05-1", "2026-01-31", 10**400, -(10**17)),
+        *("0000-01-01 00:00", "2026-02-30 00:00"),
+    ],
+)
 def test_a_record_without_a_time_is_rejected(value: Any) -> None:
     with pytest.raises(ValueError, match=r"line 2: at is .*; expected milliseconds or a time such"):
         after_s(0, value)
+
+
+def test_the_slowest_speed_is_bounded() -> None:
+    with pytest.raises(ValueError, match="greater than or equal to"):
+        OwnTimes(by="at", speed=1e-300)
 
 
 def test_a_load_of_more_than_a_day_is_rejected() -> None:

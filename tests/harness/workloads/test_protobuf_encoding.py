@@ -87,7 +87,7 @@ RECORD: Mapping[str, Any] = {
     "cash": 7,
     "count": 0,
     "kind": "PAID",
-    "item": {"price": Decimal("0.1")},
+    "item": {"price": Decimal("0.5")},
     "items": [{"price": 1}, {"price": 0}],
     "tags": ["a", ""],
     "counts": {"x": 1, "": 0},
@@ -110,7 +110,7 @@ def test_a_message_has_the_values_of_the_record() -> None:
         "id": "18446744073709551615",
         "cash": "7",
         "share": 0.1,
-        "item": {"price": 0.1},
+        "item": {"price": 0.5},
     }
 
 

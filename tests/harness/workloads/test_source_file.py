@@ -105,6 +105,50 @@ def test_fields_of_csv_are_text_unless_their_type_is_given(tmp_path: Path) -> No
     ]
 
 
+def test_json_in_csv_is_its_value(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, "id,of", '1,"{""k"": [1.10, null]}"', "2,5", "3,")
+    assert lines_of(file, {"of": "JSON"}) == [
+        b'{"id":"1","of":{"k":[1.10,null]}}',
+        b'{"id":"2","of":5}',
+        b'{"id":"3","of":null}',
+    ]
+
+
+def test_a_long_field_of_csv_is_read(tmp_path: Path) -> None:
+    (line,) = lines_of(csv_file(tmp_path, "a", "x" * 200_000), {})
+    assert len(line) > 200_000
+
+
+def test_times_in_nanoseconds_are_read_where_they_are_whole_microseconds(tmp_path: Path) -> None:
+    kinds = {"at": pa.timestamp("ns", "UTC"), "of": pa.time64("ns")}
+    columns = {name: pa.array([1_500_000], kind) for name, kind in kinds.items()}
+    (line,) = lines_of(parquet(tmp_path, pa.table(columns)), {})
+    assert json.loads(line) == {"at": "1970-01-01 00:00:00.001500Z", "of": "00:00:00.001500"}
+    finer = pa.table({"at": pa.array([1_500_001], pa.timestamp("ns"))})
+    with pytest.raises(ValueError, match="would lose data"):
+        lines_of(parquet(tmp_path, finer), {})
+
+
+def test_old_timestamps_of_spark_are_read(tmp_path: Path) -> None:
+    days = [datetime(1600, 1, 1), datetime(9999, 12, 31)]
+    file = tmp_path / "rows.parquet"
+    table = pa.table({"at": pa.array(days, pa.timestamp("us"))})
+    pq.write_table(table, file, use_deprecated_int96_timestamps=True)
+    assert [json.loads(line)["at"][:4] for line in lines_of(file, {})] == ["1600", "9999"]
+
+
+def test_a_column_that_is_there_twice_is_rejected(tmp_path: Path) -> None:
+    table = pa.table([pa.array([1]), pa.array([2])], names=["id", "id"])
+    with pytest.raises(ValueError, match='the column "id" is there twice'):
+        lines_of(parquet(tmp_path, table), {})
+
+
+def test_a_file_of_lines_without_a_line_is_rejected(tmp_path: Path) -> None:
+    table = pa.table({"line": pa.array([b"{}", None], pa.binary())})
+    with pytest.raises(ValueError, match="record 2: it has no line"):
+        lines_of(parquet(tmp_path, table), {})
+
+
 def test_a_load_of_each_kind_of_file_has_types_and_checksum(tmp_path: Path) -> None:
     file = csv_file(tmp_path, "id,price", "7,1.10")
     load = Recorded(file=str(file), rate_per_s=1, columns={"id": "BIGINT"}).with_files(Path)
@@ -132,14 +176,19 @@ def test_stored_lines_are_read_as_they_were(tmp_path: Path) -> None:
         (["a,n", "1,x"], "line 2: expected BIGINT, got 'x'"),
         (["a,d", "1,1/2"], "line 2: expected DECIMAL(9,2), got '1/2'"),
         (["a,b", '1,"x"y'], "line 2: ',' expected after '\"'"),
-        (["a,d", "1,nan"], "record 1: Decimal NaN has no form in JSON"),
+        (["a,n", "1,1_000"], "line 2: expected BIGINT, got '1_000'"),
+        (["a,n", "1,٧"], "line 2: expected BIGINT, got '٧'"),
+        (["a,n", "1, 7 "], "line 2: expected BIGINT, got ' 7 '"),
+        (["a,d", "1,1_000.5"], "line 2: expected DECIMAL(9,2), got '1_000.5'"),
+        (["a,j", "1,{"], "line 2: expected JSON, got '{'"),
+        (["a,d", "1,nan"], "line 2: expected DECIMAL(9,2), got 'nan'"),
     ],
 )
 def test_wrong_csv_is_rejected_with_its_line(
     tmp_path: Path, lines: list[str], message: str
 ) -> None:
     with pytest.raises(ValueError) as rejected:
-        lines_of(csv_file(tmp_path, *lines), {"n": "BIGINT", "d": "DECIMAL(9,2)"})
+        lines_of(csv_file(tmp_path, *lines), {"n": "BIGINT", "d": "DECIMAL(9,2)", "j": "JSON"})
     assert message in str(rejected.value)
 
 

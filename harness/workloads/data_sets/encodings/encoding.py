@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streamquake.harness.reconcile.reading.record_format import DEFAULT_FORMAT, RecordFormat
+from streamquake.harness.workloads.data_sets.encodings import avro_schema, protobuf
 from streamquake.harness.workloads.data_sets.encodings.avro import avro_encoding
 from streamquake.harness.workloads.data_sets.encodings.csv import csv_encoding
-from streamquake.harness.workloads.data_sets.encodings.protobuf import protobuf_encoding
 
 Encode = Callable[[Mapping[str, Any]], bytes]
 """The bytes of one record, whose fractions are Decimal. Raises ValueError for a record that the
@@ -27,9 +27,24 @@ def encoding(load: RecordFormat, columns: Mapping[str, str]) -> Encode | None:
         case "avro":
             return avro_encoding(*_only_schema(load))
         case "protobuf":
-            return protobuf_encoding(_descriptors(load), load.message)
+            return protobuf.protobuf_encoding(_descriptors(load), load.message)
         case other:
             raise ValueError(f"records are sent as {', '.join(ENCODED)}, not as {other}")
+
+
+def incomparable_field(load: RecordFormat) -> str | None:
+    """A field that a topic holds in another type than the records sent, such as a time instead of
+    its milliseconds; None where there is none, or the schema is wrong."""
+    try:
+        match load.format:
+            case "avro":
+                return avro_schema.incomparable_field(_only_schema(load)[0])
+            case "protobuf":
+                return protobuf.incomparable_field(_descriptors(load), load.message)
+            case _:
+                return None
+    except (ValueError, LookupError, TypeError):
+        return None  # `encoding` says what is wrong
 
 
 def _descriptors(load: RecordFormat) -> str:

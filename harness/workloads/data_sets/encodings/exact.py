@@ -10,10 +10,13 @@ import numpy as np
 
 from streamquake.harness.workloads.data_sets.column_types import fits
 from streamquake.harness.workloads.data_sets.json_line import shown
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 
-class NotExact(ValueError):
+class NotExact(StreamquakeError, ValueError):
     """A value that its type does not represent exactly, at a place such as `items[2].price`."""
+
+    kind = ErrorKind.BAD_INPUT
 
     def __init__(self, value: Any, kind: str, place: str) -> None:
         super().__init__(
@@ -36,14 +39,12 @@ def is_number(value: Any) -> bool:
 
 
 def floating(value: Any, kind: str, place: str, *, single: bool) -> float:
-    """The floating-point number of which the value is a numeral. Raises NotExact."""
+    """The double of which the value is a numeral; a `single` number must be that double too, so
+    that its consumers read what the records sent have. Raises NotExact."""
     if not is_number(value) or not fits("DOUBLE", value):
         raise NotExact(value, kind, place)
-    if not single:
-        return float(value)
+    double = float(value)
     with np.errstate(over="ignore"):
-        nearest = np.float32(float(value))
-    numerals = (Decimal(str(nearest)), Decimal(float(nearest)))
-    if not np.isfinite(nearest) or value not in numerals:
-        raise NotExact(value, kind, place)
-    return float(nearest)
+        if single and float(np.float32(double)) != double:
+            raise NotExact(value, kind, place)
+    return double

@@ -59,6 +59,14 @@ def protobuf_encoding(text: str, message: str | None) -> Callable[[Mapping[str, 
     return encode
 
 
+def incomparable_field(text: str, message: str | None) -> str | None:
+    """A field whose values a topic has in another type than the records sent, such as the number of
+    an enum; None where there is none. Raises ValueError."""
+    fields = protobuf_message(base64.b64decode(text), message).kind.DESCRIPTOR.fields
+    simple = set(NAMES) - {FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_MESSAGE}
+    return next((f.name for f in fields if f.is_repeated or f.cpp_type not in simple), None)
+
+
 def _fill(message: Message, record: Mapping[str, Any], place: str) -> None:
     fields = message.DESCRIPTOR.fields_by_name
     if unknown := next((name for name in record if name not in fields), None):
