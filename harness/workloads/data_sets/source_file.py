@@ -76,7 +76,7 @@ def _lines_of_parquet(file: Path) -> list[bytes]:
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows of a batch. Raises ArrowException for a time of which nanoseconds would be lost."""
+    """The rows of a batch. Raises an error of Arrow where nanoseconds would be lost."""
     exact = pa.schema([field.with_type(_in_microseconds(field.type)) for field in batch.schema])
     rows: list[dict[str, Any]] = batch.cast(exact).to_pylist(maps_as_pydicts="strict")
     return rows
