@@ -260,10 +260,12 @@ def _errors_of(step: Callable[[str], None]) -> Callable[[str], list[str]]:
 
 
 def all_nodes(topology: Topology) -> tuple[NodeSpec, ...]:
-    """The declared nodes, and the additional nodes that the engines need."""
+    """The declared nodes, and the additional nodes that the engines need. A service that runs
+    already has none."""
     extra = (
         node
         for name, service in topology.services.items()
+        if service.endpoint is None
         for node in engine(service.engine).extra_nodes(topology, name)
     )
     return (*topology.nodes(), *extra)

@@ -87,8 +87,11 @@ def image_of(topology: Topology, node: NodeSpec, kind: str) -> str:
 
 
 def images_to_build(declared: Service, kind: str) -> tuple[ImageRecipe, ...]:
-    """The recipe of a service's image; none where the topology names all images."""
-    return () if _is_foreign(declared) else (_recipe_of(declared, kind),)
+    """The recipe of a service's image; none where the topology names all images, and for a service
+    that runs already."""
+    if declared.endpoint is not None or _is_foreign(declared):
+        return ()
+    return (_recipe_of(declared, kind),)
 
 
 def as_text(value: Scalar) -> str:

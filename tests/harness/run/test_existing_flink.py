@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import pytest
 
-from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.cluster import Cluster, all_nodes
 from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.flink.rest import FlinkRest, FlinkUnreachable, jobmanager
 from streamquake.cluster.engines.kafka import admin as kafka_admin
@@ -114,6 +114,12 @@ def test_a_flink_that_does_not_answer_is_not_ready() -> None:
     assert FlinkEngine().pending(cluster(experiment, JobManager()), "flink") is None
     with pytest.raises(LookupError, match="the job of flink cannot be queried: GET /jobs/over"):
         existing_job(experiment, silent)
+
+
+def test_nothing_is_deployed_or_built() -> None:
+    topology = load(FLINK).topology
+    assert all_nodes(topology) == ()
+    assert FlinkEngine().images(topology, "flink") == ()
 
 
 def test_without_a_flink_no_job_is_followed() -> None:
