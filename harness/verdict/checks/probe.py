@@ -122,20 +122,24 @@ class Probe(UserCheck):
         }
         if findings := tuple(self._findings(outages, answers[-1].is_last)):
             return self.violated(
-                f"{len(outages)} outages, the longest of up to {longest_s:.1f} s; "
-                f"{self.outage_within_s:g} s allowed: {outages[-1].reason}",
+                f"{self._summary(outages, longest_s)}: {outages[-1].reason}",
                 findings,
                 **counts,
             )
         if reason := self._uncertainty(case, answers, outages, longest_s):
             return self.undecided(reason, **counts)
         return self.held(
-            f"{len(outages)} outages, the longest of up to {longest_s:.1f} s; "
-            f"{self.outage_within_s:g} s allowed"
+            self._summary(outages, longest_s)
             if outages
             else f"answered as expected for {end_s - answers[0].asked_s:.0f} s",
             **counts,
         )
+
+    def _summary(self, outages: Sequence[Outage], longest_s: float) -> str:
+        allowed = f"up to {longest_s:.1f} s; {self.outage_within_s:g} s allowed"
+        if len(outages) == 1:
+            return f"one outage of {allowed}"
+        return f"{len(outages)} outages, the longest of {allowed}"
 
     def _findings(self, outages: Sequence[Outage], is_complete: bool) -> Iterator[Finding]:
         for each in outages:

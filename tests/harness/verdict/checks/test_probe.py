@@ -64,7 +64,7 @@ def test_a_short_outage_is_held(tmp_path: Path) -> None:
         Outcome.HELD,
         {"outages": 1, "longest_outage_s": 3.6},
     )
-    assert result.summary == "1 outages, the longest of up to 3.6 s; 5 s allowed"
+    assert result.summary == "one outage of up to 3.6 s; 5 s allowed"
 
 
 def test_a_long_outage_is_violated(tmp_path: Path) -> None:
