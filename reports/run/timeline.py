@@ -6,6 +6,7 @@ charts only draw these values. Fault windows, checkpoints and task attempts are 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,6 +28,7 @@ from streamquake.reports.record.run_events import (
     ContainerStarted,
     NodeEvent,
     PhaseBegan,
+    ProbeAnswered,
     SandboxDied,
 )
 
@@ -36,6 +38,17 @@ class PhaseSpan:
     phase: str
     begin_s: float
     end_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSpan:
+    """A time in which the answers to a probe had one result."""
+
+    check: str
+    begin_s: float
+    end_s: float
+    met: bool
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +89,26 @@ _MARKED: Mapping[type[Event], tuple[Literal["job", "nodes"], str, EventField[Any
     SandboxDied: ("nodes", "sandbox died", SandboxDied.exit_code),
 }
 """Event -> its row, its name in the chart, and the field with its detail."""
+
+
+def probe_spans(history: History) -> Mapping[str, tuple[ProbeSpan, ...]]:
+    """Check -> the times in which its probe was answered as expected or not."""
+    answers: dict[str, list[ProbeAnswered]] = {}
+    for answer in history.of(ProbeAnswered):
+        answers.setdefault(answer.check, []).append(answer)
+    return {
+        check: tuple(
+            ProbeSpan(
+                check=check,
+                begin_s=answer.at_s,
+                end_s=after.at_s,
+                met=answer.met,
+                reason=answer.reason or "",
+            )
+            for answer, after in itertools.pairwise(given)
+        )
+        for check, given in answers.items()
+    }
 
 
 def marks(history: History) -> tuple[TimelineMark, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
 from streamquake.reports.run import timeline
@@ -38,6 +40,26 @@ def test_a_phase_ends_where_the_next_begins_and_the_last_with_the_history() -> N
         PhaseSpan(phase="deploy", begin_s=0, end_s=9.5),
         PhaseSpan(phase="steady", begin_s=9.5, end_s=12),
     )
+
+
+def test_a_probe_has_a_span_for_each_result() -> None:
+    def answer(at_s: float, *, met: bool, check: str = "up") -> tuple[float, Action, Any]:
+        value = {"check": check, "met": met, "asked_s": at_s, "reason": None if met else "HTTP 503"}
+        return at_s, Action.PROBE_ANSWERED, value
+
+    found = timeline.probe_spans(
+        history(
+            answer(1, met=True),
+            answer(2, met=True, check="other"),
+            answer(5, met=False),
+            answer(8, met=True),
+            answer(20, met=True),
+        )
+    )
+    assert found["other"] == ()
+    assert [(span.begin_s, span.end_s, span.met, span.reason) for span in found["up"]] == [
+        *((1, 5, True, ""), (5, 8, False, "HTTP 503"), (8, 20, True, "")),
+    ]
 
 
 def checkpoint_fields(number: int, at_s: float) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The events of the run: phases, faults, and events of the job and the nodes."""
+"""The events of the run: phases, faults, probes, and events of the job and the nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from streamquake.reports.run.panels.panel_parts import (
 
 
 def run_events(history: History) -> Panel | None:
-    """A row of phases, a row for each fault, then the events of the job and of the nodes."""
+    """A row of phases, a row for each fault and each probe, then the events of the job and of the
+    nodes."""
     spans, windows = timeline.phases(history), fault_windows(history)
     moments = timeline.marks(history)
     if not (spans or windows or moments):
@@ -33,6 +34,9 @@ def run_events(history: History) -> Panel | None:
     ]
     traces += [bar_row(row, _fault(window, last_s)) for row, window in enumerate(windows, start=1)]
     labels = ["phase", *(_fault_label(window) for window in windows)]
+    for check, probed in timeline.probe_spans(history).items():
+        traces.append(bar_row(len(labels), [_probe(span) for span in probed]))
+        labels.append(check)
     for kind in ("job", "nodes"):
         some = [mark for mark in moments if mark.row == kind]
         if some:
@@ -88,6 +92,18 @@ def _fault(window: FaultWindow, last_s: float) -> list[Bar]:
     if ended_s < healed_s:
         bars.append(Bar(begin_s=ended_s, end_s=healed_s, colour=colour, hover=words))
     return bars
+
+
+def _probe(span: timeline.ProbeSpan) -> Bar:
+    return Bar(
+        begin_s=span.begin_s,
+        end_s=span.end_s,
+        colour=palette.HELD if span.met else palette.VIOLATED,
+        hover=(
+            f"{span.check}: {'as expected' if span.met else span.reason}",
+            f"{span.begin_s:.2f} – {span.end_s:.2f} s",
+        ),
+    )
 
 
 def _marks(row: int, moments: Sequence[timeline.TimelineMark]) -> go.Scatter:
