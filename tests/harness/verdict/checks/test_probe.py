@@ -87,6 +87,18 @@ def test_an_outage_of_the_length_of_the_limit_is_undecided(tmp_path: Path) -> No
     )
 
 
+def test_an_outage_of_exactly_the_limit_is_not_proven_to_be_longer(tmp_path: Path) -> None:
+    told = with_fault(story((2, True), (12, False), (17.6, True), (60, True)))
+    assert judged(tmp_path, told).outcome == Outcome.UNDECIDED
+
+
+def test_a_first_answer_that_is_unexpected_begins_when_it_was_asked(tmp_path: Path) -> None:
+    told = with_fault(story((12, False), (14, True), (60, True)))
+    assert judged(tmp_path, told).counts["longest_outage_s"] == 2.1
+    alone = with_fault(story((12, False)))
+    assert judged(tmp_path, alone).outcome == Outcome.VIOLATED
+
+
 def test_an_unexpected_last_answer_is_violated_however_short(tmp_path: Path) -> None:
     result = judged(tmp_path, with_fault(story((2, True), (59, False), (60, False))))
     (finding,) = result.findings
@@ -132,8 +144,9 @@ def test_a_node_of_the_cluster_is_asked_at_its_port() -> None:
         *(None, "flink/jobmanager-1", 8081, "/jobs?x=1"),
     )
     assert Probe(ask="flink/jobmanager-1:8081", outage_within_s=5).probe().path == "/"
-    assert isinstance(RULE.probe(), CheckProbe)
-    assert (RULE.probe().url, RULE.probe().node) == (URL, None)
+    assert RULE.probe() == CheckProbe(
+        url=URL, node=None, port=0, path="/", status=200, values={}, every_s=0.5, timeout_s=2
+    )
 
 
 @pytest.mark.parametrize(
