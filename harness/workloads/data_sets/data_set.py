@@ -60,7 +60,8 @@ class DataSet:
 
     def columns(self, given: Mapping[str, str]) -> Mapping[str, str]:
         """Column -> type of all fields: the types `given`, else the narrowest for all values.
-        Raises ValueError with the line of a value that does not fit, or that is no record."""
+        Raises ValueError with the number of a record that has a value which does not fit, or that
+        is no JSON object."""
         types: dict[str, str | None] = {}
         for _, record in self.records():
             for name, value in record.items():
@@ -83,7 +84,7 @@ class DataSet:
                 if not fits(types[name], value):
                     if name in given:
                         raise ValueError(
-                            f"line {number}: {name} is {shown(value)}, which is not exactly "
+                            f"record {number}: {name} is {shown(value)}, which is not exactly "
                             f"representable as {given[name]}"
                         )
                     types[name] = JSON
@@ -127,7 +128,7 @@ class DataSet:
                 name = None if key is None else _key_of(record, key)
                 yield name, self.lines[number - 1] if encode is None else encode(record)
             except ValueError as error:
-                raise ValueError(f"line {number}: {error}") from error
+                raise ValueError(f"record {number}: {error}") from error
 
     def records(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """The number of each line, from 1, and its record. Raises ValueError."""
@@ -135,7 +136,7 @@ class DataSet:
             try:
                 yield number, record_of(line)
             except ValueError as error:
-                raise ValueError(f"line {number}: {error}") from error
+                raise ValueError(f"record {number}: {error}") from error
 
 
 def schema_of(columns: Mapping[str, str]) -> pa.Schema:

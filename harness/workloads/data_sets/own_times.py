@@ -42,7 +42,7 @@ class OwnTimes(Model):
             try:
                 at_ns = _nanoseconds(record.get(self.by))
             except ValueError as error:
-                raise ValueError(f"line {number}: {self.by} {error}") from error
+                raise ValueError(f"record {number}: {self.by} {error}") from error
             first = at_ns if first is None else first
             latest = max(latest, at_ns - first)
             times.append(int(latest / self.speed))

@@ -351,7 +351,7 @@ def test_a_schema_id_is_written_as_its_readers_count_it(tmp_path: Path, schema_i
         ),
         (
             {"format": "avro", "schema": "x.avsc", "fields": {"id": {"sequence": {}}}},
-            "line 1: who is null, which is not exactly representable as string",
+            "record 1: who is null, which is not exactly representable as string",
         ),
         ({"format": "csv"}, "without a job the records are read again, and the values of a topic"),
     ],
@@ -369,6 +369,6 @@ def test_a_later_record_that_cannot_be_sent_is_known_before_the_run(tmp_path: Pa
     (tmp_path / "x.yaml").write_text(document(format="avro", schema="y.avsc", fields=fields))
     (tmp_path / "y.avsc").write_text(json.dumps(of_fields(id="int", who="string")))
     load = load_of(load_experiment(str(tmp_path / "x.yaml"), seed=1))
-    with pytest.raises(BadInput, match=r"workload.template: line 649: id is 2147483648"):
+    with pytest.raises(BadInput, match=r"workload.template: record 649: id is 2147483648"):
         load.store(tmp_path, 1)
     assert list(tmp_path.glob("sent*")) == []

@@ -46,7 +46,9 @@ def test_the_speed_divides_the_distances() -> None:
     ],
 )
 def test_a_record_without_a_time_is_rejected(value: Any) -> None:
-    with pytest.raises(ValueError, match=r"line 2: at is .*; expected milliseconds or a time such"):
+    with pytest.raises(
+        ValueError, match=r"record 2: at is .*; expected milliseconds or a time such"
+    ):
         after_s(0, value)
 
 
@@ -109,5 +111,5 @@ def test_a_rate_and_a_pace_contradict_each_other(tmp_path: Path) -> None:
 
 
 def test_a_field_without_times_is_rejected_with_its_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"events.jsonl: line 1: when is null; expected milli"):
+    with pytest.raises(ValueError, match=r"events.jsonl: record 1: when is null; expected milli"):
         load_of(tmp_path, 1, pace={"by": "when"})

@@ -136,9 +136,9 @@ def test_a_repeated_run_counts_as_the_same_experiment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["{}", "[1]"], "line 2: expected a JSON object, got [1]"),
-        (["{}", "", "{}"], "line 2: expected a JSON object: Expecting value"),
-        (['{"a": 1} {"a": 2}'], "line 1: expected a JSON object: Extra data"),
+        (["{}", "[1]"], "record 2: expected a JSON object, got [1]"),
+        (["{}", "", "{}"], "record 2: expected a JSON object: Expecting value"),
+        (['{"a": 1} {"a": 2}'], "record 1: expected a JSON object: Extra data"),
         (['{"a": 1, "a": 2}'], 'the field "a" is there twice'),
         (['{"a": NaN}'], "NaN is no JSON number"),
         (['{"a": "\udcff"}'], "can't decode byte 0xff"),
@@ -146,7 +146,7 @@ def test_a_repeated_run_counts_as_the_same_experiment(tmp_path: Path) -> None:
         (['{"customer": "a", "Index": 1}'], 'the field "Index" has a reserved name; rename it'),
         (['{"customer": "a", "CUSTOMER": 1}'], '"customer" and "CUSTOMER" differ in case only'),
         (['{"customer": "a", "b`c": 1}'], "without backticks"),
-        (['{"customer": 1.5}'], "line 1: the key customer is 1.5; expected text or a whole"),
+        (['{"customer": 1.5}'], "record 1: the key customer is 1.5; expected text or a whole"),
         (['{"customer": true}'], "the key customer is true"),
         (['{"other": 1}'], "no record has the field customer of `key`"),
         ([" "], "it has no records"),
@@ -168,7 +168,7 @@ def test_lines_that_cannot_be_sent_are_rejected_with_their_place(
         ("file: orders.yaml", "expected records in a file .jsonl, .json, .ndjson, .csv"),
         ("records: 4", "it has 3 records, expected 4"),
         (f"sha256: {'a' * 64}", "its lines have changed: their checksum is"),
-        ("columns: {id: INT, total: BIGINT}", "line 1: total is 1.5, which is not exactly"),
+        ("columns: {id: INT, total: BIGINT}", "record 1: total is 1.5, which is not exactly"),
     ],
 )
 def test_settings_that_the_file_contradicts_are_rejected(
@@ -352,7 +352,7 @@ def test_types_follow_from_all_values(lines: list[str], types: dict[str, str]) -
     ],
 )
 def test_what_cannot_be_stored_or_sent_is_rejected_before(line: str, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^line 2: .*{message}"):
+    with pytest.raises(ValueError, match=f"^record 2: .*{message}"):
         DataSet.of([b"{}", line.encode()]).columns({})
 
 
