@@ -146,6 +146,13 @@ def test_a_job_on_recorded_orders_is_held_and_repeated_without_the_file(tmp_path
 
 
 @pytest.mark.nightly
+def test_orders_in_avro_arrive_as_they_were_sent(tmp_path: Path) -> None:
+    status, results, message = run(str(EXAMPLES / "avro" / "orders.yaml"), tmp_path)
+    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
+    assert counts(results, "exactly_once")["actual"] == 20_000
+
+
+@pytest.mark.nightly
 def test_a_program_imports_a_module_of_its_own(tmp_path: Path) -> None:
     status, results, message = run(str(EXAMPLES / "modules" / "discounts.yaml"), tmp_path)
     assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message

@@ -279,6 +279,12 @@ def test_a_load_is_sent_in_its_format(tmp_path: Path) -> None:
     assert read == json.loads(load.data_set(1).lines[0])
 
 
+def test_the_example_can_be_run() -> None:
+    example = Path(__file__).parents[3] / "examples" / "avro" / "orders.yaml"
+    load = load_of(load_experiment(str(example), seed=1))
+    assert next(load.outgoing(load.data_set(1))).value().startswith(b"\0\0\0\0\7")
+
+
 def test_a_plan_holds_the_schema(tmp_path: Path) -> None:
     experiment = experiment_in(
         tmp_path, document(format="avro", schema={"7": "x.avsc"}, header="confluent")
