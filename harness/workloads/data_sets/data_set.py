@@ -38,9 +38,9 @@ class DataSetRecord(NamedTuple):
     index: int  # type: ignore[assignment]  # a record's number, not tuple.index
     key: str | None
     partition: int
-    text: bytes
+    text: bytes | None
 
-    def value(self) -> bytes:
+    def value(self) -> bytes | None:
         return self.text
 
 
@@ -91,13 +91,17 @@ class DataSet:
         return types
 
     def outgoing(
-        self, key: str | None, partitions: int, encode: Encode | None = None
+        self,
+        key: str | None,
+        partitions: int,
+        encode: Encode | None = None,
+        tombstone: str | None = None,
     ) -> Iterator[DataSetRecord]:
         """The records with their keys and partitions: that of the key, as Java's client chooses it,
-        or in turn. Their values are the lines, or what `encode` makes of the records. Raises
-        ValueError for a key that is neither text nor a whole number, and for a record that cannot
-        be encoded."""
-        for index, (name, value) in enumerate(self._keys_and_values(key, encode)):
+        or in turn. Their values are the lines, or what `encode` makes of the records; one in which
+        the field `tombstone` is true has none. Raises ValueError for a key that is neither text nor
+        a whole number, for a record without key and value, and for one that cannot be encoded."""
+        for index, (name, value) in enumerate(self._keys_and_values(key, encode, tombstone)):
             yield DataSetRecord(index, name, _partition(index, name, partitions), value)
 
     def store(self, folder: Path, columns: Mapping[str, str]) -> None:
@@ -118,15 +122,20 @@ class DataSet:
                 writer.write_table(pa.table(rows, schema=schema))
 
     def _keys_and_values(
-        self, key: str | None, encode: Encode | None
-    ) -> Iterator[tuple[str | None, bytes]]:
+        self, key: str | None, encode: Encode | None, tombstone: str | None
+    ) -> Iterator[tuple[str | None, bytes | None]]:
         if key is None and encode is None:
             yield from ((None, line) for line in self.lines)
             return
         for number, record in self.records():
             try:
                 name = None if key is None else _key_of(record, key)
-                yield name, self.lines[number - 1] if encode is None else encode(record)
+                if tombstone is not None and record.get(tombstone) is True:
+                    if name is None:
+                        raise ValueError("a record without a value needs a key")
+                    yield name, None
+                else:
+                    yield name, self.lines[number - 1] if encode is None else encode(record)
             except ValueError as error:
                 raise ValueError(f"record {number}: {error}") from error
 

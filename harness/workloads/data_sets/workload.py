@@ -47,7 +47,10 @@ class DataSetWorkload(RecordFormat, Workload):
     `sent` are its fields, `index` and `status`. Faults of the data cannot change it."""
 
     generated: ClassVar[bool] = False
-    describing: ClassVar[tuple[str, ...]] = ("format", "schema", "header", "message")
+    describing: ClassVar[tuple[str, ...]] = (
+        *("format", "schema", "header", "message"),
+        "tombstone",
+    )
 
     topic: Topic = "input"
     """The topic that is written to; `${input}` in a job's program."""
@@ -56,6 +59,9 @@ class DataSetWorkload(RecordFormat, Workload):
     key: ColumnName | None = None
     """The field whose value is the Kafka key: text or a whole number. Its hash chooses the
     partition, as in Java's client; without a key the partitions take turns."""
+    tombstone: ColumnName | None = None
+    """A field that is true or false: a record in which it is true is sent with its `key` alone, as
+    a tombstone that deletes the key."""
     delivery_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60
     """A record not acknowledged within this time is unknown: it may have arrived, or not."""
 
@@ -78,11 +84,17 @@ class DataSetWorkload(RecordFormat, Workload):
     def outgoing(self, found: DataSet) -> Iterator[DataSetRecord]:
         """The records of a data set as they are sent. Raises ValueError for one that cannot be
         sent in its format."""
-        return found.outgoing(self.key, self.partitions, encoding(self, self.types))
+        if self.tombstone is not None:
+            if self.key is None:
+                raise ValueError("`tombstone` needs a `key`: what is deleted is named by it")
+            if self.types.get(self.tombstone) != "BOOLEAN":
+                raise ValueError(f"tombstone: expected a field of true or false: {self.tombstone}")
+        encode = encoding(self, self.types)
+        return found.outgoing(self.key, self.partitions, encode, self.tombstone)
 
     def check_encoding(self, found: DataSet) -> None:
         """Raise ValueError where a record of a data set cannot be sent in the format."""
-        if encoding(self, self.types) is not None:
+        if encoding(self, self.types) is not None or self.tombstone is not None:
             for _ in self.outgoing(found):
                 pass
 
@@ -125,6 +137,11 @@ class DataSetWorkload(RecordFormat, Workload):
 
     @property
     def input_problem(self) -> str | None:
+        if self.tombstone is not None:
+            return (
+                "without a job the records are compared field by field, and a tombstone has no "
+                "fields; give the experiment a job"
+            )
         if self.format in ENCODED and (why := not_in_topics(formats[self.format])):
             return f"without a job the records are read again, and {why}; give the experiment a job"
         if (field := incomparable_field(self)) is not None:

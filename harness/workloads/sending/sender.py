@@ -64,8 +64,8 @@ class Outgoing(Protocol):
         """The partition that it is sent to."""
         ...
 
-    def value(self) -> bytes:
-        """Its Kafka value."""
+    def value(self) -> bytes | None:
+        """Its Kafka value; None for a tombstone."""
         ...
 
 

@@ -275,14 +275,58 @@ def test_a_load_is_sent_in_its_format(tmp_path: Path) -> None:
     load = load_of(experiment_in(tmp_path, document(format="avro", schema="x.avsc")))
     first = next(load.outgoing(load.data_set(1)))
     schema = of_fields(id="long", who="string")
-    read = fastavro.schemaless_reader(io.BytesIO(first.value()), schema, None)
+    read = fastavro.schemaless_reader(io.BytesIO(first.value() or b""), schema, None)
     assert read == json.loads(load.data_set(1).lines[0])
 
 
 def test_the_example_can_be_run() -> None:
     example = Path(__file__).parents[3] / "examples" / "avro" / "orders.yaml"
     load = load_of(load_experiment(str(example), seed=1))
-    assert next(load.outgoing(load.data_set(1))).value().startswith(b"\0\0\0\0\7")
+    value = next(load.outgoing(load.data_set(1))).value()
+    assert value is not None
+    assert value.startswith(b"\0\0\0\0\7")
+
+
+def test_a_record_whose_tombstone_is_true_is_sent_as_its_key_alone(tmp_path: Path) -> None:
+    fields = {
+        "who": {"choice": {"of": ["a", "b"]}},
+        "gone": {"choice": {"of": [True, False], "weights": [1, 3]}, "null_share": 0.2},
+    }
+    text = document("flink-kafka-hdfs", fields=fields, key="who", tombstone="gone")
+    load = load_of(experiment_in(tmp_path, text))
+    for record, line in zip(load.outgoing(found := load.data_set(1)), found.lines, strict=True):
+        of = json.loads(line)
+        assert record.key == of["who"]
+        assert record.value() == (None if of["gone"] is True else line)
+    assert len({record.value() is None for record in load.outgoing(found)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        ({"tombstone": "gone"}, "`tombstone` needs a `key`"),
+        ({"tombstone": "id", "key": "who"}, "tombstone: expected a field of true or false: id"),
+        ({"tombstone": "none", "key": "who"}, "tombstone: expected a field of true or false: none"),
+        ({"tombstone": "gone", "key": "nullable"}, "a record without a value needs a key"),
+    ],
+)
+def test_a_tombstone_that_deletes_nothing_is_rejected(
+    tmp_path: Path, load: Any, message: str
+) -> None:
+    fields = {
+        "id": {"sequence": {}},
+        "who": {"choice": {"of": ["a"]}},
+        "nullable": {"choice": {"of": ["a"]}, "null_share": 0.9},
+        "gone": {"choice": {"of": [True]}},
+    }
+    with pytest.raises(BadInput, match=message):
+        experiment_in(tmp_path, document("flink-kafka-hdfs", fields=fields, **load))
+
+
+def test_without_a_job_a_tombstone_cannot_be_compared(tmp_path: Path) -> None:
+    fields = {"who": {"choice": {"of": ["a"]}}, "gone": {"choice": {"of": [True, False]}}}
+    with pytest.raises(BadInput, match="a tombstone has no fields; give the experiment a job"):
+        experiment_in(tmp_path, document(fields=fields, key="who", tombstone="gone"))
 
 
 def test_a_plan_holds_the_schema(tmp_path: Path) -> None:

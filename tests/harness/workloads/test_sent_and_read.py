@@ -64,7 +64,7 @@ def test_a_topic_has_what_was_sent(spark: SparkSession, tmp_path: Path, schema: 
     load = load_in(tmp_path, schema)
     load.store(tmp_path, 3)
     sent = spark.read.parquet(str(tmp_path / STORED / RECORDS)).drop("index")
-    values = [(bytearray(each.value()),) for each in load.outgoing(load.data_set(3))]
+    values = [(bytearray(each.value() or b""),) for each in load.outgoing(load.data_set(3))]
     raw = spark.createDataFrame(values, "value binary")
     output = load.input_promise().outputs["input"]
     format_ = output.to_format("x.yaml")
