@@ -153,6 +153,13 @@ def test_orders_in_avro_arrive_as_they_were_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
+def test_deletes_leave_what_an_upsert_leaves(tmp_path: Path) -> None:
+    status, results, message = run(str(EXAMPLES / "deletes" / "stock.yaml"), tmp_path)
+    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
+    assert 1000 < counts(results, "exactly_once")["actual"] < 2000
+
+
+@pytest.mark.nightly
 def test_a_program_imports_a_module_of_its_own(tmp_path: Path) -> None:
     status, results, message = run(str(EXAMPLES / "modules" / "discounts.yaml"), tmp_path)
     assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
