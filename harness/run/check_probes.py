@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import requests
@@ -38,8 +37,10 @@ def ask_probes(
     with ExitStack() as stack:
         for each in asked:
             each.ask()
-            work = partial(each.ask_until_stopped)
-            stack.enter_context(background_thread(work, loop, f"probe-{each.check}", each.stop.set))
+            part = f"probe-{each.check}"
+            stack.enter_context(
+                background_thread(each.ask_until_stopped, loop, part, each.stop.set)
+            )
         yield
 
 

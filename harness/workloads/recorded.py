@@ -1,4 +1,4 @@
-"""A recorded data set: each line of a file is sent as one record."""
+"""A recorded data set: the records of a file are sent in their order."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,11 @@ import pytest
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import read_history
+from tests.containers.test_existing import STREAMQUAKE, streamquake
 from tests.pace import at_pace, wait_until
 
 pytestmark = [pytest.mark.container, pytest.mark.nightly]
 
-STREAMQUAKE = (sys.executable, "-m", "streamquake")
 FIRST = """\
 name: theirs
 topology: flink-kafka-hdfs
@@ -49,12 +48,6 @@ class Theirs:
     run: str
     kafka: str
     flink: str
-
-
-def streamquake(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*STREAMQUAKE, *words], capture_output=True, text=True, timeout=900, check=False
-    )
 
 
 def address(status: Mapping[str, Any], node: str) -> str:

@@ -99,9 +99,7 @@ class DataSetWorkload(RecordFormat, Workload):
                 pass
 
     def store(self, data: Path, seed: int) -> None:
-        found = self.data_set(seed)
-        self.check_encoding(found)
-        found.store(data / STORED, self.types)
+        self.data_set(seed).store(data / STORED, self.types)
 
     def start(
         self,

@@ -103,9 +103,10 @@ class Template(DataSetWorkload):
 
     def store(self, data: Path, seed: int) -> None:
         try:
-            super().store(data, seed)
+            self.check_encoding(self.data_set(seed))
         except ValueError as error:  # a record beyond the first ones
             raise bad_input(f"workload.{self.name}", str(error)) from error
+        super().store(data, seed)
 
     def data_set(self, seed: int) -> DataSet:
         made = records_of(self.fields, self.records, seed)

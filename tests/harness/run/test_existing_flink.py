@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,13 +13,10 @@ from streamquake.cluster.engines.flink.engine import FlinkEngine
 from streamquake.cluster.engines.flink.rest import FlinkRest, FlinkUnreachable, jobmanager
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.runtime.clock import FakeClock
-from streamquake.harness.experiment.loader import experiment_of
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run.job_preparation import existing_job
 from streamquake.harness.run.load import RunLoad
-from streamquake.topologies.problems import BadInput
-from streamquake.topologies.yaml_document import parse_document
-from tests.harness.run.test_existing import GOOD
+from tests.harness.run.test_existing import GOOD, load, problems_of
 from tests.harness.run.test_load import PROMISE, Reader, Topic, WatchTestbed, topic
 
 __all__ = ["topic"]
@@ -50,22 +47,12 @@ class JobManager:
         pass
 
 
-def load(text: str, sets: Sequence[str] = ()) -> Experiment:
-    return experiment_of(parse_document(text, "e.yaml"), beside=Path(), sets=sets, seed=1)
-
-
 def cluster(experiment: Experiment, answers: JobManager | None = None) -> Cluster:
     # No runtime: what runs already needs no container, so any call of one fails the test.
     found = Cluster(run_id="r", topology=experiment.topology, runtime=None, clock=FakeClock())  # type: ignore[arg-type]
     if answers is not None:
         found.clients["flink"] = answers
     return found
-
-
-def problems_of(text: str) -> str:
-    with pytest.raises(BadInput) as caught:
-        load(text)
-    return "\n".join(str(problem) for problem in caught.value.problems)
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ from streamquake.harness.workloads.data_sets.encodings.exact import (
     within,
 )
 
-WHOLE = {"int": "INT", "long": "BIGINT"}
-"""Whole numbers of Avro -> the column with the same range."""
+PLAIN = {"int": "INT", "long": "BIGINT", "boolean": "BOOLEAN", "string": "STRING"}
+"""Type of Avro without parts -> the column with the same values."""
 Named = Mapping[str, Any]
 """Name -> schema of the records and enums."""
 
@@ -126,13 +126,9 @@ def _decimal(value: Any, schema: Mapping[str, Any], place: str) -> Decimal:
 
 def _is_plain(value: Any, kind: str) -> bool:
     """Whether a value is one of a type without parts."""
-    if kind in WHOLE:
-        return value is not None and fits(WHOLE[kind], value)
-    return {
-        "null": value is None,
-        "boolean": isinstance(value, bool),
-        "string": isinstance(value, str),
-    }.get(kind, False)
+    if value is None:
+        return kind == "null"
+    return kind in PLAIN and fits(PLAIN[kind], value)
 
 
 def _without_branches(exact: Any) -> Any:

@@ -72,10 +72,14 @@ def _without_logical_types(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     kept = {name: _without_logical_types(value) for name, value in schema.items()}
-    # A decimal without a precision is bytes, as the specification has it.
-    if kept.get("logicalType") != "decimal" or not isinstance(kept.get("precision"), int):
+    if not _is_decimal(kept):
         kept.pop("logicalType", None)
     return kept
+
+
+def _is_decimal(schema: Mapping[str, Any]) -> bool:
+    """Whether it is a decimal; without a precision it is bytes, as the specification has it."""
+    return schema.get("logicalType") == "decimal" and isinstance(schema.get("precision"), int)
 
 
 def _problem(part: Any, named: Mapping[str, Any]) -> str | None:
@@ -119,9 +123,8 @@ def _is_simple(kind: Any) -> bool:
         return False
     (branch,) = branches
     if isinstance(branch, Mapping):
-        if branch.get("logicalType") == "decimal":
-            return isinstance(branch.get("precision"), int)
-        return "logicalType" not in branch and branch["type"] in (*PLAIN, "enum")
+        is_plain = "logicalType" not in branch and branch["type"] in (*PLAIN, "enum")
+        return is_plain or _is_decimal(branch)
     return branch in PLAIN
 
 
