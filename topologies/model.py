@@ -7,6 +7,7 @@ two parts: `flink/taskmanager`. Every part is frozen: a topology is a value.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -134,7 +135,8 @@ class Link(Model):
     """A port of that role, by its name in the engine or by number."""
 
 
-class NodeSpec(Model):
+@dataclass(frozen=True, kw_only=True)
+class NodeSpec:
     """One node to deploy."""
 
     service: str
@@ -178,7 +180,9 @@ class Topology(Model):
         )
 
     def roles(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(node.role_name for node in self.nodes()))
+        return tuple(
+            f"{name}/{role}" for name, service in self.services.items() for role in service.nodes
+        )
 
     def service_of(self, engine: str) -> str | None:
         """The name of the first service that this engine runs, or None."""

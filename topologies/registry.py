@@ -93,6 +93,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return current
 
     def __getitem__(self, name: str) -> type[T]:
+        if name in self._members:  # no former name, and asked for thousands of times
+            return self._members[name]
         self._discover()
         member = self._members.get(self._former.get(name, name))
         if member is None:

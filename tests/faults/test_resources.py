@@ -104,7 +104,7 @@ def test_a_cpu_limit_records_whose_work_was_throttled(
 
 def test_a_cpu_limit_above_the_declared_one_is_rejected(cluster: Cluster, node: Node) -> None:
     group = node.spec.group.model_copy(update={"cpus": 0.5})
-    declared = replace(node, spec=node.spec.model_copy(update={"group": group}))
+    declared = replace(node, spec=replace(node.spec, group=group))
     with pytest.raises(ValueError, match=r"expected fewer processors than its own 0\.5"):
         CpuLimit(cpus=1).inject(cluster, declared)
     fault = CpuLimit(cpus=0.2)

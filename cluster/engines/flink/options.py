@@ -115,6 +115,7 @@ def _listed(release: str) -> Mapping[str, tuple[str, str]]:
     return {key: (default, older) for key, default, older in rows}
 
 
+@cache
 def _nearest(version: str) -> str:
     older = [release for release in _releases() if line_of(release) <= line_of(version)]
     return older[-1] if older else _releases()[0]

@@ -90,11 +90,9 @@ def _slots(seed: str, shares: Sequence[float], records_before: Counter[int]) -> 
     counts = multiplicities(shares)
     keys = [key for key, count in enumerate(counts) for _ in range(count)]
     random.Random(f"{seed}:layout").shuffle(keys)
+    before = [records_before[key] for key in range(len(counts))]
     ranks = [itertools.count() for _ in counts]
-    return tuple(
-        KeySlot(key=key, base=records_before[key], per_round=counts[key], rank=next(ranks[key]))
-        for key in keys
-    )
+    return tuple(KeySlot(key, before[key], counts[key], next(ranks[key])) for key in keys)
 
 
 def _records_per_key(segment: KeySegment) -> Counter[int]:

@@ -137,7 +137,7 @@ def test_a_process_with_rules_of_the_topology_is_started_anew(
 ) -> None:
     node = cluster.node("flink/taskmanager-1")
     group = node.spec.group.model_copy(update={"rules": ("RULE counts in the process",)})
-    cluster.nodes[node.name] = replace(node, spec=node.spec.model_copy(update={"group": group}))
+    cluster.nodes[node.name] = replace(node, spec=replace(node.spec, group=group))
     deployed = read_state(cluster)
     assert clean_up(cluster, deployed, had_agents=False).restarted == (node.name,)
 
