@@ -33,19 +33,19 @@ test: setup ## every test but the nightly ones: fast, spark, container
 	  $(MAKE) --no-print-directory tier-$$tier || status=1; \
 	done; exit $$status
 
-test-fast: ## the tests that need neither a container engine nor Spark
+test-fast: ## the tests in one process, with neither a container engine nor Spark
 	@SKIP_IMAGES=1 bash scripts/setup.sh
 	@$(MAKE) --no-print-directory tier-fast
 
-test-spark: ## the tests that start Spark, without a container engine
+test-spark: ## the tests that start Spark or another process, without a container engine
 	@SKIP_IMAGES=1 bash scripts/setup.sh
 	@$(MAKE) --no-print-directory tier-spark
 
 tier-fast:
-	$(TIER) $(PARALLEL) -m "not spark and not container and not nightly"
+	TMPDIR=$$(bash scripts/test-folder.sh) $(TIER) $(PARALLEL) -m "not process and not spark and not container and not nightly"
 
 tier-spark:
-	$(TIER) $(PARALLEL_SPARK) -m "spark and not container and not nightly"
+	$(TIER) $(PARALLEL_SPARK) -m "(process or spark) and not container and not nightly"
 
 tier-container:
 	$(TIER) -m "container and not nightly"

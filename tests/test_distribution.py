@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = "streamquake"
 FOLDERS = ("topologies", "reports", "cluster", "faults", "harness")

@@ -33,6 +33,20 @@ def test_another_program_of_java_starts(home_without_spark: Path) -> None:
     assert not (home_without_spark / "log").exists()
 
 
+def test_temporary_files_are_in_memory_only_where_there_is_some(tmp_path: Path) -> None:
+    command = ["bash", "scripts/test-folder.sh"]
+    environment = {**os.environ, "TMPDIR": "/usual"}
+
+    def folder(*memory: str) -> str:
+        return subprocess.check_output([*command, *memory], env=environment, text=True).strip()
+
+    assert folder() in ("/dev/shm", "/usual")
+    assert folder(str(tmp_path)) == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert folder(str(tmp_path / "missing")) == "/usual"
+    assert folder("/sys") == "/usual"
+
+
 def test_every_mechanism_is_injected_by_make_test() -> None:
     chosen = one_of_each_mechanism(faults)
 

@@ -1,7 +1,8 @@
 """The tiers of the tests: fast, spark, container and nightly (CONTRIBUTING.md describes them).
 
-A test belongs to the tier of its marker, and without a marker to the fast tier. A test of the fast
-tier that starts Spark fails, so that this tier stays fast and needs no Java.
+A test belongs to the tier of its marker, and without a marker to the fast tier; those marked
+`process` run with the tier of Spark. A test of the fast tier that starts Spark fails, so that this
+tier stays fast and needs no Java.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 
 T = TypeVar("T")
-SLOW_TIERS = ("spark", "container", "nightly")
+SLOW_TIERS = ("process", "spark", "container", "nightly")
 REFUSAL = "a test of the fast tier starts Spark; mark it with pytest.mark.spark"
 JAVA = """\
 #!/bin/sh

@@ -21,6 +21,8 @@ from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.plugins import Plugins
 from tests.harness.conftest import RunCommand
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "plugin"
 EXPERIMENT = str(EXAMPLE / "interrupted-broker.yaml")

@@ -27,7 +27,10 @@ SOURCE = Path("cluster/images/toolbox/reaper/main.go")
 SECRET = "s" * 64
 LIMIT_S = 30.0
 
-pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="the reaper is written in Go")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(shutil.which("go") is None, reason="the reaper is written in Go"),
+]
 
 
 class Engine(ThreadingUnixStreamServer):

@@ -76,6 +76,7 @@ def test_former_names_are_not_listed_and_are_unique() -> None:
     assert not set(former) & set(faults)
 
 
+@pytest.mark.process
 def test_the_command_line_prints_the_warning_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(TEXT + SCHEDULE.partition("checks")[0])
