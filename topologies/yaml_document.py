@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -204,8 +205,13 @@ class _Loader(_Composer, yaml.SafeLoader):
     """With the parser of PyYAML, whose messages say more."""
 
 
+@lru_cache(maxsize=64)
 def _compose(text: str) -> yaml.Node | None:
-    """The only document of a text; None for an empty text. Raises yaml.YAMLError."""
+    """The only document of a text; None for an empty text. Raises yaml.YAMLError.
+
+    Nodes are not changed, and the rows of a suite, and the trials of a search, read the same
+    topologies and experiments again and again.
+    """
     try:
         return _node(_QuickLoader(text))
     except _OutOfBounds:

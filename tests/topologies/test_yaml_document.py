@@ -30,6 +30,14 @@ def test_every_value_has_a_line() -> None:
     assert [document.line(p) for p in [("a",), ("b",), ("b", 0, "c"), ("b", 1)]] == [1, 2, 3, 4]
 
 
+def test_two_readings_of_one_text_share_no_value() -> None:
+    first, second = (parse_document("a: &b {c: 1}\nd: *b\n", file) for file in ("one", "two"))
+    first.data["a"]["c"] = 2
+
+    assert second.data == {"a": {"c": 1}, "d": {"c": 1}}
+    assert (first.file, second.file) == ("one", "two")
+
+
 def test_a_missing_place_has_the_line_of_its_parent() -> None:
     document = parse_document("a:\n  b: 1\n", "file.yaml")
 
