@@ -77,6 +77,10 @@ RUNNABLE_THREADS_S = 0.2
 """The same while some of them have work, in CPU time of this process: on a busy machine its threads
 wait long for a processor."""
 
+STEP_S = 0.05
+"""The shortest wait on a fake clock, in fake seconds: a loop that looks every 10 ms looks less
+often, since each look costs real time."""
+
 
 class FakeClock:
     """A clock that moves only when a thread sleeps on it; for tests without waiting."""
@@ -114,5 +118,5 @@ class FakeClock:
         until_s = time.process_time() + RUNNABLE_THREADS_S
         while not signal.wait(OTHER_THREADS_S):
             if not others_are_runnable() or time.process_time() >= until_s:
-                self.sleep(seconds)
+                self.sleep(max(seconds, STEP_S))
                 return
