@@ -1,4 +1,4 @@
-"""Builds the missing images of a topology before any container starts."""
+"""Builds or fetches the missing images of a topology before any container starts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from collections.abc import Callable
 from streamquake.cluster.cluster import all_nodes
 from streamquake.cluster.engines.engine import PortAllocator, engine
 from streamquake.cluster.images.build import ensure, with_parents
-from streamquake.cluster.images.recipes import ImageRecipe, recipe
+from streamquake.cluster.images.recipes import BUILT, ImageRecipe, recipe
 from streamquake.cluster.images.store import ImageStore
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import Topology
+
+FETCH_LIMIT_S = 600.0
+"""How long the container engine may take to fetch an image that a topology names."""
+
+
+class ImageMissing(StreamquakeError):
+    """An image that a topology names is not there and cannot be fetched."""
+
+    kind = ErrorKind.IMAGE_FAILED
 
 
 def recipes_of(topology: Topology) -> tuple[ImageRecipe, ...]:
@@ -42,11 +52,29 @@ def not_verified(topology: Topology) -> tuple[str, ...]:
 def ensure_images(
     topology: Topology, store: ImageStore, show_message: Callable[[str], None]
 ) -> None:
-    """Build the missing images, and warn of releases that are not verified. Raises
-    ImageBuildFailed."""
+    """Build the missing images, fetch those that the topology names, and warn of releases that are
+    not verified. Raises ImageBuildFailed and ImageMissing."""
     for release in not_verified(topology):
         show_message(
             f"warning: {release} is not verified, because its checksums are not pinned; check its "
             "files, then run: python -m streamquake.cluster.images.pin"
         )
     ensure(recipes_of(topology), store, show_message)
+    for image in sorted(set(images_of(topology).values())):
+        _require(image, store, show_message)
+
+
+def _require(image: str, store: ImageStore, show_message: Callable[[str], None]) -> None:
+    if store.exists(image):
+        return
+    if image.startswith(BUILT):
+        where = "is no image of this version of Streamquake"
+    else:
+        show_message(f"fetching the image {image}")
+        if store.pull(image, FETCH_LIMIT_S):
+            return
+        where = "is not on this machine, and the container engine cannot fetch it"
+    raise ImageMissing(
+        f"the image {image} {where}; build it (`docker build -t {image} FOLDER`), load it (`docker "
+        "load`), or name another one in the topology"
+    )
