@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamquake.cluster.engines.engine import UsesEndpoint, engine, engines
+from streamquake.cluster.engines.engine import UsesEndpoint, engine, engines, ports_of
 from streamquake.cluster.links.links import port_number
 from streamquake.topologies.loader import topology_of
 from streamquake.topologies.model import Topology
@@ -60,7 +60,7 @@ def _port_problems(topology: Topology) -> Problems:
         service = topology.services.get(link.to.partition("/")[0])
         if service is None or service.engine not in engines or isinstance(link.port, int):
             continue
-        ports = engine(service.engine).ports()
+        ports = ports_of(topology, link.to.partition("/")[0])
         if link.port not in ports:
             message = f'{service.engine} has no port "{link.port}"{did_you_mean(link.port, ports)}'
             problems.append((("links", name, "port"), message))

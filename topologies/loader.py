@@ -16,6 +16,8 @@ from streamquake.topologies.rule_scripts import embed_rule_scripts
 from streamquake.topologies.yaml_document import Document, Place, read_document
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+OF_CONTAINERS = ("ports", "command", "volumes", "ready")
+"""The keys of a service that only the engine `container` has."""
 LONGEST_HOST = 63
 """Services and roles become host names (RFC 1123)."""
 
@@ -106,10 +108,11 @@ def _deployment_problems(name: str, service: Service) -> list[tuple[Place, str]]
     """A service is either deployed, or used at its endpoint."""
     if service.endpoint is None:
         expected = "expected at least one role, got none; or give the `endpoint` of one that runs"
-        return [] if service.nodes else [(("services", name, "nodes"), expected)]
+        missing = [] if service.nodes else [(("services", name, "nodes"), expected)]
+        return [*missing, *_container_problems(name, service)]
     given = [
         key
-        for key in ("version", "connectors", "image", "nodes", "config")
+        for key in ("version", "connectors", "image", "nodes", "config", *OF_CONTAINERS)
         if getattr(service, key)
     ]
     return [
@@ -119,6 +122,17 @@ def _deployment_problems(name: str, service: Service) -> list[tuple[Place, str]]
             "to have it deployed",
         )
         for key in given
+    ]
+
+
+def _container_problems(name: str, service: Service) -> list[tuple[Place, str]]:
+    if service.engine == "container":
+        return []
+    message = f"the engine {service.engine} sets its own; only the engine container takes"
+    return [
+        (("services", name, key), f"{message} `{key}`")
+        for key in OF_CONTAINERS
+        if getattr(service, key)
     ]
 
 

@@ -54,11 +54,18 @@ def _one_or_more(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _words(value: Any) -> Any:
+    """A list, as saved topologies have it in JSON."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _text_from_number(value: Any) -> Any:
     """`version: 1.20` is the text 1.20: numbers of documents keep how they were written."""
     return str(value) if isinstance(value, float) else value
 
 
+Words = Annotated[tuple[str, ...], BeforeValidator(_words, json_schema_input_type=list[str])]
+"""A command with its arguments, or paths, as a list."""
 Version = Annotated[str, BeforeValidator(_text_from_number, json_schema_input_type=str | float)]
 
 
@@ -102,6 +109,27 @@ NodeGroupOrCount = Annotated[
 """The nodes of one role; documents may write only their number."""
 
 
+class HttpPage(Model):
+    """A page that a node serves when it is ready."""
+
+    port: Name
+    """The name of one of the service's `ports`."""
+    path: Annotated[str, Field(pattern=r"^/\S*$")] = "/"
+    """The path of the page, with its query."""
+    status: Annotated[int, Field(ge=100, le=599)] = 200
+    """The status of the answer."""
+
+
+class Ready(Model):
+    """When a node of the engine `container` is ready, in addition to listening on all ports of its
+    service; also after a restart. (Its log does not say: it keeps the lines from before.)"""
+
+    command: Words = ()
+    """A command inside the container that exits with 0, as a list of words."""
+    http: HttpPage | None = None
+    """A page that is served."""
+
+
 class Service(Model):
     """One system: which engine runs it, in which version, on which nodes, with which settings; or
     the endpoint of a system that already runs."""
@@ -122,6 +150,16 @@ class Service(Model):
     """Role -> the nodes of that role."""
     config: Mapping[str, Scalar] = {}
     """The engine's own settings by their keys."""
+    ports: Mapping[Name, Annotated[int, Field(ge=1, le=65535)]] = {}
+    """Name -> a TCP port on which the container listens; of the engine `container` only."""
+    command: Words = ()
+    """The arguments of the image's entry point, in place of the image's own, as a list of words; of
+    the engine `container` only."""
+    volumes: Words = ()
+    """The folders in which the container stores its data; of the engine `container` only."""
+    ready: Ready | None = None
+    """When a node is ready; of the engine `container` only. When left out, a node is ready when it
+    listens on all `ports`."""
 
 
 class Link(Model):

@@ -409,6 +409,12 @@ class JobUnreachable(StreamquakeError):
 engines: Registry[Engine] = Registry("engine", "streamquake.cluster.engines")
 
 
+def ports_of(topology: Topology, service: str) -> Mapping[str, int]:
+    """The port names that links to a service may use -> container port."""
+    declared = topology.services[service]
+    return {**engine(declared.engine).ports(), **declared.ports}
+
+
 def job_runner(topology: Topology) -> tuple[str, RunsJobs] | None:
     """The service that runs jobs, and its engine; None where there is none."""
     for name, service in topology.services.items():

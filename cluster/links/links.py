@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamquake.cluster.engines.engine import engine
+from streamquake.cluster.engines.engine import ports_of
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.links.toxiproxy import ADMIN_PORT, Toxiproxy, ToxiproxyError
 from streamquake.cluster.live_cluster import LiveCluster
@@ -78,7 +78,7 @@ def port_number(topology: Topology, link: Link) -> int:
     if isinstance(link.port, int):
         return link.port
     service = link.to.partition("/")[0]
-    return engine(topology.services[service].engine).ports()[link.port]
+    return ports_of(topology, service)[link.port]
 
 
 class Links:

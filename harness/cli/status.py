@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamquake.cluster.cluster import Cluster, NodeDied
-from streamquake.cluster.engines.engine import engine
+from streamquake.cluster.engines.engine import ports_of
 from streamquake.cluster.node import Node
 from streamquake.faults.injection.injection import evidence_now
 from streamquake.faults.injection.intents import Intent
@@ -107,12 +107,7 @@ def _evidence(evidence: dict[str, Any] | None, check_error: str) -> str:
 
 def _node(cluster: Cluster, node: Node) -> dict[str, Any]:
     state = cluster.state(node)
-    named = {
-        port: name
-        for name, port in engine(cluster.topology.services[node.spec.service].engine)
-        .ports()
-        .items()
-    }
+    named = {port: name for name, port in ports_of(cluster.topology, node.spec.service).items()}
     return {
         "node": node.name,
         "state": str(state.status),

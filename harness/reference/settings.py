@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import yaml
 
-from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine, engines
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine
 from streamquake.cluster.engines.flink.config import job_settings
 from streamquake.cluster.engines.flink.options import defaults
 from streamquake.cluster.engines.spark.config import program_file
@@ -36,7 +36,7 @@ TOPOLOGIES: Mapping[str, str] = {
     "spark": "spark-kafka-hdfs",
     "zookeeper": "flink-ha",
 }
-"""Engine -> the shipped topology that shows its settings."""
+"""Engine -> the shipped topology that shows its settings. The engine `container` makes none."""
 NOT_SHOWN = re.compile(
     r"addr|bind|\.host|\.port|clientPort|listener|dirs?$|directory$|voters|defaultFS|node\.id|roles$"
     r"|spark\.master|app\.name|process\.size|numberOfTaskSlots|execution\.target|deployMode",
@@ -50,7 +50,7 @@ FLINK, SPARK = "flink", "spark"
 def page() -> str:
     """The whole page."""
     sections = [
-        *(_engine_section(name, load_topology(TOPOLOGIES[name])) for name in engines),
+        *(_engine_section(name, load_topology(topology)) for name, topology in TOPOLOGIES.items()),
         _jobs_of_flink(load_topology(TOPOLOGIES[FLINK])),
         _jobs_of_spark(load_topology(TOPOLOGIES[SPARK])),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from streamquake.cluster.engines.engine import KnowsDuties, engine, engines
 from streamquake.harness.reference.markdown import GENERATED, section
-from streamquake.topologies.model import Link, Model, NodeGroup, Service, Topology
+from streamquake.topologies.model import HttpPage, Link, Model, NodeGroup, Ready, Service, Topology
 
 HEAD = f"""# Topologies
 
@@ -33,6 +33,8 @@ keys are rejected, with the nearest known one.
 PARTS: Mapping[str, type[Model]] = {
     "A topology": Topology,
     "A service": Service,
+    "When a container is ready": Ready,
+    "A page of a container": HttpPage,
     "A group of nodes": NodeGroup,
     "A link": Link,
 }

@@ -3,7 +3,7 @@ transparent to the peers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,11 @@ from streamquake.cluster.cluster import (
     Cluster,
     NodeDied,
     attach_cluster,
-    remove_cluster,
-    start_cluster,
 )
 from streamquake.cluster.links.links import LinkPath
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
-from streamquake.cluster.runtime.labels import OWNER, owner_of_this_process
 from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.cluster.sandbox import has_lost_network
 from streamquake.harness.run.event_loop import EventLoop
@@ -29,7 +26,7 @@ from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from streamquake.topologies.model import Topology
 from tests.echo import echo_topology
-from tests.pace import at_pace, wait_until
+from tests.pace import wait_until
 
 pytestmark = [pytest.mark.container, pytest.mark.usefixtures("echo_engine")]
 
@@ -39,22 +36,6 @@ my $c = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => 7000, Timeout =>
 my $began = time; print $c "ping\n"; my $line = <$c>;
 printf "%s %s %d", $line =~ /ping/ ? 'pong' : 'nothing', $c->peerhost, 1000 * (time - $began);
 """
-
-
-@pytest.fixture
-def deploy(docker_runtime: DockerRuntime, run_id: str) -> Iterator[Callable[[Topology], Cluster]]:
-    """Start a topology on Docker. It is removed at the end."""
-    runtime = docker_runtime
-
-    def deploy(topology: Topology) -> Cluster:
-        cluster = Cluster(run_id=run_id, topology=topology, runtime=runtime, clock=SystemClock())
-        start_cluster(
-            cluster, tags={OWNER: owner_of_this_process()}, limit_s=at_pace(60), show_message=print
-        )
-        return cluster
-
-    yield deploy
-    assert remove_cluster(runtime, run_id) == []
 
 
 def _send_ping(cluster: Cluster, server: Node) -> tuple[str, str, int]:
@@ -174,5 +155,15 @@ def test_another_process_finds_the_cluster_by_its_labels(
 def test_a_node_that_ends_at_start_is_reported_with_its_log_tail(
     deploy: Callable[[Topology], Cluster],
 ) -> None:
+    def deploy_and_wait() -> None:
+        cluster = deploy(echo_topology(env={"FAIL": "1"}))
+        # On a busy machine the servers may be ready before the client has ended.
+        wait_until(
+            lambda: cluster.pending() or "every node runs",
+            what="the end of the client",
+            limit_s=30,
+            clock=cluster.clock,
+        )
+
     with pytest.raises(NodeDied, match=r"(?s)echo/client-1 ended with exit code 9.*disk is gone"):
-        deploy(echo_topology(env={"FAIL": "1"}))
+        deploy_and_wait()

@@ -16,16 +16,19 @@ from tests.contract.member_rules import without_docstring
 from tests.echo import Echo
 
 SERVICE = "tested"
+OWN_IMAGE: dict[str, dict[str, Any]] = {"container": {"image": "any", "ports": {"sql": 5432}}}
+"""The keys of engines for which no image is built: their topologies name one."""
 
 
 def complete_topology(tested: Engine) -> Topology:
     """A topology with one node of every role of the engine, and the services that other engines
     write to."""
     roles = dict.fromkeys(tested.roles(), 1)
+    tested_service = {"engine": tested.name, "nodes": roles, **OWN_IMAGE.get(tested.name, {})}
     services: dict[str, Any] = {
         "broker": {"engine": "kafka", "nodes": {"broker": 1}},
         "store": {"engine": "hdfs", "nodes": {"namenode": 1, "datanode": 1}},
-        SERVICE: {"engine": tested.name, "nodes": roles},
+        SERVICE: tested_service,
     }
     return Topology.model_validate({"name": "complete", "services": services})
 
@@ -50,8 +53,10 @@ def wrong_roles(tested: Engine) -> Iterator[str]:
 
 
 def wrong_images(tested: Engine, topology: Topology) -> Iterator[str]:
-    """The nodes run only images that are built for the engine, and each of these has a recipe."""
-    tags = {image.tag for image in tested.images(topology, SERVICE)}
+    """The nodes run only images that are built for the engine, each of which has a recipe, or the
+    image that their topology names."""
+    named = topology.services[SERVICE].image
+    tags = {named or "", *(image.tag for image in tested.images(topology, SERVICE))}
     for node, plan in plans(tested, topology).items():
         if plan.image not in tags:
             yield f"{node} runs {plan.image}, which is not built for it"

@@ -1,0 +1,1 @@
+"""Any other system, from an image of its own."""

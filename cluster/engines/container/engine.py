@@ -1,0 +1,160 @@
+"""The engine "container": any other system, from an image that is there or can be fetched.
+
+Faults on nodes and links work on it as on other systems, since they act from outside its container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import requests
+
+from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engines
+from streamquake.cluster.engines.service_declaration import Problems, role_problems
+from streamquake.cluster.images.recipes import ImageRecipe
+from streamquake.cluster.live_cluster import LiveCluster
+from streamquake.cluster.node import Node
+from streamquake.cluster.runtime.loopback_session import loopback_session
+from streamquake.topologies.model import HttpPage, NodeSpec, Service, Topology
+from streamquake.topologies.problems import did_you_mean
+
+ROLE = "server"
+POLL_S = 5.0
+"""How long a command or a page may take to answer whether a node is ready."""
+LONGEST_ANSWER = 200
+"""Characters of a failed command's output in a message."""
+
+
+@engines.register
+class ContainerEngine:
+    """Runs any image, such as a database or a schema registry."""
+
+    name = "container"
+
+    def roles(self) -> Mapping[str, str]:
+        return {ROLE: "a container of the image"}
+
+    def ports(self) -> Mapping[str, int]:
+        """None: the service declares its `ports`."""
+        return {}
+
+    def problems(self, topology: Topology, service: str) -> Problems:
+        declared = topology.services[service]
+        return [
+            *role_problems(declared, self.roles(), needed=(ROLE,)),
+            *_image_problems(declared),
+            *_ready_problems(declared),
+            *_path_problems(declared),
+        ]
+
+    def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
+        """None: the image is not built here."""
+        return ()
+
+    def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
+        return ()
+
+    def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
+        declared = topology.services[node.service]
+        return NodePlan(
+            image=node.group.image or declared.image or "",
+            command=declared.command,
+            publish=tuple(declared.ports.values()),
+            memory_mb=node.group.memory_mb,
+            volumes=declared.volumes,
+            health=declared.ready.command if declared.ready else (),
+        )
+
+    def pending(self, cluster: LiveCluster, service: str) -> str | None:
+        """None when every node listens on every declared port and is ready as declared."""
+        declared = cluster.topology.services[service]
+        for node in cluster.of_service(service):
+            if (reason := _node_pending(cluster, node, declared)) is not None:
+                return f"{node.name}: {reason}"
+        return None
+
+
+def address(topology: Topology, service: str, port: str) -> str:
+    """The addresses of a declared port inside the network, between commas."""
+    nodes = (node for node in topology.nodes() if node.service == service)
+    return ",".join(f"{node.host}:{topology.services[service].ports[port]}" for node in nodes)
+
+
+def _node_pending(cluster: LiveCluster, node: Node, declared: Service) -> str | None:
+    for name, port in declared.ports.items():
+        listening = ["ss", "-H", "-ltn", f"sport = :{port}"]
+        if not cluster.runtime.in_network_namespace(node.container, listening).output.strip():
+            return f"nothing listens on its port {name} ({port})"
+    if declared.ready is None:
+        return None
+    if declared.ready.command and (
+        reason := _command_pending(cluster, node, declared.ready.command)
+    ):
+        return reason
+    page = declared.ready.http
+    return _page_pending(cluster, node, declared.ports[page.port], page) if page else None
+
+
+def _command_pending(cluster: LiveCluster, node: Node, command: Sequence[str]) -> str | None:
+    done = cluster.runtime.exec(node.container, command, timeout_s=POLL_S)
+    if done.exit_code == 0:
+        return None
+    answer = " ".join(done.output.split())[-LONGEST_ANSWER:]
+    return f"`{' '.join(command)}` exits with {done.exit_code}: {answer or 'no output'}"
+
+
+def _page_pending(cluster: LiveCluster, node: Node, port: int, page: HttpPage) -> str | None:
+    try:
+        with loopback_session() as session:
+            url = f"http://{cluster.address(node, port)}{page.path}"
+            status = session.get(url, timeout=POLL_S, allow_redirects=False).status_code
+    except requests.RequestException as error:
+        return f"{page.path} does not answer: {type(error).__name__}"
+    return None if status == page.status else f"{page.path} answers {status}, not {page.status}"
+
+
+def _image_problems(declared: Service) -> Problems:
+    problems: Problems = []
+    if not all(group.image or declared.image for group in declared.nodes.values()):
+        message = "expected the image to run, such as `image: postgres:17`, got none"
+        problems.append((("image",), message))
+    hints = {
+        "version": "the tag of the image",
+        "connectors": "the image",
+        "config": "`command`, or `env` of the nodes",
+    }
+    problems += [
+        ((key,), f"a container has no `{key}`; give it through {hint}")
+        for key, hint in hints.items()
+        if getattr(declared, key)
+    ]
+    problems += [
+        (("nodes", role, "clock"), "an adjustable clock needs an image that is built here")
+        for role, group in declared.nodes.items()
+        if group.clock == "adjustable"
+    ]
+    return problems
+
+
+def _ready_problems(declared: Service) -> Problems:
+    ready = declared.ready
+    if ready is None:
+        return []
+    if not ready.command and ready.http is None:
+        return [(("ready",), "expected `command` or `http`, or no `ready`, got neither")]
+    if ready.http is not None and ready.http.port not in declared.ports:
+        hint = did_you_mean(ready.http.port, declared.ports)
+        return [(("ready", "http", "port"), f'`ports` has no "{ready.http.port}"{hint}')]
+    return []
+
+
+def _path_problems(declared: Service) -> Problems:
+    problems: Problems = [
+        (("volumes",), f"expected an absolute path in the container, got {path!r}")
+        for path in declared.volumes
+        if not path.startswith("/")
+    ]
+    if len(set(declared.ports.values())) < len(declared.ports):
+        names = ", ".join(sorted(declared.ports))
+        problems.append((("ports",), f"two of {names} are the same port"))
+    return problems

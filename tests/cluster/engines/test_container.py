@@ -1,0 +1,201 @@
+"""The engine container: its plans, when its nodes are ready, and which documents are rejected."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from streamquake.cluster.cluster import Cluster
+from streamquake.cluster.engines.container.engine import address
+from streamquake.cluster.engines.engine import PortAllocator, engine, ports_of
+from streamquake.cluster.links.links import port_number
+from streamquake.cluster.runtime.clock import FakeClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
+from streamquake.cluster.topology_validation import checked_topology
+from streamquake.topologies.model import Topology
+from streamquake.topologies.yaml_document import parse_document
+from tests.fakes import fake_cluster
+
+DATABASE = """
+name: t
+services:
+  db:
+    engine: container
+    image: postgres:17
+    ports: {sql: 5432, status: 8080}
+    command: [postgres, -c, max_prepared_transactions=10]
+    volumes: [/var/lib/postgresql/data]
+    ready:
+      command: [pg_isready, -U, postgres]
+    nodes:
+      server: {count: 2, memory_mb: 512, env: {POSTGRES_PASSWORD: secret}}
+  app:
+    engine: container
+    image: app:1
+    ports: {web: 80}
+    nodes: {server: 1}
+links:
+  sink: {from: app/server, to: db/server, port: sql}
+"""
+"""Two databases, and a program that connects to them."""
+
+
+def topology_of(text: str) -> Topology:
+    topology, problems = checked_topology(parse_document(text, "t.yaml"))
+    assert topology is not None
+    assert problems == []
+    return topology
+
+
+def problems_of(text: str) -> list[str]:
+    _, problems = checked_topology(parse_document(text, "t.yaml"))
+    return [f"{problem.path}: {problem.message}" for problem in problems]
+
+
+class World:
+    """What is inside the nodes: the ports that are listened on, and the answer of a command."""
+
+    def __init__(self, text: str = DATABASE) -> None:
+        runtime = FakeRuntime(FakeClock())
+        self.cluster = fake_cluster(topology_of(text), runtime=runtime)
+        self.listening = {5432, 8080, 80}
+        self.answer = ExecResult(exit_code=0, output="accepting connections\n")
+        self.commands: list[tuple[str, ...]] = []
+        runtime.on_network_tool.insert(0, self._sockets)
+        runtime.on_exec.insert(0, self._run)
+
+    def _sockets(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        port = int(argv[-1].rpartition(":")[2])
+        found = f"LISTEN 0 128 0.0.0.0:{port} 0.0.0.0:*\n" if port in self.listening else ""
+        return ExecResult(exit_code=0, output=found)
+
+    def _run(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
+        self.commands.append(tuple(argv))
+        return self.answer
+
+    def pending(self, service: str = "db") -> str | None:
+        return engine("container").pending(self.cluster, service)
+
+
+def test_a_node_runs_the_image_with_what_the_document_says() -> None:
+    topology = topology_of(DATABASE)
+    ports = PortAllocator(host=lambda node, port: port)
+
+    plan = engine("container").plan(topology, topology.nodes()[0], ports)
+
+    assert (plan.image, plan.command[0]) == ("postgres:17", "postgres")
+    assert plan.publish == (5432, 8080)
+    assert plan.volumes == ("/var/lib/postgresql/data",)
+    assert (plan.memory_mb, plan.health) == (512, ("pg_isready", "-U", "postgres"))
+    assert engine("container").images(topology, "db") == ()
+
+
+def test_links_and_jobs_use_the_names_of_its_ports() -> None:
+    topology = topology_of(DATABASE)
+
+    assert port_number(topology, topology.links["sink"]) == 5432
+    assert ports_of(topology, "db") == {"sql": 5432, "status": 8080}
+    assert address(topology, "db", "sql") == "db-server-1:5432,db-server-2:5432"
+
+
+def test_a_node_is_ready_when_it_listens_and_its_command_succeeds() -> None:
+    world = World()
+    assert world.pending() is None
+    assert set(world.commands) == {("pg_isready", "-U", "postgres")}
+
+    world.answer = ExecResult(exit_code=2, output="no response\n")
+    assert world.pending() == ("db/server-1: `pg_isready -U postgres` exits with 2: no response")
+    world.listening = {5432}
+    assert world.pending() == "db/server-1: nothing listens on its port status (8080)"
+
+
+def test_without_a_condition_a_node_is_ready_when_it_listens() -> None:
+    world = World()
+    world.answer = ExecResult(exit_code=1, output="")
+
+    assert world.pending("app") is None
+    world.listening = set()
+    assert world.pending("app") == "app/server-1: nothing listens on its port web (80)"
+
+
+class _Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/ready" else 503)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def page() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("{port: web, path: /ready}", None),
+        ("{port: web, path: /ready, status: 204}", "/ready answers 200, not 204"),
+        ("{port: web}", "/ answers 503, not 200"),
+        ("{port: web, status: 503}", None),
+    ],
+)
+def test_a_page_says_whether_a_node_is_ready(
+    page: str, monkeypatch: pytest.MonkeyPatch, condition: str, reason: str | None
+) -> None:
+    monkeypatch.setattr(Cluster, "address", lambda *_: page)
+    world = World(DATABASE.replace("{web: 80}", f"{{web: 80}}\n    ready: {{http: {condition}}}"))
+
+    found = world.pending("app")
+
+    assert found == (None if reason is None else f"app/server-1: {reason}")
+
+
+def test_a_page_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cluster, "address", lambda *_: "127.0.0.1:1")
+    world = World(DATABASE.replace("{web: 80}", "{web: 80}\n    ready: {http: {port: web}}"))
+
+    assert world.pending("app") == "app/server-1: / does not answer: ConnectionError"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("    image: app:1\n", "", "services.app.image: expected the image to run"),
+        ("app:1", 'app:1\n    version: "1"', "services.app.version: a container has no `version`"),
+        ("app:1", "app:1\n    config: {a: 1}", "services.app.config: a container has no `config`"),
+        ("{sql: 5432,", "{sql: 8080,", "services.db.ports: two of sql, status are the same port"),
+        ("{web: 80}", "{web: 0}", "services.app.ports.web: "),
+        ("[/var", "[var", "services.db.volumes: expected an absolute path in the container"),
+        ("port: sql}", "port: sq}", 'links.sink.port: container has no port "sq"'),
+        ("command: [pg_isready, -U, postgres]", "command: []", "services.db.ready: expected"),
+        (
+            "command: [pg_isready, -U, postgres]",
+            "http: {port: web}",
+            'services.db.ready.http.port: `ports` has no "web"',
+        ),
+        ("nodes: {server: 1}", "nodes: {web: 1}", 'nodes.web: container has no role "web"'),
+        ("{server: 1}", "{server: {clock: adjustable}}", "services.app.nodes.server.clock: an adj"),
+    ],
+)
+def test_what_a_container_cannot_have_is_rejected(old: str, new: str, problem: str) -> None:
+    assert DATABASE.count(old) == 1
+    assert any(problem in found for found in problems_of(DATABASE.replace(old, new)))
+
+
+@pytest.mark.parametrize("key", ["ports: {a: 1}", "command: [a]", "volumes: [/a]", "ready: {}"])
+def test_other_engines_reject_the_keys_of_a_container(key: str) -> None:
+    text = f"name: t\nservices:\n  kafka:\n    engine: kafka\n    nodes: {{broker: 1}}\n    {key}\n"
+
+    (found,) = problems_of(text)
+
+    assert "only the engine container takes" in found
