@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +25,7 @@ LARGEST_TEXT_BYTES = 4 * 1024 * 1024
 
 
 def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path | None) -> Path:
-    """A shipped file by its name (with or without its ending), else a file by its path.
+    """A shipped file by its name, else a file by its path, each with or without its ending.
 
     A path is resolved from the folder `beside`, then from the current one. Raises LookupError, with
     the shipped names, where no file is found.
@@ -34,6 +35,9 @@ def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path 
     try:
         return file_beside(name, beside)
     except LookupError as error:
+        if name and not name.endswith(suffix):
+            with suppress(LookupError):
+                return file_beside(f"{name}{suffix}", beside)
         raise LookupError(
             f'no {what} is called "{shorten(name)}", and {error}'
             f"{did_you_mean(name.removesuffix(suffix), shipped_names(shipped, suffix))}"
