@@ -32,7 +32,8 @@ class Toxiproxy:
     """One Toxiproxy server and its proxies."""
 
     def __init__(self, url: str, deadline_s: float = DEADLINE_S) -> None:
-        self._url = url
+        self.url = url
+        """Where its interface answers."""
         self._deadline_s = deadline_s
 
     def pending(self) -> str | None:
@@ -94,7 +95,7 @@ class Toxiproxy:
         with loopback_session() as session:
             try:
                 return session.request(
-                    method, self._url + path, json=document, timeout=self._deadline_s
+                    method, self.url + path, json=document, timeout=self._deadline_s
                 )
             except requests.RequestException as error:
                 raise ToxiproxyError(f"{method} {path}: {error}") from error

@@ -29,6 +29,7 @@ def status_document(session: ClusterSession) -> dict[str, Any]:
             {"service": name, "pending": _pending(cluster, name)}
             for name in cluster.topology.services
         ],
+        "proxy": None if cluster.links.proxy is None else cluster.links.proxy.url,
         "faults": [_fault(cluster, intent) for intent in session.intents.open_intents()],
     }
 
@@ -49,6 +50,8 @@ def print_status(session: ClusterSession) -> None:
     for service in document["services"]:
         state = f"not ready: {service['pending']}" if service["pending"] else "ready"
         console.print(Text(f"{service['service']}: {state}"))
+    if document["proxy"] is not None:
+        console.print(Text(f"links: Toxiproxy answers at {document['proxy']}"))
     for fault in document["faults"]:
         console.print(_fault_text(fault), soft_wrap=True)
 
