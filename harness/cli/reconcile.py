@@ -10,12 +10,11 @@ from pathlib import Path
 
 import click
 
-from streamquake.cluster.images.build import spark_jars
 from streamquake.harness.cli.guard import status_of_outcome
 from streamquake.harness.cli.options import conf_option, json_file_option, master_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.reconcile.anomaly import anomalies, unknown_class
-from streamquake.harness.reconcile.comparison import ComparisonRequest, DataComparison, Side
+from streamquake.harness.reconcile.comparison import ComparisonRequest, Side
 from streamquake.harness.reconcile.mapping import (
     UPSERT,
     GivenText,
@@ -24,15 +23,11 @@ from streamquake.harness.reconcile.mapping import (
     read_mapping,
 )
 from streamquake.harness.reconcile.reading.format import Schema, formats
-from streamquake.harness.reconcile.reading.source import Source, source_of
 from streamquake.harness.reconcile.report import print_comparison
-from streamquake.harness.reconcile.spark_session import spark_session, stop_spark
+from streamquake.harness.reconcile.two_sources import compare_sources
 from streamquake.reports.record import atomic_files
 from streamquake.topologies.problems import BadInput, bad_input
 
-SMALL_BYTES = 100_000_000
-"""Up to this size the small session is faster, start included; for larger data, or data of unknown
-size, it is not (see `spark_session`: two million records are some 70 MB of Parquet)."""
 yaml_file = click.Path(path_type=Path, dir_okay=False)
 format_choice = click.Choice(sorted(formats))
 
@@ -129,7 +124,7 @@ def reconcile_command(
         also=_classes(also),
         upsert="upsert" in other,
     )
-    found = _comparison(request, master, confs)
+    found = compare_sources(request, master=master, settings=confs, show_message=_print_progress)
     if json_file is not None:
         atomic_files.write_text(
             json_file, json.dumps(found.to_json(), indent=2, default=str) + "\n"
@@ -202,27 +197,6 @@ def _side(
 
 def _text(settings: Mapping[str, GivenText], name: str) -> str | None:
     return settings[name].text if name in settings else None
-
-
-def _comparison(request: ComparisonRequest, master: str, confs: dict[str, str]) -> DataComparison:
-    # pyspark takes a third of a second to import; wrong input is reported before.
-    expected = source_of(request.expected.uris, "--expected")
-    actual = source_of(request.actual.uris, "--actual")
-    sides = (expected, actual)
-    sizes = [side.inspect() for side in sides]
-    small = None not in sizes and sum(size or 0 for size in sizes) < SMALL_BYTES
-    _print_progress(f"starting Spark ({master})")
-    spark = spark_session(master, _jars(sides), small=small, settings=confs)
-    try:
-        from streamquake.harness.reconcile.compare import compare
-
-        return compare(spark, request, expected, actual, _print_progress)
-    finally:
-        stop_spark(spark)
-
-
-def _jars(sides: Sequence[Source]) -> Sequence[Path]:
-    return spark_jars(_print_progress) if any(side.needs_jars for side in sides) else ()
 
 
 def _print_progress(line: str) -> None:

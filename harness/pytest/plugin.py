@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from streamquake.cluster.cluster import Cluster
+    from streamquake.harness.interactive.topology_container import TopologyContainer
     from streamquake.harness.pytest.session import ChaosSession
     from streamquake.harness.pytest.support import ChaosRun, RunSettings
 
@@ -226,9 +226,11 @@ def chaos_run(
 
 
 @pytest.fixture
-def chaos_cluster(request: pytest.FixtureRequest, chaos_session: ChaosSession) -> Iterator[Cluster]:
-    """A running cluster of the marked topology, removed after the test unless --chaos-keep is
-    set."""
+def chaos_cluster(
+    request: pytest.FixtureRequest, chaos_session: ChaosSession
+) -> Iterator[TopologyContainer]:
+    """A running cluster of the marked topology, with `fault` and `check`; removed after the test
+    unless --chaos-keep is set."""
     from streamquake.harness.pytest import support
 
     with support.deploy_cluster(_marker(request), chaos_session, _settings(request)) as cluster:

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime import labels
 from streamquake.harness.experiment.loader import (
     experiment_of,
     find_experiment,
@@ -21,9 +19,8 @@ from streamquake.harness.experiment.loader import (
     topology_for_use,
 )
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.interactive.session import remove, start_session
+from streamquake.harness.interactive.topology_container import NotRemoved, TopologyContainer
 from streamquake.harness.pytest.session import ChaosSession
-from streamquake.harness.run.image_preparation import ensure_images
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
@@ -100,32 +97,24 @@ def run_experiment(marker: pytest.Mark, session: ChaosSession, settings: RunSett
 @contextmanager
 def deploy_cluster(
     marker: pytest.Mark, session: ChaosSession, settings: RunSettings
-) -> Iterator[Cluster]:
+) -> Iterator[TopologyContainer]:
     """A cluster of the marker's topology, removed at the end of the block unless `session.keep`."""
     topology = _topology(marker, settings)
     session.release_cluster()
-    session.runtime.check()
-    ensure_images(topology, session.runtime.images(), show_message)
-    owner = "" if session.keep else labels.owner_of_this_process()
-    deployed = start_session(
+    deployed = TopologyContainer(
         topology,
         out=session.out,
+        seed=settings.session_seed,
+        keep=session.keep,
         runtime=session.runtime,
         clock=session.clock,
-        limit_s=240,
         show_message=show_message,
-        owner=owner,
     )
-    if session.keep:
-        yield deployed.cluster
-        return
-    with session.runtime.guard(deployed.cluster.run_id):
-        try:
-            yield deployed.cluster
-        finally:
-            failures = remove(deployed)
-    if failures:
-        fail_on_leftovers(failures)
+    try:
+        with deployed:
+            yield deployed
+    except NotRemoved as error:
+        pytest.fail(str(error), pytrace=False)
 
 
 def fail_on_leftovers(failures: Sequence[str]) -> None:

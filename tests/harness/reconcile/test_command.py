@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
-from streamquake.harness.cli import reconcile as command
-from streamquake.harness.reconcile import report
+from streamquake.harness.reconcile import report, two_sources
 from streamquake.harness.reconcile.spark_session import JavaMissing
 from tests.harness.conftest import RunCommand
 
@@ -24,8 +23,8 @@ def run_command(
     run_command: RunCommand, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> RunCommand:
     """Run `reconcile` with the tests' own session: (status, stdout, stderr)."""
-    monkeypatch.setattr(command, "spark_session", lambda *args, **named: spark)
-    monkeypatch.setattr(command, "stop_spark", lambda session: None)
+    monkeypatch.setattr(two_sources, "spark_session", lambda *args, **named: spark)
+    monkeypatch.setattr(two_sources, "stop_spark", lambda session: None)
     (tmp_path / "e.json").write_text(SAME)
 
     def run(*argv: str) -> tuple[int, str, str]:
@@ -412,7 +411,7 @@ def test_missing_java_fails_to_run(
     def missing(*args: object, **named: object) -> None:
         raise JavaMissing("Spark needs Java 17")
 
-    monkeypatch.setattr(command, "spark_session", missing)
+    monkeypatch.setattr(two_sources, "spark_session", missing)
 
     status, _, err = run_command("--expected", "e.json", "--actual", "e.json", "--key", "id")
 
@@ -428,7 +427,7 @@ def test_settings_of_spark_are_passed_to_the_session(
         started.append((master, settings))
         return spark
 
-    monkeypatch.setattr(command, "spark_session", start)
+    monkeypatch.setattr(two_sources, "spark_session", start)
     sides = ("--expected", "e.json", "--actual", "e.json", "--key", "id")
     conf = ("--conf", "spark.executor.memory=512m", "--conf", "spark.x=a=b")
     status, _, _ = run_command(*sides, "--master", "spark://m:7077", *conf)
