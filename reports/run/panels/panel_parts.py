@@ -68,21 +68,22 @@ def rows_figure(traces: Sequence[object], labels: Sequence[str]) -> go.Figure:
 
 
 def _figure(height_px: int, traces: Sequence[object], yaxis: dict[str, object]) -> go.Figure:
-    figure = go.Figure(data=list(traces))
-    figure.update_layout(
-        height=height_px + AXIS_PX,
-        showlegend=False,
-        barmode="overlay",
-        bargap=0.25,
-        hovermode="closest",
-        dragmode="zoom",
-        margin={"l": 150, "r": 14, "t": 6, "b": 24},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        template="none",
-        uniformtext={"mode": "hide", "minsize": MIN_TEXT_PX},
-    )
-    return figure.update_yaxes(fixedrange=True, zeroline=False, ticks="", **yaxis)
+    # Given at once: each later update of a layout takes plotly longer than the whole figure.
+    layout = {
+        "height": height_px + AXIS_PX,
+        "showlegend": False,
+        "barmode": "overlay",
+        "bargap": 0.25,
+        "hovermode": "closest",
+        "dragmode": "zoom",
+        "margin": {"l": 150, "r": 14, "t": 6, "b": 24},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "template": "none",
+        "uniformtext": {"mode": "hide", "minsize": MIN_TEXT_PX},
+        "yaxis": {"fixedrange": True, "zeroline": False, "ticks": "", **yaxis},
+    }
+    return go.Figure(data=list(traces), layout=layout)
 
 
 def bar_row(row: int, bars: Sequence[Bar], text_colour: str | None = None) -> go.Bar:
