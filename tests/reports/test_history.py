@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamquake.reports.record.event import Action, EventDraft, Kind
+from streamquake.reports.record.event import Action, Event, EventDraft, Kind
 from streamquake.reports.record.history import History, HistoryWriter, read_history, read_so_far
 
 
@@ -184,3 +184,21 @@ def test_an_event_may_lack_its_value_and_its_error(written: Path) -> None:
     written.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     assert (read_history(written)[1].value, read_history(written)[1].error) == ({}, None)
+
+
+def test_events_of_several_classes_are_in_the_order_of_the_history(tmp_path: Path) -> None:
+    writer = HistoryWriter(tmp_path / "history.jsonl")
+    actions = (Action.PHASE, Action.DRAINED, Action.PHASE, Action.CLUSTER_REUSED, Action.DRAINED)
+    for number, action in enumerate(actions):
+        writer.append(draft(5 - number, action))
+    history = writer.so_far()
+    writer.close()
+
+    found = history.of(Action.DRAINED, Action.PHASE)
+
+    assert [event.index for event in found] == [0, 1, 2, 4]
+    assert [event.index for event in history.of(Event)] == [0, 1, 2, 3, 4]
+    assert history.of(Action.DRAINED, Action.DRAINED) == (history[1], history[4])
+    assert history.of(Action.JOB_FAILING) == history.of() == ()
+    assert history.first(Action.PHASE, Action.DRAINED, after_ns=2_000_000_000) == history[2]
+    assert history.first(Action.JOB_FAILING) is None
