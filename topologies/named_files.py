@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -33,23 +32,23 @@ def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path 
     if (found := shipped_file(name, shipped, suffix)) is not None:
         return found
     try:
-        return file_beside(name, beside)
+        return file_beside(name, beside, suffix)
     except LookupError as error:
-        if name and not name.endswith(suffix):
-            with suppress(LookupError):
-                return file_beside(f"{name}{suffix}", beside)
         raise LookupError(
             f'no {what} is called "{shorten(name)}", and {error}'
             f"{did_you_mean(name.removesuffix(suffix), shipped_names(shipped, suffix))}"
         ) from error
 
 
-def file_beside(name: str, beside: Path | None) -> Path:
-    """A file by its path from the folder `beside`, or else from the current one. Raises LookupError
-    with both folders, or with a path that leads to something else than a file."""
+def file_beside(name: str, beside: Path | None, suffix: str = "") -> Path:
+    """A file by its path, with or without its ending, from the folder `beside`, or else from the
+    current one. Raises LookupError with both folders, or with a path that leads to something else
+    than a file."""
+    endings = ("",) if name.endswith(suffix) else ("", suffix)
     for folder in (beside, Path.cwd()):
-        if folder is not None and name and is_file(folder / name):
-            return folder / name
+        for ending in endings:
+            if folder is not None and name and is_file(folder / f"{name}{ending}"):
+                return folder / f"{name}{ending}"
         if folder is not None and name and os.path.lexists(folder / name):
             raise LookupError(f"{folder / name} is no regular file")
     places = " or ".join(str(folder) for folder in dict.fromkeys((beside, Path.cwd())) if folder)

@@ -22,6 +22,8 @@ from yaml.resolver import Resolver
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 
+KEPT_CHARACTERS = 20_000
+"""The longest text whose nodes are kept in memory; they take some two hundred times its size."""
 LARGEST_BYTES = 1024 * 1024
 DEEPEST = 100
 MOST_NODES = 100_000
@@ -205,19 +207,25 @@ class _Loader(_Composer, yaml.SafeLoader):
     """With the parser of PyYAML, whose messages say more."""
 
 
-@lru_cache(maxsize=64)
 def _compose(text: str) -> yaml.Node | None:
     """The only document of a text; None for an empty text. Raises yaml.YAMLError.
 
     Nodes are not changed, and the rows of a suite, and the trials of a search, read the same
-    topologies and experiments again and again.
+    topologies and experiments again and again: those of usual sizes are kept.
     """
+    return _kept(text) if len(text) <= KEPT_CHARACTERS else _composed(text)
+
+
+def _composed(text: str) -> yaml.Node | None:
     try:
         return _node(_QuickLoader(text))
     except _OutOfBounds:
         raise
     except yaml.YAMLError:
         return _node(_Loader(text))
+
+
+_kept = lru_cache(maxsize=64)(_composed)
 
 
 def _node(loader: Any) -> yaml.Node | None:

@@ -40,6 +40,8 @@ def test_a_file_is_found_beside_the_one_that_names_it_and_in_the_current_folder(
     assert load_topology(str(tmp_path / "beside" / "beside.yaml")).name == "mine"
     assert load_topology("beside", tmp_path / "beside").name == "mine"
     assert load_topology("here", tmp_path / "beside").name == "mine"
+    (tmp_path / "here" / "beside").write_text("not that one")
+    assert load_topology("beside", tmp_path / "beside").name == "mine"
     with pytest.raises(BadInput, match='no topology is called "there"'):
         load_topology("there", tmp_path / "beside")
 
