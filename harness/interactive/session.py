@@ -105,13 +105,16 @@ def attach(runtime: ContainerRuntime, clock: Clock, run_id: str | None = None) -
 
 
 def remove(session: ClusterSession) -> list[str]:
-    """Save the logs and remove the cluster. Every step is tried; returns the failures."""
+    """Save the logs and remove the cluster, also when an interruption ends the saving. Every step
+    is tried; returns the failures."""
     failures = []
     try:
         session.cluster.save_logs(session.folder.logs)
     except Exception as error:  # noqa: BLE001 - missing logs do not prevent the removal
         failures.append(str(error))
-    return [*failures, *remove_cluster(session.cluster.runtime, session.cluster.run_id)]
+    finally:
+        left = remove_cluster(session.cluster.runtime, session.cluster.run_id)
+    return [*failures, *left]
 
 
 def _folders(runtime: ContainerRuntime) -> dict[str, Path]:

@@ -136,16 +136,20 @@ class TopologyContainer:
             owner="" if self._keep else labels.owner_of_this_process(),
         )
         if not self._keep:
-            self._stack.enter_context(runtime.guard(self._session.cluster.run_id))
+            try:
+                self._stack.enter_context(runtime.guard(self._session.cluster.run_id))
+            except BaseException:
+                self.stop()
+                raise
         return self
 
     def stop(self) -> None:
         """Save the logs and remove the cluster; does nothing where it has none. Raises
         NotRemoved."""
-        session, self._session = self._session, None
         stack, self._stack = self._stack, ExitStack()
         with stack:
-            failures = remove(session) if session is not None and not self._keep else []
+            failures = [] if self._session is None or self._keep else remove(self._session)
+            self._session = None
         if failures:
             raise NotRemoved("not removed: " + "; ".join(failures))
 
@@ -158,7 +162,12 @@ class TopologyContainer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.stop()
+        try:
+            self.stop()
+        except NotRemoved as left:
+            if error is None:
+                raise
+            error.add_note(str(left))
 
     @property
     def cluster(self) -> Cluster:
@@ -204,20 +213,25 @@ class TopologyContainer:
     def get_bootstrap_server(self, service: str | None = None) -> str:
         """The addresses of a Kafka for clients on this machine, between commas; of the first one
         where no service is named. Raises LookupError where there is none."""
-        service = service or self.topology.service_of("kafka")
-        if service is None or service not in self.topology.services:
+        service = service or self.topology.service_of("kafka") or ""
+        found = self.topology.services.get(service)
+        if found is None or found.engine != "kafka":
             raise LookupError(f"{self.topology.name} has no such service of the engine kafka")
         return bootstrap(self.cluster, service)
 
-    def wait_until_ready(self, limit_s: float = READY_LIMIT_S) -> None:
-        """Wait until every service is ready, as after a fault. Raises NotReadyInTime, NodeDied."""
+    def wait_until_ready(self, limit_s: float | None = None) -> None:
+        """Wait until every service is ready, as after a fault; as long as `start` may take unless a
+        limit is given, in seconds. Raises NotReadyInTime, NodeDied."""
         wait_until(
-            self.cluster.pending, what="cluster ready", limit_s=limit_s, clock=self.cluster.clock
+            self.cluster.pending,
+            what="cluster ready",
+            limit_s=limit_s or self._limit_s,
+            clock=self.cluster.clock,
         )
 
     @contextmanager
     def fault(
-        self, name: str, target: str, *, limit_s: float = EFFECT_LIMIT_S, **parameters: object
+        self, name: str, target: str, /, *, limit_s: float = EFFECT_LIMIT_S, **parameters: object
     ) -> Iterator[InteractiveInjection]:
         """Inject a fault for the length of a block, and heal it after it.
 
@@ -229,17 +243,22 @@ class TopologyContainer:
         NotHealed after it.
         """
         session = self._started()
-        words = [f"{key}={json.dumps(value)}" for key, value in parameters.items()]
+        words = [
+            f"{key}={json.dumps(value, ensure_ascii=False, default=str)}"
+            for key, value in parameters.items()
+        ]
         injected = inject_now(session, name, target, words, rng=self._rng, limit_s=limit_s)
         what = f"{name} on {', '.join(injected.intent.names)}"
         if not injected.result.done:
             raise NotInEffect(f"{what}: effect not verified: {injected.result.reason}")
         try:
             yield injected
-        finally:
-            healed = undo(injected.intent, session.cluster, session.intents, limit_s=limit_s)
-        if not healed.done:
-            raise NotHealed(f"{what}: not healed: {healed.reason}")
+        except BaseException as error:
+            if reason := _not_healed(session, injected, limit_s):
+                error.add_note(f"{what}: not healed: {reason}")
+            raise
+        if reason := _not_healed(session, injected, limit_s):
+            raise NotHealed(f"{what}: not healed: {reason}")
 
     def check(
         self,
@@ -275,6 +294,18 @@ class TopologyContainer:
         if self._session is None:
             raise NotStarted("the cluster is not up; use it in a `with` block, or call `start`")
         return self._session
+
+
+def _not_healed(session: ClusterSession, injected: InteractiveInjection, limit_s: float) -> str:
+    """Heal a fault unless another process has healed it; returns why it is not healed, or an empty
+    text."""
+    try:
+        if injected.intent not in session.intents.open_intents():
+            return ""
+        healed = undo(injected.intent, session.cluster, session.intents, limit_s=limit_s)
+    except Exception as error:  # noqa: BLE001 - the error of the block must stay visible
+        return f"{type(error).__name__}: {error}"
+    return "" if healed.done else healed.reason or "its removal was not verified"
 
 
 def _uris(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus, ExecResult
+from streamquake.harness.interactive.injection import heal_faults, inject_now
 from streamquake.harness.interactive.topology_container import (
     NotHealed,
     NotInEffect,
@@ -174,3 +177,74 @@ def test_a_topology_is_found_beside_a_file(runtime: FakeRuntime, tmp_path: Path)
     assert TopologyContainer("mine", beside=tmp_path, runtime=runtime).topology.name == "mine"
     with pytest.raises(BadInput, match="yours"):
         TopologyContainer("yours", beside=tmp_path, runtime=runtime)
+
+
+def test_an_interruption_of_its_end_removes_the_cluster(
+    runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(container: str, tail: int | None = None) -> str:
+        raise KeyboardInterrupt
+
+    echo = container(runtime, tmp_path).start()
+    monkeypatch.setattr(runtime, "logs", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        echo.stop()
+
+    assert runtime.find({labels.RUN: ""}) == ()
+
+
+def test_a_start_without_its_guard_leaves_nothing(
+    runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard, calls = runtime.guard, iter((True, False))
+
+    def failing(run_id: str) -> AbstractContextManager[None]:
+        if next(calls):
+            return guard(run_id)
+        raise ContainerError("the reaper does not answer")
+
+    monkeypatch.setattr(runtime, "guard", failing)
+    echo = container(runtime, tmp_path)
+
+    with pytest.raises(ContainerError, match="does not answer"):
+        echo.start()
+
+    assert runtime.find({labels.RUN: ""}) == ()
+    with pytest.raises(NotStarted):
+        _ = echo.cluster
+
+
+def test_the_error_of_the_block_stays_visible(
+    runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(name: str) -> None:
+        raise ContainerError("is busy")
+
+    def use() -> None:
+        with container(runtime, tmp_path) as echo, echo.fault("pause", "echo/server-1"):
+            monkeypatch.setattr(runtime, "unpause", broken)
+            monkeypatch.setattr(runtime, "remove", broken)
+            _ = 1 / 0
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        use()
+
+    heal, removal = caught.value.__notes__
+    assert heal.startswith("pause on echo/server-1: not healed: ")
+    assert "is busy" in removal
+
+
+def test_a_fault_that_another_process_healed_is_not_healed_again(echo: TopologyContainer) -> None:
+    session = echo._started()
+    with echo.fault("pause", "echo/server-1"):
+        heal_faults(session, [], limit_s=1)
+        inject_now(session, "pause", "echo/server-1", [], rng=random.Random(1), limit_s=1)
+
+    assert state(echo, "echo/server-1") == ContainerStatus.PAUSED
+    assert len(session.intents.open_intents()) == 1
+
+
+def test_only_a_kafka_has_bootstrap_servers(echo: TopologyContainer) -> None:
+    with pytest.raises(LookupError, match="no such service of the engine kafka"):
+        echo.get_bootstrap_server("echo")
