@@ -66,6 +66,15 @@ def _text_from_number(value: Any) -> Any:
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_words, json_schema_input_type=list[str])]
 """A command with its arguments, or paths, as a list."""
+Image = Annotated[
+    str,
+    Field(
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*"
+        r"(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[0-9a-f]{64})?$",
+        max_length=300,
+    ),
+]
+"""A name of an image, with a tag (https://docs.docker.com/reference/cli/docker/image/tag)."""
 Version = Annotated[str, BeforeValidator(_text_from_number, json_schema_input_type=str | float)]
 
 
@@ -80,7 +89,7 @@ class NodeGroup(Model):
     """The memory of a node's container in MiB; the engine's default for the role when left out."""
     cpus: Positive | None = None
     """Processors that a node may use, such as 0.5; no limit when left out."""
-    image: str | None = None
+    image: Image | None = None
     """An image in place of the service's."""
     env: Mapping[str, str] = {}
     """Environment variables of the container."""
@@ -116,7 +125,7 @@ class HttpPage(Model):
     """The name of one of the service's `ports`."""
     path: Annotated[str, Field(pattern=r"^/\S*$")] = "/"
     """The path of the page, with its query."""
-    status: Annotated[int, Field(ge=100, le=599)] = 200
+    status: Annotated[int, Field(ge=200, le=599)] = 200
     """The status of the answer."""
 
 
@@ -144,7 +153,7 @@ class Service(Model):
     connectors: Mapping[str, str] = {}
     """The versions of connectors that differ from those of the release, such as
     `{kafka: 3.2.0-1.19}`; of Flink only."""
-    image: str | None = None
+    image: Image | None = None
     """An image in place of the one that is built for the version."""
     nodes: Mapping[Name, NodeGroupOrCount] = {}
     """Role -> the nodes of that role."""

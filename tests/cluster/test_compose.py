@@ -145,3 +145,15 @@ def test_the_committed_file_is_that_of_the_default_topology() -> None:
     committed = (ROOT / DOCUMENT).read_text(encoding="utf-8")
 
     assert committed == expected, "generate it again: streamquake compose flink-kafka-hdfs"
+
+
+def test_a_container_with_the_last_port_is_published_at_a_free_one() -> None:
+    service = {"engine": "container", "image": "app:1", "ports": {"web": 65535}}
+    services = {"app": {**service, "volumes": ["/data"], "nodes": {"server": 2}}}
+    topology = Topology.model_validate({"name": "last", "services": services})
+
+    made = yaml.safe_load(compose_document(topology))["services"]
+
+    assert made["app-server-1"]["ports"] == ["127.0.0.1:65535:65535"]
+    assert made["app-server-2"]["ports"] == ["127.0.0.1:1024:65535"]
+    assert made["app-server-1"]["volumes"] == ["/data"]

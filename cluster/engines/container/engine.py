@@ -5,7 +5,9 @@ Faults on nodes and links work on it as on other systems, since they act from ou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from posixpath import normpath
 
 import requests
 
@@ -15,12 +17,19 @@ from streamquake.cluster.images.recipes import ImageRecipe
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.loopback_session import loopback_session
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus
 from streamquake.topologies.model import HttpPage, NodeSpec, Service, Topology
 from streamquake.topologies.problems import did_you_mean
 
 ROLE = "server"
+VOLUME = re.compile(r"/[\w./+-]+")
+"""An absolute path. A colon would separate it from a folder of this machine."""
 POLL_S = 5.0
 """How long a command or a page may take to answer whether a node is ready."""
+OF_ITSELF = ("127.", "[::1]", "[::ffff:127.")
+"""The beginnings of addresses that only the node itself reaches."""
+OF_JOBS = ("source", "sink", "output")
+"""The first parts of placeholders of jobs; a service of this name would take their place."""
 LONGEST_ANSWER = 200
 """Characters of a failed command's output in a message."""
 
@@ -44,7 +53,8 @@ class ContainerEngine:
             *role_problems(declared, self.roles(), needed=(ROLE,)),
             *_image_problems(declared),
             *_ready_problems(declared),
-            *_path_problems(declared),
+            *_port_problems(service, declared),
+            *_volume_problems(declared),
         ]
 
     def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
@@ -81,18 +91,28 @@ def address(topology: Topology, service: str, port: str) -> str:
 
 
 def _node_pending(cluster: LiveCluster, node: Node, declared: Service) -> str | None:
-    for name, port in declared.ports.items():
-        listening = ["ss", "-H", "-ltn", f"sport = :{port}"]
-        if not cluster.runtime.in_network_namespace(node.container, listening).output.strip():
-            return f"nothing listens on its port {name} ({port})"
-    if declared.ready is None:
-        return None
-    if declared.ready.command and (
-        reason := _command_pending(cluster, node, declared.ready.command)
-    ):
-        return reason
-    page = declared.ready.http
-    return _page_pending(cluster, node, declared.ports[page.port], page) if page else None
+    if (status := cluster.state(node).status) != ContainerStatus.RUNNING:
+        return f"is {status}"
+    try:
+        for name, port in declared.ports.items():
+            if not _is_listening(cluster, node, port):
+                return f"nothing listens for its peers on its port {name} ({port})"
+        if declared.ready is None:
+            return None
+        command, page = declared.ready.command, declared.ready.http
+        if command and (reason := _command_pending(cluster, node, command)):
+            return reason
+        return _page_pending(cluster, node, declared.ports[page.port], page) if page else None
+    except ContainerError as error:  # it hangs, or has ended meanwhile: asked again
+        return str(error)
+
+
+def _is_listening(cluster: LiveCluster, node: Node, port: int) -> bool:
+    """Whether a socket of the node accepts connections of other nodes, not only of its own."""
+    sockets = ["ss", "-H", "-ltn", f"sport = :{port}"]
+    done = cluster.runtime.in_network_namespace(node.container, sockets)
+    addresses = [line.split()[3] for line in done.output.splitlines() if len(line.split()) > 3]
+    return done.exit_code == 0 and any(not own.startswith(OF_ITSELF) for own in addresses)
 
 
 def _command_pending(cluster: LiveCluster, node: Node, command: Sequence[str]) -> str | None:
@@ -100,14 +120,16 @@ def _command_pending(cluster: LiveCluster, node: Node, command: Sequence[str]) -
     if done.exit_code == 0:
         return None
     answer = " ".join(done.output.split())[-LONGEST_ANSWER:]
-    return f"`{' '.join(command)}` exits with {done.exit_code}: {answer or 'no output'}"
+    return f"`{command[0]}` exits with {done.exit_code}: {answer or 'no output'}"
 
 
 def _page_pending(cluster: LiveCluster, node: Node, port: int, page: HttpPage) -> str | None:
     try:
         with loopback_session() as session:
             url = f"http://{cluster.address(node, port)}{page.path}"
-            status = session.get(url, timeout=POLL_S, allow_redirects=False).status_code
+            # Only the status: a page may be a stream without an end.
+            with session.get(url, timeout=POLL_S, allow_redirects=False, stream=True) as answer:
+                status = answer.status_code
     except requests.RequestException as error:
         return f"{page.path} does not answer: {type(error).__name__}"
     return None if status == page.status else f"{page.path} answers {status}, not {page.status}"
@@ -140,7 +162,7 @@ def _ready_problems(declared: Service) -> Problems:
     ready = declared.ready
     if ready is None:
         return []
-    if not ready.command and ready.http is None:
+    if not any(word.strip() for word in ready.command[:1]) and ready.http is None:
         return [(("ready",), "expected `command` or `http`, or no `ready`, got neither")]
     if ready.http is not None and ready.http.port not in declared.ports:
         hint = did_you_mean(ready.http.port, declared.ports)
@@ -148,13 +170,32 @@ def _ready_problems(declared: Service) -> Problems:
     return []
 
 
-def _path_problems(declared: Service) -> Problems:
+def _port_problems(service: str, declared: Service) -> Problems:
     problems: Problems = [
-        (("volumes",), f"expected an absolute path in the container, got {path!r}")
-        for path in declared.volumes
-        if not path.startswith("/")
+        (("ports", name), "expected a name, such as `sql`; links take a number as the port itself")
+        for name in declared.ports
+        if name.isdigit()
     ]
     if len(set(declared.ports.values())) < len(declared.ports):
         names = ", ".join(sorted(declared.ports))
         problems.append((("ports",), f"two of {names} are the same port"))
+    if declared.ports and service in OF_JOBS:
+        message = f"a job would find its ports by ${{{service}.…}}, which has another meaning"
+        problems.append((("ports",), f"{message}; give the service another name"))
+    return problems
+
+
+def _volume_problems(declared: Service) -> Problems:
+    problems: Problems = [
+        (("volumes",), f"expected the path of a folder in the container, got {path!r}")
+        for path in declared.volumes
+        if not VOLUME.fullmatch(path) or normpath(path) != path
+    ]
+    if len(set(declared.volumes)) < len(declared.volumes):
+        problems.append((("volumes",), "expected each folder once"))
+    problems += [
+        (("nodes", role, "disk_mb"), "the disk is the first of `volumes`, and there is none")
+        for role, group in declared.nodes.items()
+        if group.disk_mb is not None and not declared.volumes
+    ]
     return problems

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -15,7 +16,7 @@ from streamquake.cluster.engines.engine import PortAllocator, engine, ports_of
 from streamquake.cluster.links.links import port_number
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
-from streamquake.cluster.runtime.runtime import ContainerSpec, ExecResult
+from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.cluster.topology_validation import checked_topology
 from streamquake.topologies.model import Topology
 from streamquake.topologies.yaml_document import parse_document
@@ -43,6 +44,7 @@ links:
   sink: {from: app/server, to: db/server, port: sql}
 """
 """Two databases, and a program that connects to them."""
+SILENT = "nothing listens for its peers on its port web (80)"
 
 
 def topology_of(text: str) -> Topology:
@@ -65,12 +67,15 @@ class World:
         self.cluster = fake_cluster(topology_of(text), runtime=runtime)
         self.listening = {5432, 8080, 80}
         self.answer = ExecResult(exit_code=0, output="accepting connections\n")
+        self.sockets: ExecResult | None = None
         self.commands: list[tuple[str, ...]] = []
         runtime.on_network_tool.insert(0, self._sockets)
         runtime.on_exec.insert(0, self._run)
 
     def _sockets(self, spec: ContainerSpec, argv: Sequence[str]) -> ExecResult | None:
         port = int(argv[-1].rpartition(":")[2])
+        if self.sockets is not None:
+            return self.sockets
         found = f"LISTEN 0 128 0.0.0.0:{port} 0.0.0.0:*\n" if port in self.listening else ""
         return ExecResult(exit_code=0, output=found)
 
@@ -109,9 +114,9 @@ def test_a_node_is_ready_when_it_listens_and_its_command_succeeds() -> None:
     assert set(world.commands) == {("pg_isready", "-U", "postgres")}
 
     world.answer = ExecResult(exit_code=2, output="no response\n")
-    assert world.pending() == ("db/server-1: `pg_isready -U postgres` exits with 2: no response")
+    assert world.pending() == ("db/server-1: `pg_isready` exits with 2: no response")
     world.listening = {5432}
-    assert world.pending() == "db/server-1: nothing listens on its port status (8080)"
+    assert world.pending() == "db/server-1: nothing listens for its peers on its port status (8080)"
 
 
 def test_without_a_condition_a_node_is_ready_when_it_listens() -> None:
@@ -120,7 +125,9 @@ def test_without_a_condition_a_node_is_ready_when_it_listens() -> None:
 
     assert world.pending("app") is None
     world.listening = set()
-    assert world.pending("app") == "app/server-1: nothing listens on its port web (80)"
+    assert (
+        world.pending("app") == "app/server-1: nothing listens for its peers on its port web (80)"
+    )
 
 
 class _Page(BaseHTTPRequestHandler):
@@ -175,7 +182,15 @@ def test_a_page_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -
         ("app:1", "app:1\n    config: {a: 1}", "services.app.config: a container has no `config`"),
         ("{sql: 5432,", "{sql: 8080,", "services.db.ports: two of sql, status are the same port"),
         ("{web: 80}", "{web: 0}", "services.app.ports.web: "),
-        ("[/var", "[var", "services.db.volumes: expected an absolute path in the container"),
+        ("[/var", "[var", "services.db.volumes: expected the path of a folder in the container"),
+        ("[/var", "['/:/host:rw', /var", "services.db.volumes: expected the path of a folder"),
+        ("[/var", "[/, /var", "services.db.volumes: expected the path of a folder"),
+        ("[/var", "[/a, /a, /var", "services.db.volumes: expected each folder once"),
+        ("[/var", "[/a/../b, /var", "services.db.volumes: expected the path of a folder"),
+        ("postgres:17", "Postgres 17", "services.db.image: "),
+        ("app:1", "../networks/bridge", "services.app.image: "),
+        ("{web: 80}", '{"80": 80}', "services.app.ports.80: expected a name"),
+        ("{server: 1}", "{server: {disk_mb: 64}}", "services.app.nodes.server.disk_mb: the disk"),
         ("port: sql}", "port: sq}", 'links.sink.port: container has no port "sq"'),
         ("command: [pg_isready, -U, postgres]", "command: []", "services.db.ready: expected"),
         (
@@ -199,3 +214,80 @@ def test_other_engines_reject_the_keys_of_a_container(key: str) -> None:
     (found,) = problems_of(text)
 
     assert "only the engine container takes" in found
+
+
+def test_a_service_cannot_take_the_place_of_the_addresses_of_jobs() -> None:
+    text = DATABASE.replace("  db:", "  sink:").replace("db/server", "sink/server")
+
+    assert any("${sink.…}, which has another meaning" in found for found in problems_of(text))
+
+
+@pytest.mark.parametrize(
+    ("address", "listens"),
+    [
+        ("0.0.0.0:80", True),
+        ("[::]:80", True),
+        ("*:80", True),
+        ("172.18.0.3:80", True),
+        ("127.0.0.1:80", False),
+        ("[::1]:80", False),
+    ],
+)
+def test_a_node_that_listens_only_for_itself_is_not_ready(address: str, listens: bool) -> None:
+    world = World()
+    world.sockets = ExecResult(exit_code=0, output=f"LISTEN 0 128 {address} 0.0.0.0:*\n")
+
+    assert (world.pending("app") is None) == listens
+
+
+def test_a_failed_look_at_the_sockets_proves_nothing() -> None:
+    world = World()
+    world.sockets = ExecResult(
+        exit_code=1, output="nsenter: cannot open the namespace of 0.0.0.0:80"
+    )
+
+    assert (
+        world.pending("app") == "app/server-1: nothing listens for its peers on its port web (80)"
+    )
+
+
+def test_a_command_that_hangs_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+
+    def hangs(*_: object, **__: object) -> ExecResult:
+        raise ContainerError("pg_isready: no answer within 5 s")
+
+    monkeypatch.setattr(world.cluster.runtime, "exec", hangs)
+
+    assert world.pending() == "db/server-1: pg_isready: no answer within 5 s"
+
+
+def test_a_paused_node_is_not_ready() -> None:
+    world = World()
+    world.cluster.runtime.pause(world.cluster.node("app/server-1").container)
+
+    assert world.pending("app") == "app/server-1: is paused"
+
+
+def test_a_page_without_an_end_says_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    class Stream(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while not ended.wait(0.01):
+                    self.wfile.write(b"data: 1\n")
+
+        def log_message(self, *_: Any) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Stream) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(Cluster, "address", lambda *_: f"127.0.0.1:{server.server_port}")
+        world = World(DATABASE.replace("{web: 80}", "{web: 80}\n    ready: {http: {port: web}}"))
+
+        assert world.pending("app") is None
+        ended.set()
+        server.shutdown()
