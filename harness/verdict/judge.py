@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from streamquake.harness.experiment.check import (
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.recorded_plugins import replay_command
 from streamquake.harness.interrupts import Interrupted
-from streamquake.harness.verdict.evidence.recovery import recoveries_of
+from streamquake.harness.verdict.evidence.recovery import main_recovery, recoveries_of
 from streamquake.harness.verdict.evidence.step_attempts import last_attempt
 from streamquake.reports.record.fault_events import (
     FailedFaultEvent,
@@ -121,7 +121,7 @@ def judge(
         reason="; ".join(filter(None, (reason, *(p for p in parts.problems if p not in reason)))),
         checks=results,
         faults=faults,
-        recovery=recoveries[0].phases if recoveries else {},
+        recovery=_main_phases(recoveries),
         recoveries=recoveries,
         replay=replay_command(experiment, folder.path),
         # A run that was judged before already has them.
@@ -194,6 +194,11 @@ def _recoveries(
         FaultRecovery(fault=each.fault, step=each.step, phases=each.to_json())
         for each in recoveries_of(history, metrics, only_files=experiment.only_files)
     )
+
+
+def _main_phases(recoveries: Sequence[FaultRecovery]) -> Mapping[str, float | None]:
+    phases = [each.phases for each in recoveries]
+    return phases[main_recovery(phases)] if phases else {}
 
 
 def _revivals(history: History) -> tuple[str, ...]:

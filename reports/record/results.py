@@ -59,8 +59,9 @@ class FaultRecovery:
 class Results:
     """*The results of a run: *ended* is whether the run completed, *outcome* is what was proven.
 
-    `recovery` has the phases of the first fault's recovery in seconds, None where not reached;
-    `recoveries` those of every fault that acted, empty in records of older versions.
+    `recovery` has the phases of the first whole recovery from a failure of the job, else those
+    after the first fault, in seconds, None where not reached; `recoveries` those of every fault
+    that acted, empty in records of older versions.
     """
 
     run_id: str

@@ -12,6 +12,7 @@ from streamquake.harness.verdict.evidence.down_by_itself import (
 )
 from streamquake.harness.verdict.evidence.recovery import (
     RECORDED_LATER_S,
+    main_recovery,
     recoveries_from_heal,
     recoveries_of,
     recoveries_until_next_effect,
@@ -220,10 +221,11 @@ def _missing(each: Phases, checkpointed: bool) -> str | None:
 
 
 def _counts(found: Sequence[Phases], checkpointed: bool) -> dict[str, Any]:
-    """The phases of the first recovery, and the longest of all."""
+    """The phases of the main recovery, and the longest of all."""
     known = [_duration_s(each, checkpointed) for each in found if not each.unclear]
     longest_s = round(max(known), 3) if known else None
-    return {**found[0].to_json(), "faults": len(found), "longest_s": longest_s}
+    phases = [each.to_json() for each in found]
+    return {**phases[main_recovery(phases)], "faults": len(found), "longest_s": longest_s}
 
 
 def _name_of(each: Phases, found: Sequence[Phases]) -> str:

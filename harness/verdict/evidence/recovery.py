@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from streamquake.harness.verdict.evidence.down_by_itself import (
     down_by_itself_since_ns,
@@ -127,6 +128,22 @@ class RecoveryPhases:
         for name in _NO_PHASES:
             del phases[name]
         return {key: value if value is None else round(value, 3) for key, value in phases.items()}
+
+
+def main_recovery(phases: Sequence[Mapping[str, Any]]) -> int:
+    """Which recovery the figures of a run describe: the first whole one from a failure of the job,
+    else the first from a failure, else the first.
+
+    A fault that only holds a window open, and a try that missed its window, come before the fault
+    that the run is about.
+    """
+
+    def worth(each: Mapping[str, Any]) -> int:
+        if each["detected_s"] is None:
+            return 0
+        return 1 if each["restarted_s"] is None or each["first_output_s"] is None else 2
+
+    return max(range(len(phases)), key=lambda place: worth(phases[place]))
 
 
 def recoveries_of(
