@@ -71,7 +71,7 @@ class SystemClock:
         signal.wait(max(seconds, 0.0))
 
 
-OTHER_THREADS_S = 0.0001
+OTHER_THREADS_S = 0.0003
 """The real time for which other threads may run before fake time passes."""
 RUNNABLE_THREADS_S = 0.2
 """The same while some of them have work, in CPU time of this process: on a busy machine its threads
