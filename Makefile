@@ -3,7 +3,7 @@ BIN := .venv/bin
 MILLIONS ?= 1,10,50
 MUTANTS ?=
 JOBS ?= 2
-# The fast tests wait for a tenth of their time, so three processes keep two cores busy. Container
+# The fast tests wait for a quarter of their time, so three processes keep two cores busy. Container
 # tests run alone: two files of them at a time took as long, since the clusters were too slow.
 PARALLEL ?= --numprocesses 3 --dist worksteal
 PARALLEL_SPARK ?= --numprocesses 2 --dist worksteal
