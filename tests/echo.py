@@ -21,6 +21,13 @@ use IO::Socket::INET; $SIG{CHLD} = 'IGNORE';
 my $s = IO::Socket::INET->new(LocalPort => 7000, Listen => 9, ReuseAddr => 1) or die $!;
 while (my $c = $s->accept) { while (my $line = <$c>) { print $c $line } }
 """
+ASK_FIRST_SERVER = r"""
+use IO::Socket::INET;
+my $c = IO::Socket::INET->new(PeerAddr => 'echo-server-1', PeerPort => 7000, Timeout => 5)
+    or die $!;
+print $c "ping\n"; print scalar <$c>;
+"""
+"""Sends a line to the first server of a service `echo`, and prints its answer."""
 
 
 class Echo:

@@ -49,9 +49,7 @@ def _group_from_count(value: Any) -> Any:
 
 def _one_or_more(value: Any) -> Any:
     """`rules: a.btm` is short for `rules: [a.btm]`."""
-    if isinstance(value, str):
-        return (value,)
-    return tuple(value) if isinstance(value, list) else value
+    return (value,) if isinstance(value, str) else _words(value)
 
 
 def _words(value: Any) -> Any:

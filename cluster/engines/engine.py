@@ -415,6 +415,13 @@ def ports_of(topology: Topology, service: str) -> Mapping[str, int]:
     return {**engine(declared.engine).ports(), **declared.ports}
 
 
+def addresses_of(topology: Topology, service: str, port: str) -> str:
+    """A named port of every node of a service, as HOST:PORT inside the network, between commas."""
+    number = ports_of(topology, service)[port]
+    nodes = (node for node in topology.nodes() if node.service == service)
+    return ",".join(f"{node.host}:{number}" for node in nodes)
+
+
 def job_runner(topology: Topology) -> tuple[str, RunsJobs] | None:
     """The service that runs jobs, and its engine; None where there is none."""
     for name, service in topology.services.items():

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streamquake.cluster.engines.container import engine as container
-from streamquake.cluster.engines.engine import RunsJobs, engine, engines, job_runner
+from streamquake.cluster.engines.engine import RunsJobs, addresses_of, engine, engines, job_runner
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.harness.experiment.model import Experiment
@@ -41,7 +40,7 @@ def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
         values["checkpoint"] = f"{values['hdfs']}/checkpoints/{group}"
     for name, service in topology.services.items():
         for port in service.ports:
-            values[f"{name}.{port}"] = container.address(topology, name, port)
+            values[f"{name}.{port}"] = addresses_of(topology, name, port)
     for name, output in experiment.promise.outputs.items():
         place = f"{values.get('hdfs', '')}{output.hdfs}" if output.hdfs else str(output.kafka)
         values[f"output.{name}"] = place

@@ -11,6 +11,7 @@ from streamquake.cluster.cluster import Cluster, NodeDied
 from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.topologies.model import Topology
+from tests.echo import ASK_FIRST_SERVER
 from tests.pace import wait_until
 
 pytestmark = pytest.mark.container
@@ -20,12 +21,6 @@ use IO::Socket::INET; $SIG{CHLD} = 'IGNORE';
 open(my $file, '>', '/data/ready') or die $!; close $file;
 my $s = IO::Socket::INET->new(LocalPort => 7000, Listen => 9, ReuseAddr => 1) or die $!;
 while (my $c = $s->accept) { while (my $line = <$c>) { print $c "$ENV{ANSWER} $line" } }
-"""
-ASK = r"""
-use IO::Socket::INET;
-my $c = IO::Socket::INET->new(PeerAddr => 'echo-server-1', PeerPort => 7000, Timeout => 5)
-    or die $!;
-print $c "ping\n"; print scalar <$c>;
 """
 
 
@@ -53,7 +48,7 @@ def topology() -> Topology:
 
 def answer(cluster: Cluster) -> str:
     client = cluster.node("app/server-1")
-    return cluster.runtime.exec(client.container, ["perl", "-e", ASK]).output
+    return cluster.runtime.exec(client.container, ["perl", "-e", ASK_FIRST_SERVER]).output
 
 
 def test_any_image_is_deployed_reached_through_a_link_and_ready_again_after_a_kill(

@@ -21,16 +21,10 @@ from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.interactive.topology_container import TopologyContainer
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.model import Topology
-from tests.echo import echo_topology
+from tests.echo import ASK_FIRST_SERVER, echo_topology
 from tests.pace import at_pace
 
 RECORDS = 2000
-ASK = r"""
-use IO::Socket::INET;
-my $c = IO::Socket::INET->new(PeerAddr => 'echo-server-1', PeerPort => 7000, Timeout => 5)
-    or die $!;
-print $c "ping\n"; print scalar <$c>;
-"""
 
 
 def produce(brokers: str, topic: str, sent: Path) -> None:
@@ -96,7 +90,7 @@ def traffic(echo: TopologyContainer) -> Iterator[None]:
 
     def ask() -> None:
         while not end.is_set():
-            echo.cluster.runtime.exec(client.container, ["perl", "-e", ASK])
+            echo.cluster.runtime.exec(client.container, ["perl", "-e", ASK_FIRST_SERVER])
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         asking = pool.submit(ask)
@@ -121,7 +115,7 @@ def test_other_containers_join_its_network(
             echo.network  # type: ignore[arg-type]
         ) as other,
     ):
-        answer = other.exec(["perl", "-e", ASK])
+        answer = other.exec(["perl", "-e", ASK_FIRST_SERVER])
 
     assert (answer.exit_code, answer.output) == (0, b"ping\n")
 

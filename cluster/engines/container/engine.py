@@ -84,12 +84,6 @@ class ContainerEngine:
         return None
 
 
-def address(topology: Topology, service: str, port: str) -> str:
-    """The addresses of a declared port inside the network, between commas."""
-    nodes = (node for node in topology.nodes() if node.service == service)
-    return ",".join(f"{node.host}:{topology.services[service].ports[port]}" for node in nodes)
-
-
 def _node_pending(cluster: LiveCluster, node: Node, declared: Service) -> str | None:
     if (status := cluster.state(node).status) != ContainerStatus.RUNNING:
         return f"is {status}"

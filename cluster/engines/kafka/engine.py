@@ -17,6 +17,7 @@ from streamquake.cluster.engines.engine import (
     NodeDuty,
     NodePlan,
     PortAllocator,
+    addresses_of,
     engines,
 )
 from streamquake.cluster.engines.kafka import admin, duties, log
@@ -157,9 +158,7 @@ def addresses(topology: Topology, service: str, port: str) -> str:
     that Streamquake did not start, their endpoint."""
     if (endpoint := topology.services[service].endpoint) is not None:
         return endpoint
-    number = KafkaEngine().ports()[port]
-    brokers = (node for node in topology.nodes() if node.service == service)
-    return ",".join(f"{node.host}:{number}" for node in brokers)
+    return addresses_of(topology, service, port)
 
 
 def _silent(cluster: LiveCluster, service: str) -> str | None:

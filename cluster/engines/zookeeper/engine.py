@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from streamquake.cluster.engines import health
-from streamquake.cluster.engines.engine import Contents, NodePlan, PortAllocator, engines
+from streamquake.cluster.engines.engine import (
+    Contents,
+    NodePlan,
+    PortAllocator,
+    addresses_of,
+    engines,
+)
 from streamquake.cluster.engines.service_declaration import (
     Problems,
     as_text,
@@ -96,8 +102,7 @@ T = TypeVar("T")
 
 def quorum(topology: Topology, service: str) -> str:
     """The servers' addresses for clients inside the network, as a connect string."""
-    servers = (node for node in topology.nodes() if node.service == service)
-    return ",".join(f"{node.host}:{CLIENT}" for node in servers)
+    return addresses_of(topology, service, "client")
 
 
 def read(cluster: LiveCluster, service: str, path: str) -> bytes | None:

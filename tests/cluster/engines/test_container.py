@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.container.engine import address
-from streamquake.cluster.engines.engine import PortAllocator, engine, ports_of
+from streamquake.cluster.engines.engine import PortAllocator, addresses_of, engine, ports_of
 from streamquake.cluster.links.links import port_number
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
@@ -105,7 +104,7 @@ def test_links_and_jobs_use_the_names_of_its_ports() -> None:
 
     assert port_number(topology, topology.links["sink"]) == 5432
     assert ports_of(topology, "db") == {"sql": 5432, "status": 8080}
-    assert address(topology, "db", "sql") == "db-server-1:5432,db-server-2:5432"
+    assert addresses_of(topology, "db", "sql") == "db-server-1:5432,db-server-2:5432"
 
 
 def test_a_node_is_ready_when_it_listens_and_its_command_succeeds() -> None:
