@@ -47,11 +47,11 @@ class _Node:
 
     @property
     def configs(self) -> dict[str, str]:
-        """Path of a file in the container -> its name in the document. Raises ValueError."""
-        names = {path: f"{self.spec.host}-{PurePosixPath(path).name}" for path in self.plan.files}
+        """Path of a file in the container -> its name in the document."""
+        host, names = self.spec.host, {p: PurePosixPath(p).name for p in self.plan.files}
         if len({*names.values()}) < len(names):
-            raise ValueError(f"{self.spec.name}: two configuration files of one name: {[*names]}")
-        return names
+            return {path: f"{host}-{n}-{name}" for n, (path, name) in enumerate(names.items(), 1)}
+        return {path: f"{host}-{name}" for path, name in names.items()}
 
 
 def compose_document(topology: Topology) -> str:

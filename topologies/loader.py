@@ -13,10 +13,11 @@ from streamquake.topologies.named_files import SHIPPED, find_file
 from streamquake.topologies.parsing import parse, value_at
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 from streamquake.topologies.rule_scripts import embed_rule_scripts
+from streamquake.topologies.service_files import embed_files
 from streamquake.topologies.yaml_document import Document, Place, read_document
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-OF_CONTAINERS = ("ports", "command", "volumes", "ready")
+OF_CONTAINERS = ("ports", "command", "volumes", "files", "ready")
 """The keys of a service that only the engine `container` has."""
 LONGEST_HOST = 63
 """Services and roles become host names (RFC 1123)."""
@@ -62,7 +63,8 @@ def topology_of(document: Document, at: Place = ()) -> tuple[Topology | None, li
     if topology is None:
         return None, problems
     topology, rule_problems = embed_rule_scripts(topology, document, at)
-    problems += rule_problems
+    topology, file_problems = embed_files(topology, document, at)
+    problems += [*rule_problems, *file_problems]
     found = _name_problems(topology)
     if _has_all_roles(topology, value_at(document.data, at)):
         found += _link_problems(topology)

@@ -164,6 +164,9 @@ class Service(Model):
     the engine `container` only."""
     volumes: Words = ()
     """The folders in which the container stores its data; of the engine `container` only."""
+    files: Mapping[str, str] = {}
+    """Path in the container -> the text file that is put there before the container starts, beside
+    the topology's file; its text once loaded. Of the engine `container` only."""
     ready: Ready | None = None
     """When a node is ready; of the engine `container` only. When left out, a node is ready when it
     listens on all `ports`."""

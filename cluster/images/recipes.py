@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -14,10 +15,12 @@ from streamquake.cluster.images.versions import UnknownImage, built_lines, debia
 HERE = Path(__file__).parent
 BUILT = "streamquake/"
 """The prefix of images that are built here; no registry has them."""
-IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark")
-ROOTFS_KINDS = ("base", "toolbox")
+HASHED = re.compile(r"-[0-9a-f]{12}$")
+"""The end of the tag of an image."""
+IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark", "postgres")
+ROOTFS_KINDS = ("base", "toolbox", "postgres")
 """These start from Debian itself, the others from `base`."""
-SPARK_SETS = ("spark-jars", "spark-avro")
+SPARK_SETS = ("spark-jars", "spark-avro", "spark-postgresql")
 """Sets of jars for the Spark on this machine, in addition to its own."""
 
 
@@ -89,6 +92,15 @@ def recipe(
     if kind not in IMAGE_KINDS:
         raise UnknownImage(f"no image kind {kind!r}{hint(kind, IMAGE_KINDS)}")
     return _recipe(kind, version, tuple(sorted(connectors.items())))
+
+
+def recipe_named(image: str) -> ImageRecipe | None:
+    """The recipe of an image that a topology names without its hash, as `streamquake/KIND` or
+    `streamquake/KIND:VERSION`; None for any other image. Raises UnknownImage."""
+    kind, _, version = image.removeprefix(BUILT).partition(":")
+    if not image.startswith(BUILT) or HASHED.search(version):
+        return None
+    return recipe(kind, version or None)
 
 
 def jar_set(kind: str) -> ImageRecipe:

@@ -52,6 +52,9 @@ def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
     for service, nodes in _below(plan, ("topology", "services"), "nodes"):
         for role in nodes:
             yield ("topology", "services", service, "nodes", role, "rules"), "rule script"
+    for service, files in _below(plan, ("topology", "services"), "files"):
+        for path in files if isinstance(files, Mapping) else ():
+            yield ("topology", "services", service, "files", path), "file"
     for described in (("job", "promise", "outputs"), ("workload",)):
         for name, schema in _below(plan, described, "schema"):
             place = (*described, name, "schema")

@@ -67,12 +67,17 @@ def test_configuration_files_are_in_the_document() -> None:
 
 
 @pytest.mark.usefixtures("echo_engine")
-def test_two_configuration_files_of_one_name_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, same = Echo.plan, {"/etc/echo/names": "", "/var/echo/names": ""}
+def test_two_configuration_files_of_one_name_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, same = Echo.plan, {"/etc/echo/names": "a", "/var/echo/names": "b"}
     monkeypatch.setattr(Echo, "plan", lambda *arguments: replace(plan(*arguments), files=same))
 
-    with pytest.raises(ValueError, match="echo/server-1: two configuration files of one name"):
-        _document()
+    document = _document()
+
+    assert document["services"]["echo-client-1"]["configs"] == [
+        {"source": "echo-client-1-1-names", "target": "/etc/echo/names"},
+        {"source": "echo-client-1-2-names", "target": "/var/echo/names"},
+    ]
+    assert document["configs"]["echo-client-1-2-names"]["content"] == "b"
 
 
 @pytest.mark.usefixtures("echo_engine")

@@ -13,12 +13,13 @@ import requests
 
 from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engines
 from streamquake.cluster.engines.service_declaration import Problems, role_problems
-from streamquake.cluster.images.recipes import ImageRecipe
+from streamquake.cluster.images.recipes import ImageRecipe, recipe_named
+from streamquake.cluster.images.versions import UnknownImage
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.loopback_session import loopback_session
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerStatus
-from streamquake.topologies.model import HttpPage, NodeSpec, Service, Topology
+from streamquake.topologies.model import HttpPage, NodeGroup, NodeSpec, Service, Topology
 from streamquake.topologies.problems import did_you_mean
 
 ROLE = "server"
@@ -58,17 +59,22 @@ class ContainerEngine:
         ]
 
     def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
-        """None: the image is not built here."""
-        return ()
+        """The recipes of the images that are named as `streamquake/KIND`."""
+        groups = topology.services[service].nodes.values()
+        named = dict.fromkeys(_image(topology.services[service], group) for group in groups)
+        return tuple(built for image in named if (built := recipe_named(image)) is not None)
 
     def extra_nodes(self, topology: Topology, service: str) -> tuple[NodeSpec, ...]:
         return ()
 
     def plan(self, topology: Topology, node: NodeSpec, ports: PortAllocator) -> NodePlan:
         declared = topology.services[node.service]
+        image = _image(declared, node.group)
+        built = recipe_named(image)
         return NodePlan(
-            image=node.group.image or declared.image or "",
+            image=image if built is None else built.tag,
             command=declared.command,
+            files=declared.files,
             publish=tuple(declared.ports.values()),
             memory_mb=node.group.memory_mb,
             volumes=declared.volumes,
@@ -82,6 +88,10 @@ class ContainerEngine:
             if (reason := _node_pending(cluster, node, declared)) is not None:
                 return f"{node.name}: {reason}"
         return None
+
+
+def _image(declared: Service, group: NodeGroup) -> str:
+    return group.image or declared.image or ""
 
 
 def _node_pending(cluster: LiveCluster, node: Node, declared: Service) -> str | None:
@@ -131,9 +141,16 @@ def _page_pending(cluster: LiveCluster, node: Node, port: int, page: HttpPage) -
 
 def _image_problems(declared: Service) -> Problems:
     problems: Problems = []
-    if not all(group.image or declared.image for group in declared.nodes.values()):
-        message = "expected the image to run, such as `image: postgres:17`, got none"
-        problems.append((("image",), message))
+    for role, group in declared.nodes.items():
+        place = ("image",) if group.image is None else ("nodes", role, "image")
+        if not (image := _image(declared, group)):
+            message = "expected the image to run, such as `image: postgres:17`, got none"
+            problems.append((place, message))
+            continue
+        try:
+            recipe_named(image)
+        except UnknownImage as unknown:
+            problems.append((place, str(unknown)))
     hints = {
         "version": "the tag of the image",
         "connectors": "the image",
@@ -183,6 +200,11 @@ def _volume_problems(declared: Service) -> Problems:
     problems: Problems = [
         (("volumes",), f"expected the path of a folder in the container, got {path!r}")
         for path in declared.volumes
+        if not VOLUME.fullmatch(path) or normpath(path) != path
+    ]
+    problems += [
+        (("files", path), f"expected the path of a file in the container, got {path!r}")
+        for path in declared.files
         if not VOLUME.fullmatch(path) or normpath(path) != path
     ]
     if len(set(declared.volumes)) < len(declared.volumes):

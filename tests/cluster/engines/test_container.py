@@ -12,6 +12,7 @@ import pytest
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.engine import PortAllocator, addresses_of, engine, ports_of
+from streamquake.cluster.images.recipes import recipe
 from streamquake.cluster.links.links import port_number
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.fake_runtime import FakeRuntime
@@ -97,6 +98,28 @@ def test_a_node_runs_the_image_with_what_the_document_says() -> None:
     assert plan.volumes == ("/var/lib/postgresql/data",)
     assert (plan.memory_mb, plan.health) == (512, ("pg_isready", "-U", "postgres"))
     assert engine("container").images(topology, "db") == ()
+
+
+def test_an_image_that_is_built_here_is_named_without_its_hash() -> None:
+    text = DATABASE.replace("image: postgres:17", "image: streamquake/postgres")
+    topology = topology_of(text)
+    ports = PortAllocator(host=lambda node, port: port)
+
+    plan = engine("container").plan(topology, topology.nodes()[0], ports)
+
+    assert engine("container").images(topology, "db") == (recipe("postgres"),)
+    assert plan.image == recipe("postgres").tag
+
+
+def test_files_are_put_into_every_node() -> None:
+    topology = topology_of(
+        DATABASE.replace("    volumes:", '    files: {/a/b.sql: "a\\nb"}\n    volumes:')
+    )
+    ports = PortAllocator(host=lambda node, port: port)
+
+    plans = [engine("container").plan(topology, node, ports) for node in topology.nodes()[:2]]
+
+    assert [plan.files for plan in plans] == [{"/a/b.sql": "a\nb"}] * 2
 
 
 def test_links_and_jobs_use_the_names_of_its_ports() -> None:
@@ -187,6 +210,10 @@ def test_a_page_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -
         ("[/var", "[/a, /a, /var", "services.db.volumes: expected each folder once"),
         ("[/var", "[/a/../b, /var", "services.db.volumes: expected the path of a folder"),
         ("postgres:17", "Postgres 17", "services.db.image: "),
+        ("postgres:17", "streamquake/postgras", "did you mean 'postgres'"),
+        ("postgres:17", "streamquake/postgres:9", "services.db.image: no postgres version '9'"),
+        ("app:1", 'app:1\n    files: {a/b: "a\\n"}', "services.app.files.a/b: expected the path"),
+        ("app:1", 'app:1\n    files: {/a/../b: "a\\n"}', "expected the path of a file in"),
         ("app:1", "../networks/bridge", "services.app.image: "),
         ("{web: 80}", '{"80": 80}', "services.app.ports.80: expected a name"),
         ("{server: 1}", "{server: {disk_mb: 64}}", "services.app.nodes.server.disk_mb: the disk"),
@@ -206,7 +233,9 @@ def test_what_a_container_cannot_have_is_rejected(old: str, new: str, problem: s
     assert any(problem in found for found in problems_of(DATABASE.replace(old, new)))
 
 
-@pytest.mark.parametrize("key", ["ports: {a: 1}", "command: [a]", "volumes: [/a]", "ready: {}"])
+@pytest.mark.parametrize(
+    "key", ["ports: {a: 1}", "command: [a]", "volumes: [/a]", "ready: {}", 'files: {/a: "a\\n"}']
+)
 def test_other_engines_reject_the_keys_of_a_container(key: str) -> None:
     text = f"name: t\nservices:\n  kafka:\n    engine: kafka\n    nodes: {{broker: 1}}\n    {key}\n"
 

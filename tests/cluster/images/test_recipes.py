@@ -15,6 +15,7 @@ from streamquake.cluster.images.recipes import (
     all_recipes,
     jar_set,
     recipe,
+    recipe_named,
 )
 from streamquake.cluster.images.versions import UnknownImage, lines, releases
 
@@ -68,6 +69,19 @@ def test_a_version_is_a_release_line_or_an_exact_release() -> None:
     assert other.release == "2.2.0"
     assert other.pins["connector.version"] == recipe("flink", "2.2").pins["connector.version"]
     assert other.pins["sha256"] != recipe("flink", "2.2").pins["sha256"]
+
+
+def test_a_topology_names_an_image_that_is_built_here_without_its_hash() -> None:
+    assert recipe_named("streamquake/postgres") == recipe("postgres")
+    assert recipe_named("streamquake/flink:1.20") == recipe("flink", "1.20")
+    assert recipe_named(recipe("postgres").tag) is None, "the tag itself is taken as it is"
+    assert recipe_named("postgres:17") is None
+    with pytest.raises(UnknownImage, match=r"no image kind 'postgras' .did you mean 'postgres'"):
+        recipe_named("streamquake/postgras")
+
+
+def test_an_image_that_few_need_is_built_by_the_run_that_needs_it() -> None:
+    assert "postgres" not in {built.kind for built in all_recipes()}
 
 
 def test_without_a_table_of_releases_the_checksum_of_another_release_is_not_expected() -> None:

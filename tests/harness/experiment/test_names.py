@@ -144,6 +144,22 @@ def test_the_message_lists_the_allowed_characters() -> None:
             },
             "topology.services.flink.nodes.taskmanager.rules",
         ),
+        (
+            {
+                "topology": {
+                    "name": "t",
+                    "services": {
+                        "db": {
+                            "engine": "container",
+                            "image": "postgres:17",
+                            "files": {"/etc/tables.sql": "/etc/hosts"},
+                            "nodes": {"server": 1},
+                        }
+                    },
+                }
+            },
+            "topology.services.db.files./etc/tables.sql",
+        ),
     ],
 )
 def test_a_recorded_plan_cannot_name_a_file_of_this_machine(

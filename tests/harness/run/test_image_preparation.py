@@ -73,7 +73,10 @@ def test_an_image_of_the_topology_is_fetched_once() -> None:
     ("image", "reason"),
     [
         ("mine:1", "mine:1 is not on this machine, and the container engine cannot fetch it"),
-        ("streamquake/kafka:1", "streamquake/kafka:1 is no image of this version of Streamquake"),
+        (
+            "streamquake/kafka:1-0123456789ab",
+            "streamquake/kafka:1-0123456789ab is no image of this version of Streamquake",
+        ),
     ],
 )
 def test_a_missing_image_is_named_with_the_next_step(image: str, reason: str) -> None:
