@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from streamquake.cluster.engines.engine import job_runner
+from streamquake.cluster.images.maven_jars import is_coordinates, snapshot_problem
 from streamquake.cluster.topology_validation import checked_topology
 from streamquake.faults.schedule.random_schedule import Draw
 from streamquake.faults.schedule.step import Step
@@ -360,7 +361,11 @@ class _ExperimentParser:
         return text
 
     def _jar(self, given: str, place: Place) -> str:
-        """The full path of a jar; as given where there is none."""
+        """The full path of a jar; as given where there is none, and for coordinates."""
+        if is_coordinates(given):
+            if problem := snapshot_problem(given):
+                self.problems.append(self._document.problem(place, problem))
+            return given
         path = self._file(given, None, place)
         if path is None:
             return given

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from streamquake.cluster.engines.engine import job_runner
+from streamquake.cluster.images.maven_jars import COORDINATES
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.experiment.check import Check, CheckCommand, CheckProbe, checks
 from streamquake.harness.experiment.named_part import part_document, part_of
@@ -33,8 +34,8 @@ NamedCheck = Annotated[
 ]
 """A check; documents name it with its parameters: {recovery: {...}}."""
 
-JarPath = Annotated[str, Field(pattern=r"\.jar$")]
-"""A file that ends with `.jar`."""
+Jar = Annotated[str, Field(pattern=rf"\.jar$|^{COORDINATES.pattern}$")]
+"""A file that ends with `.jar`, or the Maven coordinates of a jar."""
 ModuleName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$", max_length=60)]
 """The name by which a program imports a module."""
 
@@ -68,9 +69,11 @@ class Job(Model):
     """A PySpark program, by name of a shipped one or by path."""
     jar: str | None = None
     """The path of a jar for Flink."""
-    jars: tuple[JarPath, ...] = ()
-    """The paths of jars for the class path of an SQL or a PySpark program: its connectors, formats
-    and functions. SQL names a function of them with `CREATE TEMPORARY FUNCTION`."""
+    jars: tuple[Jar, ...] = ()
+    """Jars for the class path of an SQL or a PySpark program: its connectors, formats and
+    functions. Each is a path, or `GROUP:ARTIFACT:VERSION`, which Maven fetches by the settings of
+    this machine, without its dependencies. SQL names a function of them with `CREATE TEMPORARY
+    FUNCTION`."""
     modules: Mapping[ModuleName, str] = {}
     """Name -> the path of a Python module that the PySpark program imports by that name (its text
     once loaded)."""

@@ -19,6 +19,7 @@ from streamquake.cluster.engines.engine import (
     job_runner,
 )
 from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.images.maven_jars import fetch_jars
 from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.harness.experiment.job_placeholders import placeholders
 from streamquake.harness.experiment.model import Experiment
@@ -101,8 +102,8 @@ class RunningJob:
 
 def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> PreparedJob | None:
     """Create the topics, and fill the job's placeholders for this cluster; None without a job to
-    submit. Raises TopicMismatch if an existing Kafka lacks a topic, and LookupError if no service
-    runs jobs."""
+    submit. Raises TopicMismatch if an existing Kafka lacks a topic, JarMissing, and LookupError if
+    no service runs jobs."""
     _create_topics(experiment, cluster)
     job = experiment.job
     if job is None or job.existing is not None:
@@ -117,7 +118,7 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
         sql=None if job.sql is None else render(job.sql, values),
         pyspark=None if job.pyspark is None else render(job.pyspark, values),
         jar=job.jar,
-        jars=job.jars,
+        jars=fetch_jars(job.jars),
         modules=job.modules,
         entry_class=job.entry_class,
         args=tuple(render(arg, values) for arg in job.args),

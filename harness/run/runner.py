@@ -17,6 +17,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from streamquake.cluster.cluster import Cluster, NodeDied, all_nodes
+from streamquake.cluster.images.maven_jars import fetch_jars
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.runtime.runtime import ContainerRuntime
 from streamquake.cluster.runtime.sweep import sweep
@@ -235,6 +236,8 @@ class RunInProgress:
             sweep(self.runtime)
             images = self.runtime.images()
             ensure_images(self.experiment.topology, images, self.view.show_message)
+            if self.experiment.job is not None:
+                fetch_jars(self.experiment.job.jars, self.view.show_message, images)
             self._manifest["image_ids"] = image_ids(self._manifest["images"], images)
             self.folder.write_manifest(self._manifest)
         self._enter("deploy")

@@ -1,0 +1,62 @@
+"""Jars by their Maven coordinates, such as connectors that a job names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from streamquake.cluster.images import fetch
+from streamquake.cluster.images.clients import Clients
+from streamquake.cluster.images.store import ImageStore, StepFailed
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
+
+COORDINATES = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+")
+"""GROUP:ARTIFACT:VERSION."""
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
+SHOWN_LINES = 3
+
+
+class JarMissing(StreamquakeError):
+    """A jar could not be fetched."""
+
+    kind = ErrorKind.IMAGE_FAILED
+
+
+def is_coordinates(jar: str) -> bool:
+    """Whether a jar is named by its coordinates, and not by its path."""
+    return COORDINATES.fullmatch(jar) is not None
+
+
+def snapshot_problem(coordinates: str) -> str | None:
+    """Why a jar cannot be named by these coordinates; None where it can."""
+    if not coordinates.endswith("-SNAPSHOT"):
+        return None
+    return f"{coordinates} may change between runs; name the jar by its path"
+
+
+def fetch_jars(
+    jars: Iterable[str],
+    show_message: Callable[[str], None] = lambda line: None,
+    images: ImageStore | None = None,
+) -> tuple[str, ...]:
+    """The paths of jars: those with coordinates are in the cache, fetched by Maven at their first
+    use, without their dependencies. `images` are for a Maven in a container, where none is
+    installed. Raises JarMissing."""
+    clients = Clients(show_message, images)
+    return tuple(str(_fetched(jar, clients)) if is_coordinates(jar) else jar for jar in jars)
+
+
+def _fetched(coordinates: str, clients: Clients) -> Path:
+    def fill(folder: Path) -> None:
+        clients.show_message(f"fetching {coordinates} with Maven")
+        command = ["mvn", "-B", "-ntp", "-q", COPY]
+        command += [f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}"]
+        clients.run(f"fetching {coordinates} with Maven", command, folder)
+
+    try:
+        folder = fetch.cached(f"jar-{coordinates.replace(':', '+')}", fill)
+    except StepFailed as failed:
+        lines = [line for line in failed.log.splitlines() if line.strip()][:SHOWN_LINES]
+        raise JarMissing(f"{failed.step} failed: {' '.join(lines) or 'no output'}") from failed
+    return next(folder.glob("*.jar"))
