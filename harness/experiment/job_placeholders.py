@@ -11,6 +11,8 @@ from streamquake.cluster.engines.engine import RunsJobs, addresses_of, engine, e
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.outputs import Output
+from streamquake.harness.reconcile.reading.database_address import table_address
 from streamquake.topologies.model import Topology
 
 
@@ -42,6 +44,14 @@ def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
         for port in service.ports:
             values[f"{name}.{port}"] = addresses_of(topology, name, port)
     for name, output in experiment.promise.outputs.items():
-        place = f"{values.get('hdfs', '')}{output.hdfs}" if output.hdfs else str(output.kafka)
-        values[f"output.{name}"] = place
+        values[f"output.{name}"] = _name_of(output, values)
     return values
+
+
+def _name_of(output: Output, values: Mapping[str, str]) -> str:
+    """What a program calls an output: the topic, the URI of the folder, or the table."""
+    if output.hdfs is not None:
+        return f"{values.get('hdfs', '')}{output.hdfs}"
+    if output.table is not None:
+        return table_address(output.table, services=True).name
+    return str(output.kafka)

@@ -17,7 +17,10 @@ A job's SQL file declares them in a comment block of YAML at its top:
     --                                  # a value deletes it (`identity` by `map` over `_key`)
     --       also: [gap, wrong_partition]   # more anomaly classes (harness/reconcile/anomalies)
     --     totals-files:
-    --       hdfs: /output/totals       # ... or a folder
+    --       hdfs: /output/totals       # ... or a folder ...
+    --       ...
+    --     totals-table:
+    --       table: postgresql://app@${db.sql}/shop/totals    # ... or a table
     --       ...
     --   expected: >                    # Spark SQL over the view `sent`
     --     SELECT key, seq, SUM(amount) OVER (PARTITION BY key ORDER BY seq) AS total FROM sent
@@ -39,6 +42,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from streamquake.harness.reconcile.anomaly import unknown_class
+from streamquake.harness.reconcile.reading.database_address import table_address
 from streamquake.harness.reconcile.reading.format import formats, not_in_topics
 from streamquake.harness.reconcile.reading.record_format import RecordFormat
 from streamquake.topologies.model import LONGEST_NAME, Model, Name, Topic
@@ -73,6 +77,11 @@ class Output(RecordFormat):
     """The topic, if the output is a topic."""
     hdfs: Folder | None = None
     """The folder on HDFS, if the output is a folder."""
+    table: str | None = None
+    """The table, if the output is a table of PostgreSQL:
+    `postgresql://[user@]host[:port]/database/[schema.]table`. For a database of the topology,
+    `${SERVICE.PORT}` stands for host and port. The user's password is taken from the environment
+    variable PGPASSWORD."""
     identity: SomeColumns = ("key", "seq")
     """The columns that name a record."""
     compare: tuple[ColumnName, ...] = ()
@@ -97,8 +106,24 @@ class Output(RecordFormat):
 
     @model_validator(mode="after")
     def _one_place(self) -> Output:
-        if (self.kafka is None) == (self.hdfs is None):
-            raise ValueError("an output is either `kafka: TOPIC` or `hdfs: FOLDER`")
+        if [self.kafka, self.hdfs, self.table].count(None) != 2:
+            message = "an output is one of `kafka: TOPIC`, `hdfs: FOLDER` or `table: ADDRESS`"
+            raise ValueError(message)
+        return self
+
+    @model_validator(mode="after")
+    def _is_a_table(self) -> Output:
+        if self.table is None:
+            return self
+        table_address(self.table, services=True)
+        given = {"format": self.format, "schema": self.schema_, "header": self.header}
+        given |= {"message": self.message, "order": self.order, "retracts": self.retracts}
+        if wrong := [name for name, value in given.items() if value is not None]:
+            raise ValueError(f"a table has columns, and rows without an order; remove `{wrong[0]}`")
+        if self.upsert:
+            raise ValueError(
+                "`upsert` is for topics: a table has the last row of a key by itself; remove it"
+            )
         return self
 
     @model_validator(mode="after")
@@ -143,6 +168,22 @@ class Output(RecordFormat):
         if wrong := unknown_class(self.also):
             raise ValueError(f"`also`: {wrong}")
         return self
+
+    @property
+    def place(self) -> str:
+        """The topic, the folder or the address of the table."""
+        return str(self.kafka or self.hdfs or self.table)
+
+    @property
+    def kind(self) -> str:
+        """The key of its place: kafka, hdfs or table."""
+        return "kafka" if self.kafka else "hdfs" if self.hdfs else "table"
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a later record may correct an earlier one, so that a wrong one is final only when
+        everything is committed."""
+        return self.retracts is not None or self.upsert or self.table is not None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -191,13 +232,13 @@ class JobPromise(Model):
 
     @property
     def only_files(self) -> bool:
-        """Whether all outputs are folders, and there is at least one."""
+        """Whether no output is a topic, and there is at least one."""
         return bool(self.outputs) and all(o.kafka is None for o in self.outputs.values())
 
     @property
     def writes_files(self) -> bool:
         """Whether an output is a folder."""
-        return any(output.kafka is None for output in self.outputs.values())
+        return any(output.hdfs is not None for output in self.outputs.values())
 
     @property
     def explodes(self) -> bool:

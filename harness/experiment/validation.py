@@ -14,6 +14,7 @@ from streamquake.harness.experiment.data_validation import data_problem
 from streamquake.harness.experiment.job_placeholders import job_service, runs_jobs
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.restart_validation import config_problem, restart_problem
+from streamquake.harness.reconcile.reading.database_address import table_address
 from streamquake.reports.record.expected_outcome import OUTCOMES, ExpectedOutcome
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import did_you_mean
@@ -28,6 +29,7 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
     return [
         *_input(experiment),
         *_own_topic(experiment),
+        *_tables(experiment),
         *_job_engine(experiment),
         *_job_config(experiment),
         *_slots(experiment),
@@ -169,6 +171,27 @@ def _own_topic(experiment: Experiment) -> Broken:
                 ("workload",),
                 f"the workload sends to the topic {output.kafka}, which is the job's output "
                 f'"{name}" too; give the workload another `topic`',
+            )
+
+
+def _tables(experiment: Experiment) -> Broken:
+    """The address of a table names a port that a service declares."""
+    ports = [
+        f"{name}.{port}"
+        for name, service in experiment.topology.services.items()
+        for port in service.ports
+    ]
+    for name, output in experiment.promise.outputs.items():
+        if output.table is None:
+            continue
+        servers = table_address(output.table, services=True).servers
+        if (
+            named := servers.removeprefix("${").removesuffix("}")
+        ) != servers and named not in ports:
+            yield (
+                ("job", "promise", "outputs", name, "table"),
+                f"no service declares the port ${{{named}}}{did_you_mean(named, ports)}; a service "
+                "of the engine container declares `ports`",
             )
 
 

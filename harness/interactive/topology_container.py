@@ -273,8 +273,8 @@ class TopologyContainer:
         also: Sequence[str] = (),
     ) -> DataComparison:
         """Compare what was expected with what is there, as `streamquake reconcile` does: files,
-        folders, `kafka://SERVERS/TOPIC`, `hdfs://…`; `key`, `sequence`, `compare` and `order` are
-        Spark SQL over the columns of a side.
+        folders, `kafka://SERVERS/TOPIC`, `hdfs://…`, `postgresql://SERVER/DATABASE/TABLE`; `key`,
+        `sequence`, `compare` and `order` are Spark SQL over the columns of a side.
 
         Returns outcome, counts by class, and examples. Raises BadInput for a wrong expression or a
         source that is not there, OSError for one that cannot be read.

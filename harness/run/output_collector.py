@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -15,6 +16,8 @@ from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, Output
 from streamquake.harness.reconcile.parallel_jobs import in_parallel
+from streamquake.harness.reconcile.reading.database_address import TableAddress, table_address
+from streamquake.harness.reconcile.reading.database_table import read_table
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.format import Format
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -22,6 +25,7 @@ from streamquake.harness.reconcile.reading.stored_topic import TopicRead
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.run_events import RecordsSent
 from streamquake.reports.record.run_folder import RunFolder
+from streamquake.topologies.templates import render
 
 
 class EarlyReads:
@@ -71,8 +75,8 @@ def collect_outputs(
     """Read every output of the job's promise into `folder.data/<output>/`.
 
     If the outcome of a send is unknown, the input topic is read too: it shows whether the record
-    arrived. Raises KafkaUnreachable, HdfsShellError, BadInput for records of an unknown schema, or
-    pyspark's errors; the other outputs are read nevertheless.
+    arrived. Raises KafkaUnreachable, HdfsShellError, DatabaseUnreadable, BadInput for
+    records of an unknown schema, or pyspark's errors; the other outputs are read nevertheless.
     """
     outputs = experiment.promise.outputs
 
@@ -82,6 +86,9 @@ def collect_outputs(
             begun = early.of(name) if early else None
             topic_read = begun or _topic_read(cluster, experiment, output, into)
             _finish(topic_read, cluster, experiment, spark, output.kafka)
+        elif output.table is not None:
+            address = _on_this_machine(cluster, table_address(output.table, services=True))
+            read_table(spark, address, into=into, source=output.table)
         else:
             declared_format = output.to_format(f"outputs.{name}.schema")
             _read_folder(cluster, experiment, spark, str(output.hdfs), into, declared_format)
@@ -131,6 +138,18 @@ def _read_folder(
     with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
         fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
         read_files(spark, fetched, into=into, source=path, declared_format=declared_format)
+
+
+def _on_this_machine(cluster: Cluster, address: TableAddress) -> TableAddress:
+    """The address with the published ports of the service that it names, if it names one."""
+    ports = {
+        f"{name}.{port}": ",".join(
+            cluster.address(node, number) for node in cluster.of_service(name)
+        )
+        for name, service in cluster.topology.services.items()
+        for port, number in service.ports.items()
+    }
+    return replace(address, servers=render(address.servers, ports))
 
 
 def _service(experiment: Experiment, engine: str) -> str:

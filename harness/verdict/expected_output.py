@@ -22,6 +22,8 @@ from streamquake.harness.reconcile.reading.promised_columns import (
     KAFKA_POSITION,
     MALFORMED,
     RAW,
+    TABLE_LANE,
+    TABLE_POSITION,
     parse_records,
 )
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -33,6 +35,12 @@ from streamquake.harness.reconcile.upserts import deletes_without_key
 from streamquake.harness.reconcile.values.promised import with_canonical_texts
 from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 
+PLACES = {
+    "kafka": (KAFKA_LANE, KAFKA_POSITION),
+    "hdfs": (FILE_LANE, FILE_POSITION),
+    "table": (TABLE_LANE, TABLE_POSITION),
+}
+"""Kind of an output -> the columns with the place of a record."""
 STATUS = "status"
 STAMP = "_timestamp_ms"
 RETRACTS, DELETES = "_retracts", "_deletes"
@@ -244,7 +252,7 @@ def _shape(output: Output, expected: DataFrame, names: Mapping[str, str]) -> Sha
     def own(columns: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(names[name] for name in columns)
 
-    lane, position = (FILE_LANE, FILE_POSITION) if output.hdfs else (KAFKA_LANE, KAFKA_POSITION)
+    lane, position = PLACES[output.kind]
     return Shape(
         identity=own(output.identity),
         compare=own(output.compare),
@@ -255,7 +263,7 @@ def _shape(output: Output, expected: DataFrame, names: Mapping[str, str]) -> Sha
         position=position,
         malformed=MALFORMED,
         raw=RAW,
-        partition=None if output.hdfs else KAFKA_LANE[0],
+        partition=KAFKA_LANE[0] if output.kafka else None,
         also=output.also,
         retracts=RETRACTS if output.retracts else None,
         deletes=DELETES if output.upsert else None,

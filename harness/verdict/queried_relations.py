@@ -2,8 +2,9 @@
 
 `sent` has the records that the job may have read, as for `expected`. Each output has a view of its
 name with its committed records, read as its promise says: its columns, the place of a record
-(`_partition`, `_offset` and `_timestamp_ms`, or `_file` and `_position`) and `_value`, the text as
-it was written. A changelog has `_retracts`, an upsert `_deletes`. `history` has the events.
+(`_partition`, `_offset` and `_timestamp_ms`; `_file` and `_position`; or `_table` and `_row`) and
+`_value`, the text as it was written. A changelog has `_retracts`, an upsert `_deletes`. `history`
+has the events.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ from streamquake.topologies.problems import bad_input
 
 KAFKA_LANE, KAFKA_POSITION = ("_partition",), "_offset"
 FILE_LANE, FILE_POSITION = ("_file",), "_position"
+TABLE_LANE, TABLE_POSITION = ("_table",), "_row"
 MALFORMED, RAW = "_malformed", "_value"
 _PROMISED = "__promised"
 _CORRUPT, _EXACT = "_corrupt", "_exact"

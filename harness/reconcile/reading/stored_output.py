@@ -190,7 +190,8 @@ class StoredOutput:
         if self.is_topic:
             records = self.columns("partition", "offset", COMMITTED)
         else:
-            records = self.columns("file", "position")
+            of_table = self.facts().get("kind") == "table"
+            records = self.columns(*(("table", "row") if of_table else ("file", "position")))
             records = records.append_column(COMMITTED, pa.repeat(True, records.num_rows))
         *place, flag = records.column_names
         copies = records.group_by(place).aggregate([([], "count_all"), (flag, "sum")])

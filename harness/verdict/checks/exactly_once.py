@@ -39,6 +39,13 @@ from streamquake.harness.verdict.held_back_records import HeldBackRecords, find_
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome, class_of, worst
 from streamquake.topologies.errors import message_of
 
+FIGURES: Mapping[str, tuple[str, ...]] = {
+    "kafka": ("ends", "stable_ends", "uncommitted"),
+    "hdfs": ("pending_files",),
+    "table": ("prepared",),
+}
+"""Kind of an output -> the facts of its reading beside the records."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class OutputVerdict:
@@ -122,7 +129,7 @@ def _judge(case: JudgedRun, name: str, output: Output, expected: DataFrame | Non
         return _undecided_verdict(name, "it has no expected records (`expected:` in the job's SQL)")
     if not stored.complete:
         return _undecided_verdict(name, "it was not read")
-    if damage := stored.of_another(str(output.kafka or output.hdfs)) or stored.lost_files():
+    if damage := stored.of_another(output.place) or stored.lost_files():
         return _undecided_verdict(name, damage)
     if not has_status(expected, output.columns) and has_unsettled_sends(case):
         return _undecided_verdict(
@@ -141,10 +148,10 @@ def _verdict_of(
     stored = StoredOutput(path=case.data / name)
     if found.proves_nothing:
         return _undecided_verdict(name, NOTHING_EXPECTED)
-    counts = {**found.counts, **_figures(stored.facts())}
+    counts = {**found.counts, **_figures(output.kind, stored.facts())}
     findings = tuple(_of_output(name, finding) for finding in found.findings)
     if case.experiment.job is not None and not_drained(case.history):
-        still_open = open_classes(replaced=output.retracts is not None or output.upsert)
+        still_open = open_classes(replaced=output.replaces)
         counts |= {name: None for name in still_open if counts.get(name) is not None}
         if "phantom" in still_open and counts["malformed"]:
             # A malformed record cannot be retracted later.
@@ -166,13 +173,24 @@ def _verdict_of(
         except Exception as error:  # noqa: BLE001 - the guard: an anomaly stays one without a cause
             unknown = {"cause": f"it is not known: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
-    where = f"{name} ({'kafka' if output.kafka else 'hdfs'})"
+    where = f"{name} ({output.kind})"
     verdict = _verdict(where, counts, tuple(map(presented, findings)))
-    return _uncertain(verdict, damage.message)
+    return _uncertain(verdict, "; ".join(filter(None, [damage.message, _not_ended(counts)])))
+
+
+def _not_ended(counts: Mapping[str, int | None]) -> str:
+    """A message where transactions with changes of a table are prepared and not ended: what they
+    changed may still appear. Empty where there are none."""
+    if not (prepared := counts.get("prepared")):
+        return ""
+    return (
+        f"{prepared:,} prepared transactions with changes of the table are neither committed nor "
+        "rolled back"
+    )
 
 
 def _uncertain(verdict: OutputVerdict, damage: str) -> OutputVerdict:
-    """The verdict on a damaged record: nothing is held, and a violation stays one."""
+    """The verdict on a damaged or unfinished reading: nothing is held; a violation stays one."""
     if not damage:
         return verdict
     return replace(
@@ -239,18 +257,18 @@ def _undecided_verdict(name: str, why: str) -> OutputVerdict:
     )
 
 
-def _figures(facts: Mapping[str, Any]) -> dict[str, int | None]:
+def _figures(kind: str, facts: Mapping[str, Any]) -> dict[str, int | None]:
     """Figures of the reading beside the classes: `uncommitted` records, visible only to readers of
     uncommitted records; `held_back` offsets behind an open transaction; `pending_files` that the
-    job had not finished. Raises ValueError where the read did not note them."""
-    of_topic = facts.get("kind") == "kafka"
-    needed = ("ends", "stable_ends", "uncommitted") if of_topic else ("pending_files",)
-    if missing := [name for name in needed if name not in facts]:
+    job had not finished; `prepared` transactions with changes of a table that have not ended.
+    Raises ValueError where the read did not note them."""
+    needed = FIGURES[kind]
+    if missing := [name for name in needed if facts.get(name) is None]:
         raise ValueError(f"the read of its records noted no {', '.join(missing)}")
-    if of_topic:
+    if kind == "kafka":
         held_back = sum(facts["ends"].values()) - sum(facts["stable_ends"].values())
         return {"uncommitted": facts["uncommitted"], "held_back": held_back}
-    return {"pending_files": facts["pending_files"]}
+    return {name: facts[name] for name in needed}
 
 
 def _late(case: JudgedRun) -> dict[str, int | None]:

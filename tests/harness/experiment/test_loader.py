@@ -465,6 +465,43 @@ def test_jars_and_modules_are_found_beside_the_document(tmp_path: Path) -> None:
     assert job.modules == {"lib": "def f(): ...\n"}
 
 
+def test_a_jar_may_be_named_by_its_coordinates() -> None:
+    job = load(GOOD.replace("parallelism: 4", "jars: ['org.postgresql:postgresql:42.7.8']")).job
+    assert job is not None
+    assert job.jars == ("org.postgresql:postgresql:42.7.8",)
+
+
+TABLE = """\
+name: mine
+topology:
+  base: flink-kafka-hdfs
+  services:
+    db: {engine: container, image: postgres:17, ports: {sql: 5432}, nodes: {server: 2}}
+job:
+  sql: copy.sql
+  promise:
+    outputs: {t: {table: "postgresql://app@${db.sql}/shop/sales.totals"}}
+    expected: SELECT key, seq FROM sent
+workload: {numbered: {records: 1000, rate_per_s: 100}}
+checks: [exactly_once]
+"""
+
+
+def test_a_table_is_found_by_the_ports_of_a_service(tmp_path: Path) -> None:
+    (tmp_path / "copy.sql").write_text("SELECT '${output.t}';\nSELECT '${db.sql}';\n")
+    text = TABLE.replace("sql: copy.sql", "sql: ./copy.sql")
+    values = placeholders(load(text, beside=tmp_path), "run")
+
+    assert values["output.t"] == "sales.totals"
+    assert values["db.sql"] == "db-server-1:5432,db-server-2:5432"
+    problem = problems_in(text.replace("${db.sql}", "${db.sq}"), beside=tmp_path)
+    assert problem == [
+        "e.yaml:9: job.promise.outputs.t.table: no service declares the port ${db.sq}; did you "
+        'mean "db.sql"? known: db.sql; a service of the engine container declares `ports`'
+    ]
+    assert load(text.replace("${db.sql}", "db.example.com"), beside=tmp_path).job is not None
+
+
 @pytest.mark.parametrize(
     ("job", "message"),
     [
@@ -474,7 +511,9 @@ def test_jars_and_modules_are_found_beside_the_document(tmp_path: Path) -> None:
         ("sql: copy.sql, jars: [own.jar]", "own.jar is no complete jar (a zip archive); build or"),
         ("jar: own.jar", "own.jar is no complete jar (a zip archive); build or"),
         ("pyspark: copy.py, jars: [cut.jar]", "cut.jar is no complete jar (a zip archive); build"),
-        ("sql: copy.sql, jars: [lib.zip]", "expected a text that ends with .jar, got"),
+        ("sql: copy.sql, jars: [lib.zip]", "job.jars[0]: expected"),
+        ("sql: copy.sql, jars: ['a:b']", "job.jars[0]: expected"),
+        ("sql: copy.sql, jars: ['a:b:1-SNAPSHOT']", "may change between runs; name the jar by its"),
         ("sql: copy.sql, modules: {lib: lib.py}", "job: `modules` are for `pyspark`"),
         ("pyspark: copy.py, modules: {lib: nowhere.py}", "job.modules.lib: there is no such file"),
         ("pyspark: copy.py, modules: {lib: dir.jar}", "/dir.jar is no regular file"),

@@ -38,6 +38,21 @@ def test_a_rehearsal_judges_every_output_like_that_of_a_run(
     assert result.counts["totals.actual"] == result.counts["totals-files.actual"] == 1200
 
 
+def test_a_table_is_rehearsed_too(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    results: list[CheckResult] = []
+    judge = ExactlyOnce.check
+    monkeypatch.setattr(ExactlyOnce, "check", lambda self, case: results.append(judge(self, case)))
+    table = Output(
+        table="postgresql://app@${db.sql}/shop/totals", expected="SELECT key, seq FROM sent"
+    )
+    planned = load_experiment(EXPERIMENT, sets=["workload.numbered.records=10"], seed=1)
+    job = Job(sql="SELECT 1", promise=JobPromise(outputs={"totals": table}))
+
+    rehearse(planned.model_copy(update={"job": job}), spark)
+
+    assert results[0].outcome == Outcome.HELD
+
+
 @pytest.mark.nightly
 def test_a_rehearsal_leaves_no_file_and_no_view(spark: SparkSession) -> None:
     spark.sql("SELECT 1 AS mine").createOrReplaceTempView("sent")

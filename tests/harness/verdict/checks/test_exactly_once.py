@@ -18,6 +18,8 @@ from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, JobPromise, Output
 from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.json import quick_record
+from streamquake.harness.reconcile.reading.database_address import table_address
+from streamquake.harness.reconcile.reading.database_table import store_rows
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import VIOLATIONS
@@ -36,6 +38,7 @@ WORKLOAD = Numbered(records=400, rate_per_s=100, keys=8, payload_bytes=10)
 RECORDS = list(WORKLOAD.load_definition(seed=0).between(0, WORKLOAD.records))
 COPY = Output(kafka="copy", compare=("amount", "checksum"), order="seq")
 FILES = Output(hdfs="/output/copy", compare=("amount", "checksum"), order="seq")
+TABLE = Output(table="postgresql://app@${db.sql}/shop/totals", compare=("amount", "checksum"))
 TOTALS = "SELECT key, seq, SUM(amount) OVER (PARTITION BY key ORDER BY seq) AS total FROM sent"
 
 
@@ -637,6 +640,101 @@ def test_files_are_judged_too_and_pending_ones_are_not_read(
     assert result.counts["files.lost"] == 0
     assert result.counts["lost"] == result.counts["copy.lost"] == 1
     assert result.counts["files.pending_files"] == 1
+
+
+def of_table(testbed: Testbed, rows: Sequence[str], prepared: int = 0) -> StoredOutput:
+    """Store rows as the reading of a table does."""
+    into = StoredOutput(path=testbed.data / "copy")
+    address = table_address(str(TABLE.table), services=True)
+    frame = testbed.spark.createDataFrame([(row,) for row in rows], "value string")
+    store_rows(frame, address, into=into, source=str(TABLE.table), prepared=prepared)
+    return into
+
+
+def test_a_table_is_judged_by_its_rows(testbed: Testbed) -> None:
+    promise = JobPromise(outputs={"copy": TABLE}, expected="SELECT * FROM sent")
+    of_table(testbed, values(RECORDS))
+    assert testbed.judged(promise).summary == "400 records once each, unchanged, in copy (table)"
+
+    shutil.rmtree(testbed.data / "copy")
+    of_table(testbed, [*values(RECORDS[2:]), *values(RECORDS[3:4]), "{}"])
+    result = testbed.judged(promise)
+
+    assert result.outcome == Outcome.VIOLATED
+    found = {name: result.counts[name] for name in ("lost", "duplicated", "phantom")}
+    assert found == {"lost": 2, "duplicated": 1, "phantom": 1}
+    where = {finding.where for finding in result.findings if finding.what == "duplicated"}
+    assert any(
+        re.search(r"^copy: table totals, row \d+; table totals, row", each) for each in where
+    )
+
+
+def test_prepared_transactions_leave_a_table_undecided_and_a_loss_violated(
+    testbed: Testbed,
+) -> None:
+    promise = JobPromise(outputs={"copy": TABLE}, expected="SELECT * FROM sent")
+    stored = of_table(testbed, values(RECORDS), prepared=2)
+    open_ones = "2 prepared transactions with changes of the table are neither committed nor rolled"
+
+    result = testbed.judged(promise)
+    assert (result.outcome, result.counts["prepared"]) == (Outcome.UNDECIDED, 2)
+    assert open_ones in result.summary
+
+    stored.finish({**stored.facts(), "prepared": None})
+    result = testbed.judged(promise)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "the read of its records noted no prepared" in result.summary
+
+    shutil.rmtree(testbed.data / "copy")
+    of_table(testbed, values(RECORDS[1:]), prepared=2)
+    result = testbed.judged(promise)
+    assert result.outcome == Outcome.VIOLATED
+    assert "1 lost in copy (table)" in result.summary
+    assert open_ones in result.summary
+
+
+def test_a_row_of_a_table_may_still_be_corrected_until_the_drain(testbed: Testbed) -> None:
+    promise = JobPromise(outputs={"copy": TABLE}, expected="SELECT * FROM sent")
+    first = changed(RECORDS[0]).value().decode()
+    of_table(testbed, [first, *values(RECORDS[1:])])
+
+    assert testbed.judged(promise).outcome == Outcome.VIOLATED
+    result = testbed.judged(promise, history=story(drained=False))
+    assert (result.outcome, result.counts["changed"]) == (Outcome.UNDECIDED, None)
+
+
+def test_the_reading_of_another_table_or_of_files_is_undecided(testbed: Testbed) -> None:
+    promise = JobPromise(outputs={"copy": TABLE}, expected="SELECT * FROM sent")
+    stored = of_table(testbed, values(RECORDS))
+    stored.finish({**stored.facts(), "source": "postgresql://host/shop/other"})
+    assert (
+        "postgresql://host/shop/other was read, and the output is"
+        in testbed.judged(promise).summary
+    )
+
+    (testbed.data / "part-0").write_text("\n".join(values(RECORDS)) + "\n")
+    shutil.rmtree(testbed.data / "copy")
+    read_files(testbed.spark, testbed.data, into=stored, source=str(TABLE.table))
+    assert testbed.judged(promise).outcome == Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"order": "seq"}, "rows without an order; remove `order`"),
+        ({"retracts": "op = 'd'"}, "remove `retracts`"),
+        ({"format": "avro"}, "remove `format`"),
+        ({"upsert": True}, "a table has the last row of a key by itself"),
+        (
+            {"kafka": "copy"},
+            "an output is one of `kafka: TOPIC`, `hdfs: FOLDER` or `table: ADDRESS`",
+        ),
+        ({"table": "totals"}, "expected postgresql://"),
+    ],
+)
+def test_what_a_table_cannot_have_is_rejected(given: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(text)):
+        Output.model_validate({"table": TABLE.table, **given})
 
 
 @pytest.mark.nightly

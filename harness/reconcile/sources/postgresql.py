@@ -1,0 +1,59 @@
+"""`postgresql://[user@]host[:port]/database/[schema.]table`: the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from pyspark.sql import SparkSession
+
+from streamquake.harness.reconcile.json.json_table import json_table
+from streamquake.harness.reconcile.reading.database_address import table_address
+from streamquake.harness.reconcile.reading.database_table import (
+    prepared_transactions,
+    rows_at_once,
+    with_place,
+)
+from streamquake.harness.reconcile.reading.promised_columns import TABLE_LANE, TABLE_POSITION
+from streamquake.harness.reconcile.reading.source import ReadRequest, Source, sources
+from streamquake.harness.reconcile.reading.table import Table
+from streamquake.topologies.problems import bad_input
+
+PLACE = (*TABLE_LANE, TABLE_POSITION)
+
+
+@sources.register
+class PostgresqlTable(Source):
+    """One table of PostgreSQL."""
+
+    name: ClassVar[str] = "postgresql"
+
+    def __init__(self, uris: Sequence[str]) -> None:
+        super().__init__(uris)
+        if len(uris) > 1:
+            raise bad_input(uris[1], f"one side is one table, and {uris[0]} is one already")
+        try:
+            self.address = table_address(uris[0])
+        except ValueError as error:
+            raise bad_input(uris[0], str(error)) from error
+
+    def inspect(self) -> int | None:
+        return None
+
+    def read(self, spark: SparkSession, request: ReadRequest) -> Table:
+        if request.format not in (None, "json") or request.schema is not None:
+            raise bad_input(self.uris[0], "a table has its columns; leave format and schema out")
+        prepared = prepared_transactions(spark, self.address)
+        # At once: all that is computed from the rows is of one moment.
+        rows, count = rows_at_once(spark, self.address)
+        request.show_message(f"{self.uris[0]}: {count:,} rows")
+        lines = with_place(rows, self.address).toDF("value", *PLACE)
+        table = json_table(lines, PLACE, request.names)
+        transactions = f"{prepared} prepared transactions with changes of it are not committed"
+        return replace(
+            table,
+            notes=(f"{self.uris[0]}: {transactions}",) if prepared else (),
+            record_estimate=count,
+            persisted_frames=(*table.persisted_frames, rows),
+        )

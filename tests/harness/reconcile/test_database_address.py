@@ -1,0 +1,69 @@
+"""Addresses of tables: each part is read, and what is none is rejected with the form of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamquake.harness.reconcile.reading.database_address import FORM, table_address
+
+
+def test_each_part_of_an_address_is_read() -> None:
+    found = table_address("postgresql://app@db.example.com:5433/shop/sales.totals")
+
+    assert (found.servers, found.database, found.user) == ("db.example.com:5433", "shop", "app")
+    assert (found.name, found.quoted) == ("sales.totals", '"sales"."totals"')
+
+
+def test_several_servers_and_no_user_are_possible() -> None:
+    found = table_address("postgresql://a:1,[::1]:2/shop/totals")
+
+    assert (found.servers, found.user, found.schema) == ("a:1,[::1]:2", None, None)
+
+
+def test_names_are_decoded_and_quoted_as_identifiers() -> None:
+    found = table_address("postgresql://host/my%20shop/a%2Eb.c%22%2Fd")
+
+    assert found.database == "my shop"
+    assert found.quoted == '"a.b"."c""/d"'
+
+
+def test_a_port_of_a_service_stands_for_the_server_where_there_are_services() -> None:
+    uri = "postgresql://app@${db.sql}/shop/totals"
+
+    assert table_address(uri, services=True).servers == "${db.sql}"
+    with pytest.raises(ValueError, match="expected postgresql://"):
+        table_address(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "totals",
+        "postgresql://host/totals",
+        "postgresql://host/shop/",
+        "postgresql://host//totals",
+        "postgresql://host/shop/a.b.c",
+        "postgresql://host/shop/.c",
+        "postgresql://host/shop/totals/more",
+        "postgresql:///shop/totals",
+        "postgresql://host:x/shop/totals",
+        "postgresql://host,/shop/totals",
+        "postgresql://host/shop/totals?sslmode=disable",
+        "postgresql://host/shop/totals#top",
+        "postgresql://ho?socketFactory=a.B/shop/totals",
+        "postgresql://ho&a=b/shop/totals",
+        "postgresql://[::1/shop/totals",
+        "mysql://host/shop/totals",
+        "jdbc:postgresql://host/shop/totals",
+    ],
+)
+def test_other_texts_are_rejected_with_the_form(uri: str) -> None:
+    with pytest.raises(ValueError, match="expected") as error:
+        table_address(uri)
+    assert str(error.value) == f'expected {FORM}, got "{uri}"'
+
+
+def test_a_password_is_taken_from_the_environment_only() -> None:
+    with pytest.raises(ValueError, match="it takes no password; set PGPASSWORD") as error:
+        table_address("postgresql://app:secret@host/shop/totals")
+    assert "secret" not in str(error.value)
