@@ -168,6 +168,26 @@ def test_a_program_imports_a_module_of_its_own(tmp_path: Path) -> None:
     assert "def discounted" in plan["job"]["modules"]["prices"]
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("name", "outcome", "rows"),
+    [("totals", "held", 500), ("payments", "held", 40_000), ("copies", "violated", None)],
+)
+def test_tables_hold_what_transactions_and_keys_promise(
+    tmp_path: Path, name: str, outcome: str, rows: int | None
+) -> None:
+    if name == "payments":
+        pom = EXAMPLES / "tables" / "payments" / "pom.xml"
+        subprocess.run(["mvn", "-B", "-q", "-ntp", "-f", str(pom), "package"], check=True)
+
+    status, results, message = run(str(EXAMPLES / "tables" / f"{name}.yaml"), tmp_path)
+
+    assert (status, results["outcome"], results["ended"]) == (0, outcome, "completed"), message
+    found = counts(results, "exactly_once")
+    assert found["duplicated"] > 0 if rows is None else found["actual"] == rows
+    assert (found["lost"], found["prepared"]) == (0, 0)
+
+
 def runs_in(out: Path) -> list[str]:
     """The names of the run folders, the oldest first."""
     return sorted(p.name for p in out.iterdir() if (p / "run.json").exists() and not p.is_symlink())
