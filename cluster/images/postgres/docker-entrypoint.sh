@@ -2,7 +2,7 @@
 # Starts PostgreSQL as the image `postgres` of its project does: at the first start the database is
 # created, and the SQL files of /docker-entrypoint-initdb.d are run in the order of their names.
 # POSTGRES_USER and POSTGRES_DB choose its owner and its name. With POSTGRES_PASSWORD clients need
-# the password; without, everybody is trusted.
+# the password; without one every client is trusted.
 set -euo pipefail
 
 if [ "$1" != postgres ]; then exec "$@"; fi
