@@ -181,7 +181,8 @@ def _tables(experiment: Experiment) -> Broken:
         for name, service in experiment.topology.services.items()
         for port in service.ports
     ]
-    for name, output in experiment.promise.outputs.items():
+    outputs = experiment.job.promise.outputs if experiment.job is not None else {}
+    for name, output in outputs.items():
         if output.table is None:
             continue
         servers = table_address(output.table, services=True).servers

@@ -21,7 +21,7 @@ create() {
     --auth-local=trust --auth-host="$access" --pwfile=<(echo "${POSTGRES_PASSWORD:-unused}")
   echo "host all all all $access" >> "$PGDATA/pg_hba.conf"
   echo "listen_addresses = '*'" >> "$PGDATA/postgresql.conf"
-  # Only a socket of its own: nobody takes it for the database that is ready.
+  # Only a socket of its own: no client takes it for the database that is ready.
   pg_ctl -D "$PGDATA" -w start -o "-c listen_addresses='' -c unix_socket_directories=$PGDATA"
   psql=(psql -v ON_ERROR_STOP=1 -q -h "$PGDATA" -U "$user")
   if [ "$database" != postgres ]; then

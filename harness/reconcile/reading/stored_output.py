@@ -174,8 +174,17 @@ class StoredOutput:
     @property
     def is_topic(self) -> bool:
         """Whether the records have the columns of a topic, by their first file."""
+        return COMMITTED in self._column_names()
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the records have the columns of rows of a table, by their first file."""
+        return "row" in self._column_names()
+
+    def _column_names(self) -> Sequence[str]:
+        """The columns of the first file; none without a file."""
         first = next(self._parquet_files(), None)
-        return first is not None and COMMITTED in first.schema_arrow.names
+        return () if first is None else first.schema_arrow.names
 
     def columns(self, *names: str) -> pa.Table:
         """Some columns of all stored records, in memory. Raises pyarrow's errors for a column that
@@ -190,8 +199,7 @@ class StoredOutput:
         if self.is_topic:
             records = self.columns("partition", "offset", COMMITTED)
         else:
-            of_table = self.facts().get("kind") == "table"
-            records = self.columns(*(("table", "row") if of_table else ("file", "position")))
+            records = self.columns(*(("table", "row") if self.is_table else ("file", "position")))
             records = records.append_column(COMMITTED, pa.repeat(True, records.num_rows))
         *place, flag = records.column_names
         copies = records.group_by(place).aggregate([([], "count_all"), (flag, "sum")])

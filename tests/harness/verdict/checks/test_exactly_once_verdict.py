@@ -32,6 +32,7 @@ from tests.harness.histories import Story, experiment, no_spark
 LOAD = Numbered(records=400, rate_per_s=100)
 COPY = Output(kafka="copy", compare=("amount",), order="seq")
 FILES = Output(hdfs="/output/copy", compare=("amount",), order="seq")
+TABLE = Output(table="postgresql://host/shop/copy", compare=("amount",))
 KAFKA = {
     "kind": "kafka",
     "uncommitted": 3,
@@ -195,15 +196,18 @@ def test_copies_at_the_same_position_are_no_duplicates(
 
 
 @pytest.mark.parametrize(
-    ("facts", "missing"),
+    ("output", "facts", "missing"),
     [
-        ({"kind": "hdfs"}, "pending_files"),
-        ({"pending_files": 0, "kind": "kafka", "ends": {}}, "stable_ends, uncommitted"),
+        (FILES, {"kind": "files"}, "pending_files"),
+        (COPY, {"pending_files": 0, "kind": "files", "ends": {}}, "stable_ends, uncommitted"),
+        (TABLE, {"pending_files": 0, "kind": "files"}, "prepared"),
+        (TABLE, {"kind": "table", "prepared": None}, "prepared"),
     ],
 )
 def test_facts_of_the_read_that_are_missing_are_named(
-    world: World, facts: dict[str, Any], missing: str
+    world: World, output: Output, facts: dict[str, Any], missing: str
 ) -> None:
+    world.promise = JobPromise(outputs={"copy": output})
     world.facts["copy"] = facts
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
