@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from streamquake.cluster.engines.engine import UsesEndpoint, engine, engines, ports_of
+from streamquake.cluster.engines.kafka.connection import property_problems
 from streamquake.cluster.links.links import port_number
 from streamquake.topologies.loader import topology_of
-from streamquake.topologies.model import Topology
+from streamquake.topologies.model import Service, Topology
 from streamquake.topologies.problems import Problem, did_you_mean
 from streamquake.topologies.yaml_document import Document, Place
 
@@ -23,6 +24,7 @@ def topology_problems(topology: Topology) -> Problems:
             continue
         if service.endpoint is not None:
             problems += _endpoint_problems(name, service.engine, service.endpoint)
+            problems += _client_problems(name, service)
             continue
         problems += [
             (("services", name, *place), message)
@@ -51,6 +53,14 @@ def _endpoint_problems(name: str, runs: str, endpoint: str) -> Problems:
     able = ", ".join(known for known in engines if isinstance(engine(known), UsesEndpoint))
     message = f"an existing {runs} cannot be used, only an existing {able}"
     return [(place, f"{message}; deploy it (`nodes`), or leave the service out")]
+
+
+def _client_problems(name: str, service: Service) -> Problems:
+    """Properties by which no client could connect."""
+    place = ("services", name, "properties")
+    if service.properties and service.engine != "kafka":
+        return [(place, f"only Kafka takes `properties`, and this is {service.engine}; remove it")]
+    return [((*place, key), text) for key, text in property_problems(service.properties)]
 
 
 def _port_problems(topology: Topology) -> Problems:

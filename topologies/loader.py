@@ -111,6 +111,9 @@ def _deployment_problems(name: str, service: Service) -> list[tuple[Place, str]]
     if service.endpoint is None:
         expected = "expected at least one role, got none; or give the `endpoint` of one that runs"
         missing = [] if service.nodes else [(("services", name, "nodes"), expected)]
+        if service.properties:
+            message = "only a Kafka at an `endpoint` takes `properties`; for brokers it is `config`"
+            missing.append((("services", name, "properties"), message))
         return [*missing, *_container_problems(name, service)]
     given = [
         key

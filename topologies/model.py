@@ -146,6 +146,10 @@ class Service(Model):
     endpoint: str | None = None
     """Where clients reach a system that already runs, such as the bootstrap servers of a Kafka. The
     system is used as it is: it is not started, configured, disturbed or removed."""
+    properties: Mapping[str, str] = {}
+    """How clients log in to a Kafka at an `endpoint`: `security.protocol`, `sasl.mechanism`,
+    `sasl.username`, `sasl.password`, `ssl.ca.location` and others of librdkafka. `${env:NAME}` and
+    `${file:PATH}` stand for a value that no record holds."""
     version: Version | None = None
     """The release, or its line, such as "1.20"; the engine's default when left out."""
     connectors: Mapping[str, str] = {}

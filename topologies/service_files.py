@@ -1,13 +1,18 @@
-"""Reading the files that services name, so that a topology contains their texts."""
+"""The files that services name: a topology contains their texts, or their full paths."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from streamquake.topologies.model import Topology
 from streamquake.topologies.named_files import file_beside, read_text
 from streamquake.topologies.problems import Problem
+from streamquake.topologies.secret_references import is_reference
 from streamquake.topologies.yaml_document import Document, Place
+
+LOCATION = ".location"
+"""The end of the names of properties that are paths."""
 
 
 def embed_files(
@@ -21,16 +26,29 @@ def embed_files(
     """
     problems: list[Problem] = []
     services = {}
+    beside = Path(document.file).parent
     for name, service in topology.services.items():
         texts = {}
         for path, named in service.files.items():
             try:
-                texts[path] = _text(named, Path(document.file).parent)
+                texts[path] = _text(named, beside)
             except (LookupError, ValueError) as error:
                 place = (*at, "services", name, "files", path)
                 problems.append(document.problem(place, str(error)))
-        services[name] = service.model_copy(update={"files": texts}) if service.files else service
+        properties = with_full_paths(service.properties, beside)
+        services[name] = service.model_copy(update={"files": texts, "properties": properties})
     return topology.model_copy(update={"services": services}), problems
+
+
+def with_full_paths(properties: Mapping[str, str], beside: Path) -> Mapping[str, str]:
+    """Properties of clients with the full paths of the files that they name, which may be relative
+    to a document."""
+    return {
+        name: str(beside.resolve() / value)
+        if name.endswith(LOCATION) and not is_reference(value)
+        else value
+        for name, value in properties.items()
+    }
 
 
 def _text(named: str, beside: Path) -> str:

@@ -22,7 +22,7 @@ from streamquake.harness.reconcile.mapping import (
     SideName,
     read_mapping,
 )
-from streamquake.harness.reconcile.reading.format import Schema, formats
+from streamquake.harness.reconcile.reading.format import formats
 from streamquake.harness.reconcile.report import print_comparison
 from streamquake.harness.reconcile.two_sources import compare_sources
 from streamquake.reports.record import atomic_files
@@ -116,8 +116,8 @@ def reconcile_command(
         if name not in one and (name in other or name == "key"):
             raise _missing_setting(option, name, other.get(name))
     request = ComparisonRequest(
-        expected=_side("expected", expected, one, maps[0].schema),
-        actual=_side("actual", actual, {**_shared_settings(one), **other}, maps[1].schema),
+        expected=_side("expected", expected, one, maps[0]),
+        actual=_side("actual", actual, {**_shared_settings(one), **other}, maps[1]),
         order=_text(other, "order"),
         retracts=_text(other, "retracts"),
         ack=_text(one, "ack"),
@@ -178,7 +178,7 @@ def _shared_settings(settings: Mapping[str, GivenText]) -> dict[str, GivenText]:
 
 
 def _side(
-    name: str, uris: Sequence[str], settings: Mapping[str, GivenText], schema: Schema | None
+    name: str, uris: Sequence[str], settings: Mapping[str, GivenText], of_file: MappingDocument
 ) -> Side:
     places = {
         "compare" if key == "value" else key: setting.place for key, setting in settings.items()
@@ -190,7 +190,8 @@ def _side(
         sequence=_text(settings, "sequence"),
         compare=_text(settings, "value"),
         format=_text(settings, "format"),
-        schema=schema,
+        schema=of_file.schema,
+        properties=of_file.properties,
         places=places,
     )
 

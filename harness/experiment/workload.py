@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.steering import SteerableLoad
 from streamquake.harness.experiment.outputs import JobPromise
@@ -109,7 +110,7 @@ class Workload(Model):
 
     def start(
         self,
-        bootstrap: str,
+        brokers: KafkaConnection,
         seed: int,
         clock: Clock,
         record_event: RecordEvent,

@@ -37,6 +37,8 @@ class Side:
     compare: str | None = None
     format: str | None = None
     schema: Schema | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """How the clients of its source log in."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Expression -> where it was given, such as a line of a mapping file. An expression that is not
     here was given by the option of its name."""

@@ -7,6 +7,7 @@
     retracts: op = 'd'            # the actual side
     upsert: true                  # the actual side
     ack: result                   # the expected side
+    properties: {security.protocol: SSL}    # of a Kafka, see `cluster/engines/kafka/connection.py`
     format: avro                  # ... and more of the format, see `record_format.py`
 
 Every expression is as on the command line. Where both sides have expressions, the first one of one
@@ -16,16 +17,18 @@ side is compared with the first one of the other, and so on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
+from streamquake.cluster.engines.kafka.connection import property_problems
 from streamquake.harness.reconcile.reading.format import Schema
 from streamquake.harness.reconcile.reading.record_format import RecordFormat, with_schemas
 from streamquake.topologies.parsing import parse
 from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.service_files import with_full_paths
 from streamquake.topologies.yaml_document import Document, read_document
 
 SideName = Literal["expected", "actual"]
@@ -59,6 +62,7 @@ class SideMapping(RecordFormat):
     retracts: str | None = None
     upsert: bool | None = None
     ack: str | None = None
+    properties: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +75,12 @@ class GivenText:
 
 @dataclass(frozen=True, kw_only=True)
 class MappingDocument:
-    """The content of a file: expressions and the format by the names of `SideMapping`, and the
-    schema."""
+    """The content of a file: expressions and the format by the names of `SideMapping`, the schema,
+    and the properties of clients."""
 
     texts: Mapping[str, GivenText]
     schema: Schema | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_mapping(path: Path, side: SideName) -> MappingDocument:
@@ -84,6 +89,10 @@ def read_mapping(path: Path, side: SideName) -> MappingDocument:
     mapping, problems = parse(SideMapping, document)
     if mapping is not None:
         problems += _wrong_side_problems(mapping, side, document)
+        problems += [
+            document.problem(("properties", name), message)
+            for name, message in property_problems(mapping.properties)
+        ]
         mapping, schema_problems = with_schemas(mapping, path.parent, document)
         problems += schema_problems
     if problems or mapping is None:
@@ -95,6 +104,7 @@ def read_mapping(path: Path, side: SideName) -> MappingDocument:
             name: GivenText(text=text, place=_place(document, name)) for name, text in texts.items()
         },
         schema=mapping.schema_given(_place(document, "schema")),
+        properties=with_full_paths(mapping.properties, path.parent),
     )
 
 

@@ -27,8 +27,8 @@ def compare_sources(
     Raises BadInput for a wrong request, OSError for a source that could not be read.
     """
     # pyspark takes a third of a second to import; wrong input is reported before.
-    expected = source_of(request.expected.uris, "--expected")
-    actual = source_of(request.actual.uris, "--actual")
+    expected = source_of(request.expected.uris, "--expected", request.expected.properties)
+    actual = source_of(request.actual.uris, "--actual", request.actual.properties)
     sides = (expected, actual)
     sizes = [side.inspect() for side in sides]
     small = None not in sizes and sum(size or 0 for size in sizes) < SMALL_BYTES

@@ -94,7 +94,7 @@ def start_load(
     stop = threading.Event()
     watch = OutputWatch(experiment, cluster, loop, service, group, stop)
     running = experiment.workload.start(
-        kafka_admin.bootstrap(cluster, service),
+        kafka_admin.connection(cluster, service),
         experiment.seed,
         loop.clock,
         loop.record_event,

@@ -106,7 +106,7 @@ def _topic_read(
 ) -> TopicRead:
     topic = str(output.kafka)
     return TopicRead(
-        kafka_admin.bootstrap(cluster, _service(experiment, "kafka")),
+        kafka_admin.connection(cluster, _service(experiment, "kafka")),
         topic,
         into=into,
         starts=cluster.run.begins.get(topic, {}),

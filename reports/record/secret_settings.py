@@ -1,8 +1,9 @@
 """Secrets are kept out of every record. A setting is secret if its name suggests it.
 
-The names below `config` and `env` are checked, and NAME=VALUE in recorded command lines. Any value
-that is an address with a password is secret too. A secret within a job's program or in the text of
-a rule is not recognised.
+The names below `config`, `env` and `properties` are checked, and NAME=VALUE in recorded command
+lines. Any value that is an address with a password is secret too; a reference to a secret
+(`secret_references.py`) is none. A secret within a job's program or in the text of a rule is not
+recognised.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from streamquake.topologies.secret_references import is_reference
+
 HIDDEN = "***"
 """The text in a record in place of a secret."""
 _NAME = re.compile(
@@ -20,7 +23,7 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _LOGIN = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
-_SETTINGS = ("config", "env")
+_SETTINGS = ("config", "env", "properties")
 _COMMANDS = ("argv", "again", "replay")
 
 
@@ -57,8 +60,9 @@ def _hide_below(key: str, value: Any) -> Any:
 
 def _hide_in_setting(name: str, value: Any) -> Any:
     is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
-    is_secret = _NAME.search(name) or _LOGIN.search(str(value))
-    return HIDDEN if is_value and value != "" and is_secret else value
+    if not is_value or value == "" or is_reference(str(value)):
+        return value
+    return HIDDEN if _NAME.search(name) or _LOGIN.search(str(value)) else value
 
 
 def _hide_in_command(command: Any) -> Any:

@@ -20,6 +20,7 @@ from functools import partial
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from kafka import KafkaProducer
 
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.harness.workloads.numbered import Numbered
 
@@ -59,7 +60,7 @@ def kafka_python(bootstrap: str, topic: str) -> int:
 def confluent(bootstrap: str, topic: str) -> int:
     """The workload's own sender, which uses confluent-kafka."""
     running = workload(topic).start(
-        bootstrap, 1, SystemClock(), lambda note: None, lambda *sample: None
+        KafkaConnection(bootstrap), 1, SystemClock(), lambda note: None, lambda *sample: None
     )
     while not running.done:
         time.sleep(0.05)

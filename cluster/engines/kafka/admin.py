@@ -26,6 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported, n
     TopicMetadata,
 )
 
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
@@ -46,6 +47,9 @@ STAMPED_ON_APPEND = {"message.timestamp.type": "LogAppendTime"}
 """With this setting a record's timestamp is the time at which the broker appended it, not the one
 that its producer sets."""
 
+LOGIN_FAILED = (KafkaError._AUTHENTICATION, KafkaError._SSL)
+_login_errors: dict[KafkaConnection, str] = {}
+"""The last error of the login of each client."""
 _LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
@@ -59,6 +63,12 @@ class TopicMismatch(StreamquakeError):
     """A topic that a run needs is missing, or differs from what the run needs."""
 
     kind = ErrorKind.CLUSTER_FAILED
+
+
+def connection(cluster: LiveCluster, service: str) -> KafkaConnection:
+    """How clients on the host connect to the brokers."""
+    properties = cluster.topology.services[service].properties
+    return KafkaConnection.of(bootstrap(cluster, service), properties)
 
 
 def bootstrap(cluster: LiveCluster, service: str) -> str:
@@ -92,10 +102,11 @@ def pending(cluster: LiveCluster, service: str) -> str | None:
 def external_pending(cluster: LiveCluster, service: str) -> str | None:
     """Why external brokers cannot be queried, or None when they can. Does not check whether they
     are complete."""
+    brokers = connection(cluster, service)
     try:
-        _client(cluster, service).list_topics(timeout=POLL_S)
+        _client_of(brokers).list_topics(timeout=POLL_S)
     except KafkaException as error:
-        return f"no answer from {bootstrap(cluster, service)}: {_reason(error)}"
+        return f"no answer from {brokers}: {_login_error(brokers) or _reason(error)}"
     return None
 
 
@@ -171,15 +182,15 @@ def ends_of_existing(
 
 def topics(cluster: LiveCluster, service: str) -> tuple[str, ...]:
     """All topics except Kafka's internal ones, by name. Raises KafkaUnreachable."""
-    return topics_at(bootstrap(cluster, service))
+    return topics_at(connection(cluster, service))
 
 
-def topics_at(brokers: str) -> tuple[str, ...]:
-    """As `topics`, for any brokers, by their addresses."""
+def topics_at(brokers: KafkaConnection) -> tuple[str, ...]:
+    """As `topics`, for any brokers."""
     try:
         found = _client_of(brokers).list_topics(timeout=DEADLINE_S).topics
     except KafkaException as error:
-        raise KafkaUnreachable(f"topics: {_reason(error)}") from error
+        raise KafkaUnreachable(f"topics: {_login_error(brokers) or _reason(error)}") from error
     return tuple(sorted(set(found) - set(INTERNAL_TOPICS)))
 
 
@@ -202,11 +213,11 @@ def end_offsets(
     With `committed` it is the last stable offset, the limit for a reader of committed records: an
     open transaction holds it back. Raises KafkaUnreachable.
     """
-    return ends_at(bootstrap(cluster, service), topic, committed=committed)
+    return ends_at(connection(cluster, service), topic, committed=committed)
 
 
-def ends_at(brokers: str, topic: str, *, committed: bool) -> dict[int, int]:
-    """As `end_offsets`, for any brokers, by their addresses."""
+def ends_at(brokers: KafkaConnection, topic: str, *, committed: bool) -> dict[int, int]:
+    """As `end_offsets`, for any brokers."""
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     client = _client_of(brokers)
     wanted = dict.fromkeys(_partitions(client, topic), _LATEST)
@@ -227,7 +238,7 @@ def group_offsets(cluster: LiveCluster, service: str, topic: str, group: str) ->
     """
     places = _partitions(_client(cluster, service), topic)
     try:
-        found = _member(bootstrap(cluster, service), group).committed(places, timeout=DEADLINE_S)
+        found = _member(connection(cluster, service), group).committed(places, timeout=DEADLINE_S)
     except KafkaException as error:
         raise KafkaUnreachable(f"offsets of the group {group}: {_reason(error)}") from error
     return {place.partition: max(place.offset, 0) for place in found}
@@ -261,23 +272,38 @@ def _reason(error: Exception) -> str:
     return "no answer in time"
 
 
+def _login_error(brokers: KafkaConnection) -> str:
+    """What the brokers said of the login of the client, which its calls do not say; empty where it
+    did not fail."""
+    _client_of(brokers).poll(0)
+    return _login_errors.pop(brokers, "")
+
+
 def _client(cluster: LiveCluster, service: str) -> AdminClient:
-    return _client_of(bootstrap(cluster, service))
+    return _client_of(connection(cluster, service))
 
 
 @lru_cache(maxsize=16)
-def _client_of(bootstrap: str) -> AdminClient:
+def _client_of(brokers: KafkaConnection) -> AdminClient:
     # A client has several threads and connections: too many to create five times a second. And
     # destroying one before its answer arrived crashed the whole process in the library.
     # By default the library writes every failed connection to stderr. Connections fail while
     # brokers start, and the reason is returned anyway.
-    return AdminClient(
-        {"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 500}
-    )
+    def keep_login_error(error: KafkaError) -> None:
+        if error.code() in LOGIN_FAILED:
+            _login_errors[brokers] = error.str()
+
+    settings: dict[str, Any] = {
+        **brokers.client_settings(),
+        "log_level": 0,
+        "reconnect.backoff.max.ms": 500,
+        "error_cb": keep_login_error,
+    }
+    return AdminClient(settings)
 
 
 @lru_cache(maxsize=4)
-def _member(bootstrap: str, group: str) -> Consumer:
+def _member(brokers: KafkaConnection, group: str) -> Consumer:
     """A consumer that queries its group's offsets; it never joins the group, so it causes no
     rebalance."""
-    return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
+    return Consumer({**brokers.client_settings(), "group.id": group, "log_level": 0})

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
+
 TASKS_PER_CORE = 2
 POLL_LIMIT_MS = 60_000
 """How long Spark waits for a range of offsets before the read fails, in milliseconds."""
@@ -15,7 +17,7 @@ POLL_LIMIT_MS = 60_000
 
 def records(
     spark: SparkSession,
-    bootstrap: str,
+    brokers: KafkaConnection,
     topic: str,
     ends: Mapping[int, int],
     *,
@@ -28,7 +30,7 @@ def records(
     last = {str(partition): end for partition, end in ends.items()}
     raw = (
         spark.read.format("kafka")
-        .option("kafka.bootstrap.servers", bootstrap)
+        .options(**{f"kafka.{name}": value for name, value in brokers.java_settings().items()})
         .option("assign", json.dumps({topic: sorted(ends)}))
         .option("startingOffsets", "earliest")
         .option("endingOffsets", json.dumps({topic: last}))

@@ -7,7 +7,7 @@ wrong path is reported at once. It is read later.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ShowMessage = Callable[[str], None]
 
+NO_PROPERTIES: Mapping[str, str] = {}
 NOT_FOUND = "no such file or folder, and no file matches it as a pattern"
 
 
@@ -46,11 +47,16 @@ class Source(ABC):
     name: ClassVar[str]
     needs_jars: ClassVar[bool] = False
     """Whether Spark needs further jars to read it."""
+    takes_properties: ClassVar[bool] = False
+    """Whether its clients may have to log in."""
     has_keys: ClassVar[bool] = False
     """Whether records have keys and an order, so that one can replace another."""
 
-    def __init__(self, uris: Sequence[str]) -> None:
-        """The URIs together are one side. Raises BadInput where they cannot be combined."""
+    def __init__(self, uris: Sequence[str], properties: Mapping[str, str] = NO_PROPERTIES) -> None:
+        """The URIs together are one side; `properties` say how clients log in. Raises BadInput
+        where they cannot be combined, or have no properties."""
+        if properties and not self.takes_properties:
+            raise bad_input(uris[0], "`properties` are for kafka://; leave them out")
         self.uris = tuple(uris)
 
     @abstractmethod
@@ -68,8 +74,11 @@ class Source(ABC):
 sources: Registry[Source] = Registry("source", "streamquake.harness.reconcile.sources", base=Source)
 
 
-def source_of(uris: Sequence[str], option: str) -> Source:
-    """The source of the URIs of a side. Raises BadInput for an unknown scheme or a mixture."""
+def source_of(
+    uris: Sequence[str], option: str, properties: Mapping[str, str] = NO_PROPERTIES
+) -> Source:
+    """The source of the URIs of a side, whose clients have these properties. Raises BadInput for an
+    unknown scheme or a mixture."""
     if "" in uris:
         raise bad_input(option, "expected a file, a folder or a URI, got an empty text")
     by_scheme = {_scheme(uri) for uri in uris}
@@ -80,7 +89,7 @@ def source_of(uris: Sequence[str], option: str) -> Source:
         raise bad_input(
             option, f"one side must be read from one kind of source, got {sorted(by_scheme)}"
         )
-    return sources[by_scheme.pop()](uris)
+    return sources[by_scheme.pop()](uris, properties)
 
 
 def _scheme(uri: str) -> str:

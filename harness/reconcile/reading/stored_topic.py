@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.harness.reconcile.reading.format import Format
 from streamquake.harness.reconcile.reading.literal_path import literal_path
 from streamquake.harness.reconcile.reading.promised_columns import KAFKA_LANE, KAFKA_POSITION
@@ -59,7 +60,7 @@ class TopicRead:
 
     def __init__(
         self,
-        brokers: str,
+        brokers: KafkaConnection,
         topic: str,
         *,
         into: StoredOutput,

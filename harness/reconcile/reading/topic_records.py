@@ -22,6 +22,7 @@ from confluent_kafka import (
 )
 
 from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 
 NO_STARTS: Mapping[int, int] = {}
 BATCH = 10_000
@@ -45,7 +46,7 @@ SCHEMA = pa.schema(
 
 
 def topic_records(
-    brokers: str,
+    brokers: KafkaConnection,
     topic: str,
     ends: Mapping[int, int],
     *,
@@ -58,7 +59,7 @@ def topic_records(
     open_ends = {n: end for n, end in ends.items() if end > starts.get(n, 0)}
     consumer = Consumer(
         {
-            "bootstrap.servers": brokers,
+            **brokers.client_settings(),
             "group.id": "streamquake-reader",  # required; a reader with its own offsets never joins
             "isolation.level": "read_committed" if committed else "read_uncommitted",
             "enable.auto.commit": False,

@@ -9,7 +9,7 @@ topics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import ClassVar
@@ -19,13 +19,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.harness.reconcile.reading.format import formats, not_in_topics
 from streamquake.harness.reconcile.reading.kafka import records
 from streamquake.harness.reconcile.reading.promised_columns import (
     KAFKA_LANE,
     KAFKA_POSITION,
 )
-from streamquake.harness.reconcile.reading.source import ReadRequest, Source, sources
+from streamquake.harness.reconcile.reading.source import NO_PROPERTIES, ReadRequest, Source, sources
 from streamquake.harness.reconcile.reading.table import Table
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 
@@ -41,7 +42,7 @@ class Topic:
     """One topic, and whether only its committed records are read."""
 
     uri: str
-    brokers: str
+    brokers: KafkaConnection
     name: str
     committed_only: bool
 
@@ -62,11 +63,12 @@ class KafkaTopics(Source):
 
     name: ClassVar[str] = "kafka"
     needs_jars: ClassVar[bool] = True
+    takes_properties: ClassVar[bool] = True
     has_keys: ClassVar[bool] = True
 
-    def __init__(self, uris: Sequence[str]) -> None:
-        super().__init__(uris)
-        self.topics = tuple(map(topic_of, uris))
+    def __init__(self, uris: Sequence[str], properties: Mapping[str, str] = NO_PROPERTIES) -> None:
+        super().__init__(uris, properties)
+        self.topics = tuple(topic_of(uri, properties) for uri in uris)
         self._inspected: tuple[TopicEnds, ...] = ()
         self._reject_mixtures()
 
@@ -125,8 +127,9 @@ class KafkaTopics(Source):
             names.add(topic.name)
 
 
-def topic_of(uri: str) -> Topic:
-    """The topic of a URI, which may name several brokers with commas. Raises BadInput."""
+def topic_of(uri: str, properties: Mapping[str, str] = NO_PROPERTIES) -> Topic:
+    """The topic of a URI, which may name several brokers with commas; `properties` are those of its
+    clients. Raises BadInput."""
     parts = urlsplit(uri)
     brokers, name = parts.netloc.split(","), parts.path.strip("/")
     if not all(brokers) or not name or "/" in name:
@@ -136,7 +139,8 @@ def topic_of(uri: str) -> Topic:
     level = requested.pop(ISOLATION, "read_committed")
     if requested or parts.fragment or level not in LEVELS:
         raise bad_input(uri, f"after the topic only ?{ISOLATION}={'|'.join(LEVELS)} is allowed")
-    return Topic(uri=uri, brokers=",".join(with_port), name=name, committed_only=LEVELS[level])
+    connection = KafkaConnection.of(",".join(with_port), properties)
+    return Topic(uri=uri, brokers=connection, name=name, committed_only=LEVELS[level])
 
 
 def _inspect(topic: Topic) -> TopicEnds:

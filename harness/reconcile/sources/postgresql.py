@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from streamquake.harness.reconcile.reading.database_table import (
     with_place,
 )
 from streamquake.harness.reconcile.reading.promised_columns import TABLE_LANE, TABLE_POSITION
-from streamquake.harness.reconcile.reading.source import ReadRequest, Source, sources
+from streamquake.harness.reconcile.reading.source import NO_PROPERTIES, ReadRequest, Source, sources
 from streamquake.harness.reconcile.reading.table import Table
 from streamquake.topologies.problems import bad_input
 
@@ -29,8 +29,8 @@ class PostgresqlTable(Source):
 
     name: ClassVar[str] = "postgresql"
 
-    def __init__(self, uris: Sequence[str]) -> None:
-        super().__init__(uris)
+    def __init__(self, uris: Sequence[str], properties: Mapping[str, str] = NO_PROPERTIES) -> None:
+        super().__init__(uris, properties)
         if len(uris) > 1:
             raise bad_input(uris[1], f"one side is one table, and {uris[0]} is one already")
         try:

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.faults.mechanisms.key_shares import Skew
 from streamquake.harness.experiment.outputs import JobPromise, Output
@@ -135,14 +136,14 @@ class Numbered(Workload):
 
     def start(
         self,
-        bootstrap: str,
+        brokers: KafkaConnection,
         seed: int,
         clock: Clock,
         record_event: RecordEvent,
         measure: RecordSample,
     ) -> NumberedSender:
         sender = NumberedSender(
-            producer=Producer(producer_settings(bootstrap, self.delivery_timeout_s)),
+            producer=Producer(producer_settings(brokers, self.delivery_timeout_s)),
             topic=self.topic,
             definition_of=partial(self.load_definition, seed),
             rate_per_s=self.rate_per_s,

@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self, TypedDict, Unpack
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.cluster.steering import SteerableLoad
 from streamquake.harness.workloads.sending.acknowledgements import AcknowledgementTimes
@@ -73,10 +74,10 @@ Delivered = Callable[[int, Message], None]
 """Called with the index of each acknowledged record."""
 
 
-def producer_settings(bootstrap: str, delivery_timeout_s: float) -> dict[str, Any]:
+def producer_settings(brokers: KafkaConnection, delivery_timeout_s: float) -> dict[str, Any]:
     """Settings of the client: every send is settled within `delivery_timeout_s`."""
     return {
-        "bootstrap.servers": bootstrap,
+        **brokers.client_settings(),
         "client.id": "streamquake-workload",
         "enable.idempotence": True,
         "acks": "all",

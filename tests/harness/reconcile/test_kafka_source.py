@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.harness.reconcile.reading import stored_topic
 from streamquake.harness.reconcile.reading.format import formats
 from streamquake.harness.reconcile.reading.source import source_of
@@ -62,7 +63,9 @@ def stub_brokers(
     ],
 )
 def test_brokers_and_topic_of_a_uri(uri: str, brokers: str) -> None:
-    assert topic_of(uri) == Topic(uri=uri, brokers=brokers, name="t", committed_only=True)
+    assert topic_of(uri) == Topic(
+        uri=uri, brokers=KafkaConnection(brokers), name="t", committed_only=True
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from confluent_kafka import (
 )
 
 from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.harness.reconcile.reading import stored_topic, topic_records
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from tests.harness.reconcile import whole_topic
@@ -114,7 +115,9 @@ def places(tables: Sequence[pa.Table]) -> list[tuple[int, int]]:
 
 
 def read(ends: Mapping[int, int], *, committed: bool = True, **named: Any) -> list[pa.Table]:
-    return list(topic_records.topic_records("b", "t", ends, committed=committed, **named))
+    return list(
+        topic_records.topic_records(KafkaConnection("b"), "t", ends, committed=committed, **named)
+    )
 
 
 def test_a_read_ends_at_the_recorded_ends(stub: Any) -> None:
@@ -248,7 +251,7 @@ def test_a_read_in_parts_stores_each_part_and_counts_them_together(
 
     monkeypatch.setattr(stored_topic, "topic_records", topic_records)
     into = StoredOutput(path=tmp_path / "t")
-    read = stored_topic.TopicRead("b", "t", into=into)
+    read = stored_topic.TopicRead(KafkaConnection("b"), "t", into=into)
     for part in range(len(kinds)):
         read.read_until(None, {0: 2 * part + 2}, {0: 2 * part + 2})
     if not kinds:
@@ -286,7 +289,7 @@ def test_a_topic_that_lost_records_is_read_again(
 
     monkeypatch.setattr(stored_topic, "topic_records", topic_records)
     into = StoredOutput(path=tmp_path / "t")
-    read = stored_topic.TopicRead("b", "t", into=into)
+    read = stored_topic.TopicRead(KafkaConnection("b"), "t", into=into)
     for ends in ({0: 3, 1: 3}, {0: 3, 1: 3}, {0: 4, 1: 2}):
         read.read_until(None, ends, ends)
     read.finish(None)
@@ -302,7 +305,7 @@ def test_a_part_that_failed_is_read_again(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     monkeypatch.setattr(stored_topic, "topic_records", broken)
     into = StoredOutput(path=tmp_path / "t")
-    read = stored_topic.TopicRead("b", "t", into=into)
+    read = stored_topic.TopicRead(KafkaConnection("b"), "t", into=into)
     with pytest.raises(KafkaUnreachable):
         read.read_until(None, {0: 1}, {0: 1})
     assert list(into.path.rglob("*.parquet")) == []

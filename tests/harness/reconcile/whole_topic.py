@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.harness.reconcile.reading.format import Format
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reading.stored_topic import TopicRead
@@ -25,6 +26,7 @@ def read_topic(
     declared_format: Format | None = None,
 ) -> None:
     """Read a topic from its beginning, or from `starts`, up to its ends."""
-    read = TopicRead(brokers, topic, into=into, starts=starts, declared_format=declared_format)
+    connection = KafkaConnection(brokers)
+    read = TopicRead(connection, topic, into=into, starts=starts, declared_format=declared_format)
     read.read_until(spark, stable_ends, ends)
     read.finish(began_ms)

@@ -11,6 +11,7 @@ from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka.admin import TopicMismatch
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.harness.experiment.model import Experiment, Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.run import job_preparation
@@ -74,7 +75,7 @@ def test_a_topic_that_is_there_before_the_run_is_rejected(admin: Admin) -> None:
 
 def test_only_the_topics_of_kafka_itself_are_internal(admin: Admin) -> None:
     admin.existing |= {"__transaction_state": None, "__totals": None}
-    assert kafka_admin.topics_at("brokers") == ("__totals", "other")
+    assert kafka_admin.topics_at(KafkaConnection("brokers")) == ("__totals", "other")
 
 
 def test_without_a_job_the_input_topic_keeps_create_time(admin: Admin) -> None:

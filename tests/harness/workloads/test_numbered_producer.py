@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.harness.experiment.workload import WorkloadFinished
 from streamquake.harness.workloads.numbered import Numbered
@@ -42,7 +43,7 @@ class SenderTestbed:
     def __init__(self, workload: Numbered, **settings: str | int) -> None:
         self.drafts: list[EventDraft] = []
         self.samples: list[tuple[str, str, float]] = []
-        config = producer_settings("", workload.delivery_timeout_s) | settings
+        config = producer_settings(KafkaConnection(""), workload.delivery_timeout_s) | settings
         self.sender = NumberedSender(
             producer=Producer(config),
             topic=workload.topic,

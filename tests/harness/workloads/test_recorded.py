@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from streamquake.cluster.engines.kafka.connection import KafkaConnection
 from streamquake.cluster.runtime.clock import SystemClock
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.loader import (
@@ -236,7 +237,9 @@ def test_every_line_is_sent_once_and_unchanged() -> None:
     sender = DataSetSender(
         list(DataSet(lines=lines, sha256="").outgoing("n", 4)),
         EvenPace(10_000, 0),
-        producer=Recording({**producer_settings("", 5), "test.mock.num.brokers": 1}),
+        producer=Recording(
+            {**producer_settings(KafkaConnection(""), 5), "test.mock.num.brokers": 1}
+        ),
         topic="orders",
         clock=SystemClock(),
         record_event=drafts.append,

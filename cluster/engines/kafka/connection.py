@@ -1,0 +1,108 @@
+"""How clients connect to a Kafka: its servers, and how they log in.
+
+The properties have the names of librdkafka
+(https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md). Spark's client, which is
+that of Java, gets them by its own names (https://kafka.apache.org/documentation/#security).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamquake.topologies.problems import did_you_mean
+from streamquake.topologies.secret_references import SecretMissing, resolved
+
+PROTOCOL, MECHANISM = "security.protocol", "sasl.mechanism"
+USER, PASSWORD = "sasl.username", "sasl.password"
+CA, CERTIFICATE, KEY = "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"
+KEY_PASSWORD = "ssl.key.password"
+NAMES = "ssl.endpoint.identification.algorithm"
+VALUES: Mapping[str, tuple[str, ...]] = {
+    PROTOCOL: ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    MECHANISM: ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+    NAMES: ("https", "none"),
+}
+"""Property -> its values. `NAMES` says whether the certificate of a broker must have its name."""
+OF_SASL = (MECHANISM, USER, PASSWORD)
+OF_SSL = (CA, CERTIFICATE, KEY, KEY_PASSWORD, NAMES)
+KNOWN = (PROTOCOL, *OF_SASL, *OF_SSL)
+"""Others are rejected: some make the client load a library or run a program."""
+
+
+@dataclass(frozen=True)
+class KafkaConnection:
+    """The servers of a Kafka, and the properties of its clients as the document gives them."""
+
+    servers: str
+    """HOST:PORT, several of them between commas."""
+    properties: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, servers: str, properties: Mapping[str, str]) -> KafkaConnection:
+        """A connection with these properties."""
+        return cls(servers, tuple(sorted(properties.items())))
+
+    def __str__(self) -> str:
+        return self.servers
+
+    def client_settings(self) -> dict[str, str]:
+        """The settings of a client of librdkafka. Raises SecretMissing."""
+        return {"bootstrap.servers": self.servers, **self._resolved()}
+
+    def java_settings(self) -> dict[str, str]:
+        """The settings of a client of Java. Raises SecretMissing."""
+        own = self._resolved()
+        same = {name: own[name] for name in (PROTOCOL, MECHANISM, KEY_PASSWORD) if name in own}
+        settings = {"bootstrap.servers": self.servers, **same}
+        if MECHANISM in own:
+            settings["sasl.jaas.config"] = _jaas(own[MECHANISM], own[USER], own[PASSWORD])
+        if CA in own:
+            settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": own[CA]}
+        if CERTIFICATE in own:
+            settings["ssl.keystore.type"] = "PEM"
+            settings["ssl.keystore.certificate.chain"] = _text_of(CERTIFICATE, own[CERTIFICATE])
+            settings["ssl.keystore.key"] = _text_of(KEY, own[KEY])
+        if own.get(NAMES) == "none":
+            settings[NAMES] = ""
+        return settings
+
+    def _resolved(self) -> dict[str, str]:
+        return {name: resolved(name, value) for name, value in self.properties}
+
+
+def property_problems(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(property, problem) of properties by which no client could connect."""
+    for name, value in properties.items():
+        if name not in KNOWN:
+            yield name, f"a client has no such property here{did_you_mean(name, KNOWN)}"
+        elif name in VALUES and value not in VALUES[name]:
+            yield name, f"expected one of {', '.join(VALUES[name])}, got {value}"
+    protocol = properties.get(PROTOCOL, "PLAINTEXT")
+    for names, part in ((OF_SASL, "SASL"), (OF_SSL, "SSL")):
+        if part not in protocol:
+            for name in names:
+                if name in properties:
+                    message = f"it has a meaning only where `{PROTOCOL}` has {part}, and it is"
+                    yield name, f"{message} {protocol}"
+    needed: tuple[str, ...] = OF_SASL if "SASL" in protocol else ()
+    if CERTIFICATE in properties or KEY in properties:
+        needed += (CERTIFICATE, KEY)
+    for name in needed:
+        if name not in properties:
+            yield name, f"expected a value, which {PROTOCOL}: {protocol} needs, got none"
+
+
+def _jaas(mechanism: str, user: str, password: str) -> str:
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in (user, password))
+    login = 'username="{}" password="{}"'.format(*quoted)
+    return f"org.apache.kafka.common.security.{module} required {login};"
+
+
+def _text_of(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise SecretMissing(f"{name}: {path} cannot be read: {error.strerror}") from error
