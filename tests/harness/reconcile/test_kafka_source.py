@@ -40,9 +40,14 @@ def stub_brokers(
     requested: list[RequestedRead] = []
 
     def records(
-        session: SparkSession, brokers: str, topic: str, ends: Mapping[int, int], *, committed: bool
+        session: SparkSession,
+        brokers: KafkaConnection,
+        topic: str,
+        ends: Mapping[int, int],
+        *,
+        committed: bool,
     ) -> DataFrame:
-        requested.append((brokers, topic, dict(ends), committed))
+        requested.append((brokers.servers, topic, dict(ends), committed))
         rows = [(topic, *row) for row in written[topic]]
         return session.createDataFrame(rows, f"topic string, {COLUMNS}")
 
