@@ -4,7 +4,8 @@ MILLIONS ?= 1,10,50
 MUTANTS ?=
 JOBS ?= 2
 # The fast tests wait for a quarter of their time, so three processes keep two cores busy. Container
-# tests run alone: two files of them at a time took as long, since the clusters were too slow.
+# tests run one after the other: two files of them at a time took as long, since the clusters were too
+# slow.
 PARALLEL ?= --numprocesses 3 --dist worksteal
 PARALLEL_SPARK ?= --numprocesses 2 --dist worksteal
 SHARD ?=
@@ -29,9 +30,7 @@ demo: setup ## the main experiment; prints the path of its report
 	$(BIN)/streamquake run kill-taskmanager-mid-checkpoint
 
 test: setup ## every test but the nightly ones: fast, spark, container
-	@status=0; for tier in fast spark container; do \
-	  $(MAKE) --no-print-directory tier-$$tier || status=1; \
-	done; exit $$status
+	@bash scripts/test-tiers.sh
 
 test-fast: ## the tests in one process, with neither a container engine nor Spark
 	@SKIP_IMAGES=1 bash scripts/setup.sh

@@ -155,6 +155,7 @@ def test_a_run_and_a_comparison_log_in(kafka: SecureKafka) -> None:
     assert json.loads((folder / "found.json").read_text())["counts"]["actual"] == 2000
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("password", "message"),
     [

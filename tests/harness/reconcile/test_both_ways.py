@@ -501,6 +501,7 @@ def test_both_ways_distinguish_names_by_their_case(spark: SparkSession, tmp_path
         differences_in_run(spark, tmp_path, promised, ["v"])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("texts", "reordered", "gap"),
     [

@@ -147,6 +147,7 @@ def test_bad_input_is_reported_with_its_place(
 COMPRESSED = gzip.compress(SAME.encode(), mtime=0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -167,6 +168,7 @@ def test_a_compressed_file_that_is_damaged_is_bad_input(
     assert f"{tmp_path}/a.json.gz: it cannot be read ({reason})" in err
 
 
+@pytest.mark.nightly
 def test_sends_of_unknown_result_alone_prove_nothing(
     run_command: RunCommand, tmp_path: Path
 ) -> None:
@@ -179,6 +181,7 @@ def test_sends_of_unknown_result_alone_prove_nothing(
     assert out.startswith("UNDECIDED  no acknowledged record was expected, which proves nothing")
 
 
+@pytest.mark.nightly
 def test_requested_classes_are_judged(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "n.json").write_text("".join(f'{{"id": "a", "n": {n}}}\n' for n in (1, 2, 5)))
 
@@ -208,6 +211,7 @@ def test_requested_classes_are_judged(run_command: RunCommand, tmp_path: Path) -
     assert "n.json" in finding["where"]
 
 
+@pytest.mark.nightly
 def test_a_requested_class_that_cannot_be_judged_is_undecided(run_command: RunCommand) -> None:
     status, out, _ = run_command(
         "--expected", "e.json", "--actual", "e.json", "--key", "id", "--also", "regression"
@@ -338,6 +342,7 @@ def test_an_unknown_column_is_reported_with_the_known_ones(run_command: RunComma
     assert "`nothing` is not a column of the expected side; known: _file, _position, ack, id" in err
 
 
+@pytest.mark.nightly
 def test_texts_differ_from_numbers_and_nulls(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"id": 1, "ack": null}\n{"id": 2, "ack": ""}\n')
 
@@ -368,6 +373,7 @@ def test_an_unreadable_side_is_reported(run_command: RunCommand, tmp_path: Path)
     assert "no record of the actual side could be read: is its format right? --actual-f" in out
 
 
+@pytest.mark.nightly
 def test_a_note_is_yellow_on_a_terminal(
     run_command: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from streamquake.harness.reconcile.comparison import COUNTS
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import FORMATS, comparison_of, nonzero_counts, write_rows
+from tests.tiers import others_nightly
 
 ROWS = [{"id": f"k{n % 3}", "seq": n, "amount": n * 7, "ack": "ok", "at": n} for n in range(1, 31)]
 
@@ -35,7 +36,7 @@ def planted_anomalies() -> tuple[list[dict[str, object]], list[dict[str, object]
     return expected, actual
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", others_nightly(FORMATS, ("json",)))
 def test_every_class_is_found_in_every_format(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
@@ -257,6 +258,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", BROKEN)
 def test_an_unreadable_record_is_a_phantom_or_leaves_undecided(
     spark: SparkSession, tmp_path: Path, kind: str
@@ -288,6 +290,7 @@ def test_an_unreadable_record_is_a_phantom_or_leaves_undecided(
     assert "could not be read" in expected.reasons[0]
 
 
+@pytest.mark.nightly
 def test_a_lost_record_violates_although_an_expected_record_is_unreadable(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -419,6 +422,7 @@ def test_a_hidden_file_is_rejected_by_name_and_ignored_in_a_folder(
         }
 
 
+@pytest.mark.nightly
 def test_a_nul_character_before_a_doubled_quote_in_csv_is_preserved(
     spark: SparkSession, tmp_path: Path
 ) -> None:

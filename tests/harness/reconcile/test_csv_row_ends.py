@@ -26,6 +26,7 @@ def read(spark: SparkSession, *paths: Path) -> list[tuple[str, ...]]:
     return [tuple(row[name] for name in table.columns) for row in rows]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_line_breaks_within_quotes_are_preserved(
@@ -83,6 +84,7 @@ def test_without_quoted_line_breaks_rows_may_end_in_any_way(
     assert read(spark, tmp_path / "a.csv") == [("1", "a"), ("2", "b"), ("3", "c")]
 
 
+@pytest.mark.nightly
 def test_a_line_of_blanks_is_no_record_or_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"id,v\n1,a\n \t\n2,b\n")

@@ -46,6 +46,7 @@ def test_pending_and_in_progress_files_of_flink_are_ignored(
     assert "1 pending or in-progress files were ignored" in result.notes[0]
 
 
+@pytest.mark.nightly
 def test_a_note_about_ignored_files_names_all_folders_of_the_side(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -78,6 +79,7 @@ def test_ignored_files_are_counted_both_ways(spark: SparkSession, tmp_path: Path
     assert (stored.rows(), stored.facts()["pending_files"]) == (len(ROWS), 4)
 
 
+@pytest.mark.nightly
 def test_a_partition_folder_may_begin_with_an_underscore(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -132,6 +134,7 @@ def test_an_empty_log_of_sparks_sink_has_committed_nothing(
         comparison_of(spark, expected, folder)
 
 
+@pytest.mark.nightly
 def test_a_link_to_the_folder_itself_repeats_no_file(spark: SparkSession, tmp_path: Path) -> None:
     folder = write_rows(tmp_path / "out" / "part-0.json", ROWS).parent
     (folder / "again").symlink_to(folder)
@@ -180,6 +183,7 @@ def test_files_of_two_formats_are_rejected(spark: SparkSession, tmp_path: Path) 
         comparison_of(spark, tmp_path / "a", tmp_path / "a")
 
 
+@pytest.mark.nightly
 def test_a_format_can_be_given(spark: SparkSession, tmp_path: Path) -> None:
     path = write_rows(tmp_path / "e.csv", ROWS).rename(tmp_path / "data")
 
@@ -199,6 +203,7 @@ def test_csv_fields_may_span_lines_and_contain_quotes(spark: SparkSession, tmp_p
     assert (result.counts["lost"], result.counts["phantom"]) == (0, 0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("other", "fields"),
     [
@@ -225,6 +230,7 @@ def test_a_csv_field_must_have_a_name(spark: SparkSession, tmp_path: Path, heade
         comparison_of(spark, tmp_path / "a.csv", tmp_path / "a.csv", "n")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("blank", ["a.csv", "z.csv"])
 def test_a_csv_file_of_blank_lines_has_no_records(
     spark: SparkSession, tmp_path: Path, blank: str
@@ -247,6 +253,7 @@ def test_parquet_files_with_different_columns_are_read_by_name(
     assert comparison_of(spark, expected, tmp_path / "a", "id, new").counts["lost"] == 0
 
 
+@pytest.mark.nightly
 def test_numbers_of_two_widths_are_one_column(spark: SparkSession, tmp_path: Path) -> None:
     """One file has 32-bit numbers, the other 64-bit ones and one more field."""
     (tmp_path / "a").mkdir()
@@ -337,6 +344,7 @@ def test_a_folder_that_spark_reads_as_a_number_gives_no_column(odd: str) -> None
     assert partitions == Partitions(note=ODD_NUMBER.format(repr(unquote(odd))))
 
 
+@pytest.mark.nightly
 def test_folders_of_different_texts_are_not_read_as_one_number(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -389,6 +397,7 @@ def test_blanks_within_quotes_or_without_any_are_text(
     )
 
 
+@pytest.mark.nightly
 def test_a_csv_field_may_have_the_name_of_sparks_metadata(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -301,6 +301,7 @@ def test_declared_types_of_different_kinds_cannot_be_compared(
     assert comparison_of(spark, expected, actual, "v0", actual_key="string(v0)").counts["lost"] == 0
 
 
+@pytest.mark.nightly
 def test_a_null_key_is_not_a_malformed_record(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text('{"v": null}\n{"v": 1}\n')
     (tmp_path / "a.json").write_text('{"v": 1}\nbroken\n')
@@ -343,6 +344,7 @@ def test_nested_fields_and_odd_names(spark: SparkSession, tmp_path: Path) -> Non
     assert comparison_of(spark, odd, odd, "`a``b`, `c.d`, _key").counts["lost"] == 0
 
 
+@pytest.mark.nightly
 def test_a_field_that_is_null_in_every_object_is_null_in_a_key(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def rows(lines_table: Table) -> list[Row]:
     return lines_table.frame.select(*columns).orderBy("_line").collect()
 
 
+@pytest.mark.nightly
 def test_lines_of_another_form_are_uncertain(spark: SparkSession) -> None:
     lines = [*PLAIN, *UNCERTAIN_SAME_TYPES, *UNCERTAIN_OTHER_TYPES]
     frame = spark.createDataFrame(list(enumerate(lines)), "n int, value string")
@@ -104,6 +105,7 @@ def test_lines_of_another_form_are_uncertain(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_uncertain_lines_are_read_as_without_a_guess(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,7 @@ def test_microseconds_within_a_value_change_its_hash(spark: SparkSession, lowest
     assert hashes.distinct().count() == 2
 
 
+@pytest.mark.nightly
 def test_every_comparison_has_a_key_of_its_own(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_every_comparison_has_a_key_of_its_own(
     assert sorted(buckets[0]) != sorted(buckets[1])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("sent", "received"),
     [([1, 1, 1, 1], [1, 1, 2, 2]), ([1, 2], [1, 1]), ([1, 1, 2, 2], [3, 3, 4, 4]), ([1], [1, 1])],

@@ -64,6 +64,7 @@ def test_texts_are_compared_without_collation_and_padding(
     )
 
 
+@pytest.mark.nightly
 def test_a_missing_field_has_no_default(spark: SparkSession, tmp_path: Path) -> None:
     write_file(tmp_path / "expected" / "0.parquet", "x", **DEFAULTED)
     other = pyarrow.table({"n": [2]})

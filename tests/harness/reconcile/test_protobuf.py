@@ -65,6 +65,7 @@ def test_values_are_decoded_by_the_given_message(topic: Topic) -> None:
     assert nonzero_counts(topic.comparison_of([order(row) for row in ROWS])) == {"reordered": None}
 
 
+@pytest.mark.nightly
 def test_a_value_that_is_no_message_is_malformed_and_a_tombstone_has_no_fields(
     topic: Topic,
 ) -> None:

@@ -85,6 +85,7 @@ def test_every_copy_beyond_the_first_is_a_duplicate_and_not_reordered(spark: Spa
     assert "offset 1001" in result.findings[0].where
 
 
+@pytest.mark.nightly
 def test_the_second_copy_of_a_record_that_was_sent_twice_is_not_reordered(
     spark: SparkSession,
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_changed_value_is_found(spark: SparkSession, amount: int | None) -> No
     assert result.findings[0].detail["seen"] == [{"amount": amount}]
 
 
+@pytest.mark.nightly
 def test_an_extra_copy_that_differs_is_both_duplicated_and_changed(spark: SparkSession) -> None:
     received = all_received()
 
@@ -199,6 +201,7 @@ def test_unknown_sends_are_never_a_violation(spark: SparkSession) -> None:
     assert result.counts["unknown_arrived"] == 6
 
 
+@pytest.mark.nightly
 def test_anomalies_in_most_records_are_counted_exactly(spark: SparkSession) -> None:
     """More than a fifth of the buckets differ, so all records are grouped."""
     sent = [SentRecord("k", seq, seq) for seq in range(3000)]
@@ -230,6 +233,7 @@ def test_without_a_sequence_the_order_is_not_judged(spark: SparkSession) -> None
     assert not violated_classes(result.counts)
 
 
+@pytest.mark.nightly
 def test_two_sends_of_one_identity_may_have_two_copies(spark: SparkSession) -> None:
     shape = Shape(identity=("key",), compare=("value",))
     sent = spark.createDataFrame([("a", 1), ("a", 2), ("b", 1), ("b", 2)], "key string, value int")

@@ -34,6 +34,7 @@ DEBEZIUM: dict[str, Any] = {
 }
 
 
+@pytest.mark.nightly
 def test_the_final_state_matches_a_count_of_the_records(spark: SparkSession) -> None:
     """Forty random changelogs of few keys and totals, one total null, in any order."""
     draw = random.Random(4)

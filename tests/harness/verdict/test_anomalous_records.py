@@ -59,6 +59,7 @@ def found(
         return sorted((row.what, row.key, row.lane) for row in rows)
 
 
+@pytest.mark.nightly
 def test_changed_is_the_copy_that_is_wrong(spark: SparkSession) -> None:
     rows = found(spark, CHANGED)
     wrong = {key: lane for what, key, lane in rows if what == "changed"}

@@ -142,6 +142,7 @@ def test_spark_generates_the_same_records(
     assert rows == [fields(r) for r in workload.load_definition(seed).between(0, workload.records)]
 
 
+@pytest.mark.nightly
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(workload=drawn_workloads(), scheduled_changes=drawn_changes(), seed=st.integers(0, 9))
 def test_spark_generates_the_same_records_of_a_load_that_was_steered(

@@ -60,6 +60,7 @@ def with_load_fault(at_record: int, disturbance: str, **parameters: float) -> Hi
     return recorded.at(3, Action.WORKLOAD_DONE, acknowledged=400, failed=0, unknown=0).history()
 
 
+@pytest.mark.nightly
 def test_the_same_records_in_another_order_are_no_difference(
     testbeds: tuple[Testbed, Testbed],
 ) -> None:

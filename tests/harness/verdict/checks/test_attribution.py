@@ -107,6 +107,7 @@ def test_a_copy_in_another_partition_is_the_later_one_by_its_stamp(
     assert "during kill on flink/taskmanager-1" in cause
 
 
+@pytest.mark.nightly
 def test_a_changed_record_is_attributed_to_the_copy_that_is_wrong(
     spark: SparkSession, tmp_path: Path
 ) -> None:

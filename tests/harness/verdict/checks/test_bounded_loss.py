@@ -144,6 +144,7 @@ def test_an_identity_may_have_a_column_called_as_a_count(
     assert result.findings[0].detail["lost"] == 1
 
 
+@pytest.mark.nightly
 def test_loss_without_any_restart_is_outside_and_no_loss_then_proves_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_longer_pause_of_one_partition_is_violated(spark: SparkSession, tmp_pa
     assert [finding.where for finding in by_lane.findings] == ["totals: 1"]
 
 
+@pytest.mark.nightly
 def test_a_key_that_stopped_or_never_appeared_paused_to_the_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:

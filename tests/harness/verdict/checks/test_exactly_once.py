@@ -261,6 +261,7 @@ def test_a_map_is_for_columns_that_are_read() -> None:
         Output(kafka="t", compare=("total",), map={"totl": "sum"})
 
 
+@pytest.mark.nightly
 def test_classes_that_an_output_requests_are_judged_too(testbed: Testbed) -> None:
     again = [*values(RECORDS), *values(RECORDS[:1]), *values([RECORDS[1]._replace(seq=102)])]
     output = COPY.model_copy(update={"also": ("gap", "regression", "wrong_partition")})
@@ -400,6 +401,7 @@ def steered(scheduled_changes: Sequence[ScheduledChange]) -> History:
     return recorded.at(4, Action.DRAINED).history()
 
 
+@pytest.mark.nightly
 def test_a_changed_load_is_expected_as_sent_and_poison_is_not_expected(
     testbed: Testbed,
 ) -> None:

@@ -120,6 +120,7 @@ def test_both_ends_of_a_hole_of_the_samples_count(
     assert result.outcome == outcome, result.summary
 
 
+@pytest.mark.nightly
 def test_without_transactions_written_records_can_be_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -128,11 +129,13 @@ def test_without_transactions_written_records_can_be_read(
     assert result.counts["committed_p50_ms"] == result.counts["p50_ms"]
 
 
+@pytest.mark.nightly
 def test_a_send_may_be_noted_a_little_late(spark: SparkSession, tmp_path: Path) -> None:
     result = judged(spark, tmp_path, late(-0.5))
     assert (result.outcome, result.counts["p50_ms"]) == (Outcome.HELD, 0)
 
 
+@pytest.mark.nightly
 def test_the_cost_of_a_failure_is_the_longest_latency_minus_the_usual(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -143,6 +146,7 @@ def test_the_cost_of_a_failure_is_the_longest_latency_minus_the_usual(
     assert undisturbed.counts["failure_cost_ms"] is None
 
 
+@pytest.mark.nightly
 def test_the_first_of_several_copies_counts(spark: SparkSession, tmp_path: Path) -> None:
     def twice(out: OutputRecord) -> Iterable[OutputRecord]:
         return [out, out._replace(at_s=out.at_s + 8.0)]
@@ -152,6 +156,7 @@ def test_the_first_of_several_copies_counts(spark: SparkSession, tmp_path: Path)
     assert (result.counts["max_ms"] or 0) < 100
 
 
+@pytest.mark.nightly
 def test_sends_before_the_steady_state_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
     slow_start = late(6.0, until_s=3.0)
     whole = judged(spark, tmp_path / "a", slow_start)

@@ -107,6 +107,7 @@ def in_batches(batch_s: float, stopped: tuple[float, float] = (0.0, 0.0)) -> lis
     return changed(held_back)
 
 
+@pytest.mark.nightly
 def test_output_in_batches_of_seconds_has_an_outage_and_no_share(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -135,6 +136,7 @@ def silent_twice() -> list[OutputRecord]:
     )
 
 
+@pytest.mark.nightly
 def test_a_stutter_before_the_fault_hides_no_long_outage(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -173,6 +175,7 @@ def test_a_partition_with_its_keys_in_others_has_not_stopped(
     assert "partition 2 has no record since 11.0 s, and its records may not be" in result.summary
 
 
+@pytest.mark.nightly
 def test_an_output_that_stopped_after_the_interval_is_not_held_before_the_drain(
     spark: SparkSession, tmp_path: Path
 ) -> None:

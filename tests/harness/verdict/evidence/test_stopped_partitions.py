@@ -161,6 +161,7 @@ def test_keys_still_sent_without_any_record_are_counted(
     assert keys_of(spark, tmp_path, with_sends(*notes)) == keys
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("since_s", "at_s", "keys"),
     [
@@ -214,6 +215,7 @@ def test_after_an_earlier_fault_a_partition_may_have_been_silent_before() -> Non
         assert (lane.unclear, lane.usual_gap_ms) == (unclear, 100)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("cut_s", "keys"), [(11.0, []), (14.9, []), (16.9, []), (17.0, [1]), (40.0, [1])]
 )
