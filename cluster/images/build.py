@@ -45,8 +45,8 @@ def with_parents(recipes: Iterable[ImageRecipe]) -> list[ImageRecipe]:
 
 
 def spark_jars(show_message: ShowMessage = lambda line: None) -> list[Path]:
-    """The jars that PySpark needs in addition to its own to read Kafka, fetched at the first
-    use."""
+    """The jars that PySpark needs in addition to its own to read Kafka and PostgreSQL, fetched at
+    the first use."""
     return host_jars("spark-jars", show_message)
 
 

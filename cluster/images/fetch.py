@@ -37,7 +37,12 @@ def cached(key: str, fill: Callable[[Path], None]) -> Path:
     try:
         fill(part)
         part.chmod(0o755)
-        part.rename(folder)
+        try:
+            part.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+            shutil.rmtree(part)  # another process has filled it meanwhile
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise

@@ -11,10 +11,13 @@ from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.store import ImageStore, StepFailed
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
-COORDINATES = re.compile(r"[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+")
+PART = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}"
+COORDINATES = re.compile(f"{PART}:{PART}:{PART}")
 """GROUP:ARTIFACT:VERSION."""
+CHANGING = re.compile(r"SNAPSHOT|:(LATEST|RELEASE)$", re.IGNORECASE)
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 SHOWN_LINES = 3
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class JarMissing(StreamquakeError):
@@ -30,9 +33,9 @@ def is_coordinates(jar: str) -> bool:
 
 def snapshot_problem(coordinates: str) -> str | None:
     """Why a jar cannot be named by these coordinates; None where it can."""
-    if not coordinates.endswith("-SNAPSHOT"):
+    if not CHANGING.search(coordinates):
         return None
-    return f"{coordinates} may change between runs; name the jar by its path"
+    return f"{coordinates} may change between runs; name a release, or the jar by its path"
 
 
 def fetch_jars(
@@ -57,6 +60,9 @@ def _fetched(coordinates: str, clients: Clients) -> Path:
     try:
         folder = fetch.cached(f"jar-{coordinates.replace(':', '+')}", fill)
     except StepFailed as failed:
-        lines = [line for line in failed.log.splitlines() if line.strip()][:SHOWN_LINES]
+        log = ESCAPES.sub("", failed.log)
+        lines = [line for line in log.splitlines() if line.strip()][:SHOWN_LINES]
         raise JarMissing(f"{failed.step} failed: {' '.join(lines) or 'no output'}") from failed
-    return next(folder.glob("*.jar"))
+    if (jar := next(folder.glob("*.jar"), None)) is None:
+        raise JarMissing(f"{folder} has no jar any more; remove it, and it is fetched again")
+    return jar

@@ -20,7 +20,7 @@ HASHED = re.compile(r"-[0-9a-f]{12}$")
 IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark", "postgres")
 ROOTFS_KINDS = ("base", "toolbox", "postgres")
 """These start from Debian itself, the others from `base`."""
-SPARK_SETS = ("spark-jars", "spark-avro", "spark-postgresql")
+SPARK_SETS = ("spark-jars", "spark-avro")
 """Sets of jars for the Spark on this machine, in addition to its own."""
 
 

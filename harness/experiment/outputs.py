@@ -48,6 +48,8 @@ from streamquake.harness.reconcile.reading.record_format import RecordFormat
 from streamquake.topologies.model import LONGEST_NAME, Model, Name, Topic
 from streamquake.topologies.problems import did_you_mean
 
+OF_ORDER = ("regression", "unmatched_retraction", "wrong_partition")
+"""Classes that need partitions, or an order of the records."""
 INPUT_FOLDER = "input.topic"
 """The folder in a run's `data` that holds the records of the input topic, if they were read."""
 
@@ -120,6 +122,8 @@ class Output(RecordFormat):
         given |= {"message": self.message, "order": self.order, "retracts": self.retracts}
         if wrong := [name for name, value in given.items() if value is not None]:
             raise ValueError(f"a table has columns, and rows without an order; remove `{wrong[0]}`")
+        if wrong := [name for name in self.also if name in OF_ORDER]:
+            raise ValueError(f"`also`: rows of a table have no place that {wrong[0]} needs")
         if self.upsert:
             raise ValueError(
                 "`upsert` is for topics: a table has the last row of a key by itself; remove it"
@@ -223,6 +227,9 @@ class JobPromise(Model):
                 f'two outputs are called "{twice}" and differ only in capital letters, which not '
                 "every file system distinguishes; rename one of them"
             )
+        tables = [output.table for output in self.outputs.values() if output.table is not None]
+        if len({*tables}) < len(tables):
+            raise ValueError("two outputs are the same table; the rows of one would be too many")
         if INPUT_FOLDER in folded:
             raise ValueError(
                 f"`{INPUT_FOLDER}` is the folder for the records of a run's input; give the output "

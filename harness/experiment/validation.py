@@ -185,12 +185,16 @@ def _tables(experiment: Experiment) -> Broken:
     for name, output in outputs.items():
         if output.table is None:
             continue
-        servers = table_address(output.table, services=True).servers
-        if (
-            named := servers.removeprefix("${").removesuffix("}")
-        ) != servers and named not in ports:
+        place = ("job", "promise", "outputs", name, "table")
+        server = table_address(output.table, services=True).server
+        if (named := server.removeprefix("${").removesuffix("}")) == server:
+            continue
+        service = named.partition(".")[0]
+        if named in ports and sum(n.service == service for n in experiment.topology.nodes()) > 1:
+            yield place, f"{service} has several nodes, and only one of them has the table"
+        if named not in ports:
             yield (
-                ("job", "promise", "outputs", name, "table"),
+                place,
                 f"no service declares the port ${{{named}}}{did_you_mean(named, ports)}; a service "
                 "of the engine container declares `ports`",
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -16,16 +15,15 @@ from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import INPUT_FOLDER, Output
 from streamquake.harness.reconcile.parallel_jobs import in_parallel
-from streamquake.harness.reconcile.reading.database_address import TableAddress, table_address
 from streamquake.harness.reconcile.reading.database_table import read_table
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.format import Format
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reading.stored_topic import TopicRead
+from streamquake.harness.run.output_tables import on_this_machine
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.run_events import RecordsSent
 from streamquake.reports.record.run_folder import RunFolder
-from streamquake.topologies.templates import render
 
 
 class EarlyReads:
@@ -87,7 +85,7 @@ def collect_outputs(
             topic_read = begun or _topic_read(cluster, experiment, output, into)
             _finish(topic_read, cluster, experiment, spark, output.kafka)
         elif output.table is not None:
-            address = _on_this_machine(cluster, table_address(output.table, services=True))
+            address = on_this_machine(cluster, output.table)
             read_table(spark, address, into=into, source=output.table)
         else:
             declared_format = output.to_format(f"outputs.{name}.schema")
@@ -138,18 +136,6 @@ def _read_folder(
     with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
         fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
         read_files(spark, fetched, into=into, source=path, declared_format=declared_format)
-
-
-def _on_this_machine(cluster: Cluster, address: TableAddress) -> TableAddress:
-    """The address with the published ports of the service that it names, if it names one."""
-    ports = {
-        f"{name}.{port}": ",".join(
-            cluster.address(node, number) for node in cluster.of_service(name)
-        )
-        for name, service in cluster.topology.services.items()
-        for port, number in service.ports.items()
-    }
-    return replace(address, servers=render(address.servers, ports))
 
 
 def _service(experiment: Experiment, engine: str) -> str:

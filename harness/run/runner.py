@@ -48,6 +48,7 @@ from streamquake.harness.run.job_preparation import (
 from streamquake.harness.run.load import RunLoad, start_load
 from streamquake.harness.run.low_priority import lower_priority, restore_priority
 from streamquake.harness.run.output_collector import EarlyReads, collect_outputs
+from streamquake.harness.run.output_tables import has_tables, reject_filled_tables
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervise
 from streamquake.harness.run.transaction_record import record_transactions
@@ -242,13 +243,13 @@ class RunInProgress:
             self.folder.write_manifest(self._manifest)
         self._enter("deploy")
         # Early, so that the start of Spark disturbs no measurement.
-        if self.spark.is_warm:
-            self.spark.start()
-        else:
-            self.spark.use(self._rehearse)
+        self._begin_spark()
         with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervise(self.cluster, self.loop, self._nodes_kept_down))
             job = prepare_job(self.experiment, self.cluster, self.run_id)
+            if has_tables(self.experiment):
+                reject_filled_tables(self.experiment, self.cluster, self.spark.get())
+                self._begin_spark()
             self.job = self._start_job(job, stack)
             self._enter("steady")
             load = stack.enter_context(
@@ -269,6 +270,12 @@ class RunInProgress:
             self._enter("commands")
             self.metrics.flush()
             run_commands(commands, self.folder, self.loop)
+
+    def _begin_spark(self) -> None:
+        if self.spark.is_warm:
+            self.spark.start()
+        else:
+            self.spark.use(self._rehearse)
 
     def _rehearse(self, spark: SparkSession) -> None:
         lower_priority(spark)

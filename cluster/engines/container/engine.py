@@ -207,6 +207,17 @@ def _volume_problems(declared: Service) -> Problems:
         for path in declared.files
         if not VOLUME.fullmatch(path) or normpath(path) != path
     ]
+    problems += [
+        (("files", path), f"it is a folder of {other}, and a file cannot be both")
+        for path in declared.files
+        for other in declared.files
+        if other.startswith(f"{path}/")
+    ]
+    problems += [
+        (("files", path), f"{path} is the kernel's; a file there would not be seen")
+        for path in declared.files
+        if path.split("/")[1] in ("dev", "proc", "sys")
+    ]
     if len(set(declared.volumes)) < len(declared.volumes):
         problems.append((("volumes",), "expected each folder once"))
     problems += [

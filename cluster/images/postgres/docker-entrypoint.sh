@@ -5,6 +5,7 @@
 # the password; without one every client is trusted.
 set -euo pipefail
 
+case "${1:-}" in -*) set -- postgres "$@" ;; esac
 if [ "$1" != postgres ]; then exec "$@"; fi
 if [ "$(id -u)" = 0 ]; then
   install -d -m 700 -o postgres -g postgres "$PGDATA"

@@ -8,8 +8,9 @@ from urllib.parse import unquote, urlsplit
 
 SCHEME = "postgresql"
 FORM = f"{SCHEME}://[user@]host[:port]/database/[schema.]table"
-SERVER = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", re.ASCII)
-"""A host with its port; nothing that JDBC would take as a setting."""
+SERVER = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?", re.ASCII)
+"""A host with its port; nothing that JDBC would take as a setting, and not several: the first one
+that answers would be read, whichever that is."""
 SERVICE = re.compile(r"\$\{[\w.-]+\}", re.ASCII)
 """A port of a service, which stands for host and port."""
 PASSWORD = "PGPASSWORD"
@@ -20,8 +21,8 @@ PASSWORD = "PGPASSWORD"
 class TableAddress:
     """A table, and how to connect to its database."""
 
-    servers: str
-    """HOST[:PORT], several of them between commas; or a port of a service, `${SERVICE.PORT}`."""
+    server: str
+    """HOST[:PORT], or a port of a service, `${SERVICE.PORT}`."""
     database: str
     schema: str | None
     table: str
@@ -42,29 +43,48 @@ class TableAddress:
 def table_address(uri: str, *, services: bool = False) -> TableAddress:
     """The table of a URI; with `services` its server may be a port of a service. Names are
     percent-encoded as in other URIs. Raises ValueError with the expected form."""
-    expected = ValueError(f'expected {FORM}, got "{uri}"')
+    expected = ValueError(f'expected {FORM}, got "{shown(uri)}"')
     try:
         parts = urlsplit(uri)
+        login, _, server = parts.netloc.rpartition("@")
+        user, *names = (unquote(text, errors="strict") for text in (login, *_names(parts.path)))
     except ValueError:
         raise expected from None
-    user, _, servers = parts.netloc.rpartition("@")
-    if ":" in user:
+    if ":" in login:
         raise ValueError(
             "the address of a table stands in records, so it takes no password; set "
             f"{PASSWORD} in the environment"
         )
-    _, *path = parts.path.split("/")
-    names = path[-1].split(".") if path else []
-    is_service = services and SERVICE.fullmatch(servers) is not None
-    is_known = is_service or all(map(SERVER.fullmatch, servers.split(",")))
-    complete = len(path) == 2 and len(names) in (1, 2) and all([*path, *names])
-    if parts.scheme != SCHEME or parts.query or parts.fragment or not (is_known and complete):
+    is_plain = all(text.isprintable() and "${" not in text for text in (user, *names))
+    is_server = services and SERVICE.fullmatch(server) is not None
+    is_server = is_server or _is_server(server)
+    whole = parts.scheme == SCHEME and not parts.query and not parts.fragment and uri.isprintable()
+    if not (whole and is_server and is_plain and names):
         raise expected
-    database, *schema, table = map(unquote, (path[0], *names))
+    database, *schema, table = names
     return TableAddress(
-        servers=servers,
+        server=server,
         database=database,
         schema=schema[0] if schema else None,
         table=table,
-        user=unquote(user) or None,
+        user=user or None,
     )
+
+
+def shown(uri: str) -> str:
+    """A URI as messages have it: without a password, and without what follows the path."""
+    without = re.sub(r"://[^/@]*:[^/]*@", "://***@", uri)
+    return re.sub(r"[?#].*", "?…", without)
+
+
+def _names(path: str) -> list[str]:
+    """Database, schema if there is one, and table of a path; none for another path."""
+    _, *parts = path.split("/")
+    names = parts[-1].split(".") if parts else []
+    whole = len(parts) == 2 and len(names) in (1, 2) and all([*parts, *names])
+    return [parts[0], *names] if whole else []
+
+
+def _is_server(server: str) -> bool:
+    found = SERVER.fullmatch(server)
+    return found is not None and 0 < int(found[2] or 1) < 1 << 16

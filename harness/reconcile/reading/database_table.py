@@ -19,26 +19,38 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamquake.cluster.images.build import host_jars
 from streamquake.harness.reconcile.reading.database_address import PASSWORD, SCHEME, TableAddress
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.topologies.errors import (
-    CAUSED_BY,
     ErrorKind,
     StreamquakeError,
     message_of,
-    root_cause,
 )
 
 TABLE_PLACE = ("table", "row")
 """The columns with the place of a row."""
-CONNECT_S, SILENT_S = 10, 120
+CONNECT_S, SILENT_S = 10, 600
 """How long a connection may take, and how long the database may send nothing."""
-NOISE = re.compile(r"org\.postgresql\.util\.PSQLException: |\s+Position: \d+$")
-"""What the driver's errors have beside the database's own words."""
+LOGIN = re.compile(r"password authentication failed|no password was provided")
+SAID = re.compile(r"org\.postgresql\.util\.PSQLException: (.+?)(?: Position: \d+)?$", re.MULTILINE)
+"""The database's own words in an error of Java."""
+FIRST_OWN = 16384
+"""Tables with lower numbers are those of PostgreSQL itself (FirstNormalObjectId)."""
 ROWS_AT_ONCE = 10_000
 """Rows that the driver holds; without a number it would hold all of them."""
-IN_UTC = "SET TIME ZONE 'UTC'"
+SETTINGS = {
+    # Otherwise policies would silently hide rows from this user.
+    "row_security": "off",
+    "extra_float_digits": "3",
+    "bytea_output": "hex",
+    "xmlbinary": "base64",
+    "IntervalStyle": "postgres",
+    "DateStyle": "ISO, MDY",
+    "TimeZone": "UTC",
+    "standard_conforming_strings": "on",
+    "lock_timeout": "30s",
+}
+"""The settings of the session. Those of a role or a database may change how values are written."""
 
 
 class DatabaseUnreadable(StreamquakeError, ConnectionError):
@@ -56,22 +68,34 @@ def rows_at_once(spark: SparkSession, address: TableAddress) -> tuple[DataFrame,
 
 
 def prepared_transactions(spark: SparkSession, address: TableAddress) -> int:
-    """How many transactions changed the table and were prepared (XA), and are neither committed nor
-    rolled back. Readers do not see their changes. Raises DatabaseUnreadable.
+    """How many transactions changed tables of the database and were prepared (XA), and are neither
+    committed nor rolled back. Readers do not see their changes. Those of other tables count too: a
+    view, a partition or a parent does not show what it is made of. Raises DatabaseUnreadable, also
+    for a standby, which cannot tell.
 
     Source: https://www.postgresql.org/docs/current/view-pg-locks.html: a prepared transaction keeps
     its locks, and has no process.
     """
-    table = address.quoted.replace("'", "''")
     query = (
-        "SELECT count(DISTINCT virtualtransaction) AS transactions FROM pg_locks "
-        "WHERE pid IS NULL AND locktype = 'relation' AND mode = 'RowExclusiveLock' "
-        f"AND relation = '{table}'::regclass "
-        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        "SELECT pg_catalog.pg_is_in_recovery() AS standby, count(DISTINCT virtualtransaction) AS n "
+        "FROM pg_catalog.pg_locks WHERE pid IS NULL AND locktype = 'relation' "
+        f"AND mode IN ('RowExclusiveLock', 'AccessExclusiveLock') AND relation >= {FIRST_OWN} "
+        "AND database = (SELECT oid FROM pg_catalog.pg_database "
+        "WHERE datname = pg_catalog.current_database())"
     )
     with _failures_of(address):
         (found,) = _query(spark, address, query).collect()
-    return int(found.transactions)
+    if found.standby:
+        raise DatabaseUnreadable(f"{_where(address)} is on a standby; name the primary server")
+    return int(found.n)
+
+
+def is_empty(spark: SparkSession, address: TableAddress) -> bool:
+    """Whether a table has no row. Raises DatabaseUnreadable."""
+    query = f"SELECT EXISTS (SELECT FROM {address.quoted}) AS filled"
+    with _failures_of(address):
+        (found,) = _query(spark, address, query).collect()
+    return not found.filled
 
 
 def read_table(
@@ -79,10 +103,12 @@ def read_table(
 ) -> None:
     """Store the rows of a table. `source` is its address in the experiment. Raises
     DatabaseUnreadable."""
-    # Before the rows: a transaction that is committed in between is counted, none is missed.
-    prepared = prepared_transactions(spark, address)
-    with _failures_of(address):
-        store_rows(_rows(spark, address), address, into=into, source=source, prepared=prepared)
+    before = prepared_transactions(spark, address)
+    with _failures_of(address, prepared=before):
+        store_rows(_rows(spark, address), address, into=into, source=source, prepared=before)
+    # One that was prepared in between, and one that ended, may both have rows that were not read.
+    after = prepared_transactions(spark, address)
+    into.finish({**into.facts(), "prepared": max(before, after)})
 
 
 def store_rows(
@@ -100,21 +126,21 @@ def with_place(rows: DataFrame, address: TableAddress) -> DataFrame:
 
 
 def _rows(spark: SparkSession, address: TableAddress) -> DataFrame:
-    # `r.*` is the whole row also where a column is called `r`.
-    query = f"SELECT row_to_json(r.*)::text AS value FROM {address.quoted} AS r"
+    # `r.*` is the whole row also where a column is called `r`. Functions of users may have the same
+    # names in other schemas.
+    row = "pg_catalog.row_to_json(r.*)::pg_catalog.text"
+    query = f"SELECT {row} AS value FROM {address.quoted} AS r"
     return _query(spark, address, query)
 
 
 def _query(spark: SparkSession, address: TableAddress, query: str) -> DataFrame:
-    for jar in host_jars("spark-postgresql"):
-        spark.sql(f"ADD JAR '{jar}'")
-    url = f"jdbc:{SCHEME}://{address.servers}/{quote(address.database, safe='')}"
+    url = f"jdbc:{SCHEME}://{address.server}/{quote(address.database, safe='')}"
     limits = f"connectTimeout={CONNECT_S}&socketTimeout={SILENT_S}"
     options = {
         "url": f"{url}?{limits}&ApplicationName=streamquake",
         "driver": "org.postgresql.Driver",
         "fetchsize": str(ROWS_AT_ONCE),
-        "sessionInitStatement": IN_UTC,
+        "sessionInitStatement": "; ".join(f"SET {k} = '{v}'" for k, v in SETTINGS.items()),
         "query": query,
     }
     if address.user is not None:
@@ -125,13 +151,19 @@ def _query(spark: SparkSession, address: TableAddress, query: str) -> DataFrame:
 
 
 @contextmanager
-def _failures_of(address: TableAddress) -> Iterator[None]:
-    """Raise failures to read a table as DatabaseUnreadable."""
+def _failures_of(address: TableAddress, prepared: int = 0) -> Iterator[None]:
+    """Raise failures to read a table as DatabaseUnreadable. `prepared` transactions may be why."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        text = str(error)
-        why = NOISE.sub("", root_cause(text) if CAUSED_BY in text else message_of(error))
-        where = f"the table {address.name} of {address.database} at {address.servers}"
-        hint = f"; set {PASSWORD} in the environment" if "password" in why else ""
-        raise DatabaseUnreadable(f"{where} cannot be read: {why}{hint}") from error
+        said = SAID.findall(str(error))
+        why = said[-1] if said else message_of(error)
+        if LOGIN.search(why):
+            why = f"{why}; set {PASSWORD} in the environment to the password of the user"
+        if prepared:
+            why = f"{why}; {prepared:,} prepared transactions have not ended"
+        raise DatabaseUnreadable(f"{_where(address)} cannot be read: {why}") from error
+
+
+def _where(address: TableAddress) -> str:
+    return f"the table {address.name} of {address.database} at {address.server}"

@@ -9,7 +9,7 @@ from typing import ClassVar
 from pyspark.sql import SparkSession
 
 from streamquake.harness.reconcile.json.json_table import json_table
-from streamquake.harness.reconcile.reading.database_address import table_address
+from streamquake.harness.reconcile.reading.database_address import shown, table_address
 from streamquake.harness.reconcile.reading.database_table import (
     prepared_transactions,
     rows_at_once,
@@ -28,15 +28,16 @@ class PostgresqlTable(Source):
     """One table of PostgreSQL."""
 
     name: ClassVar[str] = "postgresql"
+    needs_jars: ClassVar[bool] = True
 
     def __init__(self, uris: Sequence[str], properties: Mapping[str, str] = NO_PROPERTIES) -> None:
         super().__init__(uris, properties)
         if len(uris) > 1:
-            raise bad_input(uris[1], f"one side is one table, and {uris[0]} is one already")
+            raise bad_input(shown(uris[1]), "one side is one table, and another is given already")
         try:
             self.address = table_address(uris[0])
         except ValueError as error:
-            raise bad_input(uris[0], str(error)) from error
+            raise bad_input(shown(uris[0]), str(error)) from error
 
     def inspect(self) -> int | None:
         return None
@@ -44,13 +45,14 @@ class PostgresqlTable(Source):
     def read(self, spark: SparkSession, request: ReadRequest) -> Table:
         if request.format not in (None, "json") or request.schema is not None:
             raise bad_input(self.uris[0], "a table has its columns; leave format and schema out")
-        prepared = prepared_transactions(spark, self.address)
+        before = prepared_transactions(spark, self.address)
         # At once: all that is computed from the rows is of one moment.
         rows, count = rows_at_once(spark, self.address)
+        prepared = max(before, prepared_transactions(spark, self.address))
         request.show_message(f"{self.uris[0]}: {count:,} rows")
         lines = with_place(rows, self.address).toDF("value", *PLACE)
         table = json_table(lines, PLACE, request.names)
-        transactions = f"{prepared} prepared transactions with changes of it are not committed"
+        transactions = f"{prepared} prepared transactions that changed tables have not ended"
         return replace(
             table,
             notes=(f"{self.uris[0]}: {transactions}",) if prepared else (),

@@ -153,8 +153,8 @@ def _verdict_of(
     if case.experiment.job is not None and not_drained(case.history):
         still_open = open_classes(replaced=output.replaces)
         counts |= {name: None for name in still_open if counts.get(name) is not None}
-        if "phantom" in still_open and counts["malformed"]:
-            # A malformed record cannot be retracted later.
+        if "phantom" in still_open and counts["malformed"] and output.table is None:
+            # A malformed record cannot be retracted later; a row of a table can be replaced.
             counts["phantom"] = counts["malformed"]
             still_open = tuple(name for name in still_open if name != "phantom")
         findings = tuple(each for each in findings if class_of(each) not in still_open)
@@ -179,13 +179,13 @@ def _verdict_of(
 
 
 def _not_ended(counts: Mapping[str, int | None]) -> str:
-    """A message where transactions with changes of a table are prepared and not ended: what they
-    changed may still appear. Empty where there are none."""
+    """A message where transactions are prepared and not ended: what they changed may still appear
+    in a table. Empty where there are none."""
     if not (prepared := counts.get("prepared")):
         return ""
     return (
-        f"{prepared:,} prepared transactions with changes of the table are neither committed nor "
-        "rolled back"
+        f"{prepared:,} prepared transactions that changed tables of its database are neither "
+        "committed nor rolled back"
     )
 
 
@@ -260,11 +260,13 @@ def _undecided_verdict(name: str, why: str) -> OutputVerdict:
 def _figures(kind: str, facts: Mapping[str, Any]) -> dict[str, int | None]:
     """Figures of the reading beside the classes: `uncommitted` records, visible only to readers of
     uncommitted records; `held_back` offsets behind an open transaction; `pending_files` that the
-    job had not finished; `prepared` transactions with changes of a table that have not ended.
+    job had not finished; `prepared` transactions of a database that have not ended.
     Raises ValueError where the read did not note them."""
     needed = FIGURES[kind]
     if missing := [name for name in needed if facts.get(name) is None]:
         raise ValueError(f"the read of its records noted no {', '.join(missing)}")
+    if kind == "table" and (facts.get("kind") != kind or type(facts["prepared"]) is not int):
+        raise ValueError("what the read of its records noted is not that of a table")
     if kind == "kafka":
         held_back = sum(facts["ends"].values()) - sum(facts["stable_ends"].values())
         return {"uncommitted": facts["uncommitted"], "held_back": held_back}

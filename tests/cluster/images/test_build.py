@@ -135,6 +135,17 @@ def test_correct_checksums_give_no_message(tmp_path: Path) -> None:
     assert messages == []
 
 
+def test_a_folder_that_another_process_fills_meanwhile_is_used() -> None:
+    def fill(folder: Path) -> None:
+        (folder / "mine").touch()
+        fetch.cached("shared", lambda other: (other / "theirs").touch())
+
+    folder = fetch.cached("shared", fill)
+
+    assert [path.name for path in folder.iterdir()] == ["theirs"]
+    assert [path.name for path in folder.parent.iterdir() if path != folder] == []
+
+
 def test_a_failed_fill_is_not_cached() -> None:
     def fail(folder: Path) -> None:
         (folder / "half").touch()

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from streamquake.cluster.images.clients import Clients
-from streamquake.cluster.images.maven_jars import JarMissing, fetch_jars, is_coordinates
+from streamquake.cluster.images.maven_jars import (
+    JarMissing,
+    fetch_jars,
+    is_coordinates,
+    snapshot_problem,
+)
 from streamquake.cluster.images.store import StepFailed
 
 DRIVER = "org.postgresql:postgresql:42.7.8"
@@ -24,7 +29,8 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Sequence[s
         self: Clients, step: str, command: Sequence[str], folder: Path, env: Mapping[str, str] = {}
     ) -> str:
         called.append(command)
-        (folder / "found.jar").write_bytes(b"jar")
+        (output,) = (word for word in command if word.startswith("-DoutputDirectory="))
+        (Path(output.partition("=")[2]) / "found.jar").write_bytes(b"jar")
         return ""
 
     monkeypatch.setattr(Clients, "run", run)
@@ -63,6 +69,22 @@ def test_a_failure_has_the_words_of_maven(tmp_path: Path, monkeypatch: pytest.Mo
         fetch_jars(["a:b:1"])
 
 
-@pytest.mark.parametrize("jar", ["own.jar", "/a/b.jar", "a:b", "a:b:c:d", "C:\\a:b:c", "a b:c:d"])
+@pytest.mark.parametrize("version", ["1-SNAPSHOT", "1.0-snapshot", "LATEST", "release"])
+def test_a_version_that_may_change_is_a_problem(version: str) -> None:
+    assert snapshot_problem("a:b:1.0") is None
+    assert "name a release, or the jar by its path" in str(snapshot_problem(f"a:b:{version}"))
+
+
+def test_a_jar_that_left_the_cache_is_named(commands: list[Sequence[str]]) -> None:
+    (fetched,) = fetch_jars([DRIVER])
+    Path(fetched).unlink()
+
+    with pytest.raises(JarMissing, match="has no jar any more; remove it"):
+        fetch_jars([DRIVER])
+
+
+@pytest.mark.parametrize(
+    "jar", ["own.jar", "/a/b.jar", "a:b", "a:b:c:d", "C:\\a:b:c", "a b:c:d", "..:..:.."]
+)
 def test_paths_and_other_texts_are_no_coordinates(jar: str) -> None:
     assert not is_coordinates(jar)

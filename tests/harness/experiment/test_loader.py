@@ -476,7 +476,7 @@ name: mine
 topology:
   base: flink-kafka-hdfs
   services:
-    db: {engine: container, image: postgres:17, ports: {sql: 5432}, nodes: {server: 2}}
+    db: {engine: container, image: postgres:17, ports: {sql: 5432}, nodes: {server: 1}}
 job:
   sql: copy.sql
   promise:
@@ -493,7 +493,12 @@ def test_a_table_is_found_by_the_ports_of_a_service(tmp_path: Path) -> None:
     values = placeholders(load(text, beside=tmp_path), "run")
 
     assert values["output.t"] == "sales.totals"
-    assert values["db.sql"] == "db-server-1:5432,db-server-2:5432"
+    assert values["db.sql"] == "db-server-1:5432"
+    several = problems_in(text.replace("{server: 1}", "{server: 2}"), beside=tmp_path)
+    assert several == [
+        "e.yaml:9: job.promise.outputs.t.table: db has several nodes, and only one of them has the "
+        "table"
+    ]
     problem = problems_in(text.replace("${db.sql}", "${db.sq}"), beside=tmp_path)
     assert problem == [
         "e.yaml:9: job.promise.outputs.t.table: no service declares the port ${db.sq}; did you "
@@ -513,7 +518,7 @@ def test_a_table_is_found_by_the_ports_of_a_service(tmp_path: Path) -> None:
         ("pyspark: copy.py, jars: [cut.jar]", "cut.jar is no complete jar (a zip archive); build"),
         ("sql: copy.sql, jars: [lib.zip]", "job.jars[0]: expected"),
         ("sql: copy.sql, jars: ['a:b']", "job.jars[0]: expected"),
-        ("sql: copy.sql, jars: ['a:b:1-SNAPSHOT']", "may change between runs; name the jar by its"),
+        ("sql: copy.sql, jars: ['a:b:1-SNAPSHOT']", "may change between runs; name a release"),
         ("sql: copy.sql, modules: {lib: lib.py}", "job: `modules` are for `pyspark`"),
         ("pyspark: copy.py, modules: {lib: nowhere.py}", "job.modules.lib: there is no such file"),
         ("pyspark: copy.py, modules: {lib: dir.jar}", "/dir.jar is no regular file"),

@@ -31,6 +31,7 @@ from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.run.job_preparation import RunningJob
 from streamquake.harness.run.output_collector import EarlyReads
+from streamquake.harness.run.output_tables import TableNotEmpty
 from streamquake.harness.run.progress import Figures
 from streamquake.harness.run.versions import judge_digest
 from streamquake.harness.verdict.judge import judge
@@ -1135,6 +1136,28 @@ def test_the_steady_state_does_not_await_output_of_a_job_that_writes_files(
     results = stage.run(job=job, limits={"steady_s": 7})
     assert "steady state" not in results.reason
     assert "disturb" in stage.phases()
+
+
+def test_a_table_with_rows_ends_the_run_before_its_load(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[str] = []
+
+    def reject(experiment: Experiment, cluster: Cluster, spark: Any) -> None:
+        checked.append(cluster.run_id)
+        raise TableNotEmpty("the table has rows")
+
+    monkeypatch.setattr(runner, "reject_filled_tables", reject)
+    tables = {"outputs": {"rows": {"table": "postgresql://host/shop/rows"}}}
+    results = stage.run(job={"existing": {}, "promise": {**PROMISE, **tables}})
+
+    assert (results.ended, results.outcome) == ("failed_to_run", Outcome.UNDECIDED)
+    assert "the table has rows" in results.reason
+    assert checked == [results.run_id]
+    assert "steady" not in stage.phases()
+    checked.clear()
+    stage.run()
+    assert checked == []
 
 
 def test_transactions_are_recorded_after_recovery_and_after_the_drain(

@@ -676,16 +676,17 @@ def test_prepared_transactions_leave_a_table_undecided_and_a_loss_violated(
 ) -> None:
     promise = JobPromise(outputs={"copy": TABLE}, expected="SELECT * FROM sent")
     stored = of_table(testbed, values(RECORDS), prepared=2)
-    open_ones = "2 prepared transactions with changes of the table are neither committed nor rolled"
+    open_ones = "2 prepared transactions that changed tables of its database are neither committed"
 
     result = testbed.judged(promise)
     assert (result.outcome, result.counts["prepared"]) == (Outcome.UNDECIDED, 2)
     assert open_ones in result.summary
 
-    stored.finish({**stored.facts(), "prepared": None})
-    result = testbed.judged(promise)
-    assert result.outcome == Outcome.UNDECIDED
-    assert "the read of its records noted no prepared" in result.summary
+    for noted, reason in ((None, "noted no prepared"), (False, "not that of a table")):
+        stored.finish({**stored.facts(), "prepared": noted})
+        result = testbed.judged(promise)
+        assert result.outcome == Outcome.UNDECIDED
+        assert reason in result.summary
 
     shutil.rmtree(testbed.data / "copy")
     of_table(testbed, values(RECORDS[1:]), prepared=2)
@@ -704,11 +705,19 @@ def test_a_row_of_a_table_may_still_be_corrected_until_the_drain(testbed: Testbe
     result = testbed.judged(promise, history=story(drained=False))
     assert (result.outcome, result.counts["changed"]) == (Outcome.UNDECIDED, None)
 
+    shutil.rmtree(testbed.data / "copy")
+    of_table(testbed, [*values(RECORDS[1:]), "no json"])
+    result = testbed.judged(promise, history=story(drained=False))
+    assert (result.outcome, result.counts["phantom"]) == (Outcome.UNDECIDED, None)
+
 
 def test_the_reading_of_another_table_or_of_files_is_undecided(testbed: Testbed) -> None:
     promise = JobPromise(outputs={"copy": TABLE}, expected="SELECT * FROM sent")
     stored = of_table(testbed, values(RECORDS))
-    stored.finish({**stored.facts(), "source": "postgresql://host/shop/other"})
+    facts = stored.facts()
+    stored.finish({**facts, "kind": "files"})
+    assert testbed.judged(promise).outcome == Outcome.UNDECIDED
+    stored.finish({**facts, "source": "postgresql://host/shop/other"})
     assert (
         "postgresql://host/shop/other was read, and the output is"
         in testbed.judged(promise).summary
@@ -718,6 +727,11 @@ def test_the_reading_of_another_table_or_of_files_is_undecided(testbed: Testbed)
     shutil.rmtree(testbed.data / "copy")
     read_files(testbed.spark, testbed.data, into=stored, source=str(TABLE.table))
     assert testbed.judged(promise).outcome == Outcome.UNDECIDED
+
+
+def test_two_outputs_are_two_tables() -> None:
+    with pytest.raises(ValueError, match="two outputs are the same table"):
+        JobPromise(outputs={"one": TABLE, "two": TABLE})
 
 
 @pytest.mark.parametrize(
@@ -732,6 +746,10 @@ def test_the_reading_of_another_table_or_of_files_is_undecided(testbed: Testbed)
             "an output is one of `kafka: TOPIC`, `hdfs: FOLDER` or `table: ADDRESS`",
         ),
         ({"table": "totals"}, "expected postgresql://"),
+        (
+            {"also": ("wrong_partition",)},
+            "rows of a table have no place that wrong_partition needs",
+        ),
     ],
 )
 def test_what_a_table_cannot_have_is_rejected(given: dict[str, Any], text: str) -> None:
