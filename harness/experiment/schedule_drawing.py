@@ -25,8 +25,11 @@ SHORTEST_S = 4.0
 SWARM = PROFILES["swarm"]
 
 
-def drawn_steps(experiment: Experiment, wanted: Draw) -> tuple[Step, ...]:
-    """The steps that the experiment's seed draws. Raises LookupError if no step is possible."""
+def drawn_steps(
+    experiment: Experiment, wanted: Draw, rng: random.Random | None = None
+) -> tuple[Step, ...]:
+    """The steps that the random numbers draw, by default those of the experiment's seed. Raises
+    LookupError if no step is possible."""
     profile = profile_of(wanted.profile)
     _known(wanted, profile)
     within_s = min(
@@ -44,7 +47,7 @@ def drawn_steps(experiment: Experiment, wanted: Draw) -> tuple[Step, ...]:
     steps = draw(
         profile,
         candidates,
-        random.Random(f"{experiment.seed}:draw:{profile.name}"),
+        rng or random.Random(f"{experiment.seed}:draw:{profile.name}"),
         steps=wanted.steps,
         within_s=within_s,
         events=[str(event) for event in EVENTS] if experiment.checkpointed else (),

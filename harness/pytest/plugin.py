@@ -26,7 +26,7 @@ import pytest
 if TYPE_CHECKING:
     from streamquake.harness.interactive.topology_container import TopologyContainer
     from streamquake.harness.pytest.session import ChaosSession
-    from streamquake.harness.pytest.support import ChaosRun, RunSettings
+    from streamquake.harness.pytest.support import ChaosRun, ChaosRunner, RunSettings
 
 SEED: pytest.StashKey[int] = pytest.StashKey()
 """The seed of the session: the one that was given, else a drawn one."""
@@ -223,6 +223,15 @@ def chaos_run(
     if run.undecided:
         pytest.fail(run.verdict, pytrace=False)
     return run
+
+
+@pytest.fixture(scope="session")
+def chaos_runner(chaos_session: ChaosSession) -> ChaosRunner:
+    """Runs an experiment with a schedule, such as one that Hypothesis draws (`schedules.py`), and
+    returns its run. A violated run fails the test; an undecided one is no example."""
+    from streamquake.harness.pytest.support import ChaosRunner
+
+    return ChaosRunner(chaos_session)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from streamquake.faults.schedule.step import Step
 from streamquake.harness.experiment.loader import (
     experiment_of,
     find_experiment,
@@ -92,6 +94,34 @@ def run_experiment(marker: pytest.Mark, session: ChaosSession, settings: RunSett
     experiment = _experiment(marker, settings)
     results = session.run(experiment)
     return ChaosRun(experiment, results, RunFolder.open(session.out, results.run_id))
+
+
+@dataclass(frozen=True)
+class ChaosRunner:
+    """Runs an experiment with a schedule."""
+
+    session: ChaosSession
+
+    def __call__(self, experiment: Experiment, schedule: Sequence[Step] | None = None) -> ChaosRun:
+        """The judged run of an experiment, with this schedule in place of its own if one is given.
+        A run that is not as expected fails the test. An undecided one proves nothing: Hypothesis
+        takes another example in its place."""
+        if schedule is not None:
+            experiment = experiment.model_copy(update={"faults": tuple(schedule)})
+        results = self.session.run(experiment)
+        run = ChaosRun(experiment, results, RunFolder.open(self.session.out, results.run_id))
+        if run.undecided:
+            _try_another_example()
+        if run.undecided or not run.as_expected:
+            pytest.fail(f"{run.verdict}\n{run.summary}", pytrace=False)
+        return run
+
+
+def _try_another_example() -> None:
+    """Have Hypothesis try another example, if it runs the test."""
+    hypothesis = sys.modules.get("hypothesis")
+    if hypothesis is not None and hypothesis.currently_in_test_context():
+        hypothesis.reject()
 
 
 @contextmanager

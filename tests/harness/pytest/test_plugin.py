@@ -418,6 +418,57 @@ def test_the_tests_of_a_new_project_run_and_judge(
     run_inner(pytester, "chaos").assert_outcomes(passed=passed, failed=2 - passed)
 
 
+DRAWN = """
+    from hypothesis import Phase, given, settings
+    from streamquake.harness.experiment.loader import load_experiment
+    from streamquake.harness.pytest.schedules import schedules
+
+    QUICKSTART, RUNS = load_experiment("quickstart", seed=7), []
+
+    @settings(max_examples=3, deadline=None, phases=[Phase.generate], database=None)
+    @given(schedule=schedules(QUICKSTART))
+    def test_it(chaos_runner, schedule):
+        run = chaos_runner(QUICKSTART, schedule)
+        assert run.experiment.faults == schedule
+        RUNS.append(run.results.run_id)
+
+    def test_all_were_run():
+        assert len(RUNS) == EXAMPLES
+
+    def test_the_schedule_of_the_experiment_is_the_default(chaos_runner):
+        assert chaos_runner(QUICKSTART).experiment == QUICKSTART
+"""
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "examples", "passed", "failed"),
+    [
+        ("held", 3, 3, 0),
+        # The second example is undecided, so that another one is tried.
+        ("held,undecided,held", 3, 3, 0),
+        ("violated", 0, 1, 2),
+    ],
+)
+def test_schedules_of_hypothesis_are_run(
+    pytester: pytest.Pytester, outcomes: str, examples: int, passed: int, failed: int
+) -> None:
+    prepare(pytester, outcomes, DRAWN.replace("EXAMPLES", str(examples)))
+
+    result = run_inner(pytester)
+
+    result.assert_outcomes(passed=passed, failed=failed)
+    if failed:
+        result.stdout.fnmatch_lines(["*violated*", "*run folder: *"])
+
+
+def test_an_undecided_run_without_hypothesis_fails(pytester: pytest.Pytester) -> None:
+    prepare(pytester, "undecided", DRAWN.replace("EXAMPLES", "0"))
+
+    result = run_inner(pytester, "-k", "default")
+
+    result.assert_outcomes(failed=1, deselected=2)
+
+
 def test_a_test_without_a_marker_fails_with_an_example(pytester: pytest.Pytester) -> None:
     prepare(pytester, "held", "def test_it(chaos_run):\n    assert chaos_run is not None\n")
 

@@ -1,0 +1,41 @@
+"""The strategy of Hypothesis over schedules: valid ones, each another one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from streamquake.faults.schedule.step import Step
+from streamquake.harness.experiment.loader import load_experiment
+from streamquake.harness.experiment.validation import broken_fault_rules
+from streamquake.harness.pytest.schedules import schedules
+
+QUICKSTART = load_experiment("quickstart", seed=7)
+
+
+def test_drawn_schedules_are_valid_and_differ() -> None:
+    drawn: list[tuple[Step, ...]] = []
+
+    @settings(
+        max_examples=20,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(schedule=schedules(QUICKSTART, without=("kill",)))
+    def draw(schedule: tuple[Step, ...]) -> None:
+        drawn.append(schedule)
+
+    draw()
+
+    assert len({repr(schedule) for schedule in drawn}) > 10
+    for schedule in drawn:
+        assert schedule
+        assert broken_fault_rules(QUICKSTART.model_copy(update={"faults": schedule})) == []
+        assert all(step.fault != "kill" for step in schedule)
+
+
+def test_an_impossible_request_fails_where_it_is_written() -> None:
+    with pytest.raises(LookupError, match="no profile is called"):
+        schedules(QUICKSTART, profile="swam")
