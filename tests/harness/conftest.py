@@ -3,7 +3,7 @@ seconds to start."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,12 +18,6 @@ from tests.mutation.spark_in_forks import mutants_are_tested, session_of_all_mut
 RunCommand = Callable[..., tuple[int, str, str]]
 SMALL_DATA = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
 """With a few hundred rows most of the time is planning, a fifth of it for tasks without rows."""
-INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""A quarter of the time is that of Java, which compiles each plan. Runs compile them, as do nightly
-tests."""
 
 
 @pytest.fixture(scope="session")
@@ -33,17 +27,16 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     if mutants_are_tested():
         yield session_of_all_mutants(small_session)
         return
-    marks = {mark.name for item in request.session.items for mark in item.iter_markers()}
-    settings = {} if "nightly" in marks else INTERPRETED
-    session = small_session(spark_jars() if "container" in marks else (), settings)
+    has_container_tests = any(
+        item.get_closest_marker("container") for item in request.session.items
+    )
+    session = small_session(spark_jars() if has_container_tests else ())
     yield session
     stop_spark(session)
 
 
-def small_session(
-    jars: Sequence[Path] = (), settings: Mapping[str, str] = INTERPRETED
-) -> SparkSession:
-    return spark_session("local[2]", jars, memory_mb=1024, settings={**SMALL_DATA, **settings})
+def small_session(jars: Sequence[Path] = ()) -> SparkSession:
+    return spark_session("local[2]", jars, memory_mb=1024, settings=SMALL_DATA)
 
 
 @pytest.fixture

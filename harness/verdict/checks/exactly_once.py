@@ -137,18 +137,24 @@ def _judge(case: JudgedRun, name: str, output: Output, expected: DataFrame | Non
             "it depends on sends of unknown result, and the input topic that would settle them "
             "was not read",
         )
+    figures = _figures(output.kind, stored.facts())
     with reconciled_output(case, name, output, expected) as found:
-        return _verdict_of(case, name, output, expected, found)
+        return _verdict_of(case, name, output, expected, found, figures)
 
 
 def _verdict_of(
-    case: JudgedRun, name: str, output: Output, expected: DataFrame, found: ReconciliationResult
+    case: JudgedRun,
+    name: str,
+    output: Output,
+    expected: DataFrame,
+    found: ReconciliationResult,
+    figures: Mapping[str, int | None],
 ) -> OutputVerdict:
     """The verdict on one output that was read completely, from its reconciliation."""
     stored = StoredOutput(path=case.data / name)
     if found.proves_nothing:
         return _undecided_verdict(name, NOTHING_EXPECTED)
-    counts = {**found.counts, **_figures(output.kind, stored.facts())}
+    counts = {**found.counts, **figures}
     findings = tuple(_of_output(name, finding) for finding in found.findings)
     if case.experiment.job is not None and not_drained(case.history):
         still_open = open_classes(replaced=output.replaces)
