@@ -25,6 +25,8 @@ from streamquake.topologies.problems import did_you_mean
 ROLE = "server"
 VOLUME = re.compile(r"/[\w./+-]+")
 """An absolute path. A colon would separate it from a folder of this machine."""
+OF_KERNEL = ("/dev/", "/proc/", "/sys/")
+"""The beginnings of paths that are no files of an image."""
 POLL_S = 5.0
 """How long a command or a page may take to answer whether a node is ready."""
 OF_ITSELF = ("127.", "[::1]", "[::ffff:127.")
@@ -56,6 +58,7 @@ class ContainerEngine:
             *_ready_problems(declared),
             *_port_problems(service, declared),
             *_volume_problems(declared),
+            *_file_problems(declared),
         ]
 
     def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
@@ -200,23 +203,7 @@ def _volume_problems(declared: Service) -> Problems:
     problems: Problems = [
         (("volumes",), f"expected the path of a folder in the container, got {path!r}")
         for path in declared.volumes
-        if not VOLUME.fullmatch(path) or normpath(path) != path
-    ]
-    problems += [
-        (("files", path), f"expected the path of a file in the container, got {path!r}")
-        for path in declared.files
-        if not VOLUME.fullmatch(path) or normpath(path) != path
-    ]
-    problems += [
-        (("files", path), f"it is a folder of {other}, and a file cannot be both")
-        for path in declared.files
-        for other in declared.files
-        if other.startswith(f"{path}/")
-    ]
-    problems += [
-        (("files", path), f"{path} is the kernel's; a file there would not be seen")
-        for path in declared.files
-        if path.split("/")[1] in ("dev", "proc", "sys")
+        if not _is_absolute(path)
     ]
     if len(set(declared.volumes)) < len(declared.volumes):
         problems.append((("volumes",), "expected each folder once"))
@@ -226,3 +213,22 @@ def _volume_problems(declared: Service) -> Problems:
         if group.disk_mb is not None and not declared.volumes
     ]
     return problems
+
+
+def _file_problems(declared: Service) -> Problems:
+    problems: Problems = []
+    for path in declared.files:
+        place = ("files", path)
+        if not _is_absolute(path):
+            problems.append((place, f"expected the path of a file in the container, got {path!r}"))
+        elif f"{path}/".startswith(OF_KERNEL):
+            problems.append((place, f"{path} is the kernel's; a file there would not be seen"))
+        for other in declared.files:
+            if other.startswith(f"{path}/"):
+                message = f"it is a folder of {other}, and a file cannot be both"
+                problems.append((place, message))
+    return problems
+
+
+def _is_absolute(path: str) -> bool:
+    return VOLUME.fullmatch(path) is not None and normpath(path) == path

@@ -214,6 +214,7 @@ def test_a_page_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -
         ("postgres:17", "streamquake/postgres:9", "services.db.image: no postgres version '9'"),
         ("app:1", 'app:1\n    files: {a/b: "a\\n"}', "services.app.files.a/b: expected the path"),
         ("app:1", 'app:1\n    files: {/a/../b: "a\\n"}', "expected the path of a file in"),
+        ("app:1", 'app:1\n    files: {a: "a\\n"}', "services.app.files.a: expected the path of a"),
         ("app:1", 'app:1\n    files: {/a: "a\\n", /a/b: "b\\n"}', "it is a folder of /a/b, and a"),
         ("app:1", 'app:1\n    files: {/proc/a: "a\\n"}', "/proc/a is the kernel's; a file there"),
         ("app:1", "../networks/bridge", "services.app.image: "),
