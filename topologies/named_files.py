@@ -89,6 +89,16 @@ def read_text(path: Path) -> str:
         raise OSError(errno.EILSEQ, "it is no text in UTF-8") from error
 
 
+def named_text(path: Path) -> str:
+    """The text of a file that a document names in its place; it has a line break, by which it is
+    distinguished from a name. Raises ValueError, with the path, where it cannot be read."""
+    try:
+        text = read_text(path)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    return text if "\n" in text else f"{text}\n"
+
+
 def read_bytes(path: Path) -> bytes:
     """The bytes of a file. Raises OSError, as `read_text`."""
     if not is_file(path):

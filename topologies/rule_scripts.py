@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from streamquake.topologies.model import NodeGroup, Topology
-from streamquake.topologies.named_files import RULES, find_file, read_text
+from streamquake.topologies.named_files import RULES, find_file, named_text
 from streamquake.topologies.problems import Problem
 from streamquake.topologies.yaml_document import Document, Place
 
@@ -57,10 +57,7 @@ def _text(script: str, beside: Path) -> str:
     text, source = script, "the text"
     if "\n" not in text:
         path = _find(script, beside)
-        try:
-            text, source = read_text(path), str(path)
-        except OSError as error:
-            raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+        text, source = named_text(path), str(path)
     if not RULE.search(text):
         raise ValueError(
             f"expected rules, from a line `RULE NAME` to a line `ENDRULE`; {source} has none"

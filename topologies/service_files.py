@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streamquake.topologies.model import Topology
-from streamquake.topologies.named_files import file_beside, read_text
+from streamquake.topologies.named_files import file_beside, named_text
 from streamquake.topologies.problems import Problem
 from streamquake.topologies.secret_references import is_reference
 from streamquake.topologies.yaml_document import Document, Place
@@ -54,11 +54,4 @@ def with_full_paths(properties: Mapping[str, str], beside: Path) -> Mapping[str,
 def _text(named: str, beside: Path) -> str:
     """The text of a file. Raises LookupError where there is none, ValueError where it cannot be
     read."""
-    if "\n" in named:
-        return named
-    path = file_beside(named, beside)
-    try:
-        text = read_text(path)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    return text if "\n" in text else f"{text}\n"
+    return named if "\n" in named else named_text(file_beside(named, beside))

@@ -27,7 +27,7 @@ from streamquake.faults.requirement import Requirements, one_of, other_than, som
 from streamquake.faults.schedule.target import find_job
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Scalar, Topology
-from streamquake.topologies.named_files import JOBS, find_file, is_shipped_job, read_text
+from streamquake.topologies.named_files import JOBS, find_file, is_shipped_job, named_text
 from streamquake.topologies.templates import render
 
 
@@ -198,12 +198,9 @@ def _text(name: str) -> str:
     """The text of a statement file, by its name. Raises ValueError."""
     try:
         path = find_file("job", name, shipped=JOBS, suffix=".sql", beside=None)
-        text = read_text(path)
     except LookupError as error:
         raise ValueError(str(error)) from error
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    return text if "\n" in text else f"{text}\n"
+    return named_text(path)
 
 
 def _engine_of(cluster: Cluster, job: CurrentJob) -> RestartsFromState:

@@ -43,7 +43,7 @@ from streamquake.topologies.base_documents import KEY, merge_with_base
 from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.model import Topology
-from streamquake.topologies.named_files import JOBS, file_beside, find_file, read_text
+from streamquake.topologies.named_files import JOBS, file_beside, find_file, named_text
 from streamquake.topologies.parsing import parse, value_text
 from streamquake.topologies.problems import BadInput, Problem, bad_input
 from streamquake.topologies.templates import promise_mark, promise_text, render
@@ -345,12 +345,10 @@ class _ExperimentParser:
         if path is None:
             return "", None
         try:
-            text = read_text(path)
-        except OSError as error:
-            message = f"{path} cannot be read: {error.strerror}"
-            self.problems.append(self._document.problem(place, message))
+            return named_text(path), path
+        except ValueError as error:
+            self.problems.append(self._document.problem(place, str(error)))
             return "", None
-        return text if "\n" in text else f"{text}\n", path
 
     def _module(self, name: str, given: str) -> str:
         """The text of a Python module."""
