@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from py4j.protocol import Py4JError
@@ -59,12 +60,26 @@ class DatabaseUnreadable(StreamquakeError, ConnectionError):
     kind = ErrorKind.CLUSTER_FAILED
 
 
-def rows_at_once(spark: SparkSession, address: TableAddress) -> tuple[DataFrame, int]:
-    """The committed rows of a table (`value`: each as JSON), read once and persisted, and their
-    number. Raises DatabaseUnreadable."""
-    with _failures_of(address):
-        rows = _rows(spark, address).persist()
-        return rows, rows.count()
+@dataclass(frozen=True, kw_only=True)
+class TableRows:
+    """What one reading of a table found."""
+
+    frame: DataFrame
+    """The committed rows of one moment (`value`: each as JSON), persisted."""
+    count: int
+    prepared: int
+    """The `prepared_transactions` before the reading or after it, whichever are more: one that was
+    prepared in between, and one that ended, may both have rows that were not read."""
+
+
+def rows_at_once(spark: SparkSession, address: TableAddress) -> TableRows:
+    """Read a table. Raises DatabaseUnreadable."""
+    before = prepared_transactions(spark, address)
+    with _failures_of(address, prepared=before):
+        frame = _rows(spark, address).persist()
+        count = frame.count()
+    after = prepared_transactions(spark, address)
+    return TableRows(frame=frame, count=count, prepared=max(before, after))
 
 
 def prepared_transactions(spark: SparkSession, address: TableAddress) -> int:
@@ -103,12 +118,11 @@ def read_table(
 ) -> None:
     """Store the rows of a table. `source` is its address in the experiment. Raises
     DatabaseUnreadable."""
-    before = prepared_transactions(spark, address)
-    with _failures_of(address, prepared=before):
-        store_rows(_rows(spark, address), address, into=into, source=source, prepared=before)
-    # One that was prepared in between, and one that ended, may both have rows that were not read.
-    after = prepared_transactions(spark, address)
-    into.finish({**into.facts(), "prepared": max(before, after)})
+    found = rows_at_once(spark, address)
+    try:
+        store_rows(found.frame, address, into=into, source=source, prepared=found.prepared)
+    finally:
+        found.frame.unpersist()
 
 
 def store_rows(

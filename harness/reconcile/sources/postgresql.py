@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from streamquake.harness.reconcile.json.json_table import json_table
 from streamquake.harness.reconcile.reading.database_address import shown, table_address
 from streamquake.harness.reconcile.reading.database_table import (
-    prepared_transactions,
     rows_at_once,
     with_place,
 )
@@ -45,17 +44,14 @@ class PostgresqlTable(Source):
     def read(self, spark: SparkSession, request: ReadRequest) -> Table:
         if request.format not in (None, "json") or request.schema is not None:
             raise bad_input(self.uris[0], "a table has its columns; leave format and schema out")
-        before = prepared_transactions(spark, self.address)
-        # At once: all that is computed from the rows is of one moment.
-        rows, count = rows_at_once(spark, self.address)
-        prepared = max(before, prepared_transactions(spark, self.address))
-        request.show_message(f"{self.uris[0]}: {count:,} rows")
-        lines = with_place(rows, self.address).toDF("value", *PLACE)
+        found = rows_at_once(spark, self.address)
+        request.show_message(f"{self.uris[0]}: {found.count:,} rows")
+        lines = with_place(found.frame, self.address).toDF("value", *PLACE)
         table = json_table(lines, PLACE, request.names)
-        transactions = f"{prepared} prepared transactions that changed tables have not ended"
+        transactions = f"{found.prepared} prepared transactions that changed tables have not ended"
         return replace(
             table,
-            notes=(f"{self.uris[0]}: {transactions}",) if prepared else (),
-            record_estimate=count,
-            persisted_frames=(*table.persisted_frames, rows),
+            notes=(*table.notes, *([f"{self.uris[0]}: {transactions}"] if found.prepared else [])),
+            record_estimate=found.count,
+            persisted_frames=(*table.persisted_frames, found.frame),
         )

@@ -16,6 +16,7 @@ from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.interactive.topology_container import TopologyContainer
+from streamquake.harness.reconcile.reading import database_table
 from streamquake.harness.reconcile.reading.database_address import PASSWORD, table_address
 from streamquake.harness.reconcile.reading.database_table import (
     DatabaseUnreadable,
@@ -279,3 +280,22 @@ def test_a_table_that_cannot_be_read_is_named_with_the_words_of_the_database(
         is_empty(spark, address)
     where = f"the table {address.name} of {address.database} at 127.0"
     assert str(error.value).startswith(where)
+
+
+def test_a_reading_that_fails_at_its_end_is_not_complete(
+    server: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([0])
+
+    def fails_the_second_time(*_: object) -> int:
+        try:
+            return next(looks)
+        except StopIteration:
+            raise DatabaseUnreadable("it is gone") from None
+
+    monkeypatch.setattr(database_table, "prepared_transactions", fails_the_second_time)
+    into = StoredOutput(path=tmp_path)
+
+    with pytest.raises(DatabaseUnreadable, match="it is gone"):
+        read_table(spark, table_address(f"{server}/squares"), into=into, source="here")
+    assert not into.complete
