@@ -12,7 +12,6 @@ from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.outputs import Output
-from streamquake.harness.reconcile.reading.database_address import table_address
 from streamquake.topologies.model import Topology
 
 
@@ -52,6 +51,6 @@ def _name_of(output: Output, values: Mapping[str, str]) -> str:
     """What a program calls an output: the topic, the URI of the folder, or the table."""
     if output.hdfs is not None:
         return f"{values.get('hdfs', '')}{output.hdfs}"
-    if output.table is not None:
-        return table_address(output.table, services=True).name
+    if output.address is not None:
+        return output.address.name
     return str(output.kafka)

@@ -42,7 +42,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from streamquake.harness.reconcile.anomaly import unknown_class
-from streamquake.harness.reconcile.reading.database_address import table_address
+from streamquake.harness.reconcile.reading.database_address import TableAddress, table_address
 from streamquake.harness.reconcile.reading.format import formats, not_in_topics
 from streamquake.harness.reconcile.reading.record_format import RecordFormat
 from streamquake.topologies.model import LONGEST_NAME, Model, Name, Topic
@@ -115,9 +115,8 @@ class Output(RecordFormat):
 
     @model_validator(mode="after")
     def _is_a_table(self) -> Output:
-        if self.table is None:
+        if self.address is None:
             return self
-        table_address(self.table, services=True)
         given = {"format": self.format, "schema": self.schema_, "header": self.header}
         given |= {"message": self.message, "order": self.order, "retracts": self.retracts}
         if wrong := [name for name, value in given.items() if value is not None]:
@@ -177,6 +176,11 @@ class Output(RecordFormat):
     def place(self) -> str:
         """The topic, the folder or the address of the table."""
         return str(self.kafka or self.hdfs or self.table)
+
+    @property
+    def address(self) -> TableAddress | None:
+        """The address of the table, if the output is a table. Raises ValueError for a wrong one."""
+        return None if self.table is None else table_address(self.table, services=True)
 
     @property
     def kind(self) -> str:

@@ -14,7 +14,6 @@ from streamquake.harness.experiment.data_validation import data_problem
 from streamquake.harness.experiment.job_placeholders import job_service, runs_jobs
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.restart_validation import config_problem, restart_problem
-from streamquake.harness.reconcile.reading.database_address import table_address
 from streamquake.reports.record.expected_outcome import OUTCOMES, ExpectedOutcome
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import did_you_mean
@@ -183,10 +182,10 @@ def _tables(experiment: Experiment) -> Broken:
     ]
     outputs = experiment.job.promise.outputs if experiment.job is not None else {}
     for name, output in outputs.items():
-        if output.table is None:
+        if output.address is None:
             continue
         place = ("job", "promise", "outputs", name, "table")
-        server = table_address(output.table, services=True).server
+        server = output.address.server
         if (named := server.removeprefix("${").removesuffix("}")) == server:
             continue
         service = named.partition(".")[0]

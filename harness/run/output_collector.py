@@ -84,9 +84,9 @@ def collect_outputs(
             begun = early.of(name) if early else None
             topic_read = begun or _topic_read(cluster, experiment, output, into)
             _finish(topic_read, cluster, experiment, spark, output.kafka)
-        elif output.table is not None:
-            address = on_this_machine(cluster, output.table)
-            read_table(spark, address, into=into, source=output.table)
+        elif output.address is not None:
+            address = on_this_machine(cluster, output.address)
+            read_table(spark, address, into=into, source=output.place)
         else:
             declared_format = output.to_format(f"outputs.{name}.schema")
             _read_folder(cluster, experiment, spark, str(output.hdfs), into, declared_format)

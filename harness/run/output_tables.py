@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.reconcile.reading.database_address import TableAddress, table_address
+from streamquake.harness.reconcile.reading.database_address import TableAddress
 from streamquake.harness.reconcile.reading.database_table import is_empty, prepared_transactions
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.templates import render
@@ -29,9 +29,9 @@ def reject_filled_tables(experiment: Experiment, cluster: Cluster, spark: SparkS
     """Raises TableNotEmpty for a table with rows, or where prepared transactions may add some: they
     would count as the run's. Raises DatabaseUnreadable for one that cannot be read."""
     for name, output in experiment.promise.outputs.items():
-        if output.table is None:
+        if output.address is None:
             continue
-        address = on_this_machine(cluster, output.table)
+        address = on_this_machine(cluster, output.address)
         if not is_empty(spark, address):
             raise TableNotEmpty(
                 f"the table {address.name} of the output {name} has rows before the run, which are "
@@ -44,10 +44,9 @@ def reject_filled_tables(experiment: Experiment, cluster: Cluster, spark: SparkS
             )
 
 
-def on_this_machine(cluster: Cluster, uri: str) -> TableAddress:
-    """The table of an output, with the published port of the service that it names, if it names
+def on_this_machine(cluster: Cluster, address: TableAddress) -> TableAddress:
+    """The address of a table with the published port of the service that it names, if it names
     one."""
-    address = table_address(uri, services=True)
     ports = {
         f"{node.spec.service}.{port}": cluster.address(node, number)
         for node in cluster.nodes.values()

@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.reconcile.identity_join import quote_name
-from streamquake.harness.reconcile.reading.database_address import table_address
 from streamquake.harness.reconcile.reading.database_table import store_rows
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
@@ -84,9 +83,8 @@ def _write_outputs(case: JudgedRun) -> None:
                 lines, into = expected[name].select(value), StoredOutput(path=case.data / name)
                 if output.kafka is not None:
                     _store_topic(lines, output.kafka, into)
-                elif output.table is not None:
-                    address = table_address(output.table, services=True)
-                    store_rows(lines, address, into=into, source=output.table, prepared=0)
+                elif output.address is not None:
+                    store_rows(lines, output.address, into=into, source=output.place, prepared=0)
                 else:
                     _read_folder(lines, case.data / f"{name}.copied", into, output.place)
 
