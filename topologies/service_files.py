@@ -31,7 +31,7 @@ def embed_files(
         texts = {}
         for path, named in service.files.items():
             try:
-                texts[path] = _text(named, beside)
+                texts[path] = named if "\n" in named else named_text(file_beside(named, beside))
             except (LookupError, ValueError) as error:
                 place = (*at, "services", name, "files", path)
                 problems.append(document.problem(place, str(error)))
@@ -49,9 +49,3 @@ def with_full_paths(properties: Mapping[str, str], beside: Path) -> Mapping[str,
         else value
         for name, value in properties.items()
     }
-
-
-def _text(named: str, beside: Path) -> str:
-    """The text of a file. Raises LookupError where there is none, ValueError where it cannot be
-    read."""
-    return named if "\n" in named else named_text(file_beside(named, beside))

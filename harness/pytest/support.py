@@ -91,7 +91,10 @@ class RunSettings:
 
 def run_experiment(marker: pytest.Mark, session: ChaosSession, settings: RunSettings) -> ChaosRun:
     """Run the experiment of the marker. Bad input fails the test with one line for each problem."""
-    experiment = _experiment(marker, settings)
+    return _run(session, _experiment(marker, settings))
+
+
+def _run(session: ChaosSession, experiment: Experiment) -> ChaosRun:
     results = session.run(experiment)
     return ChaosRun(experiment, results, RunFolder.open(session.out, results.run_id))
 
@@ -108,8 +111,7 @@ class ChaosRunner:
         takes another example in its place."""
         if schedule is not None:
             experiment = experiment.model_copy(update={"faults": tuple(schedule)})
-        results = self.session.run(experiment)
-        run = ChaosRun(experiment, results, RunFolder.open(self.session.out, results.run_id))
+        run = _run(self.session, experiment)
         if run.undecided:
             _try_another_example()
         if run.undecided or not run.as_expected:
