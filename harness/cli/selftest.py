@@ -26,7 +26,7 @@ from streamquake.reports.render.terminal import TerminalConsole
 
 RECORDS = 20_000
 """Enough for several anomalies at a rate of 1 in 1,000; more only takes longer."""
-LARGE_RECORDS = 10_000_000
+LARGE_RECORDS = 1_000_000
 SMALL_SESSION = 2_000_000
 """Up to this many records the quick compiler is faster (see `harness/reconcile/spark_session.py`).
 """

@@ -157,7 +157,7 @@ def test_a_large_self_test_has_a_session_for_many_records(
     requested: dict[str, Any] = {}
     monkeypatch.setattr(selftest, "spark_session", no_java)
 
-    run_command("selftest", "--large")
+    run_command("selftest", "--large", "--records", "10000000")
     assert requested == {"small": False}
-    run_command("selftest")
+    run_command("selftest", "--large")
     assert requested == {"small": True}
