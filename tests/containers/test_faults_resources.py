@@ -127,6 +127,19 @@ def test_a_limit_and_a_full_disk_survive_a_restart(bench: Bench) -> None:
     wait_until(bench.cluster.pending, what="HDFS ready", limit_s=60, clock=bench.cluster.clock)
 
 
+def test_a_disk_stays_full_where_its_node_deletes_files(bench: Bench) -> None:
+    bench.cluster.disks.run(bench.node.spec, "fallocate -l 32M own-file")
+    with bench.in_effect(build_fault("disk_full")) as (intent, _):
+        bench.cluster.disks.run(bench.node.spec, "rm own-file")
+        wait_until(
+            partial(_missing, bench, intent),
+            what="the disk full again",
+            limit_s=60,
+            clock=bench.cluster.clock,
+            every_s=0.2,
+        )
+
+
 def _missing(bench: Bench, intent: Intent) -> str | None:
     baseline = intent.baselines[bench.node.name]
     seen = intent.build_fault().evidence(bench.cluster, bench.node, baseline)
