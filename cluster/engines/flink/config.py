@@ -8,12 +8,13 @@ submitted with every job (`job_settings`); the job's own settings take precedenc
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import yaml
 
 from streamquake.cluster.engines.flink import ha
-from streamquake.cluster.engines.flink.options import as_read_by, line_of
+from streamquake.cluster.engines.flink.options import as_read_by, duration_ms, line_of
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.service_declaration import as_text
 from streamquake.cluster.images.flink_lines import lines_of
@@ -92,6 +93,14 @@ _JOB: Mapping[str, Scalar] = {
 def version_of(topology: Topology, service: str) -> str:
     """The release or the line of a Flink service."""
     return topology.services[service].version or recipe("flink").release
+
+
+def lost_after_s(topology: Topology, service: str) -> float:
+    """How long a process must be silent before Flink regards it as lost, seconds: the time-out,
+    counted from a heartbeat that may be an interval old. Infinite where it cannot be read."""
+    settings = {**_CLUSTER, **topology.services[service].config}
+    durations = [duration_ms(settings[f"heartbeat.{name}"]) for name in ("timeout", "interval")]
+    return sum(inf if each is None else each / 1000 for each in durations)
 
 
 def config_file(

@@ -88,10 +88,14 @@ def _own_name(key: str, version: str) -> str | None:
 
 def _in_its_unit(value: Scalar, default: str) -> Scalar:
     """A duration as a number of milliseconds, where the default shows that one is expected."""
+    milliseconds = duration_ms(value)
+    return value if milliseconds is None or not default.isdecimal() else milliseconds
+
+
+def duration_ms(value: Scalar) -> int | None:
+    """The milliseconds of a duration such as `10 s`; None for what is not written like that."""
     duration = _DURATION.fullmatch(str(value))
-    if duration is None or not default.isdecimal():
-        return value
-    return int(duration[1]) * _MS[duration[2]]
+    return None if duration is None else int(duration[1]) * _MS[duration[2]]
 
 
 @cache

@@ -18,6 +18,7 @@ from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.affected_subtasks import named_in_failures, nodes_of
 from streamquake.harness.verdict.evidence.attempts import KINDS, RepeatedTasks, repeats_after
 from streamquake.harness.verdict.evidence.blast_radius import RegionGraph
+from streamquake.harness.verdict.evidence.brief_silences import BriefSilence, brief_silences
 from streamquake.harness.verdict.evidence.called_nodes import effect_elsewhere
 from streamquake.harness.verdict.evidence.down_by_itself import (
     down_by_itself_since_ns,
@@ -35,6 +36,7 @@ from streamquake.harness.verdict.evidence.failovers import (
     is_over_by_tasks,
     unnoticed_fault,
 )
+from streamquake.harness.verdict.evidence.late_observations import in_engine_order
 from streamquake.harness.verdict.evidence.lost_sandboxes import losses_of_network
 from streamquake.harness.verdict.evidence.task_restarts import (
     RAN,
@@ -72,7 +74,9 @@ class FailoverScope(Check):
     failure long after the failover and the heal does not count. Undecided where the sandbox of
     a node ended that no fault ended, during the failover or up to 30 s before it, where the job
     was down by itself when a fault was called, where the run was interrupted before anything
-    failed, where a fault is recorded as called and in effect on different nodes, where more may
+    failed, where a fault is recorded as called and in effect on different nodes, where a node was
+    silent for less than `heartbeat.timeout` and its tasks did not restart, where a fault that
+    need not end tasks, or had none, was over for less than 30 s and more restarted, where more may
     have had to restart, since the nodes of some subtasks are not recorded, where a restarted
     subtask was not seen to run again, and where a failure is recorded that would have restarted
     another subtask.
@@ -106,7 +110,9 @@ class FailoverScope(Check):
         running = by_series(read_metrics(case.metrics)).get(RUNNING, {})
         found = tuple(failovers(case.history, partial(is_over_by_tasks, running=running)))
         conclusive = [each for each in found if not self._inconclusive(each, running)]
-        judge = partial(self._judge_by_restarts, running=running)
+        injected_faults = case.history.of(FaultInEffect)
+        brief = tuple(brief_silences(injected_faults, case.history, case.experiment.topology))
+        judge = partial(self._judge_by_restarts, running=running, brief=brief)
         return self._combine(case.history, found, conclusive, judge)
 
     def _combine(
@@ -204,8 +210,11 @@ class FailoverScope(Check):
             )
         return self.held(message, **counts)
 
-    def _judge_by_restarts(self, failover: Failover, running: Mapping[str, Samples]) -> CheckResult:
-        """The result by the attempts of the job's subtasks."""
+    def _judge_by_restarts(
+        self, failover: Failover, running: Mapping[str, Samples], brief: Sequence[BriefSilence]
+    ) -> CheckResult:
+        """The result by the attempts of the job's subtasks. `brief` are the faults of the run that
+        the engine need not have noticed."""
         if (submitted := failover.submitted) is None:
             return self.undecided("the job's graph was not seen before the next fault")
         found, graph = failover.restarts_of_subtasks(running), RegionGraph.of(submitted)
@@ -229,7 +238,7 @@ class FailoverScope(Check):
                     f"the job was rescaled since its graph was seen: {difference}"
                 )
             graph = RegionGraph([found])
-        result = self._judge(failover, graph, found, affected)
+        result = self._judge(failover, graph, found, brief)
         reason = self._missing_evidence(failover, graph, found, running)
         if result.outcome != Outcome.HELD or reason is None:
             return result
@@ -279,9 +288,10 @@ class FailoverScope(Check):
         failover: Failover,
         graph: RegionGraph,
         found: Mapping[Subtask, SubtaskHistory],
-        affected: Set[Subtask],
+        brief: Sequence[BriefSilence],
     ) -> CheckResult:
         history, effect_ns = failover.history, failover.start_ns
+        affected = failover.affected_subtasks()
         restarted = {place for place, task in found.items() if task.restarted}
         predicted = graph.reach(self.expect, affected)
         # An earlier fault that still acts may end tasks on its nodes at any time.
@@ -306,7 +316,10 @@ class FailoverScope(Check):
         if causes and self.expect != "job":
             message += f"; {len(causes)} global failures, the first: {causes[0]}"
         missing = predicted - restarted - (graph.all_subtasks - set(found))
-        if why := _ambiguity(failover, more, missing):
+        brief = [each for each in brief if each.fault in failover.faults]
+        noticed = failover.affected_subtasks(without=[each.fault for each in brief])
+        certain = missing & graph.reach(self.expect, noticed)
+        if why := _ambiguity(failover, more, missing, certain, brief):
             return self.undecided(f"{message}; {why}", wrong, **counts)
         started = restarted or history.first(*FAILURES, after_ns=effect_ns) is not None
         if not more and started and not all_tasks_ran_again(history, effect_ns):
@@ -346,13 +359,29 @@ def _global_failures(failover: Failover) -> list[str]:
     return [str(event.cause) for event in late if event.task is None]
 
 
-def _ambiguity(failover: Failover, more: Set[Subtask], missing: Set[Subtask]) -> str | None:
-    """Why unpredicted or missing restarts may not be wrong; None where they are."""
-    if missing:
+def _ambiguity(
+    failover: Failover,
+    more: Set[Subtask],
+    missing: Set[Subtask],
+    certain: Set[Subtask],
+    brief: Iterable[BriefSilence],
+) -> str | None:
+    """Why unpredicted or missing restarts may not be wrong; None where they are. `certain` are the
+    missing ones that a fault must have caused which is not `brief`."""
+    if certain:
         reordered = "the job was ordered to restart meanwhile, perhaps with other subtasks"
         return reordered if failover.restart_ordered else None
     unsure = ", ".join(fault_name(fault) for fault in failover.ambiguous_faults(more))
-    return f"it is not known which of these restarts {unsure} caused" if unsure else None
+    if more and not unsure:
+        return None
+    reasons = [
+        f"{fault_name(each.fault)} acted for {each.acted_s:.1f} s, and a silent node need not be "
+        f"noticed within {each.lost_after_s:g} s"
+        for each in (brief if missing else ())
+    ]
+    if unsure:
+        reasons.append(f"it is not known which of these restarts {unsure} caused")
+    return "; ".join(reasons) or None
 
 
 def _with_doubts(
@@ -364,6 +393,7 @@ def _with_doubts(
     """The result of a failover; undecided where not only its faults may explain it."""
     doubt = (
         _down_before(failover, whole)
+        or _failed_before(failover, whole)
         or _effect_elsewhere(failover, whole)
         or _lost_sandbox(result, failover, whole, judge)
         or _unverified_fault(result, failover, whole)
@@ -381,6 +411,16 @@ def _down_before(failover: Failover, whole: History) -> str | None:
     return None if failed_ns is None else down_message(failed_ns)
 
 
+def _failed_before(failover: Failover, whole: History) -> str | None:
+    """A message if a failure that was observed after the call of the first fault is from before it
+    by the engine's own stamp: restarts may be the earlier failure's; else None."""
+    called_ns = failover.start_ns
+    for seen, own in zip(whole, in_engine_order(whole), strict=True):
+        if own.at_ns < called_ns <= seen.at_ns:
+            return f"the job had failed {(called_ns - own.at_ns) / 1e9:.1f} s before the call"
+    return None
+
+
 def _effect_elsewhere(failover: Failover, whole: History) -> str | None:
     """A message if a fault was in effect on other nodes than those it was called on: then it is not
     known which tasks it affected; else None."""
@@ -395,11 +435,17 @@ def _effect_elsewhere(failover: Failover, whole: History) -> str | None:
 
 
 def _unverified_fault(result: CheckResult, failover: Failover, whole: History) -> str | None:
-    """A message if restarts are not as predicted and another fault was called meanwhile whose
-    effect was not verified: a part of it may have been in effect; else None."""
+    """A message if restarts are not as predicted and another fault was called meanwhile, or shortly
+    before on nodes of these subtasks, whose effect was not verified: a part of it may have been in
+    effect; else None."""
     until_ns = inf if failover.end_ns is None else failover.end_ns
+    wrong = _nodes_of_findings(result)
     for each in fault_windows(whole):
-        during = failover.start_ns <= each.called_s * 1e9 < until_ns
+        called_ns = each.called_s * 1e9
+        during = failover.start_ns <= called_ns < until_ns
+        during |= 0 < failover.start_ns - called_ns <= SETTLED_S * 1e9 and bool(
+            wrong & set(each.nodes)
+        )
         if result.outcome == Outcome.VIOLATED and during and not each.acted:
             return f"{each.fault} was called at {each.called_s:.1f} s, and its effect not verified"
     return None
@@ -418,7 +464,7 @@ def _lost_sandbox(
     until_ns = inf if failover.end_ns is None else failover.end_ns
     nodes = {event.node for event in whole.of(TaskChanged)}
     nodes |= {event.node for event in whole.of(TaskAttempt)}
-    wrong = {(each.detail.get("before") or each.detail).get("node") for each in result.findings}
+    wrong = _nodes_of_findings(result)
     for lost in losses_of_network(whole):
         during = failover.start_ns <= lost.at_ns < until_ns
         before = 0 < failover.start_ns - lost.at_ns <= SETTLED_S * 1e9
@@ -433,6 +479,11 @@ def _lost_sandbox(
         if matters or (before and lost.node in wrong):
             return f"the sandbox of {lost.node} ended, which no fault did"
     return None
+
+
+def _nodes_of_findings(result: CheckResult) -> set[str | None]:
+    """The nodes on which the subtasks ran that are not as predicted."""
+    return {(each.detail.get("before") or each.detail).get("node") for each in result.findings}
 
 
 def _same_result(one: CheckResult, other: CheckResult) -> bool:

@@ -39,6 +39,12 @@ def must_end_tasks(injected: FaultInEffect) -> bool:
     return fault.touches in ENDING_TASKS or (fault.fails_tasks and _touches_records(fault))
 
 
+def only_silences(injected: FaultInEffect) -> bool:
+    """Whether the fault freezes its nodes or cuts them off, and ends none of their processes."""
+    fault = _fault_type(injected)
+    return fault is not None and fault.touches in ENDING_TASKS and not fault.ends_process
+
+
 def orders_restart(injected: FaultInEffect) -> bool:
     """Whether the fault orders the restart of the job, so that nothing has to fail for it."""
     fault = _fault_type(injected)
@@ -130,8 +136,12 @@ def tasks_within_reach(injected: FaultInEffect, history: History, at_ns: int) ->
 
 
 def _tasks_on(nodes: Collection[str], history: History, at_ns: int) -> dict[Subtask, TaskChanged]:
-    placed = _last_events(history, at_ns)
-    return {place: last for place, last in placed.items() if last.node in nodes}
+    """A task that has finished is on no node any more: nothing can end it."""
+    return {
+        place: last
+        for place, last in _last_events(history, at_ns).items()
+        if last.node in nodes and last.state != "FINISHED"
+    }
 
 
 def named_in_failures(history: History, after_ns: int) -> Iterator[tuple[JobFailing, str, int]]:

@@ -9,7 +9,7 @@ failover.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
 from streamquake.harness.verdict.evidence.affected_subtasks import (
@@ -29,7 +29,7 @@ from streamquake.harness.verdict.evidence.task_restarts import (
     SubtaskHistory,
     restarts_of_subtasks,
 )
-from streamquake.harness.verdict.evidence.unattributed_failure import first_unattributed
+from streamquake.harness.verdict.evidence.unattributed_failure import SETTLED_S, first_unattributed
 from streamquake.reports.record.checkpoint_events import (
     CheckpointCompleted,
     CheckpointEvent,
@@ -132,9 +132,10 @@ class Failover:
         """The history of each subtask; `running` as in `restarts_of_subtasks`."""
         return restarts_of_subtasks(self.history, self.start_ns, running, self.end_ns)
 
-    def affected_subtasks(self) -> set[Subtask]:
-        """The subtasks that its faults affected."""
-        return _affected_by(self.task_ending_faults or self.faults, self.history)
+    def affected_subtasks(self, without: Collection[FaultInEffect] = ()) -> set[Subtask]:
+        """The subtasks that its faults affected, `without` some of them."""
+        faults = self.task_ending_faults or self.faults
+        return _affected_by((each for each in faults if each not in without), self.history)
 
     def unplaced_subtasks(self) -> set[Subtask]:
         """The subtasks that its faults may have affected: on which node they ran is not known."""
@@ -144,6 +145,13 @@ class Failover:
     def active_faults(self) -> tuple[FaultInEffect, ...]:
         """The earlier faults that were not over when it began."""
         return tuple(f for f in self.earlier if not _over_by(f, self.history, self.start_ns))
+
+    @property
+    def recent_faults(self) -> tuple[FaultInEffect, ...]:
+        """The earlier faults that were not over, or not for long, when it began: effects may appear
+        late, such as after a time-out."""
+        since_ns = self.start_ns - round(SETTLED_S * 1e9)
+        return tuple(f for f in self.earlier if not _over_by(f, self.history, since_ns))
 
     def endangered_subtasks(self) -> set[Subtask]:
         """The subtasks that ran, when it began, on nodes of earlier faults that were not over."""
@@ -156,12 +164,11 @@ class Failover:
 
     def ambiguous_faults(self, places: Set[Subtask]) -> tuple[FaultInEffect, ...]:
         """The faults that may have ended all of these subtasks, since it is not known which tasks
-        they end: of its own faults if there are several, and of the earlier ones that were not
-        over."""
+        they end: of its own faults if there are several, and of the recent ones."""
         own = self.faults if len(self.faults) > 1 else ()
         return tuple(
             fault
-            for fault in (*self.active_faults, *own)
+            for fault in (*self.recent_faults, *own)
             if places
             and not (must_end_tasks(fault) and affected_subtasks_of(fault, self.history))
             and not places & self._ended_by(fault.start_ns)

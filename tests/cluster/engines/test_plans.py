@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import yaml
 
 from streamquake.cluster import jvm_agent
 from streamquake.cluster.engines.engine import NodePlan, PortAllocator, engine
-from streamquake.cluster.engines.flink.config import job_settings
+from streamquake.cluster.engines.flink.config import job_settings, lost_after_s
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import engine as kafka
 from streamquake.topologies.model import Link, Topology
@@ -271,3 +272,18 @@ def test_connectors_belong_to_an_image_that_is_built() -> None:
 def test_an_unknown_release_is_a_problem_of_the_version() -> None:
     (message,) = problems(full_topology(version="1.20.9"), "flink").values()
     assert "no flink release '1.20.9'; known of this line: 1.20.5" in message
+
+
+@pytest.mark.parametrize(
+    ("config", "lost_after"),
+    [
+        ({}, 11),
+        ({"heartbeat.timeout": "5 s"}, 6),
+        ({"heartbeat.timeout": "500 ms", "heartbeat.interval": "100ms"}, 0.6),
+        ({"heartbeat.timeout": "a while"}, math.inf),
+    ],
+)
+def test_a_process_is_lost_after_its_last_heartbeat_is_too_old(
+    config: dict[str, str], lost_after: float
+) -> None:
+    assert lost_after_s(full_topology(config=config), "flink") == pytest.approx(lost_after)

@@ -28,7 +28,7 @@ def placed(*, named: bool = True) -> Story:
         ("c", "Count -> Sink", 0, "tm-1"),
         ("c", "Count -> Sink", 1, "tm-2"),
     ):
-        more = {"vertex_name": name} if named else {}
+        more = {"state": "RUNNING", **({"vertex_name": name} if named else {})}
         recorded.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=subtask, node=node, **more)
     return recorded
 
@@ -90,15 +90,23 @@ def test_without_a_recorded_call_the_observed_effect_counts() -> None:
 def test_a_target_names_the_node_of_a_subtask(target: str, elsewhere: str) -> None:
     recorded = Story()
     for event in placed().history():
-        recorded.at(event.at_s, event.action, **{**event.value, "state": "RUNNING"})
+        recorded.at(event.at_s, event.action, **event.value)
     recorded.at(21, Action.TASK_CHANGED, vertex="c", subtask=0, node="tm-2", state="RUNNING")
     about = {"step": 0, "nodes": ["tm-1"], "called_ns": int(20e9), "seen_ns": int(22e9)}
     history = recorded.at(22, Action.FAULT_IN_EFFECT, **about).history()
     assert ran_elsewhere(target, history.of(FaultInEffect)[0], history) == elsewhere
 
 
+def test_a_task_that_had_finished_is_not_affected() -> None:
+    recorded, about = Story(), {"vertex": "c", "attempt": 0, "node": "tm-1"}
+    for at_s, subtask, state in ((2, 0, "RUNNING"), (2, 1, "RUNNING"), (19, 0, "FINISHED")):
+        recorded.at(at_s, Action.TASK_CHANGED, subtask=subtask, state=state, **about)
+    assert affected_subtasks(recorded, "kill") == {("c", 1)}
+
+
 def test_a_task_placed_after_the_call_is_not_affected() -> None:
-    recorded = placed().at(21, Action.TASK_CHANGED, vertex="c", subtask=1, node="tm-1")
+    about = {"vertex": "c", "subtask": 1, "node": "tm-1", "state": "RUNNING"}
+    recorded = placed().at(21, Action.TASK_CHANGED, **about)
     assert affected_subtasks(recorded, "kill") == {("s", 0), ("c", 0)}
 
 
@@ -143,10 +151,10 @@ def test_some_faults_must_end_tasks(fault: str | None, must: bool) -> None:
 def test_a_null_node_keeps_the_earlier_node_of_the_same_attempt(
     attempt: int, found: set[tuple[str, int]]
 ) -> None:
-    recorded = Story()
+    recorded, about = Story(), {"subtask": 0, "state": "RUNNING"}
     for vertex in "sc":
-        recorded.at(2, Action.TASK_CHANGED, vertex=vertex, subtask=0, attempt=0, node="tm-1")
-    recorded.at(3, Action.TASK_CHANGED, vertex="c", subtask=0, attempt=attempt, node=None)
+        recorded.at(2, Action.TASK_CHANGED, vertex=vertex, attempt=0, node="tm-1", **about)
+    recorded.at(3, Action.TASK_CHANGED, vertex="c", attempt=attempt, node=None, **about)
     assert affected_subtasks(recorded, "kill") == found
 
 
