@@ -13,6 +13,8 @@ from pathlib import Path
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 REFERENCE = re.compile(r"\$\{(env|file):([^}\n]+)\}")
+FORMS = "`${env:NAME}` or `${file:PATH}`"
+"""Both forms, as messages name them."""
 
 
 class SecretMissing(StreamquakeError, LookupError):

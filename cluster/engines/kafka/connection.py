@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamquake.topologies.problems import did_you_mean
-from streamquake.topologies.secret_references import SecretMissing, resolved
+from streamquake.topologies.secret_references import FORMS, SecretMissing, is_reference, resolved
 
 PROTOCOL, MECHANISM = "security.protocol", "sasl.mechanism"
 USER, PASSWORD = "sasl.username", "sasl.password"
@@ -79,6 +79,9 @@ def property_problems(properties: Mapping[str, str]) -> Iterator[tuple[str, str]
             yield name, f"a client has no such property here{did_you_mean(name, KNOWN)}"
         elif name in VALUES and value not in VALUES[name]:
             yield name, f"expected one of {', '.join(VALUES[name])}, got {value}"
+        elif "${" in value and not is_reference(value):
+            # Sent as it is, it would be taken for the secret, and recorded.
+            yield name, f"expected {FORMS} as the whole value, or a value without `${{`"
     protocol = properties.get(PROTOCOL, "PLAINTEXT")
     for names, part in ((OF_SASL, "SASL"), (OF_SSL, "SSL")):
         if part not in protocol:

@@ -135,6 +135,14 @@ def test_properties_by_which_no_client_could_connect_are_rejected(
     assert all(text.startswith(start) for text, start in zip(found, problems, strict=True))
 
 
+@pytest.mark.parametrize("value", ["user-${env:X}", "${ENV:X}", " ${env:X}", "${env:X}\n", "${X}"])
+def test_a_reference_is_the_whole_value(value: str) -> None:
+    ((name, message),) = property_problems({**LOGIN, "sasl.username": value})
+
+    assert name == "sasl.username"
+    assert message.startswith("expected `${env:NAME}` or `${file:PATH}` as the whole value, or")
+
+
 TOPOLOGY = """
 name: t
 services:
