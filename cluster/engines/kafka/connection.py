@@ -83,6 +83,8 @@ def property_problems(properties: Mapping[str, str]) -> Iterator[tuple[str, str]
             # Sent as it is, it would be taken for the secret, and recorded.
             yield name, f"expected {FORMS} as the whole value, or a value without `${{`"
     protocol = properties.get(PROTOCOL, "PLAINTEXT")
+    if protocol not in VALUES[PROTOCOL]:
+        return  # what the others need depends on the one that was meant
     for names, part in ((OF_SASL, "SASL"), (OF_SSL, "SSL")):
         if part not in protocol:
             for name in names:

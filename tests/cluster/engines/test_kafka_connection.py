@@ -110,6 +110,10 @@ def test_a_secret_that_is_not_there_is_named(reference: str, reason: str) -> Non
         ({"plugin.library.paths": "/x.so"}, ["plugin.library.paths: a client has no such"]),
         ({"sasl.usrname": "a"}, ["sasl.usrname: a client has no such property here; did you"]),
         ({"security.protocol": "TLS"}, ["security.protocol: expected one of PLAINTEXT, SSL"]),
+        (
+            {**LOGIN, "security.protocol": "sasl_ssl", "ssl.key.location": "/k"},
+            ["security.protocol: expected one of PLAINTEXT, SSL"],
+        ),
         ({**LOGIN, "sasl.mechanism": "GSSAPI"}, ["sasl.mechanism: expected one of PLAIN, SCRAM"]),
         ({"ssl.ca.location": "/ca"}, ["ssl.ca.location: it has a meaning only where"]),
         (
