@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamquake.cluster.engines.engine import UsesEndpoint, engine, engines, ports_of
-from streamquake.cluster.engines.kafka.connection import property_problems
+from streamquake.cluster.engines.kafka.connection import file_problems, property_problems
 from streamquake.cluster.links.links import port_number
 from streamquake.topologies.loader import topology_of
 from streamquake.topologies.model import Service, Topology
@@ -14,8 +14,9 @@ Problems = list[tuple[tuple[str, ...], str]]
 """(place below the topology, message)"""
 
 
-def topology_problems(topology: Topology) -> Problems:
-    """All problems that its engines find in a topology; nothing is started or queried."""
+def topology_problems(topology: Topology, *, recorded: bool = False) -> Problems:
+    """All problems that its engines find in a topology; nothing is started or queried. Of one that
+    is `recorded`, the files that its services name may be on another machine."""
     problems: Problems = []
     for name, service in topology.services.items():
         if service.engine not in engines:
@@ -24,7 +25,7 @@ def topology_problems(topology: Topology) -> Problems:
             continue
         if service.endpoint is not None:
             problems += _endpoint_problems(name, service.engine, service.endpoint)
-            problems += _client_problems(name, service)
+            problems += _client_problems(name, service, recorded=recorded)
             continue
         problems += [
             (("services", name, *place), message)
@@ -33,14 +34,16 @@ def topology_problems(topology: Topology) -> Problems:
     return [*problems, *(_port_problems(topology) or _doubled_links(topology))]
 
 
-def checked_topology(document: Document, at: Place = ()) -> tuple[Topology | None, list[Problem]]:
+def checked_topology(
+    document: Document, at: Place = (), *, recorded: bool = False
+) -> tuple[Topology | None, list[Problem]]:
     """The topology at a place of a document, with all its problems, including those that its
     engines find. With problems, it is the topology without the invalid parts, or None."""
     topology, problems = topology_of(document, at)
     if topology is not None:
         problems += [
             document.problem((*at, *place), message)
-            for place, message in topology_problems(topology)
+            for place, message in topology_problems(topology, recorded=recorded)
         ]
     return topology, problems
 
@@ -55,12 +58,15 @@ def _endpoint_problems(name: str, runs: str, endpoint: str) -> Problems:
     return [(place, f"{message}; deploy it (`nodes`), or leave the service out")]
 
 
-def _client_problems(name: str, service: Service) -> Problems:
+def _client_problems(name: str, service: Service, *, recorded: bool) -> Problems:
     """Properties by which no client could connect."""
     place = ("services", name, "properties")
     if service.properties and service.engine != "kafka":
         return [(place, f"only Kafka takes `properties`, and this is {service.engine}; remove it")]
-    return [((*place, key), text) for key, text in property_problems(service.properties)]
+    problems = list(property_problems(service.properties))
+    if not problems and not recorded:
+        problems = list(file_problems(service.properties))
+    return [((*place, key), text) for key, text in problems]
 
 
 def _port_problems(topology: Topology) -> Problems:

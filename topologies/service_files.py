@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -42,9 +43,9 @@ def embed_files(
 
 def with_full_paths(properties: Mapping[str, str], beside: Path) -> Mapping[str, str]:
     """Properties of clients with the full paths of the files that they name, which may be relative
-    to a document."""
+    to a document, or begin with `~`."""
     return {
-        name: str(beside.resolve() / value)
+        name: str(beside.resolve() / os.path.expanduser(value))  # it keeps an unknown user
         if name.endswith(LOCATION) and not is_reference(value)
         else value
         for name, value in properties.items()

@@ -285,7 +285,7 @@ class _ExperimentParser:
                 self.problems += error.problems
                 return None
         document = self._set(document, self._into_topology, Topology)
-        topology, wrong = checked_topology(document)
+        topology, wrong = checked_topology(document, recorded=self._recorded)
         self.problems += wrong
         return topology
 

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from streamquake.cluster.engines.kafka.connection import property_problems
+from streamquake.cluster.engines.kafka.connection import file_problems, property_problems
 from streamquake.harness.reconcile.reading.format import Schema
 from streamquake.harness.reconcile.reading.record_format import RecordFormat, with_schemas
 from streamquake.topologies.parsing import parse
@@ -89,9 +89,10 @@ def read_mapping(path: Path, side: SideName) -> MappingDocument:
     mapping, problems = parse(SideMapping, document)
     if mapping is not None:
         problems += _wrong_side_problems(mapping, side, document)
+        properties = with_full_paths(mapping.properties, path.parent)
         problems += [
             document.problem(("properties", name), message)
-            for name, message in property_problems(mapping.properties)
+            for name, message in list(property_problems(properties)) or file_problems(properties)
         ]
         mapping, schema_problems = with_schemas(mapping, path.parent, document)
         problems += schema_problems
@@ -104,7 +105,7 @@ def read_mapping(path: Path, side: SideName) -> MappingDocument:
             name: GivenText(text=text, place=_place(document, name)) for name, text in texts.items()
         },
         schema=mapping.schema_given(_place(document, "schema")),
-        properties=with_full_paths(mapping.properties, path.parent),
+        properties=properties,
     )
 
 

@@ -26,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported, n
     TopicMetadata,
 )
 
-from streamquake.cluster.engines.kafka.connection import KafkaConnection
+from streamquake.cluster.engines.kafka.connection import KafkaConnection, client_of
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
@@ -299,11 +299,12 @@ def _client_of(brokers: KafkaConnection) -> AdminClient:
         "reconnect.backoff.max.ms": 500,
         "error_cb": keep_login_error,
     }
-    return AdminClient(settings)
+    return client_of(AdminClient, settings)
 
 
 @lru_cache(maxsize=4)
 def _member(brokers: KafkaConnection, group: str) -> Consumer:
     """A consumer that queries its group's offsets; it never joins the group, so it causes no
     rebalance."""
-    return Consumer({**brokers.client_settings(), "group.id": group, "log_level": 0})
+    settings = {**brokers.client_settings(), "group.id": group, "log_level": 0}
+    return client_of(Consumer, settings)

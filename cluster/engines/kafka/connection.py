@@ -7,12 +7,20 @@ that of Java, gets them by its own names (https://kafka.apache.org/documentation
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
+from confluent_kafka import KafkaError, KafkaException
+
+from streamquake.topologies.errors import ErrorKind, StreamquakeError
+from streamquake.topologies.named_files import read_bytes, read_text
 from streamquake.topologies.problems import did_you_mean
-from streamquake.topologies.secret_references import FORMS, SecretMissing, is_reference, resolved
+from streamquake.topologies.secret_references import FORMS, is_reference, resolved
+from streamquake.topologies.service_files import LOCATION
+
+C = TypeVar("C")
 
 PROTOCOL, MECHANISM = "security.protocol", "sasl.mechanism"
 USER, PASSWORD = "sasl.username", "sasl.password"
@@ -29,6 +37,16 @@ OF_SASL = (MECHANISM, USER, PASSWORD)
 OF_SSL = (CA, CERTIFICATE, KEY, KEY_PASSWORD, NAMES)
 KNOWN = (PROTOCOL, *OF_SASL, *OF_SSL)
 """Others are rejected: some make the client load a library or run a program."""
+
+PEM = b"-----BEGIN "
+"""How a certificate or a key in PEM begins; text may precede it."""
+
+
+class PropertiesUnusable(StreamquakeError, ValueError):
+    """No client can be made with the properties, such as those that name a file in another form
+    than PEM."""
+
+    kind = ErrorKind.BAD_INPUT
 
 
 @dataclass(frozen=True)
@@ -48,11 +66,11 @@ class KafkaConnection:
         return self.servers
 
     def client_settings(self) -> dict[str, str]:
-        """The settings of a client of librdkafka. Raises SecretMissing."""
+        """The settings of a client of librdkafka. Raises SecretMissing, PropertiesUnusable."""
         return {"bootstrap.servers": self.servers, **self._resolved()}
 
     def java_settings(self) -> dict[str, str]:
-        """The settings of a client of Java. Raises SecretMissing."""
+        """The settings of a client of Java. Raises SecretMissing, PropertiesUnusable."""
         own = self._resolved()
         same = {name: own[name] for name in (PROTOCOL, MECHANISM, KEY_PASSWORD) if name in own}
         settings = {"bootstrap.servers": self.servers, **same}
@@ -69,7 +87,21 @@ class KafkaConnection:
         return settings
 
     def _resolved(self) -> dict[str, str]:
-        return {name: resolved(name, value) for name, value in self.properties}
+        own = {name: resolved(name, value) for name, value in self.properties}
+        for name, message in file_problems(own):
+            raise PropertiesUnusable(f"{name}: {message}")
+        return own
+
+
+def client_of(kind: Callable[[dict[str, Any]], C], settings: dict[str, Any]) -> C:
+    """A client of librdkafka. Raises PropertiesUnusable where it rejects the settings, as it does a
+    key whose password is another one."""
+    try:
+        return kind(settings)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError._INVALID_ARG:
+            raise
+        raise PropertiesUnusable(f"no client can be made: {error.args[0].str()}") from error
 
 
 def property_problems(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -99,6 +131,19 @@ def property_problems(properties: Mapping[str, str]) -> Iterator[tuple[str, str]
             yield name, f"expected a value, which {PROTOCOL}: {protocol} needs, got none"
 
 
+def file_problems(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(property, problem) of full paths that lead to no file in PEM. Where a value is a reference,
+    its path is known only when a client connects."""
+    for name, path in properties.items():
+        if not name.endswith(LOCATION) or "${" in path:
+            continue
+        try:
+            if PEM not in read_bytes(Path(path)):
+                yield name, f"expected a file in PEM, which {path} is not"
+        except OSError as error:
+            yield name, f"expected a file in PEM, and {path} cannot be read: {error.strerror}"
+
+
 def _jaas(mechanism: str, user: str, password: str) -> str:
     module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
     quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in (user, password))
@@ -108,6 +153,6 @@ def _jaas(mechanism: str, user: str, password: str) -> str:
 
 def _text_of(name: str, path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_text(Path(path))
     except OSError as error:
-        raise SecretMissing(f"{name}: {path} cannot be read: {error.strerror}") from error
+        raise PropertiesUnusable(f"{name}: {path} cannot be read: {error.strerror}") from error

@@ -22,7 +22,7 @@ from confluent_kafka import (
 )
 
 from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
-from streamquake.cluster.engines.kafka.connection import KafkaConnection
+from streamquake.cluster.engines.kafka.connection import KafkaConnection, client_of
 
 NO_STARTS: Mapping[int, int] = {}
 BATCH = 10_000
@@ -57,7 +57,8 @@ def topic_records(
     `SCHEMA`; those of a partition are in their order. With `committed` only the records that a
     `read_committed` consumer reads. Raises KafkaUnreachable."""
     open_ends = {n: end for n, end in ends.items() if end > starts.get(n, 0)}
-    consumer = Consumer(
+    consumer = client_of(
+        Consumer,
         {
             **brokers.client_settings(),
             "group.id": "streamquake-reader",  # required; a reader with its own offsets never joins
@@ -69,7 +70,7 @@ def topic_records(
             "fetch.queue.backoff.ms": 20,  # by default a fetch that is ahead pauses for a second
             "fetch.wait.max.ms": 50,
             "log_level": 0,
-        }
+        },
     )
     try:
         if open_ends:

@@ -12,7 +12,7 @@ from pydantic import Field
 from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
-from streamquake.cluster.engines.kafka.connection import KafkaConnection
+from streamquake.cluster.engines.kafka.connection import KafkaConnection, client_of
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.harness.experiment.outputs import ColumnName, JobPromise, Output
 from streamquake.harness.experiment.workload import Workload
@@ -114,7 +114,7 @@ class DataSetWorkload(RecordFormat, Workload):
         sender = DataSetSender(
             list(self.outgoing(found)),
             self.pace(found, clock.now_ns()),
-            producer=Producer(producer_settings(brokers, self.delivery_timeout_s)),
+            producer=client_of(Producer, producer_settings(brokers, self.delivery_timeout_s)),
             topic=self.topic,
             clock=clock,
             record_event=record_event,

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
-from streamquake.cluster.engines.kafka.connection import KafkaConnection
+from streamquake.cluster.engines.kafka.connection import KafkaConnection, client_of
 from streamquake.cluster.runtime.clock import Clock
 from streamquake.faults.mechanisms.key_shares import Skew
 from streamquake.harness.experiment.outputs import JobPromise, Output
@@ -143,7 +143,7 @@ class Numbered(Workload):
         measure: RecordSample,
     ) -> NumberedSender:
         sender = NumberedSender(
-            producer=Producer(producer_settings(brokers, self.delivery_timeout_s)),
+            producer=client_of(Producer, producer_settings(brokers, self.delivery_timeout_s)),
             topic=self.topic,
             definition_of=partial(self.load_definition, seed),
             rate_per_s=self.rate_per_s,

@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
 
-from streamquake.cluster.engines.kafka.connection import KafkaConnection, property_problems
+from streamquake.cluster.engines.kafka.connection import (
+    KafkaConnection,
+    PropertiesUnusable,
+    client_of,
+    property_problems,
+)
 from streamquake.cluster.topology_validation import checked_topology
 from streamquake.reports.record.secret_settings import hide_secrets
 from streamquake.topologies.secret_references import SecretMissing
@@ -19,6 +25,14 @@ LOGIN = {
     "sasl.password": "${env:KAFKA_PASSWORD}",
     "ssl.ca.location": "/etc/ca.pem",
 }
+PEM = "text before it\n-----BEGIN CERTIFICATE-----\n"
+
+
+@pytest.fixture
+def login(tmp_path: Path) -> dict[str, str]:
+    """A login whose file is there."""
+    (tmp_path / "ca.pem").write_text(PEM)
+    return {**LOGIN, "ssl.ca.location": str(tmp_path / "ca.pem")}
 
 
 def test_without_properties_there_are_only_the_servers() -> None:
@@ -29,12 +43,12 @@ def test_without_properties_there_are_only_the_servers() -> None:
     assert str(connection) == "a:1,b:2"
 
 
-def test_both_clients_log_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_clients_log_in(login: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_PASSWORD", 'a"b\\c')
-    connection = KafkaConnection.of("a:1", LOGIN)
+    connection = KafkaConnection.of("a:1", login)
 
     assert connection.client_settings() == {
-        **LOGIN,
+        **login,
         "bootstrap.servers": "a:1",
         "sasl.password": 'a"b\\c',
     }
@@ -45,13 +59,13 @@ def test_both_clients_log_in(monkeypatch: pytest.MonkeyPatch) -> None:
         "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
         'username="app" password="a\\"b\\\\c";',
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": "/etc/ca.pem",
+        "ssl.truststore.location": login["ssl.ca.location"],
     }
     assert 'a"b' not in repr(connection)
 
 
-def test_a_plain_password_has_another_module_in_java() -> None:
-    login = {**LOGIN, "sasl.mechanism": "PLAIN", "sasl.password": "p"}
+def test_a_plain_password_has_another_module_in_java(login: dict[str, str]) -> None:
+    login |= {"sasl.mechanism": "PLAIN", "sasl.password": "p"}
 
     jaas = KafkaConnection.of("a:1", login).java_settings()["sasl.jaas.config"]
 
@@ -60,7 +74,7 @@ def test_a_plain_password_has_another_module_in_java() -> None:
 
 def test_a_client_may_show_a_certificate(tmp_path: Path) -> None:
     for name in ("cert.pem", "key.pem"):
-        (tmp_path / name).write_text(f"text of {name}")
+        (tmp_path / name).write_text(f"{PEM}{name}")
     connection = KafkaConnection.of(
         "a:1",
         {
@@ -75,15 +89,17 @@ def test_a_client_may_show_a_certificate(tmp_path: Path) -> None:
         "bootstrap.servers": "a:1",
         "security.protocol": "SSL",
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.certificate.chain": "text of cert.pem",
-        "ssl.keystore.key": "text of key.pem",
+        "ssl.keystore.certificate.chain": f"{PEM}cert.pem",
+        "ssl.keystore.key": f"{PEM}key.pem",
         "ssl.endpoint.identification.algorithm": "",
     }
 
 
-def test_a_secret_is_read_from_a_file_without_its_line_break(tmp_path: Path) -> None:
+def test_a_secret_is_read_from_a_file_without_its_line_break(
+    login: dict[str, str], tmp_path: Path
+) -> None:
     (tmp_path / "password").write_text("p w\n")
-    login = {**LOGIN, "sasl.password": f"${{file:{tmp_path}/password}}"}
+    login |= {"sasl.password": f"${{file:{tmp_path}/password}}"}
 
     assert KafkaConnection.of("a:1", login).client_settings()["sasl.password"] == "p w"
 
@@ -147,6 +163,44 @@ def test_a_reference_is_the_whole_value(value: str) -> None:
     assert message.startswith("expected `${env:NAME}` or `${file:PATH}` as the whole value, or")
 
 
+def test_a_file_that_is_no_pem_is_named_when_a_client_connects(
+    login: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "ca.der").write_bytes(b"\x30\x82\xff")
+    monkeypatch.setenv("CA", str(tmp_path / "ca.der"))
+    monkeypatch.setenv("KAFKA_PASSWORD", "p")
+    connection = KafkaConnection.of("a:1", {**login, "ssl.ca.location": "${env:CA}"})
+
+    for settings in (connection.client_settings, connection.java_settings):
+        with pytest.raises(PropertiesUnusable, match=r"^ssl\.ca\.location: expected a file in PEM"):
+            settings()
+
+
+def test_a_key_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+    path.write_bytes(PEM.encode() + b"\xff")
+    names = ("ssl.certificate.location", "ssl.key.location")
+    login = {"security.protocol": "SSL", **dict.fromkeys(names, str(path))}
+
+    with pytest.raises(PropertiesUnusable, match="cannot be read: it is no text in UTF-8"):
+        KafkaConnection.of("a:1", login).java_settings()
+
+
+def test_settings_that_the_library_rejects_are_bad_input(login: dict[str, str]) -> None:
+    login |= {"sasl.password": "p"}
+
+    with pytest.raises(PropertiesUnusable, match=r"no client can be made: .*ssl\.ca\.location"):
+        client_of(Producer, KafkaConnection.of("a:1", login).client_settings())
+
+
+def test_other_errors_of_the_library_are_not_bad_input() -> None:
+    def fails(settings: dict[str, object]) -> None:
+        raise KafkaException(KafkaError(KafkaError._FAIL))
+
+    with pytest.raises(KafkaException):
+        client_of(fails, {})
+
+
 TOPOLOGY = """
 name: t
 services:
@@ -158,12 +212,48 @@ services:
 
 
 def test_a_topology_has_the_full_paths_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text(PEM)
     topology, problems = checked_topology(parse_document(TOPOLOGY, str(tmp_path / "t.yaml")))
 
     assert (problems, topology is not None) == ([], True)
     assert topology is not None
     properties = topology.services["kafka"].properties
     assert properties["ssl.ca.location"] == str(tmp_path / "ca.pem")
+
+
+def test_a_path_may_begin_with_the_home_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "ca.pem").write_text(PEM)
+    text = TOPOLOGY.replace("ca.pem", "~/ca.pem")
+
+    topology, problems = checked_topology(parse_document(text, "elsewhere/t.yaml"))
+
+    assert (problems, topology is not None) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "and {} cannot be read: No such file"), (b"\x30\xff", "which {} is not")],
+)
+def test_a_file_of_tls_is_one_in_pem(content: bytes | None, reason: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "ca.pem").write_bytes(content)
+    document = parse_document(TOPOLOGY, str(tmp_path / "t.yaml"))
+
+    (problem,) = checked_topology(document)[1]
+
+    assert problem.path == "services.kafka.properties.ssl.ca.location"
+    words = reason.format(tmp_path / "ca.pem")
+    assert problem.message.startswith(f"expected a file in PEM, {words}")
+    assert checked_topology(document, recorded=True)[1] == []
+
+
+def test_a_path_that_is_kept_elsewhere_is_read_when_a_client_connects() -> None:
+    text = TOPOLOGY.replace("ca.pem", "'${env:CA}'")
+
+    assert checked_topology(parse_document(text, "t.yaml"))[1] == []
 
 
 @pytest.mark.parametrize(

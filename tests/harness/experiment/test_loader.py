@@ -552,3 +552,22 @@ def test_wrong_jars_and_modules_are_rejected(job: str, message: str, tmp_path: P
     text = GOOD.replace("sql: keyed-totals.sql, parallelism: 4", f"{job}, parallelism: 4")
     found = problems_in(text, beside=tmp_path)
     assert any(message in line for line in found), found
+
+
+def test_a_recorded_plan_is_read_without_the_files_of_its_clients(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    properties = "{security.protocol: SSL, ssl.ca.location: ca.pem}"
+    topology = f"{{base: existing, services: {{kafka: {{properties: {properties}}}}}}}"
+    text = f"""\
+name: mine
+topology: {topology}
+workload: {{numbered: {{records: 1000, rate_per_s: 100}}}}
+checks: [progress]
+"""
+    experiment = experiment_of(
+        parse_document(text, str(tmp_path / "e.yaml")), beside=tmp_path, seed=1
+    )
+    (tmp_path / "ca.pem").unlink()
+
+    assert experiment_of_plan(experiment_document(experiment), "run.json") == experiment
+    assert any("expected a file in PEM" in problem for problem in problems_in(text, (), tmp_path))
