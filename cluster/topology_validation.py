@@ -7,7 +7,7 @@ from streamquake.cluster.engines.kafka.connection import file_problems, property
 from streamquake.cluster.links.links import port_number
 from streamquake.topologies.loader import topology_of
 from streamquake.topologies.model import Service, Topology
-from streamquake.topologies.problems import Problem, did_you_mean
+from streamquake.topologies.problems import Problem, did_you_mean, with_further
 from streamquake.topologies.yaml_document import Document, Place
 
 Problems = list[tuple[tuple[str, ...], str]]
@@ -41,10 +41,10 @@ def checked_topology(
     engines find. With problems, it is the topology without the invalid parts, or None."""
     topology, problems = topology_of(document, at)
     if topology is not None:
-        problems += [
-            document.problem((*at, *place), message)
-            for place, message in topology_problems(topology, recorded=recorded)
-        ]
+        further = topology_problems(topology, recorded=recorded)
+        problems = with_further(
+            problems, (document.problem((*at, *place), message) for place, message in further)
+        )
     return topology, problems
 
 

@@ -16,11 +16,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from streamquake.topologies.problems import Problem, did_you_mean
+from streamquake.topologies.secret_names import contains_secret, names_secret
 from streamquake.topologies.yaml_document import Document, Place
 
 M = TypeVar("M", bound=BaseModel)
 SHOWN = 60
 """Longer values are shortened in messages."""
+NOT_SHOWN = "a value that is not shown"
+"""In place of a value that may be a secret."""
 UNITS = (
     ("_per_s", " a second"),
     ("_mb", " of MiB"),
@@ -141,7 +144,8 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
     error = errors[0]
     kind, context = error["type"], error.get("ctx", {})
     of_key = error["loc"][-1:] == ("[key]",)
-    received = value_text(place[-1] if of_key else value_at(data, place))
+    value = place[-1] if of_key else value_at(data, place)
+    received = _received(place, value)
     name = str(place[-1]) if place else ""
     if kind == "missing":
         return f"expected the key `{name}`, which is missing"
@@ -163,7 +167,7 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
     wanted = dict.fromkeys(_wanted(error, name) for error in errors)
     if KINDS["float"] in wanted:
         wanted.pop(KINDS["int"], None)
-    return f"expected {' or '.join(wanted)}, got {received}{_hint(errors, value_at(data, place))}"
+    return f"expected {' or '.join(wanted)}, got {received}{_hint(errors, value, received)}"
 
 
 def _pattern_text(pattern: str) -> str:
@@ -188,10 +192,18 @@ def _unit(name: str) -> str:
     return next((unit for ending, unit in UNITS if name.endswith(ending)), "")
 
 
-def _hint(errors: list[ErrorDetails], value: Any) -> str:
+def _received(place: Place, value: Any) -> str:
+    """A value as it is shown, unless it may be a secret."""
+    text = value_text(value)
+    is_secret = any(names_secret(str(part)) for part in place) or contains_secret(text)
+    return NOT_SHOWN if is_secret else text
+
+
+def _hint(errors: list[ErrorDetails], value: Any, received: str) -> str:
     wants_text = any(error["type"] == "string_type" for error in errors)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f'; write it in quotes: "{value}"' if wants_text and is_number else ""
+    quoted = "" if received == NOT_SHOWN else f': "{received}"'
+    return f"; write it in quotes{quoted}" if wants_text and is_number else ""
 
 
 def value_text(value: Any) -> str:

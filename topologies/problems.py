@@ -50,6 +50,13 @@ def bad_input(place: str, message: str, line: int | None = None) -> BadInput:
     return BadInput([Problem(file=place, line=line, message=message)])
 
 
+def with_further(found: Iterable[Problem], further: Iterable[Problem]) -> list[Problem]:
+    """The problems found, and further ones of other places: at the same place they only follow."""
+    first = list(found)
+    places = {problem.path for problem in first}
+    return [*first, *(problem for problem in further if problem.path not in places)]
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The nearest known word as a question, then all known words, or the nearest `MANY_SHOWN` of
     more than `MANY`; for the end of a message."""

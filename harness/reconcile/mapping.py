@@ -27,7 +27,7 @@ from streamquake.cluster.engines.kafka.connection import file_problems, property
 from streamquake.harness.reconcile.reading.format import Schema
 from streamquake.harness.reconcile.reading.record_format import RecordFormat, with_schemas
 from streamquake.topologies.parsing import parse
-from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.problems import BadInput, Problem, with_further
 from streamquake.topologies.service_files import with_full_paths
 from streamquake.topologies.yaml_document import Document, read_document
 
@@ -90,10 +90,10 @@ def read_mapping(path: Path, side: SideName) -> MappingDocument:
     if mapping is not None:
         problems += _wrong_side_problems(mapping, side, document)
         properties = with_full_paths(mapping.properties, path.parent)
-        problems += [
-            document.problem(("properties", name), message)
-            for name, message in list(property_problems(properties)) or file_problems(properties)
-        ]
+        further = list(property_problems(properties)) or file_problems(properties)
+        problems = with_further(
+            problems, (document.problem(("properties", name), text) for name, text in further)
+        )
         mapping, schema_problems = with_schemas(mapping, path.parent, document)
         problems += schema_problems
     if problems or mapping is None:

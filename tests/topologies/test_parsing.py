@@ -81,6 +81,18 @@ def test_a_valid_document_is_parsed() -> None:
             "",
             "t.yaml:10: links.sink: expected the key `to`, which is missing",
         ),
+        (
+            "d: true",
+            "db.password: [1]",
+            "t.yaml:8: services.flink.config.db.password: "
+            "expected text or a number or true or false, got a value that is not shown",
+        ),
+        (
+            "nodes: {broker: 1}",
+            "nodes: 'a.token: x'",
+            "t.yaml:3: services.kafka.nodes: "
+            "expected keys with values, got a value that is not shown",
+        ),
         ("to: kafka/broker", "to: [a]", 't.yaml:10: links.sink.to: expected text, got ["a"]'),
         (
             "d: true",

@@ -65,6 +65,7 @@ from streamquake.cluster.images.recipes import ImageRecipe
 from streamquake.cluster.job import JobSpec
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeGroup, NodeSpec, Topology
+from streamquake.topologies.secret_names import without_login
 
 _HOST = r"[^\s,/:?#@]+"
 _ADDRESS = rf"({_HOST}:[0-9]{{1,5}}|https?://{_HOST}(:[0-9]{{1,5}})?(/[^\s,?#]*)?)"
@@ -119,7 +120,7 @@ class FlinkEngine:
             return None
         return (
             "expected the REST interface of the JobManagers, comma-separated HOST:PORT or URL, got "
-            f'"{endpoint}"'
+            f'"{without_login(endpoint)}"'
         )
 
     def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:

@@ -36,6 +36,7 @@ from streamquake.cluster.engines.service_declaration import (
 from streamquake.cluster.images.recipes import ImageRecipe
 from streamquake.cluster.live_cluster import LiveCluster
 from streamquake.topologies.model import NodeSpec, Topology
+from streamquake.topologies.secret_names import without_login
 
 INTERNAL, INPUT, OUTPUT, CONTROLLER = 9092, 9093, 9094, 9095
 CONFIG_FILE = "/opt/kafka/config/server.properties"
@@ -81,7 +82,8 @@ class KafkaEngine:
     def endpoint_problem(self, endpoint: str) -> str | None:
         if BOOTSTRAP.fullmatch(endpoint):
             return None
-        return f'expected bootstrap servers, comma-separated HOST:PORT, got "{endpoint}"'
+        received = without_login(endpoint)
+        return f'expected bootstrap servers, comma-separated HOST:PORT, got "{received}"'
 
     def images(self, topology: Topology, service: str) -> tuple[ImageRecipe, ...]:
         return images_to_build(topology.services[service], "kafka")

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from streamquake.topologies.secret_names import without_login
+
 SCHEME = "postgresql"
 FORM = f"{SCHEME}://[user@]host[:port]/database/[schema.]table"
 SERVER = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?", re.ASCII)
@@ -73,8 +75,7 @@ def table_address(uri: str, *, services: bool = False) -> TableAddress:
 
 def shown(uri: str) -> str:
     """A URI as messages have it: without a password, and without what follows the path."""
-    without = re.sub(r"://[^/@]*:[^/]*@", "://***@", uri)
-    return re.sub(r"[?#].*", "?…", without)
+    return re.sub(r"[?#].*", "?…", without_login(uri))
 
 
 def _names(path: str) -> list[str]:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from streamquake.topologies.problems import bad_input, did_you_mean
 from streamquake.topologies.registry import Registry
+from streamquake.topologies.secret_names import without_login
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,4 +100,4 @@ def _scheme(uri: str) -> str:
     try:
         return urlsplit(uri).scheme
     except ValueError as error:
-        raise bad_input(uri, f"it is no URI: {error}") from error
+        raise bad_input(without_login(uri), f"it is no URI: {error}") from error

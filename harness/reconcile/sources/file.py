@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from streamquake.harness.reconcile.reading.file_source import FileSource
 from streamquake.harness.reconcile.reading.source import NOT_FOUND, sources
 from streamquake.topologies.problems import bad_input
+from streamquake.topologies.secret_names import without_login
 
 
 @sources.register
@@ -43,6 +44,6 @@ def _bytes(uri: str) -> int:
     # Not `Path.exists`, which raises an error for a name that is too long.
     roots = [path] if os.path.exists(path) else [Path(match) for match in glob.glob(str(path))]
     if not roots:
-        raise bad_input(uri, NOT_FOUND)
+        raise bad_input(without_login(uri), NOT_FOUND)
     files = (f for root in roots for f in ([root] if root.is_file() else root.rglob("*")))
     return sum(file.stat().st_size for file in files if file.is_file())

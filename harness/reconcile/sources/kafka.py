@@ -29,6 +29,7 @@ from streamquake.harness.reconcile.reading.promised_columns import (
 from streamquake.harness.reconcile.reading.source import NO_PROPERTIES, ReadRequest, Source, sources
 from streamquake.harness.reconcile.reading.table import Table
 from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
+from streamquake.topologies.secret_names import without_login
 
 DEFAULT_PORT = 9092
 ISOLATION = "isolation"
@@ -130,15 +131,19 @@ class KafkaTopics(Source):
 def topic_of(uri: str, properties: Mapping[str, str] = NO_PROPERTIES) -> Topic:
     """The topic of a URI, which may name several brokers with commas; `properties` are those of its
     clients. Raises BadInput."""
-    parts = urlsplit(uri)
+    parts, place = urlsplit(uri), without_login(uri)
+    if "@" in parts.netloc:
+        raise bad_input(
+            place, "an address takes no login; give it as `properties` of a mapping file"
+        )
     brokers, name = parts.netloc.split(","), parts.path.strip("/")
     if not all(brokers) or not name or "/" in name:
-        raise bad_input(uri, "expected kafka://broker[:port]/topic")
+        raise bad_input(place, "expected kafka://broker[:port]/topic")
     with_port = (broker if ":" in broker else f"{broker}:{DEFAULT_PORT}" for broker in brokers)
     requested = dict(parse_qsl(parts.query, keep_blank_values=True))
     level = requested.pop(ISOLATION, "read_committed")
     if requested or parts.fragment or level not in LEVELS:
-        raise bad_input(uri, f"after the topic only ?{ISOLATION}={'|'.join(LEVELS)} is allowed")
+        raise bad_input(place, f"after the topic only ?{ISOLATION}={'|'.join(LEVELS)} is allowed")
     connection = KafkaConnection.of(",".join(with_port), properties)
     return Topic(uri=uri, brokers=connection, name=name, committed_only=LEVELS[level])
 

@@ -14,19 +14,21 @@ from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import ProbeAnswered
 from streamquake.topologies.limits import Limit
+from streamquake.topologies.secret_names import without_login
 
 OUTAGE = "outage"
 STILL_OUT = "not_answered_at_the_end"
-URL = re.compile(r"https?://[^\s/@]+(/\S*)?")
+URL = re.compile(r"https?://(\[[^\s/@\]]+\]|[^\s/@:]+)(:\d{1,5})?([/?]\S*)?")
 NODE = re.compile(r"(?P<node>[a-z0-9-]+/[a-z0-9-]+):(?P<port>\d{1,5})(?P<path>/\S*)?")
 
 
 def _place(ask: str) -> str:
     if URL.fullmatch(ask) or NODE.fullmatch(ask):
         return ask
+    reason = "; it is recorded, so it takes no user and no password" if "@" in ask else ""
     raise ValueError(
         "expected a URL such as http://localhost:8080/health, or a node and its port such as "
-        f'flink/jobmanager-1:8081/overview, got "{ask[:80]}"'
+        f'flink/jobmanager-1:8081/overview, got "{without_login(ask)[:80]}"{reason}'
     )
 
 

@@ -261,6 +261,7 @@ def test_a_path_that_is_kept_elsewhere_is_read_when_a_client_connects() -> None:
     [
         ("SSL,", "TLS,", "services.kafka.properties.security.protocol: expected one of"),
         ('endpoint: "a:1"', "nodes: {broker: 1}", "only a Kafka at an `endpoint` takes"),
+        ('"a:1"', '"u:secret@a:1"', 'HOST:PORT, got "***@a:1"'),
         ("engine: kafka", "engine: hdfs", "only Kafka takes `properties`, and this is hdfs"),
     ],
 )
@@ -268,6 +269,18 @@ def test_properties_are_for_clients_of_a_kafka_that_runs(old: str, new: str, pro
     _, problems = checked_topology(parse_document(TOPOLOGY.replace(old, new), "t.yaml"))
 
     assert any(problem in f"{found.path}: {found.message}" for found in problems)
+
+
+def test_a_secret_that_is_a_number_is_one_problem_and_not_shown() -> None:
+    login = "security.protocol: SASL_SSL, sasl.mechanism: PLAIN, sasl.username: a"
+    text = TOPOLOGY.replace(
+        "security.protocol: SSL, ssl.ca.location: ca.pem", f"{login}, sasl.password: 12345"
+    )
+
+    (problem,) = checked_topology(parse_document(text, "t.yaml"))[1]
+
+    assert problem.path == "services.kafka.properties.sasl.password"
+    assert problem.message == "expected text, got a value that is not shown; write it in quotes"
 
 
 def test_a_record_has_a_reference_and_no_secret() -> None:

@@ -80,3 +80,27 @@ def test_a_password_is_taken_from_the_environment_only() -> None:
         table_address("postgresql://app:secret@host/shop/totals")
     assert "secret" not in str(error.value)
     assert "secret" not in shown("postgresql://app:secret@host/shop/totals")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "postgresql://app:secret@host/shop/totals",
+        "postgresql://app:a/secret@host/shop/totals",
+        "postgresql://app:a@secret@host/shop/totals",
+        "postgresql:/app:secret@host/shop/totals",
+        "postgresql://app@corp:secret@host/shop/totals",
+        "app:secret@host/shop/totals",
+    ],
+)
+def test_no_message_has_a_password(uri: str) -> None:
+    assert "secret" not in shown(uri)
+    with pytest.raises(ValueError, match=r"password|expected") as error:
+        table_address(uri)
+    assert "secret" not in str(error.value)
+
+
+def test_a_user_without_a_password_is_shown() -> None:
+    uri = "postgresql://app@host:5433/shop/totals"
+
+    assert shown(uri) == uri

@@ -86,6 +86,21 @@ def test_other_parameters_after_a_topic_are_rejected(end: str) -> None:
         topic_of(f"kafka://b/t{end}")
 
 
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("kafka://u:secret@h:1/t", "an address takes no login; give it as `properties`"),
+        ("kafka://u:a/secret@h:1/t", "expected kafka://broker"),
+        ("kafka://[u:secret@h:1/t", "it is no URI"),
+        ("kafka:/u:secret@h:1/t", "no such file"),
+    ],
+)
+def test_a_login_in_an_address_is_rejected_and_not_shown(uri: str, reason: str) -> None:
+    with pytest.raises(BadInput, match=reason) as error:
+        source_of([uri], "--actual").inspect()
+    assert "secret" not in str(error.value)
+
+
 @pytest.mark.parametrize("uri", ["kafka://b", "kafka:///t", "kafka://b/t/u", "kafka://b,/t"])
 def test_a_uri_without_brokers_or_without_exactly_one_topic_is_rejected(uri: str) -> None:
     with pytest.raises(BadInput, match="expected kafka://broker"):

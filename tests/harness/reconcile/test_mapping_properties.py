@@ -33,3 +33,12 @@ def test_files_are_beside_the_mapping_file(tmp_path: Path) -> None:
     found = read_mapping(tmp_path / "side.yaml", "actual")
 
     assert found.properties["ssl.ca.location"] == str(tmp_path / "ca.pem")
+
+
+def test_a_secret_that_is_a_number_is_one_problem_and_not_shown(tmp_path: Path) -> None:
+    login = "security.protocol: SASL_PLAINTEXT, sasl.mechanism: PLAIN, sasl.username: a"
+
+    (problem,) = problems_of(tmp_path, f"properties: {{{login}, sasl.password: 12345}}")
+
+    assert problem.path == "properties.sasl.password"
+    assert problem.message == "expected text, got a value that is not shown; write it in quotes"

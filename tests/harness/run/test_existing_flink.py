@@ -130,7 +130,11 @@ def test_the_endpoint_is_that_of_the_jobmanagers(endpoint: str, urls: list[str])
 
 
 @pytest.mark.parametrize(
-    "endpoint", ["nowhere", "a:1,", "ftp://a:1", "a:1 b:2", "a:٨", "http://a:b", "http://a:1?x=1"]
+    "endpoint",
+    [
+        *("nowhere", "a:1,", "ftp://a:1", "a:1 b:2", "a:٨", "http://a:b", "http://a:1?x=1"),
+        "http://u:secret@a:1",
+    ],
 )
 def test_other_endpoints_are_rejected(endpoint: str) -> None:
     text = (
@@ -139,6 +143,7 @@ def test_other_endpoints_are_rejected(endpoint: str) -> None:
     )
     found = problems_of(FLINK.replace("topology: existing-flink", text))
     assert "expected the REST interface of the JobManagers" in found
+    assert "secret" not in found
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,11 @@ def test_a_node_of_the_cluster_is_asked_at_its_port() -> None:
     ("parameters", "message"),
     [
         ({"ask": "localhost:8080"}, "expected a URL such as"),
-        ({"ask": "http://me:secret@localhost/"}, "expected a URL such as"),
+        (
+            {"ask": "http://me:secret@localhost/"},
+            r'got "http://\*\*\*@localhost/"; it is recorded, so it takes no user and no password',
+        ),
+        ({"ask": "http://me:a/secret@localhost/"}, r'got "http://\*\*\*@localhost/"'),
         ({"ask": "ftp://localhost/"}, "expected a URL such as"),
         ({"ask": "http://a b/"}, "expected a URL such as"),
         ({"every_s": 5}, "with a question every 5 s no outage of 5 s is seen; ask more often"),

@@ -1,0 +1,38 @@
+"""How secrets are recognised: by the names of settings, and by what a text contains.
+
+Too much is hidden rather than too little: a message or a record without a harmless value is still
+of use.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAME = (
+    r"pass(?:word|wd|phrase)|pgpass|(?<![a-z])pass(?![a-z])|(?<=[-_.;&?])pwd(?![a-z])"
+    r"|secret|token(?!s)|credential|jaas"
+    r"|(?:private|api|access|account|storage|keystore)[-_.]?key"
+)
+NAME = re.compile(_NAME, re.IGNORECASE)
+"""A name of a secret, which the names of settings contain."""
+_LOGIN = re.compile(r":/+[^/\s:@]*:(?!\d{1,5}(?:[,/?#\s]|$))\S+@")
+"""An address with a password, and not one whose path has an @ behind its port."""
+_ASSIGNED = re.compile(rf"(?:{_NAME})[\w.-]*[\"']?\s*[=:](?!//)\s*[^\s,;&]", re.IGNORECASE)
+_HEADER = re.compile(r"\b(?:Bearer\s+\S|Basic\s+[A-Za-z0-9+/]{8,}={0,2}(?!\S))", re.IGNORECASE)
+_UP_TO_HOST = re.compile(r"^(\w+:/+|(?!\w+:/)).*:.*@", re.DOTALL)
+
+
+def names_secret(text: str) -> bool:
+    """Whether a name, or a text with names, has one of a secret."""
+    return NAME.search(text) is not None
+
+
+def contains_secret(text: str) -> bool:
+    """Whether a text has an address with a password, a secret behind its name (`password=x`,
+    `-Dtrust.password=x`, `s3.secret-key: x`), or the header of a login."""
+    return any(pattern.search(text) for pattern in (_LOGIN, _ASSIGNED, _HEADER))
+
+
+def without_login(address: str) -> str:
+    """An address as messages show it: without user and password, whatever these consist of."""
+    return _UP_TO_HOST.sub(r"\1***@", address)
