@@ -18,7 +18,9 @@ NAME = re.compile(_NAME, re.IGNORECASE)
 _LOGIN = re.compile(r":/+[^/\s:@]*:(?!\d{1,5}(?:[,/?#\s]|$))\S+@")
 """An address with a password, and not one whose path has an @ behind its port."""
 _ASSIGNED = re.compile(rf"(?:{_NAME})[\w.-]*[\"']?\s*[=:](?!//)\s*[^\s,;&]", re.IGNORECASE)
-_HEADER = re.compile(r"\b(?:Bearer\s+\S|Basic\s+[A-Za-z0-9+/]{8,}={0,2}(?!\S))", re.IGNORECASE)
+_HEADER = re.compile(
+    r"\b(?:Bearer\s+\S|Basic\s+(?=\S*[0-9=])[A-Za-z0-9+/]{8,}={0,2}(?!\S))", re.IGNORECASE
+)
 _UP_TO_HOST = re.compile(r"^(\w+:/+|(?!\w+:/)).*:.*@", re.DOTALL)
 
 

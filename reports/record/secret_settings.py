@@ -1,28 +1,22 @@
-"""Secrets are kept out of every record. A setting is secret if its name suggests it.
+"""Secrets are kept out of every record. A setting is secret if its name or its value suggests it
+(`secret_names.py`).
 
-The names below `config`, `env` and `properties` are checked, and NAME=VALUE in recorded command
-lines. Any value that is an address with a password is secret too; a reference to a secret
-(`secret_references.py`) is none. A secret within a job's program or in the text of a rule is not
-recognised.
+The settings below `config`, `env` and `properties` are checked, and NAME=VALUE in recorded command
+lines. A reference to a secret (`secret_references.py`) is none. A secret within a job's program or
+in the text of a rule is not recognised.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from streamquake.topologies.secret_names import contains_secret, names_secret
 from streamquake.topologies.secret_references import is_reference
 
 HIDDEN = "***"
 """The text in a record in place of a secret."""
-_NAME = re.compile(
-    r"pass(?:word|wd|phrase)|secret|token(?!s)|credential|private[-_.]?key|api[-_.]?key"
-    r"|access[-_.]?key|jaas",
-    re.IGNORECASE,
-)
-_LOGIN = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 _SETTINGS = ("config", "env", "properties")
 _COMMANDS = ("argv", "again", "replay")
 
@@ -59,16 +53,21 @@ def _hide_below(key: str, value: Any) -> Any:
 
 
 def _hide_in_setting(name: str, value: Any) -> Any:
-    is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
-    if not is_value or value == "" or is_reference(str(value)):
+    if value in (None, "", (), [], {}) or isinstance(value, bool) or is_reference(str(value)):
         return value
-    return HIDDEN if _NAME.search(name) or _LOGIN.search(str(value)) else value
+    if names_secret(name):
+        return HIDDEN
+    if isinstance(value, Mapping):
+        return hide_secret_settings(value)
+    if isinstance(value, list | tuple):
+        return [_hide_in_setting(name, each) for each in value]
+    return HIDDEN if contains_secret(str(value)) else value
 
 
 def _hide_in_command(command: Any) -> Any:
     if isinstance(command, list | tuple):
         return [without_secret(str(each)) for each in command]
-    if not isinstance(command, str) or not (_NAME.search(command) or _LOGIN.search(command)):
+    if not isinstance(command, str) or not _may_have_secret(command):
         return command
     try:
         return shlex.join(map(without_secret, shlex.split(command)))
@@ -81,5 +80,8 @@ def without_secret(word: str) -> str:
     all that follows the first equals sign, blanks included; it may be a mapping that holds the
     secret name."""
     name, equals, _ = word.partition("=")
-    is_secret = _NAME.search(word) or _LOGIN.search(word)
-    return f"{name}={HIDDEN}" if equals and is_secret else word
+    return f"{name}={HIDDEN}" if equals and _may_have_secret(word) else word
+
+
+def _may_have_secret(command: str) -> bool:
+    return names_secret(command) or contains_secret(command)

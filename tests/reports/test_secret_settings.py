@@ -25,8 +25,50 @@ NAMES = (
     "fs.s3a.secret.key",
     "api_key",
     "PRIVATE_KEY",
+    "fs.azure.account.key.mine.blob.core.windows.net",
+    "AZURE_STORAGE_KEY",
+    "ssl.keystore.key",
+    "PGPASS",
+    "DB_PASS",
+    "RABBITMQ_DEFAULT_PASS",
+    "MYSQL_PWD",
 )
-PLAIN = ("parallelism.default", "kafka.key", "security.delegation.tokens.enabled", "PATH")
+PLAIN = (
+    *("parallelism.default", "kafka.key", "security.delegation.tokens.enabled", "PATH"),
+    *(
+        "keys",
+        "key_field",
+        "compass",
+        "passes",
+        "bypass",
+        "hotkey",
+        "PWD",
+        "OLDPWD",
+        "keystore.type",
+    ),
+)
+VALUES = (
+    "-Xmx1g -Djavax.net.ssl.keyStorePassword=hunter2",
+    "s3.secret-key: hunter2",
+    "{'s3.secret-key': 'hunter2'}",
+    "jdbc:mysql://h/t?user=u&password=hunter2",
+    "Server=h;Uid=u;Pwd=hunter2",
+    "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=hunter2",
+    "Bearer hunter2",
+    "Authorization: Basic aHVudGVyMjpodW50ZXIy",
+    "https://u:p/hunter2@h",
+    "https://u:p@hunter2@h",
+    "postgresql:/u:hunter2@h",
+)
+PLAIN_VALUES = (
+    "-Xmx1g -XX:+UseG1GC",
+    "key=a, keys: b",
+    "https://example.org:8080/a@b",
+    "b1:9092,b2:9092",
+    "jdbc:postgresql://app@h:5432/shop",
+    "Basic settings",
+    "key.fields: a; passes: 3",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -92,6 +134,38 @@ def test_an_address_with_a_password_is_hidden() -> None:
 
     assert "hunter2" not in str(found)
     assert found["config"] == {"registry": HIDDEN, "plain": "https://example.org:8080/a@b"}
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_secret_in_a_value_is_hidden(value: str) -> None:
+    found = hide_secrets(
+        {"env": {"A": value, "B": ["kept", value], "C": {"d": value, "e": "kept"}}}
+        | {"argv": ["--set", f"topology.services.s.nodes.n.env.A={value}"]}
+    )
+
+    assert found["env"] == {"A": HIDDEN, "B": ["kept", HIDDEN], "C": {"d": HIDDEN, "e": "kept"}}
+    assert found["argv"][1] == f"topology.services.s.nodes.n.env.A={HIDDEN}"
+
+
+@pytest.mark.parametrize("value", PLAIN_VALUES)
+def test_other_values_are_unchanged(value: str) -> None:
+    document = {"env": {"A": value}, "argv": [f"a={value}"]}
+
+    assert hide_secrets(document) == document
+
+
+def test_lists_and_mappings_below_the_name_of_a_secret_are_hidden_whole() -> None:
+    found = hide_secrets({"config": {"secrets": ["a", "b"], "credentials": {"x": 1}, "token": []}})
+
+    assert found == {"config": {"secrets": HIDDEN, "credentials": HIDDEN, "token": []}}
+
+
+def test_a_command_has_no_secret_setting() -> None:
+    word = "topology.services.flink.nodes.taskmanager.env.DB_PASS="
+
+    found = hide_secrets({"argv": [f"{word}x"], "again": f"suite a --set {word}x"})
+
+    assert found == {"argv": [f"{word}{HIDDEN}"], "again": f"suite a --set '{word}{HIDDEN}'"}
 
 
 @pytest.mark.parametrize("name", PLAIN)
