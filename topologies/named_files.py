@@ -31,28 +31,36 @@ def find_file(what: str, name: str, *, shipped: Path, suffix: str, beside: Path 
     """
     if (found := shipped_file(name, shipped, suffix)) is not None:
         return found
-    try:
-        return file_beside(name, beside, suffix)
-    except LookupError as error:
-        raise LookupError(
-            f'no {what} is called "{shorten(name)}", and {error}'
-            f"{did_you_mean(name.removesuffix(suffix), shipped_names(shipped, suffix))}"
-        ) from error
+    given = _file_or_reason(name, beside, suffix)
+    if isinstance(given, Path):
+        return given
+    raise LookupError(
+        f'no {what} is called "{shorten(name)}", and {given}'
+        f"{did_you_mean(name.removesuffix(suffix), shipped_names(shipped, suffix))}"
+    )
 
 
-def file_beside(name: str, beside: Path | None, suffix: str = "") -> Path:
-    """A file by its path, with or without its ending, from the folder `beside`, or else from the
-    current one. Raises LookupError with both folders, or with a path that leads to something else
-    than a file."""
+def file_beside(name: str, beside: Path | None) -> Path:
+    """A file by its path, from the folder `beside`, or else from the current one. Raises
+    LookupError with its name and both folders, or with a path that leads to something else than a
+    file."""
+    found = _file_or_reason(name, beside, "")
+    if isinstance(found, Path):
+        return found
+    raise LookupError(f'no file is called "{shorten(name)}": {found}')
+
+
+def _file_or_reason(name: str, beside: Path | None, suffix: str) -> Path | str:
+    """A file by its path, with or without its ending, or why there is none."""
     endings = ("",) if name.endswith(suffix) else ("", suffix)
     for folder in (beside, Path.cwd()):
         for ending in endings:
             if folder is not None and name and is_file(folder / f"{name}{ending}"):
                 return folder / f"{name}{ending}"
         if folder is not None and name and os.path.lexists(folder / name):
-            raise LookupError(f"{folder / name} is no regular file")
+            return f"{folder / name} is no regular file"
     places = " or ".join(str(folder) for folder in dict.fromkeys((beside, Path.cwd())) if folder)
-    raise LookupError(f"there is no such file in {places}")
+    return f"there is no such file in {places}"
 
 
 def shipped_file(name: str, shipped: Path, suffix: str) -> Path | None:

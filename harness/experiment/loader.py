@@ -238,7 +238,8 @@ class _ExperimentParser:
             except BadInput as error:
                 self.problems += error.problems
             except (LookupError, ValueError, OSError) as error:
-                self.problems.append(self._document.problem(("checks",), f"{check.title}: {error}"))
+                place = (*_place_of_check(self._document, check.title), *check.files[:1])
+                self.problems.append(self._document.problem(place, str(error)))
         return tuple(found)
 
     def _with_files(self, workload: Workload) -> Workload:

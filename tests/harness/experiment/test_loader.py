@@ -216,7 +216,7 @@ def test_all_problems_of_all_parts_are_reported_at_once() -> None:
         (
             "sql: keyed-totals.sql",
             "jar: nowhere.jar",
-            "e.yaml:3: job.jar: there is no such file in",
+            'e.yaml:3: job.jar: no file is called "nowhere.jar": there is no such',
         ),
         ("sql: keyed-totals.sql, ", "", "e.yaml:3: job: a job is either `jar: FILE`"),
     ],
@@ -510,7 +510,7 @@ def test_a_table_is_found_by_the_ports_of_a_service(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("job", "message"),
     [
-        ("sql: copy.sql, jars: [nowhere.jar]", "job.jars[0]: there is no such file in"),
+        ("sql: copy.sql, jars: [nowhere.jar]", 'job.jars[0]: no file is called "nowhere.jar": '),
         ("sql: copy.sql, jars: [dir.jar]", "/dir.jar is no regular file"),
         ("sql: copy.sql, jars: [empty.jar]", "empty.jar is a jar without any entry"),
         ("sql: copy.sql, jars: [own.jar]", "own.jar is no complete jar (a zip archive); build or"),
@@ -520,7 +520,10 @@ def test_a_table_is_found_by_the_ports_of_a_service(tmp_path: Path) -> None:
         ("sql: copy.sql, jars: ['a:b']", "job.jars[0]: expected"),
         ("sql: copy.sql, jars: ['a:b:1-SNAPSHOT']", "may change between runs; name a release"),
         ("sql: copy.sql, modules: {lib: lib.py}", "job: `modules` are for `pyspark`"),
-        ("pyspark: copy.py, modules: {lib: nowhere.py}", "job.modules.lib: there is no such file"),
+        (
+            "pyspark: copy.py, modules: {lib: nowhere.py}",
+            'job.modules.lib: no file is called "nowhere.py": ',
+        ),
         ("pyspark: copy.py, modules: {lib: dir.jar}", "/dir.jar is no regular file"),
         ("pyspark: copy.py, modules: {lib: wrong.py}", "job.modules.lib: it is no Python: line 2:"),
         ("pyspark: copy.py, modules: {lib: nul.py}", "job.modules.lib: it is no Python: "),

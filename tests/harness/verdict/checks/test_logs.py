@@ -146,7 +146,7 @@ def test_the_plan_holds_the_baseline_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "logs: there is no such file in"),
+        (None, 'checks[0].logs.baseline: no file is called "known.yaml": there is no such'),
         ("errors: []\n", "known.yaml:1: expected the key `of_runs`, which is missing"),
         ("just text\n", "expected keys with values"),
         ("of_runs: 1\nerrors: [{error: ''}]\n", "errors"),
