@@ -162,6 +162,8 @@ def _message(errors: list[ErrorDetails], place: Place, model: type[BaseModel], d
         return f"expected {_pattern_text(str(context['pattern']))}, got {received}"
     if kind == "too_short":
         return f"expected at least {context['min_length']:,} of them, got {received}"
+    if kind == "string_too_short":
+        return f"expected at least {context['min_length']:,} characters, got {received}"
     if kind == "string_too_long":
         return f"expected at most {context['max_length']:,} characters, got {received}"
     wanted = dict.fromkeys(_wanted(error, name) for error in errors)

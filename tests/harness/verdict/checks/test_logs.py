@@ -118,6 +118,10 @@ def test_logs_that_could_not_show_an_error_prove_nothing(tmp_path: Path, damage:
 def test_a_text_that_allows_almost_anything_is_rejected() -> None:
     with pytest.raises(ValueError, match="at least 8 characters"):
         Logs(allow=("failed",))
+    with pytest.raises(BadInput) as rejected:
+        load(DOCUMENT.replace("baseline: known.yaml", "allow: [failed]"))
+    expected = 'checks[0].logs.allow[0]: expected at least 8 characters, got "failed"'
+    assert expected in str(rejected.value)
 
 
 DOCUMENT = """\
