@@ -14,7 +14,7 @@ from streamquake.topologies.errors import ErrorKind, StreamquakeError
 PART = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}"
 COORDINATES = re.compile(f"{PART}:{PART}:{PART}")
 """GROUP:ARTIFACT:VERSION."""
-CHANGING = re.compile(r"SNAPSHOT|:(LATEST|RELEASE)$", re.IGNORECASE)
+CHANGING = re.compile(r"SNAPSHOT|:(LATEST(\.\w+)?|RELEASE)$", re.IGNORECASE)
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 SHOWN_LINES = 3
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")

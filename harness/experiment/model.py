@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
@@ -18,6 +19,7 @@ from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.topologies.limits import LONGEST_S, Limit, Seed
 from streamquake.topologies.model import Model, Scalar, Title, Topology
+from streamquake.topologies.parsing import value_text
 
 Expectation = (
     Literal["held", "undecided", "violated"]
@@ -34,7 +36,20 @@ NamedCheck = Annotated[
 ]
 """A check; documents name it with its parameters: {recovery: {...}}."""
 
-Jar = Annotated[str, Field(pattern=rf"\.jar$|^{COORDINATES.pattern}$")]
+JAR = re.compile(rf"\.jar$|^{COORDINATES.pattern}$")
+
+
+def _named_jar(name: Any) -> Any:
+    """The name of a jar, with words for one that the pattern does not match."""
+    if isinstance(name, str) and not JAR.search(name):
+        raise ValueError(
+            "expected the path of a jar, which ends with .jar, or GROUP:ARTIFACT:VERSION with one "
+            f"version and no classifier, got {value_text(name)}"
+        )
+    return name
+
+
+Jar = Annotated[str, BeforeValidator(_named_jar), Field(pattern=JAR.pattern)]
 """A file that ends with `.jar`, or the Maven coordinates of a jar."""
 ModuleName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$", max_length=60)]
 """The name by which a program imports a module."""

@@ -69,7 +69,9 @@ def test_a_failure_has_the_words_of_maven(tmp_path: Path, monkeypatch: pytest.Mo
         fetch_jars(["a:b:1"])
 
 
-@pytest.mark.parametrize("version", ["1-SNAPSHOT", "1.0-snapshot", "LATEST", "release"])
+@pytest.mark.parametrize(
+    "version", ["1-SNAPSHOT", "1.0-snapshot", "LATEST", "release", "latest.release"]
+)
 def test_a_version_that_may_change_is_a_problem(version: str) -> None:
     assert snapshot_problem("a:b:1.0") is None
     assert "name a release, or the jar by its path" in str(snapshot_problem(f"a:b:{version}"))

@@ -518,6 +518,8 @@ def test_a_table_is_found_by_the_ports_of_a_service(tmp_path: Path) -> None:
         ("pyspark: copy.py, jars: [cut.jar]", "cut.jar is no complete jar (a zip archive); build"),
         ("sql: copy.sql, jars: [lib.zip]", "job.jars[0]: expected"),
         ("sql: copy.sql, jars: ['a:b']", "job.jars[0]: expected"),
+        ("sql: copy.sql, jars: ['a:b:1:tests']", "VERSION with one version and no classifier, got"),
+        ("sql: copy.sql, jars: ['a:b:[1,2)']", "expected the path of a jar, which ends with .jar"),
         ("sql: copy.sql, jars: ['a:b:1-SNAPSHOT']", "may change between runs; name a release"),
         ("sql: copy.sql, modules: {lib: lib.py}", "job: `modules` are for `pyspark`"),
         (
