@@ -20,6 +20,9 @@ from streamquake.faults.schedule.random_schedule import Draw
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.experiment.schedule_drawing import drawn_steps
+from streamquake.topologies.parsing import parse
+from streamquake.topologies.problems import BadInput
+from streamquake.topologies.yaml_document import Document
 
 
 def schedules(
@@ -32,8 +35,12 @@ def schedules(
 ) -> SearchStrategy[tuple[Step, ...]]:
     """Valid schedules of an experiment, each as `draw:` of a document would draw it: `profile`
     bounds it, `steps` is the number of its steps, it ends within `within_s` seconds after steady
-    state, and it has none of the faults `without`. Raises LookupError where none is possible."""
-    wanted = Draw(profile=profile, steps=steps, within_s=within_s, without=without)
+    state, and it has none of the faults `without`. Raises BadInput for a value that `draw:` cannot
+    have, and LookupError where no schedule is possible."""
+    request = {"profile": profile, "steps": steps, "within_s": within_s, "without": without}
+    wanted, problems = parse(Draw, Document(file="schedules", data=request))
+    if wanted is None or problems:
+        raise BadInput(problems)
     drawn_steps(experiment, wanted)  # an impossible request fails where it is written
     numbers = st.randoms(use_true_random=False)
     return numbers.map(lambda rng: drawn_steps(experiment, wanted, rng))

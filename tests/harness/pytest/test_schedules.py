@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
@@ -9,6 +11,7 @@ from streamquake.faults.schedule.step import Step
 from streamquake.harness.experiment.loader import load_experiment
 from streamquake.harness.experiment.validation import broken_fault_rules
 from streamquake.harness.pytest.schedules import schedules
+from streamquake.topologies.problems import BadInput
 
 QUICKSTART = load_experiment("quickstart", seed=7)
 
@@ -34,6 +37,22 @@ def test_drawn_schedules_are_valid_and_differ() -> None:
         assert schedule
         assert broken_fault_rules(QUICKSTART.model_copy(update={"faults": schedule})) == []
         assert all(step.fault != "kill" for step in schedule)
+
+
+@pytest.mark.parametrize(
+    ("request_of", "message"),
+    [
+        ({"steps": -1}, "schedules: steps: expected a number of at least 1, got -1"),
+        ({"without": "kill"}, 'schedules: without: expected a list, got "kill"'),
+        ({"within_s": float("nan")}, "schedules: within_s: expected a finite number of seconds"),
+    ],
+)
+def test_a_value_that_no_document_can_have_is_bad_input(
+    request_of: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadInput) as error:
+        schedules(QUICKSTART, **request_of)
+    assert str(error.value).startswith(message)
 
 
 def test_an_impossible_request_fails_where_it_is_written() -> None:
