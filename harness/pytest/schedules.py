@@ -7,11 +7,15 @@
     def test_no_schedule_loses_a_record(chaos_runner, schedule):
         chaos_runner(QUICKSTART, schedule)
 
-Hypothesis draws every number of a schedule itself. Without `phases` it also tries to simplify a
-schedule that fails, which takes hundreds of runs; `streamquake shrink` takes fewer.
+Hypothesis draws one number, and that number draws the schedule, with the seed of the experiment. If
+Hypothesis drew each number of a schedule, most schedules would occur more than once. A smaller
+number gives no simpler schedule: leave `phases` as they are above, and simplify a schedule that
+fails by `streamquake shrink`.
 """
 
 from __future__ import annotations
+
+import random
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -23,6 +27,8 @@ from streamquake.harness.experiment.schedule_drawing import drawn_steps
 from streamquake.topologies.parsing import parse
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import Document
+
+LARGEST_NUMBER = 2**64 - 1
 
 
 def schedules(
@@ -42,5 +48,9 @@ def schedules(
     if wanted is None or problems:
         raise BadInput(problems)
     drawn_steps(experiment, wanted)  # an impossible request fails where it is written
-    numbers = st.randoms(use_true_random=False)
-    return numbers.map(lambda rng: drawn_steps(experiment, wanted, rng))
+
+    def drawn(number: int) -> tuple[Step, ...]:
+        # The first number is 0 in every test; the seed makes its schedule another one.
+        return drawn_steps(experiment, wanted, random.Random(f"{experiment.seed}:{number}"))
+
+    return st.integers(0, LARGEST_NUMBER).map(drawn)
