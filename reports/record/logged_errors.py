@@ -1,9 +1,8 @@
 """The errors in the logs that a run saved: what the nodes logged as ERROR, and every stack trace.
 
-An entry of a log begins with a line of time stamp and level, as the engines write it by Log4j, and
-as Logback and Python's `logging` write it, with the thread between the two; the lines after it
-belong to it. An error also begins with a line that has its level alone, as programs print it. What
-a JVM prints by itself when it ends, or instead of its start, has no such line.
+An entry of a log begins with a line of a known form (`log_lines.py`); the lines after it belong to
+it. Among these, one that seems to have the level of an error, outside of a stack trace, may be an
+error of a form that is not known: it is doubtful.
 """
 
 from __future__ import annotations
@@ -15,22 +14,10 @@ from functools import cached_property
 from pathlib import Path
 
 from streamquake.reports.record import python_traceback
+from streamquake.reports.record.log_lines import ERROR_LEVELS, FirstLine, first_line, is_doubtful
 from streamquake.reports.record.python_traceback import PythonTraceback, tracebacks_in
 
 LOG = "log.txt"
-ERROR_LEVELS = ("ERROR", "FATAL", "CRITICAL", "SEVERE")
-_ERROR = "|".join(ERROR_LEVELS)
-ENTRY = re.compile(
-    r"^\[?(?:\d{2,4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d\S*\s+(?:- )?(?:\[[^\]]*\]\s+)?"
-    rf"(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|{_ERROR})\b:?\s*(?P<rest>.*)$"
-)
-ERROR_WITHOUT_TIME = re.compile(rf"^(?:\[[^\]]*\]\s+)?(?P<level>{_ERROR})[:\s]\s*(?P<rest>.*)$")
-LOGGER = re.compile(r"^(?P<logger>[\w.$-]+)(?: \[[^\]]*\])?(?: - |: )(?P<message>.*)$")
-PRINTED_BY_JVM = re.compile(
-    r"^(Exception in thread |Terminating due to |# A fatal error |\*\*\* FATAL|Aborting due to "
-    r"|Exception: \S+ thrown from the UncaughtExceptionHandler|Error occurred during initialization"
-    r"|Error: (Could not (find or load|create) |Unable to |A JNI error |A fatal exception ))"
-)
 FRAME = re.compile(r"^\s+at (?P<method>[\w.$<>/@-]+)\(")
 EXCEPTION = re.compile(
     r"^(?:\s*(?P<cause>Caused by|Suppressed): |Exception in thread \"[^\"]*\" )?"
@@ -43,6 +30,7 @@ GENERATED = re.compile(r"(?<=\$)\d+|(?<=Lambda)[^.]+")
 """The numbers in the names of generated methods and classes, which differ between runs."""
 INVISIBLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff]")
 """What a terminal does not show: colour codes (ECMA-48), control characters, byte order marks."""
+DOUBT = "a line may be an error, but its form is not known"
 FRAMES = 2
 """How many frames of the innermost cause tell one error from another."""
 MAX_LINES = 400
@@ -61,6 +49,18 @@ class LogEntry:
     message: str
     more: tuple[str, ...] = ()
     """The lines after the first one: the rest of the message, and a stack trace."""
+    doubtful_beyond: tuple[str, ...] = ()
+    """The doubtful lines after those of `more`, where the entry has too many lines."""
+
+    @property
+    def doubtful(self) -> tuple[str, ...]:
+        """The lines that may be errors of a form that is not known."""
+        end_of_trace = max(
+            (n for n, line in enumerate(self.more, 1) if _is_of_trace(line)), default=0
+        )
+        of_python = {each.error for each in self._python_tracebacks}
+        after = (line for line in self.more[end_of_trace:] if line not in of_python)
+        return (*filter(is_doubtful, after), *self.doubtful_beyond)
 
     @property
     def exceptions(self) -> tuple[tuple[str, str], ...]:
@@ -70,8 +70,7 @@ class LogEntry:
             return ()
         found = []
         for line in (self.message, *self.more):
-            match = EXCEPTION.match(line)
-            if match and (match["cause"] or THROWABLE.search(match["name"])):
+            if match := _exception_in(line):
                 found.append((match["name"], line.strip()))
         found += [(each.exception, each.error) for each in self._python_tracebacks]
         return tuple(dict.fromkeys(found))
@@ -139,57 +138,91 @@ class LoggedError:
 
 def entries_of(lines: Iterable[str]) -> Iterator[LogEntry]:
     """The entries of a log, and the lines before the first one as an entry without a level."""
-    level = logger = message = ""
-    more: list[str] = []
+    first, more, beyond = FirstLine(level=""), list[str](), list[str]()
     for line in (INVISIBLE.sub("", line.rstrip("\r\n")) for line in lines):
-        begins = ENTRY.match(line) or ERROR_WITHOUT_TIME.match(line)
-        printed = PRINTED_BY_JVM.match(line)
-        if begins or printed or (len(more) >= MAX_LINES and _begins_trace(line)):
-            if level or more:
-                yield LogEntry(level=level, logger=logger, message=message, more=tuple(more))
-            level, more = begins["level"] if begins else "FATAL" if printed else "", []
-            named = LOGGER.match(begins["rest"]) if begins else None
-            logger = named["logger"] if named else ""
-            message = named["message"] if named else begins["rest"] if begins else line
+        begins = first_line(line)
+        if begins is None and len(more) >= MAX_LINES and _begins_trace(line):
+            begins = FirstLine(level="", message=line)
+        if begins is not None:
+            yield from _entry(first, more, beyond)
+            first, more, beyond = begins, list(begins.more), []
         elif len(more) < MAX_LINES:
             more.append(line)
-    if level or more:
-        yield LogEntry(level=level, logger=logger, message=message, more=tuple(more))
+        elif is_doubtful(line) and not _is_of_trace(line):
+            beyond.append(line)
+    yield from _entry(first, more, beyond)
+
+
+def _entry(first: FirstLine, more: list[str], beyond: list[str]) -> Iterator[LogEntry]:
+    """The entry of these lines, none where there are no lines."""
+    if first.level or more:
+        yield LogEntry(
+            level=first.level,
+            logger=first.logger,
+            message=first.message,
+            more=tuple(more),
+            doubtful_beyond=tuple(beyond),
+        )
+
+
+def _is_of_trace(line: str) -> bool:
+    """Whether the line is a frame of a stack trace, of Java or Python, or one of its exceptions."""
+    return bool(FRAME.match(line) or _exception_in(line) or python_traceback.FRAME.match(line))
 
 
 def _begins_trace(line: str) -> bool:
     """Whether a stack trace may begin, of Java or Python, and not only one of its causes."""
+    match = _exception_in(line)
+    return (match is not None and not match["cause"]) or line == python_traceback.HEADER
+
+
+def _exception_in(line: str) -> re.Match[str] | None:
+    """The exception with which a line of a stack trace begins."""
     match = EXCEPTION.match(line)
-    of_java = match is not None and not match["cause"] and THROWABLE.search(match["name"])
-    return bool(of_java) or line == python_traceback.HEADER
+    return match if match and (match["cause"] or THROWABLE.search(match["name"])) else None
 
 
-def errors_in(log: Path) -> list[LogEntry]:
+@dataclass(frozen=True, kw_only=True)
+class ReadLog:
+    """What one node's log says about errors."""
+
+    errors: tuple[LogEntry, ...]
+    doubtful: tuple[str, ...]
+    """Lines that may be errors of a form that is not known: the first one of each kind."""
+
+
+def read_log(log: Path) -> ReadLog:
     """The errors of one node's log. Raises OSError, and ValueError for a log with text but without
     any line that begins an entry: no error could be told in it."""
+    errors: list[LogEntry] = []
+    doubtful: dict[str, str] = {}
+    has_entries = False
     with log.open(encoding="utf-8", errors="replace") as lines:
-        errors, has_entries = [], False
         for entry in entries_of(lines):
             has_entries = has_entries or bool(entry.level)
             if entry.is_error:
                 errors.append(entry)
+            for line in entry.doubtful:
+                doubtful.setdefault(VARYING.sub("#", line), line)
     if not has_entries and log.stat().st_size:
         raise ValueError("no line begins with a time stamp and a level")
-    return errors
+    return ReadLog(errors=tuple(errors), doubtful=tuple(doubtful.values()))
 
 
 def errors_of_run(
     logs: Path, leave_out: Callable[[Path, Exception], None]
 ) -> Iterator[tuple[str, LogEntry]]:
-    """(folder of the node's log, error) of all nodes of a run. A log that cannot be read is passed
-    to `leave_out` with the reason."""
+    """(folder of the node's log, error) of all nodes of a run. A log that cannot be read, and one
+    that is not read in full, is passed to `leave_out` with the reason."""
     for log in sorted(logs.glob(f"*/{LOG}")):
         try:
-            errors = errors_in(log)
+            read = read_log(log)
         except (OSError, ValueError) as error:
             leave_out(log, error)
             continue
-        yield from ((log.parent.name, error) for error in errors)
+        if read.doubtful:
+            leave_out(log, ValueError(f"{DOUBT}: {read.doubtful[0]}"))
+        yield from ((log.parent.name, error) for error in read.errors)
 
 
 def grouped(errors: Iterable[tuple[str, LogEntry]]) -> tuple[LoggedError, ...]:

@@ -9,9 +9,9 @@ import pytest
 from streamquake.reports.record.logged_errors import (
     LogEntry,
     entries_of,
-    errors_in,
     errors_of_run,
     grouped,
+    read_log,
 )
 
 STAMP = "2026-11-28T19:01:40.000Z"
@@ -177,14 +177,14 @@ PRINTED = "java.lang.IllegalStateException: boom\n\tat a.b.Job.map(Job.java:3)\n
 def test_a_stack_trace_that_is_printed_before_the_first_entry_is_an_error(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text(f"WARNING: Using incubator modules\n{PRINTED}{FLINK}")
-    printed, *logged = errors_in(log)
+    printed, *logged = read_log(log).errors
     assert printed.signature == "java.lang.IllegalStateException at a.b.Job.map"
     assert printed.text == "java.lang.IllegalStateException: boom"
     assert logged == errors(FLINK)
 
     log.write_text(PRINTED)
     with pytest.raises(ValueError, match="no line begins with a time stamp and a level"):
-        errors_in(log)
+        read_log(log)
 
 
 def test_printed_lines_do_not_hide_a_stack_trace_after_them() -> None:
@@ -278,13 +278,97 @@ def test_a_log_in_which_no_error_could_be_told_is_rejected(tmp_path: Path) -> No
     log = tmp_path / "log.txt"
     log.write_text("started\nall fine\n")
     with pytest.raises(ValueError, match="no line begins with a time stamp and a level"):
-        errors_in(log)
+        read_log(log)
 
     log.write_text("")
-    assert errors_in(log) == []
+    assert read_log(log).errors == ()
 
     log.write_bytes(b"\xff\xfe 7\n" + FLINK.encode())
-    assert len(errors_in(log)) == 2
+    assert len(read_log(log).errors) == 2
+
+
+STARTED = "2026-11-28T19:01:17.153Z INFO  Runner - started\n"
+UNKNOWN = "app: ERROR boom {}\n"
+
+
+def doubtful(folder: Path, text: str) -> tuple[str, ...]:
+    log = folder / "log.txt"
+    log.write_text(text)
+    return read_log(log).doubtful
+
+
+@pytest.mark.parametrize("before", ["", STARTED, STARTED + "row\n" * 1_000, FLINK])
+def test_an_error_of_an_unknown_form_is_doubtful(tmp_path: Path, before: str) -> None:
+    text = before + UNKNOWN.format(7) + UNKNOWN.format(8) + STARTED
+    assert doubtful(tmp_path, text) == ("app: ERROR boom 7",)
+
+
+def test_the_lines_of_a_stack_trace_are_not_doubtful(tmp_path: Path) -> None:
+    java = (
+        f"{STARTED}the job said\nERROR_CODE 7, or ERROR here\n"
+        "a.b.FirstException: a worker ended: ERROR 7\n\tat a.b.C.one(C.java:1)\n"
+        "Caused by: a.b.SecondException: ERROR 8\n\t... 12 more\n"
+    )
+    deep = "".join(f"\tat a.B.deep{n}(B.java:{n})\n" for n in range(1_000))
+    assert doubtful(tmp_path, java) == ()
+    assert doubtful(tmp_path, java + deep + "Caused by: a.b.CException: ERROR 9\n") == ()
+    assert doubtful(tmp_path, PYTHON.replace("row 7", "row ERROR: 7")) == ()
+    assert doubtful(tmp_path, java + UNKNOWN.format(7)) == ("app: ERROR boom 7",)
+    assert doubtful(tmp_path, f"{STARTED}com.acme.App: ERROR boom\n") == (
+        "com.acme.App: ERROR boom",
+    )
+
+
+DATABASE = """\
+The files belonging to this database system will be owned by user "postgres".
+creating subdirectories ... ok
+initdb: warning: enabling "trust" authentication for local connections
+initdb: hint: You can change this by editing pg_hba.conf or using the option -A
+waiting for server to start....2026-11-30 06:00:00.000 UTC [48] LOG:  starting PostgreSQL 17.2
+2026-11-30 06:00:00.100 UTC [48] LOG:  database system is ready to accept connections
+ done
+2026-11-30 06:00:01.000 UTC [77] ERROR:  syntax error at or near "ERROR" at character 8
+2026-11-30 06:00:01.000 UTC [77] STATEMENT:  SELECT
+\tERROR FROM a
+2026-11-30 06:00:02.000 UTC [77] DETAIL:  it is a detail
+"""
+
+
+def test_the_log_of_a_database_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(DATABASE)
+    read = read_log(log)
+    assert [error.message for error in read.errors] == [
+        'syntax error at or near "ERROR" at character 8'
+    ]
+    assert read.doubtful == ()
+
+
+def test_the_dumps_of_the_engines_are_not_doubtful(tmp_path: Path) -> None:
+    dumps = (
+        "[2026-11-30 06:00:00,000] INFO KafkaConfig values: \n"
+        "\terrors.tolerance = none\n\tlog.level = ERROR\n\n"
+        "2026-11-30T06:00:00.000Z INFO  NameNode - STARTUP_MSG: \n"
+        "/************************************************************\n"
+        "STARTUP_MSG: Starting NameNode\n"
+        "2026-11-30T06:00:00.000Z INFO  FileSourceStrategy - Physical Plan:\n"
+        "*(1) Filter (isnotnull(level#1) AND (level#1 = ERROR))\n"
+        "+- FileScan json [level#1] PushedFilters: [EqualTo(level,ERROR)]\n"
+        '{"level":"warn","error":"reset by peer","message":"Source terminated"}\n'
+    )
+    assert doubtful(tmp_path, dumps) == ()
+    assert errors(dumps) == []
+
+
+def test_a_log_that_is_read_in_part_is_named_with_its_errors(tmp_path: Path) -> None:
+    (tmp_path / "worker").mkdir()
+    log = tmp_path / "worker" / "log.txt"
+    log.write_text(FLINK + UNKNOWN)
+    reasons: list[tuple[Path, str]] = []
+    found = list(errors_of_run(tmp_path, lambda log, error: reasons.append((log, str(error)))))
+    assert len(found) == 2
+    reason = "a line may be an error, but its form is not known: app: ERROR boom {}"
+    assert reasons == [(log, reason)]
 
 
 def test_a_log_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:

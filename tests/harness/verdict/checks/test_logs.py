@@ -115,6 +115,43 @@ def test_logs_that_could_not_show_an_error_prove_nothing(tmp_path: Path, damage:
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-30 06:00:01,000 - app - ERROR - boom",
+        "[ERROR] boom",
+        "2026-11-30 06:00:01,000 | ERROR | boom",
+        '{"level":"error","message":"boom"}',
+        "2026-11-30T06:00:01Z ERR boom",
+        "E1130 06:00:00.000000 123 file.cc:1] boom",
+        "2026-11-30 06:00:01,000 error boom",
+        "2026-11-30 06:00:00.000 UTC [77] PANIC:  boom",
+    ],
+)
+def test_an_error_of_another_form_than_the_first_line_is_violated(
+    tmp_path: Path, line: str
+) -> None:
+    first = NODES[0].host.replace("-", "_")
+    result = judged(tmp_path, Logs(), **{first: f"{STARTED}{line}\n"})
+    assert (result.outcome, result.counts["unexpected"]) == (Outcome.VIOLATED, 1)
+
+
+def test_a_line_that_may_be_an_error_proves_nothing(tmp_path: Path) -> None:
+    first, second = (node.host.replace("-", "_") for node in NODES[:2])
+    line = f"app: ERROR it broke {'x' * 5_000}"
+    result = judged(tmp_path, Logs(), **{first: f"{STARTED}{line}\n"})
+    assert result.outcome == Outcome.UNDECIDED
+    reason = f"the log of {NODES[0].name} is not read in full: a line may be an error, but its form"
+    assert result.summary.startswith(f"{reason} is not known: app: ERROR it broke xx")
+    assert len(result.summary) < 1_000
+
+    allowed = Logs(allow=("it broke",))
+    assert judged(tmp_path, allowed, **{first: f"{STARTED}{line}\n"}).outcome == Outcome.HELD
+    # A proven error says more than a doubt.
+    both = {first: f"{STARTED}{line}\n", second: LOST}
+    assert judged(tmp_path, Logs(), **both).outcome == Outcome.VIOLATED
+
+
 def test_a_text_that_allows_almost_anything_is_rejected() -> None:
     with pytest.raises(ValueError, match="at least 8 characters"):
         Logs(allow=("failed",))
