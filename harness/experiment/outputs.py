@@ -31,6 +31,13 @@ determined. Rejected sends have no rows. If an expectation selects `status`, and
 column of this name, each of its rows represents one send. Otherwise (totals, windows) it can be
 judged only when every send is settled. An output without an expectation cannot be judged:
 `exactly_once` is undecided.
+
+The rows of `sent` have no order, so what depends on one is rejected: `first`, `last`, `any_value`
+and `nth_value` without ORDER BY in their window (`min_by(amount, seq)` and `max_by` name an order);
+`collect_list`, `collect_set` and `array_agg` without `array_sort` around them, `listagg` without
+WITHIN GROUP; the frame of a window, LIMIT and OFFSET without ORDER BY. No query shows ties: where
+two rows are equal in what orders them, `max_by`, `ROW_NUMBER` or a window may choose another one at
+each evaluation. Order by columns that identify a row, and add decimals, not DOUBLE.
 """
 
 from __future__ import annotations

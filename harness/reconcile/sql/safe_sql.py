@@ -2,8 +2,9 @@
 
 Spark's own parser parses the text, and every part of the tree must be on a list. The text is one
 query over the given relations, or one expression over the fields of a record. Commands, other
-relations (Spark also reads files and catalogues as relations), hints, placeholders and functions
-that are not in `safe_sql.txt` are rejected before Spark analyses or executes anything.
+relations (Spark also reads files and catalogues as relations), hints, placeholders, functions that
+are not in `safe_sql.txt`, and what depends on the order of the rows (`row_order.py`) are rejected
+before Spark analyses or executes anything.
 
 Only the memory of the session bounds the resources that a text uses; see SECURITY.md.
 """
@@ -24,6 +25,7 @@ from streamquake.harness.reconcile.sql.present_times import (
     present_time_message,
     present_within,
 )
+from streamquake.harness.reconcile.sql.row_order import reject_order_of_rows
 from streamquake.harness.reconcile.sql.safe_lists import (
     ALLOWED,
     functions,
@@ -171,6 +173,7 @@ def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
             if node.qualified_name not in allowed:
                 raise UnsafeSql(_not_allowed(node, is_query=given is not None))
             _reject_node(spark, node, allowed_relations, is_query=given is not None)
+            reject_order_of_rows(node)
     except UnsafeSql as unsafe:
         raise bad_input(place, str(unsafe)) from None
 

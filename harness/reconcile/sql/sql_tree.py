@@ -22,10 +22,12 @@ class UnsafeSql(StreamquakeError):
 
 
 class SqlNode(NamedTuple):
-    """A node of a tree: its class below `CATALYST`, and the tree of which it is the root."""
+    """A node of a tree: its class below `CATALYST`, the tree of which it is the root, and the node
+    that it is a part of."""
 
     qualified_name: str
     tree: Any
+    parent: SqlNode | None = None
 
     @property
     def class_name(self) -> str:
@@ -38,24 +40,27 @@ def nodes(spark: SparkSession, tree: Any, *, skipped_class: str | None = None) -
     expressions, which Spark does not list as children. Nodes of `skipped_class` are skipped with
     all nodes below them. Raises UnsafeSql for a tree of too many parts."""
     gateway = spark.sparkContext._gateway
-    pending, visited = [tree], 0
+    pending: list[tuple[Any, SqlNode | None]] = [(tree, None)]
+    visited = 0
     while pending:
-        part = pending.pop()
+        part, parent = pending.pop()
         if not isinstance(part, JavaObject):
             continue
         visited += 1
         if visited > MAX_PARTS:
             raise UnsafeSql(f"expected SQL of at most {MAX_PARTS:,} parts, got more")
         if is_instance_of(gateway, part, CATALYST + "trees.TreeNode"):
-            node = SqlNode(part.getClass().getName().removeprefix(CATALYST).rstrip("$"), part)
+            name = part.getClass().getName().removeprefix(CATALYST).rstrip("$")
+            node = SqlNode(name, part, parent)
             if node.class_name == skipped_class:
                 continue
             yield node
+            parent = node
         elif is_instance_of(gateway, part, "scala.collection.Iterable"):
-            pending += elements(part.toSeq())
+            pending += [(element, parent) for element in elements(part.toSeq())]
             continue
         if is_instance_of(gateway, part, "scala.Product"):
-            pending += [part.productElement(index) for index in range(part.productArity())]
+            pending += [(part.productElement(at), parent) for at in range(part.productArity())]
 
 
 def elements(sequence: Any) -> list[Any]:

@@ -200,7 +200,7 @@ ALLOWED_QUERIES = (
     "SELECT key, transform(array(1, 2), x -> x + 1) AS more, map('a', 1)['a'] AS one, "
     "named_struct('b', 2).b AS two, -amount AS less, seq % 2 AS odd, key || 'x' AS text, "
     "CASE seq WHEN 1 THEN 'a' ELSE 'b' END AS c, repeat(key, 3) AS again FROM sent",
-    "SELECT FIRST(key) AS k, ANY_VALUE(seq) AS s, DATE '2026-01-01' AS d FROM sent",
+    "SELECT FIRST(key) OVER (ORDER BY seq) AS k, DATE '2026-01-01' AS d FROM sent",
 )
 
 
