@@ -1,7 +1,7 @@
 """How secrets are recognised: by the names of settings, and by what a text contains.
 
 Too much is hidden rather than too little: a message or a record without a harmless value is still
-of use.
+of use. Texts may be long and from any author, so every search of them is bounded.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _NAME = (
 )
 NAME = re.compile(_NAME, re.IGNORECASE)
 """A name of a secret, which the names of settings contain."""
-_LOGIN = re.compile(r":/+[^/\s:@]*:(?!\d{1,5}(?:[,/?#\s]|$))\S+@")
+_LOGIN = re.compile(r":/+[^/\s:@]*:(?!\d{1,5}(?:[,/?#\s]|$))\S{1,500}@")
 """An address with a password, and not one whose path has an @ behind its port."""
-_ASSIGNED = re.compile(rf"(?:{_NAME})[\w.-]*[\"']?\s*[=:](?!//)\s*[^\s,;&]", re.IGNORECASE)
+_ASSIGNED = re.compile(rf"(?:{_NAME})[\w.-]{{0,200}}[\"']?\s*[=:](?!//)\s*[^\s,;&]", re.IGNORECASE)
 _HEADER = re.compile(
     r"\b(?:Bearer\s+\S|Basic\s+(?=\S*[0-9=])[A-Za-z0-9+/]{8,}={0,2}(?!\S))", re.IGNORECASE
 )
-_UP_TO_HOST = re.compile(r"^(\w+:/+|(?!\w+:/)).*:.*@", re.DOTALL)
+_SCHEME = re.compile(r"(?:\w+:/+)?")
 
 
 def names_secret(text: str) -> bool:
@@ -37,4 +37,7 @@ def contains_secret(text: str) -> bool:
 
 def without_login(address: str) -> str:
     """An address as messages show it: without user and password, whatever these consist of."""
-    return _UP_TO_HOST.sub(r"\1***@", address)
+    login, _, rest = address.rpartition("@")
+    scheme = _SCHEME.match(login)
+    begin = scheme[0] if scheme else ""
+    return f"{begin}***@{rest}" if ":" in login[len(begin) :] else address
