@@ -110,8 +110,7 @@ class FailoverScope(Check):
         running = by_series(read_metrics(case.metrics)).get(RUNNING, {})
         found = tuple(failovers(case.history, partial(is_over_by_tasks, running=running)))
         conclusive = [each for each in found if not self._inconclusive(each, running)]
-        injected_faults = case.history.of(FaultInEffect)
-        brief = tuple(brief_silences(injected_faults, case.history, case.experiment.topology))
+        brief = tuple(brief_silences(injected, case.history, case.experiment.topology))
         judge = partial(self._judge_by_restarts, running=running, brief=brief)
         return self._combine(case.history, found, conclusive, judge)
 
@@ -443,10 +442,9 @@ def _unverified_fault(result: CheckResult, failover: Failover, whole: History) -
     for each in fault_windows(whole):
         called_ns = each.called_s * 1e9
         during = failover.start_ns <= called_ns < until_ns
-        during |= 0 < failover.start_ns - called_ns <= SETTLED_S * 1e9 and bool(
-            wrong & set(each.nodes)
-        )
-        if result.outcome == Outcome.VIOLATED and during and not each.acted:
+        before = 0 < failover.start_ns - called_ns <= SETTLED_S * 1e9
+        matters = during or (before and not wrong.isdisjoint(each.nodes))
+        if result.outcome == Outcome.VIOLATED and matters and not each.acted:
             return f"{each.fault} was called at {each.called_s:.1f} s, and its effect not verified"
     return None
 

@@ -13,11 +13,9 @@ from math import inf
 from streamquake.cluster.engines.flink.config import lost_after_s
 from streamquake.harness.verdict.evidence.affected_subtasks import only_silences
 from streamquake.reports.record.fault_events import FaultInEffect
-from streamquake.reports.record.fault_windows import fault_windows
+from streamquake.reports.record.fault_windows import acted_windows
 from streamquake.reports.record.history import History
 from streamquake.topologies.model import Topology
-
-SAME_CALL_S = 0.001
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +39,11 @@ def brief_silences(
         if service.engine == "flink"
     )
     limit_s = max(limits, default=inf)
-    windows = list(fault_windows(history))
+    windows = {(window.step, window.in_effect_s): window for window in acted_windows(history)}
     for fault in filter(only_silences, injected):
-        for window in windows:
-            same = abs(window.called_s - fault.start_ns / 1e9) < SAME_CALL_S
-            if window.step != fault.step or not same or window.proven_until_s is None:
-                continue
-            acted_s = window.proven_until_s - window.called_s
-            if acted_s < limit_s:
-                yield BriefSilence(fault=fault, acted_s=acted_s, lost_after_s=limit_s)
+        window = windows.get((fault.step, fault.moment_ns / 1e9))
+        if window is None or window.proven_until_s is None:
+            continue
+        acted_s = window.proven_until_s - window.called_s
+        if acted_s < limit_s:
+            yield BriefSilence(fault=fault, acted_s=acted_s, lost_after_s=limit_s)
