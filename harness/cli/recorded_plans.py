@@ -13,6 +13,7 @@ from streamquake.harness.verdict.recorded_run import damage_as_bad_input, record
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.reports.record.secret_settings import keys_of_hidden_secrets
 from streamquake.topologies.problems import BadInput, Problem
+from streamquake.topologies.yaml_document import path_text
 
 secrets_option = click.option(
     "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Give a secret again."
@@ -51,8 +52,7 @@ def _reject_hidden(experiment: Experiment, file: str) -> None:
 
 def _reject_other_records(experiment: Experiment, sets: Sequence[str]) -> None:
     """Raise BadInput for a setting of a file with records: those of the run are sent again."""
-    load = experiment.workload
-    for place in (f"workload.{load.name}.{name}" for name in load.files):
+    for place in map(path_text, experiment.workload.file_places()):
         if any(each.partition("=")[0] == place for each in sets):
             message = (
                 "a run is repeated with the records that it stored; run its experiment instead"

@@ -29,7 +29,10 @@ def runs_jobs(name: str) -> bool:
 def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
     """Placeholder of a job -> its value on this topology."""
     topology, job = experiment.topology, experiment.job
-    values = {"run": group, "input": next(iter(experiment.workload.topics()))}
+    topics = list(experiment.workload.topics())
+    values = {"run": group, **{f"input.{topic}": topic for topic in topics}}
+    if len(topics) == 1:
+        values["input"] = topics[0]
     if job is not None:
         values["sink.guarantee"] = job.sink
         values["sink.transaction-timeout-ms"] = str(job.transaction_timeout_s * 1000)

@@ -244,17 +244,23 @@ class _ExperimentParser:
 
     def _with_files(self, workload: Workload) -> Workload:
         """The workload with what its files hold."""
-        if isinstance(workload, RecordFormat):
-            place = ("workload", workload.name)
-            workload, wrong = with_schemas(workload, self._beside, self._document, place)
+        at: Place = ("workload", workload.name)
+        loads = workload.loads()
+        return workload.with_loads(
+            {below: self._load_with_files(load, (*at, *below)) for below, load in loads.items()}
+        )
+
+    def _load_with_files(self, load: Workload, place: Place) -> Workload:
+        if isinstance(load, RecordFormat):
+            load, wrong = with_schemas(load, self._beside, self._document, place)
             self.problems += wrong
             if wrong:
-                return workload
+                return load
         try:
-            return workload.with_files(lambda name: file_beside(name, self._beside))
+            return load.with_files(lambda name: file_beside(name, self._beside))
         except (LookupError, ValueError) as error:
-            self.problems.append(self._document.problem(("workload", workload.name), str(error)))
-            return workload
+            self.problems.append(self._document.problem(place, str(error)))
+            return load
 
     def _drawn(self, experiment: Experiment, wanted: Draw) -> Experiment:
         """The experiment with a schedule of its seed; only of one without problems."""

@@ -22,6 +22,7 @@ from streamquake.reports.record.history import History
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import Model
 from streamquake.topologies.registry import Registry
+from streamquake.topologies.yaml_document import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,10 +76,26 @@ class Workload(Model):
     """The parameters that say what the records are: a job reads no others, so that a smaller
     experiment keeps them."""
 
+    def loads(self) -> Mapping[Place, Workload]:
+        """The loads that it consists of, each with its place in the parameters."""
+        return {(): self}
+
+    def with_loads(self, loads: Mapping[Place, Workload]) -> Workload:
+        """The same with other loads at the places of `loads`."""
+        return loads[()]
+
     def with_files(self, find: Callable[[str], Path]) -> Self:
         """The workload with what its files hold; `find` looks up a path beside the document. Raises
         LookupError for a missing file, ValueError for one that cannot be sent."""
         return self
+
+    def file_places(self) -> Mapping[Place, str]:
+        """The files that its loads name, each at its place in the document."""
+        return {
+            ("workload", self.name, *below, name): getattr(load, name)
+            for below, load in self.loads().items()
+            for name in load.files
+        }
 
     def with_stored(self, data: Path) -> Self:
         """The workload of a recorded run, to be sent again: with the files that `store` wrote.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -19,7 +19,7 @@ from streamquake.harness.workloads.data_sets.data_set import (
 from streamquake.harness.workloads.data_sets.own_times import OwnTimes
 from streamquake.harness.workloads.data_sets.source_file import SUFFIXES
 from streamquake.harness.workloads.data_sets.workload import STORED, DataSetWorkload, RatePerS
-from streamquake.harness.workloads.sending.pace import EvenPace, OwnPace, Pace
+from streamquake.harness.workloads.sending.pace import EvenPace, OwnPace, Pace, even_times
 from streamquake.reports.record.atomic_files import atomic_replacement
 from streamquake.topologies.problems import bad_input
 
@@ -90,6 +90,11 @@ class Recorded(DataSetWorkload):
             return OwnPace(self.pace_.after_ns(found))
         return EvenPace(self._rate_per_s, now_ns)
 
+    def after_ns(self, found: DataSet) -> Sequence[int]:
+        if self.pace_ is not None:
+            return self.pace_.after_ns(found)
+        return even_times(len(found.lines), self._rate_per_s)
+
     @property
     def planned(self) -> int | None:
         return self.records
@@ -106,9 +111,9 @@ class Recorded(DataSetWorkload):
             raise ValueError(f"its lines have changed: their checksum is {found.sha256}")
         return found
 
-    def store(self, data: Path, seed: int) -> None:
+    def store(self, data: Path, seed: int, indexes: Sequence[int] | None = None) -> None:
         try:
-            super().store(data, seed)
+            super().store(data, seed, indexes)
         except ValueError as error:  # the file has changed since the plan was made
             raise bad_input(self.file, str(error)) from error
 

@@ -40,6 +40,21 @@ IN_SUITES = {
 """These suites run them, see `test_claims.py` and `test_bug_suites.py`."""
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STREAMQUAKE = (sys.executable, "-m", "streamquake")
+TWO_TOPICS = """
+name: two-topics
+topology: kafka-only
+workload:
+  topics:
+    of:
+      orders:
+        template: {records: 5000, rate_per_s: 1000, key: id, fields: {id: {sequence: {}}}}
+      pays.v2:
+        template:
+          records: 500
+          rate_per_s: 100
+          fields: {id: {integer: {most: 99999}}, nth: {sequence: {}}}
+checks: [exactly_once]
+"""
 
 
 def run(experiment: str, out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
@@ -143,6 +158,31 @@ def test_a_job_on_recorded_orders_is_held_and_repeated_without_the_file(tmp_path
     first, second = (json.loads((tmp_path / r / "run.json").read_text()) for r in runs_in(tmp_path))
     loads = [run["experiment"]["workload"]["recorded"] for run in (first, second)]
     assert loads[0]["sha256"] == loads[1]["sha256"]
+
+
+@pytest.mark.nightly
+def test_two_topics_are_joined_once_and_duplicates_are_found(tmp_path: Path) -> None:
+    document = str(EXAMPLES / "join" / "paid-orders.yaml")
+    status, results, message = run(document, tmp_path)
+    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
+    assert counts(results, "exactly_once")["actual"] == 20_000
+
+    weak = ("--set", "job.sink=at-least-once", "--set", "faults.0.when.delay_s=0.8")
+    status, results, message = run(document, tmp_path, *weak)
+    assert (status, results["outcome"]) == (1, "violated"), message
+    found = counts(results, "exactly_once")
+    assert found["duplicated"] > 0
+    assert found["lost"] == found["phantom"] == found["changed"] == 0
+
+
+@pytest.mark.nightly
+def test_topics_without_a_job_hold_what_was_sent(tmp_path: Path) -> None:
+    document = tmp_path / "topics.yaml"
+    document.write_text(TWO_TOPICS, "utf-8")
+    status, results, message = run(str(document), tmp_path)
+    assert (status, results["outcome"]) == (0, "held"), message
+    found = counts(results, "exactly_once")
+    assert (found["orders.actual"], found["pays.v2.actual"]) == (5000, 500)
 
 
 @pytest.mark.nightly

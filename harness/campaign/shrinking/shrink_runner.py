@@ -182,8 +182,8 @@ class ShrinkInProgress:
     ) -> None:
         """Write the document of a candidate, with the files of its load beside it."""
         load = experiment.workload.written_beside(self.folder.path)
-        for key in load.files:
-            candidate = candidate.with_value(("workload", load.name, key), getattr(load, key))
+        for place, file in load.file_places().items():
+            candidate = candidate.with_value(place, file)
         text = _yaml(candidate, self.plan, in_words(tries))
         atomic_files.write_text(self.folder.smallest, text)
 

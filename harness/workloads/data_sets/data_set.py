@@ -104,9 +104,11 @@ class DataSet:
         for index, (name, value) in enumerate(self._keys_and_values(key, encode, tombstone)):
             yield DataSetRecord(index, name, _partition(index, name, partitions), value)
 
-    def store(self, folder: Path, columns: Mapping[str, str]) -> None:
-        """Write the lines, to be sent again, and the records with these columns, for the
-        verdict."""
+    def store(
+        self, folder: Path, columns: Mapping[str, str], indexes: Sequence[int] | None = None
+    ) -> None:
+        """Write the lines, to be sent again, and the records with these columns, for the verdict.
+        `indexes` has the index of each record; by default it is its number, from 0."""
         folder.mkdir(parents=True, exist_ok=True)
         lines = pa.table({"line": pa.array(self.lines, pa.binary())}, schema=LINE)
         pq.write_table(lines, folder / LINES, row_group_size=ROW_GROUP)
@@ -118,7 +120,8 @@ class DataSet:
                     name: [stored(kind, record.get(name)) for _, record in part]
                     for name, kind in columns.items()
                 }
-                rows["index"] = [number - 1 for number, _ in part]
+                numbers = [number - 1 for number, _ in part]
+                rows["index"] = numbers if indexes is None else [indexes[n] for n in numbers]
                 writer.write_table(pa.table(rows, schema=schema))
 
     def _keys_and_values(

@@ -10,7 +10,7 @@ from streamquake.harness.workloads.sending.pace import Pace
 from streamquake.harness.workloads.sending.sender import Sender, SenderArguments
 
 
-class DataSetSender(Sender):
+class DataSetSender(Sender[DataSetRecord]):
     """A `RunningWorkload` that sends these records in their order."""
 
     def __init__(

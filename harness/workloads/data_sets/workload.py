@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -74,6 +74,11 @@ class DataSetWorkload(RecordFormat, Workload):
         """When its records are sent. Raises ValueError."""
         raise NotImplementedError
 
+    def after_ns(self, found: DataSet) -> Sequence[int]:
+        """For each record, the nanoseconds from the first one until it is sent. Raises
+        ValueError."""
+        raise NotImplementedError
+
     @property
     def types(self) -> Mapping[str, str]:
         """Field -> type, of all fields of the records."""
@@ -99,8 +104,9 @@ class DataSetWorkload(RecordFormat, Workload):
             for _ in self.outgoing(found):
                 pass
 
-    def store(self, data: Path, seed: int) -> None:
-        self.data_set(seed).store(data / STORED, self.types)
+    def store(self, data: Path, seed: int, indexes: Sequence[int] | None = None) -> None:
+        """`indexes` has the index of each record where the load is a part of another one."""
+        self.data_set(seed).store(data / STORED, self.types, indexes)
 
     def start(
         self,
@@ -126,13 +132,19 @@ class DataSetWorkload(RecordFormat, Workload):
         return send_problems(history)
 
     def sent_frame(self, spark: SparkSession, history: History, seed: int, data: Path) -> DataFrame:
+        records = self.stored_records(data)
+        return frame(spark, records, self.types, sent_ranges(history, self.planned or 0))
+
+    def stored_records(self, data: Path) -> Path:
+        """The file with the records that `store` wrote. Raises OSError, ValueError if it has not
+        those of the plan."""
         records = data / STORED / RECORDS
         stored: int = pq.read_metadata(records).num_rows
         if stored != self.planned:
             raise ValueError(f"{STORED} has {stored} records, and {self.planned} were to be sent")
         if pq.read_schema(records) != schema_of(self.types):
             raise ValueError(f"{STORED} has other fields than the plan of the run")
-        return frame(spark, records, self.types, sent_ranges(history, stored))
+        return records
 
     @property
     def input_problem(self) -> str | None:

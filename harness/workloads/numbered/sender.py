@@ -20,7 +20,7 @@ from streamquake.harness.workloads.sending.sender import Delivered, Sender, Send
 from streamquake.reports.record.event import Action, Kind
 
 
-class NumberedSender(Sender):
+class NumberedSender(Sender[Record]):
     """A `RunningWorkload` that sends the records of a definition, and a `SteerableLoad`."""
 
     def __init__(

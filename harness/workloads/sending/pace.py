@@ -10,6 +10,11 @@ MAX_CATCH_UP = 2
 """After a stall a load is sent at up to this multiple of its rate, instead of in one burst."""
 
 
+def even_times(records: int, rate_per_s: int) -> Sequence[int]:
+    """For each record, the nanoseconds from the first one until it is due at an even rate."""
+    return [n * 1_000_000_000 // rate_per_s for n in range(records)]
+
+
 class Pace(Protocol):
     """When the records of a load are due."""
 

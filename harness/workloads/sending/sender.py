@@ -10,7 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Protocol, Self, TypedDict, Unpack
+from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar, Unpack
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -70,6 +70,7 @@ class Outgoing(Protocol):
         ...
 
 
+R = TypeVar("R", bound=Outgoing)
 Delivered = Callable[[int, Message], None]
 """Called with the index of each acknowledged record."""
 
@@ -101,8 +102,8 @@ class SenderArguments(TypedDict):
     measure: RecordSample
 
 
-class Sender(ABC):
-    """A `RunningWorkload` that sends the records 0 to `total` of a topic in their order."""
+class Sender(ABC, Generic[R]):
+    """A `RunningWorkload` that sends the records 0 to `total` in their order."""
 
     def __init__(self, total: int, pace: Pace, **arguments: Unpack[SenderArguments]) -> None:
         self._total = total
@@ -140,10 +141,14 @@ class Sender(ABC):
         self._thread.join()
 
     @abstractmethod
-    def _records(self, first: int, end: int) -> Iterable[Outgoing]:
+    def _records(self, first: int, end: int) -> Iterable[R]:
         """The records from index `first` to before `end`, in order."""
 
-    def _before_chunk(self, index: int) -> None:  # noqa: B027 - a load may have nothing to do
+    def _topic_of(self, record: R) -> str:
+        """The topic that a record is sent to."""
+        return self._topic
+
+    def _before_chunk(self, index: int) -> None:
         """Called in the sending thread before each chunk; record `index` is the next one."""
 
     @property
@@ -155,10 +160,10 @@ class Sender(ABC):
         """What to call for each acknowledged record of those that are sent now."""
         return None
 
-    def _all_sent(self, index: int) -> None:  # noqa: B027 - a load may have nothing to do
+    def _all_sent(self, index: int) -> None:
         """Called when no record from `index` on will be sent."""
 
-    def _progress_recorded(self, now_ns: int) -> None:  # noqa: B027 - as above
+    def _progress_recorded(self, now_ns: int) -> None:
         """Called after each record of the progress."""
 
     def _run(self) -> None:
@@ -201,12 +206,15 @@ class Sender(ABC):
         self._producer.poll(0)
         return max(first, end)
 
-    def _produce(self, record: Outgoing, delivered: Delivered | None) -> bool:
+    def _produce(self, record: R, delivered: Delivered | None) -> bool:
         """Give one record to the client; False if the queue of the client is full."""
-        on_delivery = partial(self._on_delivery, record.index, delivered)
         try:
             self._producer.produce(
-                self._topic, record.value(), record.key, record.partition, on_delivery=on_delivery
+                self._topic_of(record),
+                record.value(),
+                record.key,
+                record.partition,
+                on_delivery=partial(self._on_delivery, record.index, delivered),
             )
         except BufferError:
             return False

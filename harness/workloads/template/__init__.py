@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -15,7 +15,7 @@ from streamquake.harness.workloads.data_sets.data_set import DataSet
 from streamquake.harness.workloads.data_sets.json_line import MAX_LINE_BYTES, json_text
 from streamquake.harness.workloads.data_sets.source_file import MAX_BYTES
 from streamquake.harness.workloads.data_sets.workload import DataSetWorkload, RatePerS
-from streamquake.harness.workloads.sending.pace import EvenPace, Pace
+from streamquake.harness.workloads.sending.pace import EvenPace, Pace, even_times
 from streamquake.harness.workloads.template.fields import (
     FieldTemplate,
     fields_beyond_calendar,
@@ -92,6 +92,9 @@ class Template(DataSetWorkload):
     def pace(self, found: DataSet, now_ns: int) -> Pace:
         return EvenPace(self.rate_per_s, now_ns)
 
+    def after_ns(self, found: DataSet) -> Sequence[int]:
+        return even_times(self.records, self.rate_per_s)
+
     @property
     def types(self) -> Mapping[str, str]:
         return {name: field.generator.type for name, field in self.fields.items()}
@@ -101,12 +104,12 @@ class Template(DataSetWorkload):
         self.check_encoding(first.data_set(0))
         return self
 
-    def store(self, data: Path, seed: int) -> None:
+    def store(self, data: Path, seed: int, indexes: Sequence[int] | None = None) -> None:
         try:
             self.check_encoding(self.data_set(seed))
         except ValueError as error:  # a record beyond the first ones
             raise bad_input(f"workload.{self.name}", str(error)) from error
-        super().store(data, seed)
+        super().store(data, seed, indexes)
 
     def data_set(self, seed: int) -> DataSet:
         made = records_of(self.fields, self.records, seed)
