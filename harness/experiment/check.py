@@ -7,7 +7,7 @@ again from its folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -58,8 +58,8 @@ class CheckCommand:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckProbe:
-    """A question that a run asks again and again, from steady state to the drain."""
+class HttpQuestion:
+    """A page that is asked for."""
 
     url: str | None
     """Whom to ask, or None for a node of the cluster."""
@@ -68,6 +68,23 @@ class CheckProbe:
     path: str
     status: int
     """The expected HTTP status."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandQuestion:
+    """A command in the container of a node, which is expected to exit with 0."""
+
+    node: str
+    argv: Sequence[str]
+    output: str | None
+    """What it is expected to print, without white space around it; None for anything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckProbe:
+    """A question that a run asks again and again, from steady state to the drain."""
+
+    question: HttpQuestion | CommandQuestion
     values: Mapping[str, Any]
     """Place in the JSON of the answer, such as `jobs.0.state` -> the value that is expected."""
     every_s: float

@@ -1,4 +1,5 @@
-"""`probe`: an HTTP interface answers as expected, but for a bounded time."""
+"""`probe`: an HTTP interface, or a command in a node, answers as expected, but for a bounded
+time."""
 
 from __future__ import annotations
 
@@ -9,26 +10,36 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from streamquake.harness.experiment.check import CheckProbe, JudgedRun, UserCheck, checks
+from streamquake.harness.experiment.check import (
+    CheckProbe,
+    CommandQuestion,
+    HttpQuestion,
+    JudgedRun,
+    UserCheck,
+    checks,
+)
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import ProbeAnswered
 from streamquake.topologies.limits import Limit
+from streamquake.topologies.model import Words
 from streamquake.topologies.secret_names import without_login
 
 OUTAGE = "outage"
 STILL_OUT = "not_answered_at_the_end"
 URL = re.compile(r"https?://(\[[^\s/@\]]+\]|[^\s/@:]+)(:\d{1,5})?([/?]\S*)?")
-NODE = re.compile(r"(?P<node>[a-z0-9-]+/[a-z0-9-]+):(?P<port>\d{1,5})(?P<path>/\S*)?")
+NODE = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")
+PAGE_OF_NODE = re.compile(rf"(?P<node>{NODE.pattern}):(?P<port>\d{{1,5}})(?P<path>/\S*)?")
 
 
 def _place(ask: str) -> str:
-    if URL.fullmatch(ask) or NODE.fullmatch(ask):
+    if any(form.fullmatch(ask) for form in (URL, PAGE_OF_NODE, NODE)):
         return ask
     reason = "; it is recorded, so it takes no user and no password" if "@" in ask else ""
     raise ValueError(
-        "expected a URL such as http://localhost:8080/health, or a node and its port such as "
-        f'flink/jobmanager-1:8081/overview, got "{without_login(ask)[:80]}"{reason}'
+        "expected a URL such as http://localhost:8080/health, a node and its port such as "
+        "flink/jobmanager-1:8081/overview, or a node that runs a command, got "
+        f'"{without_login(ask)[:80]}"{reason}'
     )
 
 
@@ -56,8 +67,8 @@ class Outage:
 
 @checks.register
 class Probe(UserCheck):
-    """Held when an HTTP interface gave the expected answer from steady state to the drain, except
-    for outages of at most `outage_within_s` each.
+    """Held when an HTTP interface, or a command in the container of a node, gave the expected
+    answer from steady state to the drain, except for outages of at most `outage_within_s` each.
 
     It is asked every `every_s` seconds. An outage is as long as the answers around it prove: it is
     violated when the time between the first and the last unexpected answer is longer than the
@@ -75,13 +86,21 @@ class Probe(UserCheck):
         AfterValidator(_place),
     ]
     """What is asked: a URL such as http://localhost:8080/health, which is recorded and therefore
-    cannot have a password; or NODE:PORT/PATH of the cluster, such as
-    flink/jobmanager-1:8081/overview, with a port that the cluster publishes."""
+    cannot have a password; NODE:PORT/PATH of the cluster, such as
+    flink/jobmanager-1:8081/overview, with a port that the cluster publishes; or NODE alone, such as
+    postgres/server-1, which runs the command `run`."""
+    run: Words = ()
+    """The command that is run in the container of the node, as a list of words, such as
+    `[psql, -tAc, SELECT count(*) FROM payments]`. It is recorded; its environment is that of the
+    container. It is expected to exit with 0."""
+    prints: Annotated[str, Field(max_length=2000)] | None = None
+    """What the command is expected to print, without white space around it; anything when left
+    out."""
     status: Annotated[int, Field(ge=100, le=599)] = 200
     """The HTTP status that is expected. Redirections are not followed."""
     values: Mapping[str, str | int | float | bool | None] = {}
     """Place in the JSON of the answer -> the value that is expected there, such as `{status: UP}`
-    or `{jobs.0.status: RUNNING}`."""
+    or `{jobs.0.status: RUNNING}`. The answer of a command is what it prints."""
     every_s: Limit = 0.5
     """Seconds between two questions."""
     timeout_s: Annotated[float, Field(gt=0, le=8)] = 2
@@ -98,17 +117,37 @@ class Probe(UserCheck):
             )
         return self
 
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (NODE.fullmatch(self.ask) is not None) != bool(self.run):
+            raise ValueError(
+                "`run` is a command for a node: give `ask: NODE` and `run: [PROGRAM, …]`, or an "
+                "`ask` with a port or a URL and no `run`"
+            )
+        given = self.model_fields_set & ({"status"} if self.run else {"prints"})
+        if given:
+            kind = "a command has no HTTP status" if self.run else "only a command prints"
+            raise ValueError(f"{', '.join(given)}: {kind}")
+        return self
+
     def probe(self) -> CheckProbe:
-        node = NODE.fullmatch(self.ask)
         return CheckProbe(
+            question=self._question(),
+            values=self.values,
+            every_s=self.every_s,
+            timeout_s=self.timeout_s,
+        )
+
+    def _question(self) -> HttpQuestion | CommandQuestion:
+        if self.run:
+            return CommandQuestion(node=self.ask, argv=self.run, output=self.prints)
+        node = PAGE_OF_NODE.fullmatch(self.ask)
+        return HttpQuestion(
             url=self.ask if node is None else None,
             node=None if node is None else node["node"],
             port=0 if node is None else int(node["port"]),
             path="/" if node is None else node["path"] or "/",
             status=self.status,
-            values=self.values,
-            every_s=self.every_s,
-            timeout_s=self.timeout_s,
         )
 
     def check(self, case: JudgedRun) -> CheckResult:

@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.runtime.clock import SystemClock
-from streamquake.harness.experiment.check import CheckProbe
-from streamquake.harness.run import check_probes
-from streamquake.harness.run.check_probes import Asked, answer_problem, ask_probes
+from streamquake.cluster.runtime.clock import FakeClock, SystemClock
+from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.runtime import ExecResult
+from streamquake.harness.experiment.check import CheckProbe, CommandQuestion, HttpQuestion
+from streamquake.harness.run import probe_answers
+from streamquake.harness.run.check_probes import Asked, ask_probes
 from streamquake.harness.run.event_loop import EventLoop
+from streamquake.harness.run.probe_answers import command_problem, page_problem
 from streamquake.harness.verdict.checks.probe import Probe
 from streamquake.reports.record.history import HistoryWriter, read_history
 from streamquake.reports.record.metrics import Metrics
@@ -75,6 +78,13 @@ def probe(service: Service, **parameters: Any) -> CheckProbe:
     return Probe.model_validate(given).probe()
 
 
+def answer_problem(asked: CheckProbe) -> str | None:
+    """Why a page of the service is not the expected one."""
+    question = asked.question
+    assert isinstance(question, HttpQuestion)
+    return page_problem(asked, question, str(question.url))
+
+
 def answers(loop: EventLoop, folder: Path) -> list[ProbeAnswered]:
     loop.close()
     events = list(read_history(folder / "history.jsonl"))
@@ -85,7 +95,8 @@ def answers(loop: EventLoop, folder: Path) -> list[ProbeAnswered]:
 def test_only_answers_of_another_result_and_the_last_one_are_recorded(
     service: Service, loop: EventLoop, tmp_path: Path
 ) -> None:
-    asked = Asked(check="mine", probe=probe(service), url=service.url, loop=loop)
+    mine = probe(service)
+    asked = Asked(check="mine", probe=mine, problem=lambda: answer_problem(mine), loop=loop)
     for status in (200, 200, 503, 503, 200, 200):
         service.status = status
         asked.ask()
@@ -119,7 +130,7 @@ def test_probes_are_asked_before_the_block_begins_and_after_it_ends(
 
 def test_a_service_that_is_gone_gives_no_answer(service: Service) -> None:
     service.close()
-    reason = answer_problem(probe(service), service.url)
+    reason = answer_problem(probe(service))
     assert reason is not None
     assert reason.startswith("no answer: ConnectionError")
 
@@ -139,27 +150,27 @@ def test_a_service_that_is_gone_gives_no_answer(service: Service) -> None:
 def test_values_of_the_answer_are_compared(
     service: Service, values: Any, problem: str | None
 ) -> None:
-    assert answer_problem(probe(service, values=values), service.url) == problem
+    assert answer_problem(probe(service, values=values)) == problem
 
 
 @pytest.mark.parametrize("content", [b"<html>", b"", b"[" * 100_000, b"\xff"])
 def test_an_answer_that_is_no_json_has_no_values(service: Service, content: bytes) -> None:
     service.content = content
-    assert answer_problem(probe(service), service.url) is None
-    found = answer_problem(probe(service, values={"a": 1}), service.url)
+    assert answer_problem(probe(service)) is None
+    found = answer_problem(probe(service, values={"a": 1}))
     assert found == "the answer is no JSON"
 
 
 def test_a_huge_answer_is_not_read(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_probes, "MAX_ANSWER_BYTES", 10)
-    found = answer_problem(probe(service, values={"state": "UP"}), service.url)
+    monkeypatch.setattr(probe_answers, "MAX_ANSWER_BYTES", 10)
+    found = answer_problem(probe(service, values={"state": "UP"}))
     assert found == "an answer of more than 10 bytes"
 
 
 def test_a_redirection_is_an_answer(service: Service) -> None:
     service.status = 302
-    assert answer_problem(probe(service), service.url) == "HTTP 302, 200 expected"
-    assert answer_problem(probe(service, status=302), service.url) is None
+    assert answer_problem(probe(service)) == "HTTP 302, 200 expected"
+    assert answer_problem(probe(service, status=302)) is None
 
 
 @pytest.mark.parametrize(
@@ -176,6 +187,62 @@ def test_a_node_that_cannot_be_asked_is_an_error(
     with (
         pytest.raises(LookupError, match=message),
         ask_probes({"a": probe(service, ask=ask)}, cluster, loop),
+    ):
+        pytest.fail("the block began")
+    loop.close()
+
+
+COMMAND: dict[str, Any] = {"ask": "kafka/broker-1", "run": ["count", "rows"], "outage_within_s": 5}
+
+
+@pytest.mark.parametrize(
+    ("expected", "done", "problem"),
+    [
+        ({}, ExecResult(exit_code=0, output="anything"), None),
+        ({"prints": "7"}, ExecResult(exit_code=0, output=" 7\n"), None),
+        ({"prints": "7"}, ExecResult(exit_code=0, output="17\n"), 'it prints "17", "7" expected'),
+        ({"prints": ""}, ExecResult(exit_code=0, output="\n"), None),
+        (
+            {"prints": "7"},
+            ExecResult(exit_code=2, output="7\nno such table\n"),
+            "`count` exits with 2: 7 no such table",
+        ),
+        ({}, ExecResult(exit_code=137, output=""), "`count` exits with 137: no output"),
+        ({"values": {"rows": 7}}, ExecResult(exit_code=0, output='{"rows": 7}'), None),
+        (
+            {"values": {"rows": 7}},
+            ExecResult(exit_code=0, output='{"rows": 8}'),
+            "rows is 8, 7 expected",
+        ),
+        ({"values": {"rows": 7}}, ExecResult(exit_code=0, output="7"), "the answer has no rows"),
+    ],
+)
+def test_the_output_of_a_command_is_compared(
+    expected: dict[str, Any], done: ExecResult, problem: str | None
+) -> None:
+    runtime = FakeRuntime(FakeClock())
+    runtime.on_exec.append(lambda _, argv: done if list(argv) == ["count", "rows"] else None)
+    cluster = fake_cluster(runtime=runtime)
+    asked = Probe.model_validate({**COMMAND, **expected}).probe()
+    assert isinstance(asked.question, CommandQuestion)
+    assert command_problem(asked, asked.question, cluster) == problem
+
+
+def test_a_command_in_a_dead_node_gives_no_answer() -> None:
+    cluster = fake_cluster()
+    cluster.runtime.kill(cluster.node("kafka/broker-1").container)
+    asked = Probe.model_validate(COMMAND).probe()
+    assert isinstance(asked.question, CommandQuestion)
+    reason = command_problem(asked, asked.question, cluster)
+    assert reason is not None
+    assert reason.startswith("no answer: ")
+
+
+def test_a_node_that_is_not_there_runs_no_command(loop: EventLoop) -> None:
+    asked = Probe.model_validate({**COMMAND, "ask": "kafka/broker-9"}).probe()
+    with (
+        pytest.raises(LookupError, match="a probe asks kafka/broker-9, and the cluster has no"),
+        ask_probes({"a": asked}, fake_cluster(), loop),
     ):
         pytest.fail("the block began")
     loop.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streamquake.harness.experiment.check import CheckProbe
+from streamquake.harness.experiment.check import CheckProbe, CommandQuestion, HttpQuestion
 from streamquake.harness.verdict.checks.probe import OUTAGE, STILL_OUT, Probe
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Outcome
@@ -139,13 +139,20 @@ def test_answers_of_another_check_do_not_count(tmp_path: Path) -> None:
 
 
 def test_a_node_of_the_cluster_is_asked_at_its_port() -> None:
-    found = Probe(ask="flink/jobmanager-1:8081/jobs?x=1", outage_within_s=5).probe()
-    assert (found.url, found.node, found.port, found.path) == (
-        *(None, "flink/jobmanager-1", 8081, "/jobs?x=1"),
-    )
-    assert Probe(ask="flink/jobmanager-1:8081", outage_within_s=5).probe().path == "/"
-    assert RULE.probe() == CheckProbe(
-        url=URL, node=None, port=0, path="/", status=200, values={}, every_s=0.5, timeout_s=2
+    node = "flink/jobmanager-1"
+    for ask, path in ((f"{node}:8081/jobs?x=1", "/jobs?x=1"), (f"{node}:8081", "/")):
+        assert Probe(ask=ask, outage_within_s=5).probe().question == HttpQuestion(
+            url=None, node=node, port=8081, path=path, status=200
+        )
+    page = HttpQuestion(url=URL, node=None, port=0, path="/", status=200)
+    assert RULE.probe() == CheckProbe(question=page, values={}, every_s=0.5, timeout_s=2)
+
+
+def test_a_node_runs_a_command() -> None:
+    given = {"ask": "db/server-1", "run": ["psql", "-c", "SELECT 1"], "prints": "1"}
+    rule = Probe.model_validate({**given, "outage_within_s": 5})
+    assert rule.probe().question == CommandQuestion(
+        node="db/server-1", argv=("psql", "-c", "SELECT 1"), output="1"
     )
 
 
@@ -163,6 +170,11 @@ def test_a_node_of_the_cluster_is_asked_at_its_port() -> None:
         ({"every_s": 5}, "with a question every 5 s no outage of 5 s is seen; ask more often"),
         ({"timeout_s": 60}, "less than or equal to 8"),
         ({"status": 7}, "greater than or equal to 100"),
+        ({"ask": "db/server-1"}, "`run` is a command for a node"),
+        ({"run": ["true"]}, "`run` is a command for a node"),
+        ({"ask": "db/server-1:80", "run": ["true"]}, "`run` is a command for a node"),
+        ({"prints": "1"}, "prints: only a command prints"),
+        ({"ask": "a/b-1", "run": ["true"], "status": 200}, "status: a command has no HTTP status"),
     ],
 )
 def test_wrong_parameters_are_rejected(parameters: Any, message: str) -> None:
