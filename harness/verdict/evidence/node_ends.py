@@ -1,6 +1,7 @@
 """Whether the processes of a fault's nodes ended and started again when the fault says so.
 
-The record has each end and start of a container, with the container engine's own stamp.
+The record has each end and start of a container, with the container engine's own stamp. The engine
+of the job reports what ran on a node.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineCl
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.history import History
-from streamquake.reports.record.run_events import ContainerDied, ContainerStarted, SandboxDied
+from streamquake.reports.record.job_events import TaskChanged
+from streamquake.reports.record.run_events import (
+    ContainerDied,
+    ContainerStarted,
+    NodeRevived,
+    SandboxDied,
+)
 
 TOLERANCE_NS = 100 * 10**6
 """The tolerance of the container engine's stamps on the run's clock."""
@@ -22,6 +29,14 @@ RESTARTS = "ends"
 REPORTED_S = 2.0
 """How long after an end was seen the container engine may report it; the longest of recorded runs,
 some of them on a machine with ten times its cores' work, is 0.8 s."""
+REVIVED_S = 10.0
+"""How long the harness may take to start a node again, until it records that it did."""
+DEPLOYED_S = 0.5
+"""How long after the end of a node the engine's stamp of a task must be to prove that the task
+began afterwards; such stamps are at most 0.2 s off in recorded runs."""
+REPORTED_BY_NODE = ("INITIALIZING", "RUNNING", "FINISHED")
+"""The states of a task that its node itself reports. The engine deploys tasks on a node that has
+ended, until it notices."""
 
 
 def started_early(step: Step, attempt: StepAttempt, history: History) -> str:
@@ -31,7 +46,9 @@ def started_early(step: Step, attempt: StepAttempt, history: History) -> str:
     healed = first_heal_call(began, history)
     if healed is None or not _keeps_down(step):
         return ""
-    for event in history.of(ContainerStarted):
+    for event in history.of(ContainerStarted, NodeRevived):
+        if isinstance(event, NodeRevived) and _started_before(event, began, history):
+            continue
         # A fault may itself start the node again, with too small a heap, before its effect is seen.
         after_ns, before_ns = event.at_ns - began.at_ns, healed.at_ns - event.at_ns
         if event.node in (began.nodes or ()) and min(after_ns, before_ns) > TOLERANCE_NS:
@@ -39,6 +56,39 @@ def started_early(step: Step, attempt: StepAttempt, history: History) -> str:
                 f"{event.node} was started again after "
                 f"{(event.at_ns - began.moment_ns) / 1e9:.1f} s, {before_ns / 1e9:.1f} s before "
                 "the heal was called"
+            )
+    return ""
+
+
+def _started_before(revived: NodeRevived, began: FaultInEffect, history: History) -> bool:
+    """Whether the node was started shortly before the fault took effect, so that its revival may
+    only be recorded afterwards."""
+    return any(
+        event.node == revived.node
+        and revived.at_ns - REVIVED_S * 1e9 <= event.at_ns <= began.moment_ns
+        for event in history.of(ContainerStarted)
+    )
+
+
+def ran_while_down(step: Step, attempt: StepAttempt, history: History) -> str:
+    """A message if a task began and ran on a node whose process had ended, before the heal was
+    called; else empty."""
+    began = attempt[FaultInEffect]
+    called = first_heal_call(began, history)
+    if called is None or not _ends_and_keeps_down(step):
+        return ""
+    clock = EngineClock(history)
+    for event in history.of(TaskChanged):
+        if event.node not in (began.nodes or ()) or event.state not in REPORTED_BY_NODE:
+            continue
+        started_ns = clock.run_clock_ns(event.start_ms) if event.start_ms else None
+        if started_ns is None or event.at_ns > called.at_ns:
+            continue
+        after_s = (started_ns - began.moment_ns) / 1e9
+        if after_s > DEPLOYED_S:
+            return (
+                f"{event.name} ({event.subtask}) began {after_s:.1f} s after {event.node} had "
+                f"ended, and is recorded there as {event.state} before the heal was called"
             )
     return ""
 

@@ -26,6 +26,7 @@ from streamquake.harness.verdict.evidence.last_verification import not_verified_
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.node_ends import (
     ended_before_call,
+    ran_while_down,
     started_early,
     started_outside_heal,
     unreported_ends,
@@ -92,6 +93,7 @@ def step_problems(
         *contradicted_heal(step, attempt, experiment.topology),
         *unreported_ends(step, attempt, history),
         started_outside_heal(step, attempt, history),
+        ran_while_down(step, attempt, history),
         *hits_outside_injection(attempt, history),
         *rules_of_ended_jvms(attempt, history),
         *acted_elsewhere(attempt[FaultInEffect], history),

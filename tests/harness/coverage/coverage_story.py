@@ -67,9 +67,16 @@ class CoverageStory(CheckpointStory):
         self.at(2, Action.PHASE, phase="steady")
         self.at(5, Action.PHASE, phase="disturb")
 
-    def tasks(self, at_s: float, *, attempt: int, state: str = "RUNNING") -> CoverageStory:
+    def tasks(
+        self,
+        at_s: float,
+        *,
+        attempt: int,
+        state: str = "RUNNING",
+        nodes: tuple[str, str] = (FIRST, SECOND),
+    ) -> CoverageStory:
         for vertex, name in (("v1", "source"), ("v2", "map")):
-            for subtask, node in enumerate((FIRST, SECOND)):
+            for subtask, node in enumerate(nodes):
                 self.at(
                     at_s,
                     Action.TASK_CHANGED,
@@ -181,9 +188,11 @@ class CoverageStory(CheckpointStory):
         )
         return self
 
-    def job_running(self, at_s: float, attempt: int = 1) -> CoverageStory:
-        self.tasks(at_s - 0.5, attempt=attempt, state="INITIALIZING")
-        self.tasks(at_s, attempt=attempt)
+    def job_running(
+        self, at_s: float, attempt: int = 1, nodes: tuple[str, str] = (FIRST, SECOND)
+    ) -> CoverageStory:
+        self.tasks(at_s - 0.5, attempt=attempt, state="INITIALIZING", nodes=nodes)
+        self.tasks(at_s, attempt=attempt, nodes=nodes)
         self.at(at_s, Action.JOB_RUNNING, job=JOB)
         return self
 

@@ -40,7 +40,7 @@ def killed_in_checkpoint(**changed: Any) -> CoverageStory:
     story = CoverageStory()
     story.committed(1, 5.5, 5.7)
     story.triggered(2, 8)
-    story.fault(9, heal_s=11)
+    story.fault(9, heal_s=10.4)
     story.job_failing(9.05)
     story.ended(2, 8, 9.05, failed=True, **changed)
     story.job_restored(9.5, 1).job_running(11)
@@ -186,7 +186,8 @@ def test_a_fault_that_ended_before_the_phase_does_not_hit_it() -> None:
 def test_a_process_that_was_ended_hits_only_once() -> None:
     story = CoverageStory()
     story.committed(1, 5.5, 5.7)
-    story.fault(7, heal_s=20).job_failing(7.1).job_restored(8, 1).job_running(9)
+    story.fault(7, heal_s=20).job_failing(7.1).job_restored(8, 1)
+    story.job_running(9, nodes=(SECOND, SECOND))
     story.committed(2, 12, 13)
     assert proven(story.history()) == hit(Phase.BETWEEN, NONE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.checks.effect import Effect
 from streamquake.harness.verdict.evidence.node_ends import (
     ended_before_call,
+    ran_while_down,
     started_early,
     started_outside_heal,
     unreported_ends,
@@ -23,7 +25,7 @@ from tests.harness.histories import KILL, KILLED, RESTARTED, Story, case
 
 NODE, OTHER = "flink/taskmanager-1", "flink/taskmanager-2"
 DIED, STARTED = Action.CONTAINER_DIED, Action.CONTAINER_STARTED
-SANDBOX = Action.SANDBOX_DIED
+SANDBOX, REVIVED = Action.SANDBOX_DIED, Action.NODE_REVIVED
 
 
 def acted(*containers: tuple[float, Action, str], healed_s: float | None = 20.0) -> Story:
@@ -66,6 +68,26 @@ def test_a_node_that_is_kept_down_starts_at_its_heal(
 ) -> None:
     found = started_early(*judged(acted((at_s, STARTED, node)), fault))
     assert bool(found) == early
+
+
+@pytest.mark.parametrize(
+    ("fault", "containers", "early"),
+    [
+        ("kill", [(15, REVIVED, NODE)], True),
+        ("kill", [(1, STARTED, NODE), (15, REVIVED, NODE)], True),
+        ("kill", [(8.5, STARTED, NODE), (10.5, REVIVED, NODE)], False),  # started before the call
+        ("kill", [(8.5, STARTED, OTHER), (10.5, REVIVED, NODE)], True),
+        ("kill", [(10.1, REVIVED, NODE)], False),
+        ("kill", [(20.3, REVIVED, NODE)], False),
+        ("kill", [(15, REVIVED, OTHER)], False),
+        ("crash_loop", [(15, REVIVED, NODE)], False),
+    ],
+)
+def test_the_harness_revives_no_node_that_is_kept_down(
+    fault: str, containers: list[tuple[float, Action, str]], early: bool
+) -> None:
+    found = started_early(*judged(acted(*containers), fault))
+    assert found.startswith(f"{NODE} was started again") == early
 
 
 def test_an_early_start_is_named_with_its_distance_to_the_heal() -> None:
@@ -230,9 +252,72 @@ def test_without_a_stamp_of_the_engine_no_start_is_judged() -> None:
     assert started_outside_heal(*judged(story, "kill")) == ""
 
 
+def ran(at_s: float, start_s: float | None, **value: Any) -> Story:
+    """A task on the node of the fault, which has ended from 10 s until the heal, called at 20 s;
+    `start_s` is the engine's stamp of its start."""
+    story = Story()
+    story.at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=BEGAN_MS + 1000)
+    for event in acted().history():
+        story.at(event.at_s, event.action, **event.value)
+    known = {"vertex": "v", "vertex_name": "Count", "subtask": 0, "attempt": 1, "node": NODE}
+    start_ms = None if start_s is None else BEGAN_MS + start_s * 1000
+    known |= {"state": "RUNNING", "start_ms": start_ms}
+    return story.at(at_s, Action.TASK_CHANGED, **known | value)
+
+
+@pytest.mark.parametrize("state", ["INITIALIZING", "RUNNING", "FINISHED"])
+def test_no_task_begins_and_runs_on_a_node_that_has_ended(state: str) -> None:
+    found = ran_while_down(*judged(ran(12, 11, state=state), "kill"))
+    message = f"Count (0) began 1.0 s after {NODE} had ended, and is recorded there as {state}"
+    assert found == f"{message} before the heal was called"
+
+
+@pytest.mark.parametrize(
+    ("at_s", "start_s", "value", "fault"),
+    [
+        (12, 8, {}, "kill"),  # it had begun before, and was observed late
+        (12, 10.4, {}, "kill"),  # within the tolerance of the stamps
+        (20.1, 19, {}, "kill"),  # observed after the call of the heal
+        (12, 11, {"state": "DEPLOYING"}, "kill"),  # the engine has not noticed the end yet
+        (12, 11, {"state": "FAILED"}, "kill"),
+        (12, 11, {"node": OTHER}, "kill"),
+        (12, 11, {"node": None}, "kill"),
+        (12, -BEGAN_MS / 1000 - 0.001, {}, "kill"),  # not deployed
+        (12, None, {}, "kill"),  # an older record
+        (12, 11, {}, "pause"),
+        (12, 11, {}, "crash_loop"),
+        (12, 11, {}, "slow_operator"),
+    ],
+)
+def test_a_task_may_have_begun_before_the_end_or_after_the_heal(
+    at_s: float, start_s: float | None, value: dict[str, Any], fault: str
+) -> None:
+    assert ran_while_down(*judged(ran(at_s, start_s, **value), fault)) == ""
+
+
+def test_where_a_fault_moved_the_clocks_no_start_of_a_task_is_judged() -> None:
+    story = ran(12, 11).at(5, Action.FAULT_CALLED, step=1, fault="clock_skew")
+    assert ran_while_down(*judged(story, "kill")) == ""
+
+
+def test_without_a_call_of_the_heal_no_start_of_a_task_is_judged() -> None:
+    story = Story()
+    for event in ran(12, 11).history():
+        if event.action != Action.HEAL_CALLED:
+            story.at(event.at_s, event.action, **event.value)
+    assert ran_while_down(*judged(story, "kill")) == ""
+
+
+def test_a_task_on_a_node_that_has_ended_makes_the_run_undecided(tmp_path: Path) -> None:
+    result = Effect().check(case(ran(12, 11), tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    assert f"contradictory evidence: Count (0) began 1.0 s after {NODE} had ended" in result.summary
+
+
 @pytest.mark.parametrize(
     ("container", "text"),
     [
+        ((15, REVIVED, NODE), f"faults[0] ended early: {NODE} was started again after 5.0 s"),
         ((15, STARTED, NODE), f"faults[0] ended early: {NODE} was started again after 5.0 s"),
         ((7, DIED, NODE), f"faults[0] without evidence: {NODE} had ended 2.0 s before"),
     ],
