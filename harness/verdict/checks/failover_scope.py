@@ -46,6 +46,7 @@ from streamquake.harness.verdict.evidence.task_restarts import (
     survivors_unsampled,
 )
 from streamquake.harness.verdict.evidence.unattributed_failure import SETTLED_S
+from streamquake.harness.verdict.evidence.unobserved_restarts import unobserved_restarts
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.fault_windows import fault_windows
@@ -78,8 +79,10 @@ class FailoverScope(Check):
     silent for less than `heartbeat.timeout` and its tasks did not restart, where a fault that
     need not end tasks, or had none, was over for less than 30 s and more restarted, where more may
     have had to restart, since the nodes of some subtasks are not recorded, where a restarted
-    subtask was not seen to run again, and where a failure is recorded that would have restarted
-    another subtask.
+    subtask was not seen to run again, where the others were not sampled until then, where a failure
+    is recorded that would have restarted another subtask or names none of the job, where a subtask
+    goes back to an earlier state in the same attempt, and where more restarts were counted than
+    observed.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -259,13 +262,8 @@ class FailoverScope(Check):
                 f"{len(unseen)} subtasks of the job were not seen before the fault, the first: "
                 f"{vertex} ({number}), so that it is not known whether they restarted"
             )
-        if ended := survivors_unsampled(
-            found.values(), failover.samples(running), failover.start_ns
-        ):
-            return (
-                f"the running times of {len(ended)} others were not sampled "
-                f"after the fault, the first: {ended[0].name} ({ended[0].subtask})"
-            )
+        if unsampled := _unsampled(failover, found, running):
+            return unsampled
         affected, unplaced = failover.affected_subtasks(), failover.unplaced_subtasks()
         predicted = graph.reach(self.expect, affected)
         if more := graph.reach(self.expect, affected | unplaced) - predicted:
@@ -334,6 +332,27 @@ class FailoverScope(Check):
         return self.violated(message, wrong, **counts)
 
 
+def _unsampled(
+    failover: Failover,
+    found: Mapping[Subtask, SubtaskHistory],
+    running: Mapping[str, Samples],
+) -> str | None:
+    """A message if the running times of survivors were not sampled until the others had restarted;
+    else None. A task that has finished has none any more."""
+    samples = failover.samples(running)
+    unfinished = [task for task in found.values() if task.last.state != "FINISHED"]
+    for tasks, after_ns, moment in (
+        (found.values(), failover.start_ns, "the fault"),
+        (unfinished, failover.last_restart_ns(found), "the last restart"),
+    ):
+        if ended := survivors_unsampled(tasks, samples, after_ns):
+            return (
+                f"the running times of {len(ended)} others were not sampled after {moment}, the "
+                f"first: {ended[0].name} ({ended[0].subtask})"
+            )
+    return None
+
+
 def _contradiction(failover: Failover, found: Mapping[Subtask, SubtaskHistory]) -> str | None:
     """What contradicts that the subtasks which restarted are all of them, and run again; None where
     nothing does."""
@@ -341,14 +360,24 @@ def _contradiction(failover: Failover, found: Mapping[Subtask, SubtaskHistory]) 
         if task.restarted and task.last.state not in RAN:
             return f"{task.name} ({task.subtask}) was not seen to run again"
     survivors = [task for task in found.values() if not task.restarted]
+    for task in survivors:
+        if task.set_back is not None:
+            earlier, later = task.set_back
+            return (
+                f"{task.name} ({task.subtask}) is recorded as {earlier}, and then as {later} in "
+                "the same attempt"
+            )
     restarted = {(task.name, task.subtask) for task in found.values() if task.restarted}
+    names = failover.task_names()
     for _, *failed in named_in_failures(failover.history, failover.start_ns):
+        if failed[0] not in names:
+            return f"a failure of {failed[0]} is recorded, which is no task of the job"
         for task in survivors:
             if [task.name, task.subtask] == failed and tuple(failed) not in restarted:
                 return f"{task.name} ({task.subtask}) is recorded as failed, and not as restarted"
     if survivors and _global_failures(failover):
         return "a global failure is recorded, which restarts every subtask"
-    return None
+    return next(unobserved_restarts(failover.history, failover.start_ns), None)
 
 
 def _global_failures(failover: Failover) -> list[str]:

@@ -24,8 +24,7 @@ from streamquake.harness.verdict.evidence.checkpoints import (
     is_elsewhere,
 )
 from streamquake.harness.verdict.evidence.restores import Restart, restarts_of
-from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobRestarting
+from streamquake.harness.verdict.evidence.unobserved_restarts import unobserved_restarts
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit
 
@@ -120,7 +119,7 @@ class Restore(Check):
             wrong = ", ".join(f"{finding.what} ({finding.where})" for finding in findings)
             return self.violated(f"{wrong}; {_message(found)}", findings, **counts)
         problems = [problem for each in found for problem in self._uncertainties(each)]
-        if problems := [*problems, *_unobserved_restarts(case.history)]:
+        if problems := [*problems, *unobserved_restarts(case.history)]:
             return self.undecided("; ".join(problems), (), **counts)
         return self.held(_message(found), **counts)
 
@@ -189,20 +188,6 @@ class Restore(Check):
             yield f"{restart.where}: {contradiction}"
         if restart.running_s is None:
             yield f"{restart.where}: not every task was seen to run again"
-
-
-def _unobserved_restarts(history: History) -> Iterator[str]:
-    """Restarts that the engine counted and that were not observed. Another JobManager begins to
-    count anew."""
-    counted: dict[str | None, int] = {}
-    for event in history.of(JobRestarting):
-        if event.restart is None:
-            continue
-        before = counted.get(event.job, 0)
-        if event.restart > before + 1:
-            seen = f"{before} had been observed before"
-            yield f"{event.restart} restarts were counted by {event.at_s:.1f} s, {seen}"
-        counted[event.job] = event.restart
 
 
 def _contradiction(each: RestoredCheckpoint) -> str:

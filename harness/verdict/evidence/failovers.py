@@ -109,6 +109,12 @@ class Failover:
         before = [graph for graph in graphs if graph.at_ns <= self.start_ns]
         return next(iter(before[-1:] or graphs), None)
 
+    def task_names(self) -> set[str]:
+        """The names of the tasks of the submitted jobs."""
+        graphs, changed = self.history.of(JobSubmitted), self.history.of(TaskChanged)
+        known = {str(vertex.get("name")) for graph in graphs for vertex in graph.vertices}
+        return known | {event.name for event in changed}
+
     @property
     def only_ordered(self) -> bool:
         """Whether every restart was ordered: nothing failed."""
@@ -131,6 +137,16 @@ class Failover:
     def restarts_of_subtasks(self, running: Mapping[str, Samples]) -> dict[Subtask, SubtaskHistory]:
         """The history of each subtask; `running` as in `restarts_of_subtasks`."""
         return restarts_of_subtasks(self.history, self.start_ns, running, self.end_ns)
+
+    def last_restart_ns(self, found: Mapping[Subtask, SubtaskHistory]) -> int:
+        """When the last failure, or the last new attempt of a subtask, was observed; the moment at
+        which it began where there is none. Where another fault followed, samples since then may be
+        missing: then the moment at which it began."""
+        if self.end_ns is not None:
+            return self.start_ns
+        failed = (event.at_ns for event in failures_of(self.history))
+        again = (task.attempts[-1][0].at_ns for task in found.values() if task.attempts)
+        return max([self.start_ns, *failed, *again])
 
     def affected_subtasks(self, without: Collection[FaultInEffect] = ()) -> set[Subtask]:
         """The subtasks that its faults affected, `without` some of them."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,17 @@ SLACK_MS = 2000
 """How far behind the run's clock a survivor's running time may be: a poll takes that long."""
 OVER = ("CANCELING", "CANCELED", "FAILED")
 RAN = ("RUNNING", "FINISHED")
+PROGRESS = {
+    "CREATED": 0,
+    "SCHEDULED": 1,
+    "DEPLOYING": 2,
+    "INITIALIZING": 3,
+    "RUNNING": 4,
+    "CANCELING": 5,
+    **dict.fromkeys(("CANCELED", "FAILED", "FINISHED"), 6),
+}
+"""How far a state is in the life of an attempt, which never goes back
+(https://nightlies.apache.org/flink/flink-docs-stable/docs/internals/job_scheduling/)."""
 LAST = 3
 """How many of the last samples count: the answer to a single one may have been late."""
 LATE_NS = 2 * 10**9
@@ -38,6 +50,8 @@ class SubtaskHistory:
     `attempts` are its later attempts, each with its events. `sign` is other evidence of a restart:
     `node changed`, `duration fell`, or `ended` where it was not started again. `watched` is whether
     its running time was sampled; `unclear` is whether the samples do not show if it survived.
+    `watched_until_ns` is when it was sampled last in the same attempt. `set_back` are two states of
+    one attempt in an impossible order, which may be two attempts.
     """
 
     before: TaskChanged
@@ -46,6 +60,8 @@ class SubtaskHistory:
     sign: str | None = None
     watched: bool = False
     unclear: bool = False
+    watched_until_ns: float = 0.0
+    set_back: tuple[str, str] | None = None
     before_ms: float | None = None
     after_ms: float | None = None
 
@@ -107,14 +123,18 @@ def restarts_since_first_run(history: History) -> dict[Subtask, SubtaskHistory]:
 
 
 def survivors_unsampled(
-    found: Iterable[SubtaskHistory], running: Mapping[str, Samples], after_ns: int
+    found: Iterable[SubtaskHistory],
+    running: Mapping[str, Samples],
+    after_ns: int,
 ) -> tuple[SubtaskHistory, ...]:
     """The survivors that may have restarted: their samples ended by a moment, are unclear, or are
     missing. Records of older versions have neither start times nor these samples."""
 
     def is_unsampled(task: SubtaskHistory) -> bool:
-        if task.watched or task.unclear:
-            return task.unclear
+        if task.unclear:
+            return True
+        if task.watched:
+            return task.watched_until_ns <= after_ns
         samples = running.get(f"{task.name}/{task.subtask}")
         if samples is None:
             return _start_ms(task.before) > 0
@@ -137,12 +157,26 @@ def _subtask_history(events: Sequence[TaskChanged], after_ns: int) -> SubtaskHis
         return None
     later = events[len(before) :]
     attempts = _new_attempts(before[-1], later)
-    task = SubtaskHistory(before=before[-1], last=events[-1], attempts=attempts)
+    task = SubtaskHistory(
+        before=before[-1],
+        last=events[-1],
+        attempts=attempts,
+        set_back=None if attempts else _set_back((before[-1], *later)),
+    )
     # The node is empty before the task is deployed, and null where it is not known.
     nodes = {event.node for event in (before[-1], *later)} - {"", None}
     if task.restarts or (len(nodes) < 2 and events[-1].state not in OVER):
         return task
     return replace(task, sign="node changed" if len(nodes) > 1 else "ended")
+
+
+def _set_back(attempt: Sequence[TaskChanged]) -> tuple[str, str] | None:
+    """The first state in the events of one attempt that cannot follow the one before, after it."""
+    for event, following in pairwise(attempt):
+        reached, now = PROGRESS.get(event.state), PROGRESS.get(following.state)
+        if reached is not None and now is not None and now < reached:
+            return event.state, following.state
+    return None
 
 
 def _new_attempts(
@@ -182,13 +216,14 @@ def _with_duration(
     within = np.flatnonzero(own & (at_ns > after_ns) & (at_ns <= end_ns))
     started_ns = at_ns - value * 1e6
     if (started_ns[at_ns > end_ns] <= after_ns).any():
-        return replace(task, watched=True)
+        return replace(task, watched=True, watched_until_ns=float(at_ns[-1]))
     if len(within) == 0:
         return task
     sampled = np.concatenate([before, within])
     falls = bool((np.diff(value[sampled]) < 0).any())
     later_samples = _same_attempt(value, int(within[-1]))
-    newest_ns = started_ns[np.concatenate([within, later_samples])[-LAST:]].min()
+    since = np.concatenate([within, later_samples])
+    newest_ns = started_ns[since[-LAST:]].min()
     behind_ms = (newest_ns - started_ns[sampled[0]]) / 1e6
     if len(before) == 0 and not falls:
         return replace(task, unclear=bool(newest_ns > after_ns + LATE_NS))
@@ -198,6 +233,7 @@ def _with_duration(
         task,
         watched=falls or not (started_later and unconfirmed),
         unclear=started_later and unconfirmed and not falls,
+        watched_until_ns=float(at_ns[since[-1]]),
         before_ms=float(value[sampled[0]]),
         after_ms=float(value[sampled[-1]]),
         sign="duration fell" if falls or (started_later and not unconfirmed) else None,

@@ -593,6 +593,37 @@ def _whole_job_failed(failover: Failover) -> None:
     failover.failures.append((23.0, {"job": "j", "cause": "Checkpoint expired", "task": None}))
 
 
+def _unknown_task_failed(failover: Failover) -> None:
+    failed = {"cause": "lost", "task": "Count -> Sink[7] (2/2)", "failed_ms": 1}
+    failover.failures.append((EFFECT_S + 1, failed))
+
+
+def _restarts_counted(failover: Failover) -> None:
+    failover.others.append((EFFECT_S + 3, Action.JOB_RESTARTING, {"restart": 2}))
+
+
+def _survivor_failed_and_ran(failover: Failover) -> None:
+    for at_s, state in ((23.5, "FAILED"), (24.5, "RUNNING")):
+        failover.tasks.append((at_s, failover.task(("s", 1), state=state)))
+
+
+def _survivor_initializes(failover: Failover) -> None:
+    failover.tasks.append((23.5, failover.task(("s", 1), state="INITIALIZING")))
+
+
+def _survivor_created(failover: Failover) -> None:
+    failover.tasks.append((23.5, failover.task(("s", 1), state="CREATED", start_ms=-1, node="")))
+
+
+def _not_sampled_since(failover: Failover, last_s: float = 23.9) -> None:
+    failover.running[("s", 1)] = [e for e in failover.running[("s", 1)] if e[0] <= last_s]
+
+
+def _not_sampled_since_failure(failover: Failover) -> None:
+    failover.failures.append((24.5, {"cause": "lost", "task": "Count -> Sink (1/2)"}))
+    _not_sampled_since(failover, 24.4)
+
+
 def _not_observed(failover: Failover) -> None:
     failover.tasks.clear()
     failover.running.clear()
@@ -614,6 +645,13 @@ def _not_observed(failover: Failover) -> None:
         (_failed_for_good, "Count -> Sink (0) was not seen to run again"),
         (_survivor_failed, "Source: input (1) is recorded as failed, and not as restarted"),
         (_whole_job_failed, "a global failure is recorded, which restarts every subtask"),
+        (_unknown_task_failed, "a failure of Count -> Sink[7] is recorded, which is no task of"),
+        (_restarts_counted, "2 restarts were counted by 23.0 s, 0 had been observed before"),
+        (_survivor_failed_and_ran, "Source: input (1) is recorded as FAILED, and then as RUNNING"),
+        (_survivor_initializes, "Source: input (1) is recorded as RUNNING, and then as INITIALIZ"),
+        (_survivor_created, "Source: input (1) is recorded as RUNNING, and then as CREATED"),
+        (_not_sampled_since, "not sampled after the last restart, the first: Source: input (1)"),
+        (_not_sampled_since_failure, "not sampled after the last restart, the first: Source: inp"),
     ],
 )
 def test_without_evidence_there_is_no_verdict(
@@ -628,6 +666,24 @@ def test_without_evidence_there_is_no_verdict(
 
     assert result.outcome == Outcome.UNDECIDED, result
     assert why in result.summary
+
+
+def test_a_survivor_that_finished_has_no_later_samples(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.tasks.append((23.0, failover.task(("s", 1), state="FINISHED")))
+    failover.running[("s", 1)] = [each for each in failover.running[("s", 1)] if each[0] < 23]
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_restarts_that_were_all_observed_are_held(tmp_path: Path) -> None:
+    """Also those before the fault, of which the first may be from before the record."""
+    failover = Failover([("c", 0)])
+    for at_s, count in ((3, 4), (23, 5)):
+        failover.others.append((at_s, Action.JOB_RESTARTING, {"restart": count}))
+    failover.tasks.append((3.5, failover.task(("c", 0), start_ms=STARTED_MS)))
+    failover.others.append((3.6, Action.JOB_RUNNING, {}))
+    result = failover.judged(tmp_path, "task")
+    assert result.outcome == Outcome.HELD, result
 
 
 def test_histories_without_start_times_and_edges_are_judged_by_attempts(

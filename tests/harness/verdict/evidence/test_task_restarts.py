@@ -227,3 +227,39 @@ def test_a_start_time_of_one_millisecond_is_known() -> None:
     for at_s, start_ms in ((21, 0), (22, 1), (23, 0), (24, 1)):
         changed(recorded, at_s, start_ms=start_ms)
     assert subtask_history(recorded).restarts == 1
+
+
+@pytest.mark.parametrize(
+    ("states", "set_back"),
+    [
+        (["CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"], None),
+        (["RUNNING", "CANCELING", "CANCELED"], None),
+        (["RUNNING", "RUNNING"], None),
+        (["RUNNING", "OTHER", "RUNNING"], None),
+        (["FAILED", "RUNNING"], ("FAILED", "RUNNING")),
+        (["RUNNING", "INITIALIZING", "RUNNING"], ("RUNNING", "INITIALIZING")),
+        (["FINISHED", "RUNNING"], ("FINISHED", "RUNNING")),
+    ],
+)
+def test_a_state_does_not_go_back_in_one_attempt(
+    states: list[str], set_back: tuple[str, str] | None
+) -> None:
+    recorded = changed(Story(), 2, state=states[0])
+    for number, state in enumerate(states[1:]):
+        changed(recorded, 21 + number, state=state)
+    found = subtask_history(recorded)
+    assert (found.set_back, found.restarts) == (set_back, 0)
+
+
+def test_the_states_of_another_attempt_begin_anew() -> None:
+    recorded = changed(Story(), 2, state="FAILED")
+    changed(recorded, 21, state="CREATED", attempt=1)
+    assert subtask_history(recorded).set_back is None
+
+
+@pytest.mark.parametrize(("after_s", "unsampled"), [(24.9, False), (25.0, True), (27.0, True)])
+def test_a_survivor_is_watched_until_its_last_sample(after_s: float, unsampled: bool) -> None:
+    recorded = running((18.0, 16_000.0), (22.0, 20_000.0), (25.0, 23_000.0))
+    found = subtask_history(changed(Story(), 2), recorded)
+    assert found.watched
+    assert bool(survivors_unsampled([found], recorded, int(after_s * 1e9))) == unsampled
