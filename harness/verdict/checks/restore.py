@@ -78,10 +78,14 @@ class Restore(Check):
     Undecided where the job was not seen to run again.
 
     A restart that failed again before a restore was seen belongs to the next one: only what was
-    restored in the end is judged. A checkpoint that was seen to complete only after the restore had
-    completed before the failure if a later one had been triggered by then, and one is taken at a
-    time. Else, if it was not restored, it is undecided where its last acknowledgement was a second
-    or more before the failure, and is not judged otherwise: its metadata may have been missing."""
+    restored in the end is judged. It does not if a checkpoint was triggered and completed in
+    between: then every task ran, and it is undecided. So is a restore whose stamp the engine's
+    other reports contradict.
+
+    A checkpoint that was seen to complete only after the restore had completed before the failure
+    if a later one had been triggered by then, and one is taken at a time. Else, if it was not
+    restored, it is undecided where its last acknowledgement was a second or more before the
+    failure, and is not judged otherwise: its metadata may have been missing."""
 
     name: ClassVar[str] = "restore"
     classes: ClassVar[tuple[str, ...]] = (
@@ -184,7 +188,7 @@ class Restore(Check):
             )
         if each.contradicted is not None:
             yield f"{restart.where}: {each.contradicted.where} {each.contradicted.contradiction}"
-        if contradiction := _contradiction(each):
+        if contradiction := restart.contradiction or _contradiction(each):
             yield f"{restart.where}: {contradiction}"
         if restart.running_s is None:
             yield f"{restart.where}: not every task was seen to run again"

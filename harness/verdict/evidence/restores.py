@@ -3,19 +3,21 @@
 A restart begins with the first failure or restart that the engine reports, and ends when every task
 runs again; a failure after state was assigned begins another restart. A job that replaces another
 one is a restart too, from the other's end. Moments are the engine's own stamps where it has them,
-since polling may observe two events in the wrong order.
+since polling may observe two events in the wrong order. A checkpoint that was triggered after a
+failure, and completed, proves that every task ran in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
+from streamquake.harness.verdict.evidence.engine_clock import STAMP_NS, EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.job_return import ran_by_ns
+from streamquake.harness.verdict.evidence.restore_stamps import contradicted_stamps
 from streamquake.harness.verdict.evidence.waits import failed_waits
-from streamquake.reports.record.checkpoint_events import CheckpointTriggered
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
 from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_events import FaultCalled, FaultInEffect
 from streamquake.reports.record.history import History
@@ -103,6 +105,8 @@ class Restart:
     """How long the slowest new attempt restored its state."""
     slowest: str = ""
     """The subtask of the slowest attempt, as vertex name/subtask."""
+    contradiction: str = ""
+    """Why the moment of its restore is not known; empty where it is."""
 
     @property
     def where(self) -> str:
@@ -140,20 +144,53 @@ class _RestartEvents:
     running: JobRunning | None = None
     ended: JobEnded | None = None
     """The end of the job, if it ended instead of running."""
+    ran_unseen: bool = False
+    """Whether only a checkpoint shows that the job ran before it failed again: neither its restore
+    nor its running tasks were seen."""
 
 
 def restarts_of(history: History) -> tuple[Restart, ...]:
     """Every restart of every job, in order, and every first start that restored state or replaced
     another job."""
     clock = EngineClock(history)
+    wrong = contradicted_stamps(history, clock)
     found = []
     for job in dict.fromkeys(event.job for event in history.of(*STEPS)):
-        own = [event for event in history.of(*STEPS) if event.job == job]
-        own.sort(key=clock.moment_ns)
+        own = [_as_observed(e) if e.index in wrong else e for e in history.of(*STEPS)]
+        own = [*(e for e in own if e.job == job), *_proofs_of_running(history, job)]
+        own.sort(key=lambda event: _step_ns(event, clock))
         collected = _collect_events(own, replacement=_former(history, job) is not None)
-        found += [_restart_of(history, clock, job, steps) for steps in collected]
+        found += [
+            replace(
+                _restart_of(history, clock, job, steps),
+                contradiction=wrong.get(steps.restored.index, "") if steps.restored else "",
+            )
+            for steps in collected
+        ]
     found.sort(key=lambda restart: restart.broke_s)
     return tuple(_with_failure(restart, history, restart is found[-1]) for restart in found)
+
+
+def _as_observed(event: JobEvent) -> JobEvent:
+    """A restore without its stamp, at its observation."""
+    return replace(event, value={**event.value, JobRestored.restored_at_ms.name: None})
+
+
+def _proofs_of_running(history: History, job: Any) -> Iterator[CheckpointCompleted]:
+    """The completed checkpoints of a job that are known to have been triggered while all of its
+    tasks ran; none where a fault moved the clocks."""
+    if clock_moved(history):
+        return
+    for event in history.of(CheckpointCompleted):
+        if event.job == job and event.trigger_ms and not event.is_micro_batch:
+            yield event
+
+
+def _step_ns(event: JobEvent, clock: EngineClock) -> int:
+    """The moment of a step; of a checkpoint, a moment at which every task had begun to run."""
+    if isinstance(event, CheckpointCompleted):
+        return clock.stamped_ns(event, event.trigger_ms) - STAMP_NS
+    return clock.moment_ns(event)
 
 
 def _collect_events(steps: Sequence[JobEvent], replacement: bool) -> list[_RestartEvents]:
@@ -179,14 +216,18 @@ def _collect_events(steps: Sequence[JobEvent], replacement: bool) -> list[_Resta
                 found.append(_RestartEvents(first=not ran))
             if (former := found[-1].restored) is not None:
                 found[-1].restored_first.append(former)
-            found[-1].restored, found[-1].running = event, None
+            found[-1].restored, found[-1].running, found[-1].ran_unseen = event, None, False
             under_way = True
+        elif isinstance(event, CheckpointCompleted):
+            if under_way and found[-1].breaks and found[-1].restored is None:
+                found[-1].ran_unseen, under_way, ran = True, False, True
         elif isinstance(event, JobRunning):
             if replacement and not found:
                 found.append(_RestartEvents(first=True))
             under_way, ran = False, True
             for restart in found:  # also restarts that failed again before all tasks ran
-                restart.running = restart.running or event
+                if restart is found[-1] or not restart.ran_unseen:
+                    restart.running = restart.running or event
     return found
 
 

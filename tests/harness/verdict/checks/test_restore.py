@@ -369,6 +369,98 @@ def test_a_restart_that_fails_is_followed_by_another(tmp_path: Path) -> None:
     assert [f.where for f in result.findings] == ["restart at 15.0 s"]
 
 
+def failed_twice(began_s: float | None, **changed: Any) -> CheckpointStory:
+    """Two failures, at 13 s and 20 s, and a restore after the second one alone; a checkpoint that
+    was triggered in between completed."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
+    story.failing(13)
+    if began_s is not None:
+        story.completed(3, began_s, **changed)
+    return story.failing(20).restored(2 if began_s is None else 3, 21).running(22)
+
+
+def test_a_checkpoint_between_two_failures_shows_two_restarts(tmp_path: Path) -> None:
+    result = check(failed_twice(15), tmp_path)
+    assert (result.outcome, result.counts["restarts"]) == (Outcome.UNDECIDED, 2)
+    assert result.summary == (
+        "restart at 13.0 s: no restore was seen; restart at 13.0 s: not every task was seen to "
+        "run again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("began_s", "changed"),
+    [
+        (None, {}),
+        (12.8, {"took_s": 0.5}),  # triggered before the failure
+        (13.05, {}),  # within the tolerance of the stamps
+        (15, {"type": "micro-batch"}),
+        (15, {"job": "another"}),
+        (15, {"trigger_ms": 0}),
+    ],
+)
+def test_a_restart_that_fails_before_its_restore_belongs_to_the_next_one(
+    began_s: float | None, changed: dict[str, Any], tmp_path: Path
+) -> None:
+    result = check(failed_twice(began_s, **changed), tmp_path)
+    assert result.counts["restarts"] == 1
+    assert "restart at 20.0 s" not in result.summary
+
+
+def test_where_a_fault_moved_the_clocks_no_checkpoint_shows_a_restart(tmp_path: Path) -> None:
+    """The checkpoint may have been triggered before the failure."""
+    recorded = failed_twice(15)
+    recorded.at(3, Action.FAULT_CALLED, step=1, fault="clock_skew")
+    assert check(recorded, tmp_path).counts["restarts"] == 1
+
+
+def test_a_job_seen_to_run_after_its_checkpoint_ran_again(tmp_path: Path) -> None:
+    """The answer about the running tasks may come after that about the checkpoint."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
+    story.completed(2, 15).running(15.2)
+    result = check(story, tmp_path)
+    assert [(f.what, f.where) for f in result.findings] == [
+        ("nothing restored", "restart at 13.0 s")
+    ]
+
+
+def stamped_early(restored_at_s: float, *, checkpoint_s: float = 18.0) -> CheckpointStory:
+    """A restore that was observed at 30 s, with another stamp, after a failure at 28 s."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, checkpoint_s)
+    story.failing(28)
+    story.at(30, Action.JOB_RESTORED, job=JOB, checkpoint=2, restored_at_ms=stamp(restored_at_s))
+    return story.running(32).completed(3, 34)
+
+
+def test_a_restore_that_was_not_reported_since_its_stamp_is_undecided(tmp_path: Path) -> None:
+    result = check(stamped_early(12), tmp_path)
+    assert (result.outcome, result.counts["restarts"]) == (Outcome.UNDECIDED, 1)
+    assert result.summary == (
+        "restart at 28.0 s: its restore is stamped with 12.0 s, and the engine did not report it "
+        "by 18.1 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("restored_at_s", "checkpoint_s"),
+    [
+        (29.0, 18.0),  # a usual restore
+        (12.0, 16.5),  # an answer may take until then
+        (12.0, 26.0),  # the answer with the restore may have taken as long
+    ],
+)
+def test_an_answer_may_take_some_seconds(
+    restored_at_s: float, checkpoint_s: float, tmp_path: Path
+) -> None:
+    story = stamped_early(restored_at_s, checkpoint_s=checkpoint_s)
+    assert "its restore is stamped with" not in check(story, tmp_path).summary
+
+
+def test_a_checkpoint_of_another_job_proves_nothing_about_a_restore(tmp_path: Path) -> None:
+    story = stamped_early(12, checkpoint_s=10).completed(7, 18, job="another")
+    assert "its restore is stamped with" not in check(story, tmp_path).summary
+
+
 def test_a_late_observed_restart_belongs_to_its_own_failure(
     tmp_path: Path,
 ) -> None:
