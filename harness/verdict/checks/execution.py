@@ -20,6 +20,7 @@ from streamquake.harness.verdict.evidence.lost_sandboxes import (
     revived_without_network,
 )
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
+from streamquake.harness.verdict.evidence.submitted_jobs import never_ran
 from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
@@ -49,9 +50,10 @@ class Execution(Check):
     behind its plan, a wait that was not met, a failed part of the harness, a node that was given
     up, that ended and was not started again, or that lost its network without a fault, a wall
     clock that was set, a drain that left records unread, a job that goes on after its end or that
-    read what was sent after it, a drain without a checkpoint that completed after the load, output
-    after the drain, micro-batches with a gap, a query that ended over a batch, a commit of a
-    checkpoint that is not recorded to complete, samples of the metrics after its end."""
+    read what was sent after it, a job that never ran beside one that did not end, a drain without a
+    checkpoint that completed after the load, output after the drain, micro-batches with a gap, a
+    query that ended over a batch, a commit of a checkpoint that is not recorded to complete,
+    samples of the metrics after its end."""
 
     name: ClassVar[str] = "execution"
 
@@ -109,6 +111,8 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_ends(history)
     yield from contradicted_batches(history)
     yield from contradicted_reports(history)
+    if (unseen := never_ran(history)) is not None:
+        yield unseen
     # Without a job the load itself writes the outputs, and its last records may be seen late.
     if job is not None and (output := output_after_drain(history)) is not None:
         yield f"the output {output.output} grew after the drain"
@@ -135,13 +139,14 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
 def _missing_parts(case: JudgedRun, *, drain_expected: bool) -> Iterator[str]:
     """What the run did not reach by its record, and the drain where it was not one."""
     history = case.history
-    drained, loaded = history.first(RunDrained), history.first(WorkloadDone)
-    if drain_expected and drained is None:
+    drained, loaded = history.of(RunDrained), history.of(WorkloadDone)
+    if drain_expected and not drained:
         yield "no drain is recorded"
-    if drained is not None and loaded is not None and drained.at_ns < loaded.at_ns:
+    loaded_ns = max((event.at_ns for event in loaded), default=0)
+    if any(event.at_ns < loaded_ns for event in drained):
         yield "it was drained before the load had ended"
-    if drained is not None and drained.lag:
-        yield f"it was drained while {drained.lag:,} records had not been read"
+    if lag := max((event.lag or 0 for event in drained), key=abs, default=0):
+        yield f"it was drained while {lag:,} records had not been read"
     phases = [event.phase for event in history.of(PhaseBegan)]
     if LAST_PHASE not in phases:
         yield f"the last phase recorded is {phases[-1] if phases else 'none'}"

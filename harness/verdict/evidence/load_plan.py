@@ -22,11 +22,12 @@ BEHIND_S = 10.0
 
 def load_problems(workload: Workload, history: History) -> Iterator[str]:
     """The deviations of the load from its plan."""
-    done = history.first(WorkloadDone)
-    if done is None:
+    ends = history.of(WorkloadDone)
+    if not ends:
         yield "its end is not recorded"
-    elif done.kind == Kind.FAIL:
-        yield done.error or "its sender failed"
+    for done in ends:
+        if done.kind == Kind.FAIL:
+            yield done.error or "its sender failed"
     yield from islice(workload.send_problems(history), MAX_PROBLEMS)
     settled = sum(event.count for event in history.of(RecordsSent))
     if workload.planned is not None and settled < workload.planned:

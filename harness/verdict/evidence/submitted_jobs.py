@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobSubmitted
+from streamquake.reports.record.job_events import JobEnded, JobEvent, JobSubmitted
 
 
 class SubmittedJobs:
@@ -15,3 +17,15 @@ class SubmittedJobs:
 
     def may_include(self, job: str | None) -> bool:
         return job is None or not self._jobs or not self._jobs.isdisjoint({job, None})
+
+
+def never_ran(history: History) -> str | None:
+    """A message if a job was submitted of which the record has no other event, although the job
+    before it never ended; None where there is none. A job replaces one that has ended."""
+    jobs = list(dict.fromkeys(event.job for event in history.of(JobSubmitted)))
+    ended = {event.job for event in history.of(JobEnded)}
+    seen = {event.job for event in history.of(JobEvent) if not isinstance(event, JobSubmitted)}
+    for former, job in pairwise(jobs):
+        if former not in ended and job not in seen:
+            return f"the job {job} was submitted and never ran, and {former} did not end"
+    return None

@@ -150,6 +150,56 @@ def test_a_failed_sender_has_its_reason(tmp_path: Path, error: str | None, messa
     assert (outcome, f"workload: {message}" in summary) == (Outcome.UNDECIDED, True)
 
 
+@pytest.mark.parametrize("first", [Kind.FAIL, Kind.OK])
+def test_each_end_of_a_sender_counts(tmp_path: Path, first: Kind) -> None:
+    kinds = [first, Kind.OK if first == Kind.FAIL else Kind.FAIL]
+    done = next(e for e in whole().history() if e.action == Action.WORKLOAD_DONE)
+    events = [e for e in whole().history() if e.action != Action.WORKLOAD_DONE]
+    story = Story()
+    story._events = [*events, *(replace(done, kind=kind) for kind in kinds)]
+    assert judged(story, tmp_path) == (Outcome.UNDECIDED, "workload: its sender failed")
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        ((26, Action.DRAINED, {"lag": 100}), "it was drained while 100 records had not been"),
+        ((24, Action.DRAINED, {"lag": 100}), "it was drained while 100 records had not been"),
+        ((25.5, Action.WORKLOAD_DONE, {}), "it was drained before the load had ended"),
+        ((26, Action.DRAINED, {}), ""),
+    ],
+)
+def test_each_drain_and_each_end_of_the_load_counts(
+    tmp_path: Path, later: tuple[float, Action, dict[str, int]], message: str
+) -> None:
+    at_s, action, value = later
+    outcome, summary = judged(whole().at(at_s, action, **value), tmp_path)
+    assert outcome == (Outcome.UNDECIDED if message else Outcome.HELD)
+    assert message in summary
+
+
+@pytest.mark.parametrize(
+    ("events", "outcome"),
+    [
+        ([], Outcome.UNDECIDED),
+        ([(Action.JOB_RUNNING, {"job": "next"})], Outcome.HELD),
+        ([(Action.JOB_ENDED, {"job": "next", "state": "FAILED"})], Outcome.HELD),
+        ([(Action.JOB_ENDED, {"job": "j", "state": "CANCELED"})], Outcome.HELD),
+        ([(Action.JOB_RUNNING, {"job": "j"})], Outcome.UNDECIDED),
+    ],
+)
+def test_a_job_that_never_ran_beside_another_makes_it_undecided(
+    tmp_path: Path, events: list[tuple[Action, dict[str, str]]], outcome: Outcome
+) -> None:
+    story = whole().at(0, Action.JOB_SUBMITTED, job="j").at(5, Action.JOB_SUBMITTED, job="next")
+    for action, value in events:
+        story.at(11, action, **value)
+    found, summary = judged(story, tmp_path)
+    assert found == outcome, summary
+    message = "the job next was submitted and never ran, and j did not end"
+    assert (message in summary) == (outcome == Outcome.UNDECIDED)
+
+
 def test_a_load_without_an_end_makes_it_undecided(tmp_path: Path) -> None:
     story = Story().sent(0.5, 1000).at(30, Action.PHASE, phase="tear down")
     assert "its end is not recorded" in judged(story, tmp_path)[1]
