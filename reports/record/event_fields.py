@@ -7,43 +7,67 @@ of older versions may lack fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
 LARGEST = 2**63
 """No clock, offset or size of a run is larger; readers use integers of eight bytes."""
-PLACES = ("attempt", "subtask", "first", "last", "count", "at_record")
+PLACES = (
+    "attempt",
+    "subtask",
+    "first",
+    "last",
+    "count",
+    "at_record",
+    "stage",
+    "stage_attempt",
+)
 """Whole numbers that are always known and never negative."""
 SIGNED = ("step", "checkpoint", "called_ns", "acknowledged")
 """Whole numbers that are always known; a query's checkpoint is -1 where it has none. A null is
 damage; it differs from a field that an older version did not record."""
 WHOLE = (
     "acknowledged_until_ns",
+    "batch",
     "due_ns",
     "end",
     "exit_code",
+    "failed",
     "grown",
     "in_place_ns",
+    "lag",
     "last_seen_ns",
+    "partition",
+    "records",
     "restart",
     "seen_ns",
     "times",
     "trigger_index",
+    "unaligned_subtasks",
+    "unknown",
 )
 """Whole numbers, null where they are not known."""
 NUMBERS = (
     "ack_ms",
+    "added_ms",
     "alignment_ms",
+    "asked_s",
     "async_ms",
+    "before_asked_s",
+    "before_at_s",
+    "by_s",
     "checkpointed_bytes",
     "duration_ms",
+    "end_ms",
     "ended_ms",
     "failed_ms",
     "first_ack_ms",
     "initializing_ms",
     "last_ack_ms",
     "lateness_ms",
+    "longest_gap_s",
+    "lost_ms",
     "persisted_bytes",
     "processed_bytes",
     "restarting_ms",
@@ -60,18 +84,13 @@ NUMBERS = (
 """Numbers, null where they are not known."""
 NAMES = ("check", "fault", "job", "output", "phase", "state", "target", "vertex")
 """Texts that are always known."""
-TEXTS = ("cause", "node", "path", "reason", "task_name", "type", "vertex_name")
+TEXTS = ("cause", "executor", "node", "path", "reason", "task_name", "type", "vertex_name")
 """Texts, null where they are not known."""
-LISTS = (
-    "argv",
-    "edges",
-    "last_errors",
-    "last_lines",
-    "nodes",
-    "regions",
-    "transactions",
-    "vertices",
-)
+FLAGS = ("is_last", "lost_network", "met", "own", "speculative")
+"""True or false, null where it is not known."""
+LISTS = ("argv", "last_errors", "last_lines", "nodes", "transactions")
+VERTICES, EDGES, REGIONS = ("vertices",), ("edges",), ("regions",)
+"""The graph of a job."""
 STATUSES = ("acknowledged", "failed", "unknown")
 """The values of `status`, that of sent records."""
 INTERVALS = ("pauses_ns", "ranges")
@@ -79,7 +98,7 @@ INTERVALS = ("pauses_ns", "ranges")
 PARTS = ("sent_by",)
 """Lists of triples of whole numbers."""
 OBJECTS = ("config", "evidence", "files", "params")
-"""Lists, intervals and objects are empty where there is nothing, never null."""
+"""Lists, graphs, intervals and objects are empty where there is nothing, never null."""
 
 
 def field_problem(value: Mapping[str, Any]) -> str:
@@ -101,7 +120,10 @@ def is_moment(value: Any) -> bool:
 
 _A_PLACE, _A_WHOLE = "a whole number of at least 0", "a whole number"
 _A_NUMBER, _A_TEXT = "a number", "a text"
-_A_LIST, _AN_OBJECT = "a list", "an object"
+_A_LIST, _AN_OBJECT, _A_FLAG = "a list", "an object", "true or false"
+_VERTICES = "a list of objects with the texts `id` and `name` and the whole number `parallelism`"
+_EDGES = "a list of objects with the texts `from` and `to`"
+_REGIONS = "a list of lists of pairs, each the id of a vertex and a whole number of at least 0"
 _INTERVALS = "a list of pairs of whole numbers of at least 0"
 _PARTS = "a list of triples of whole numbers of at least 0"
 _EXPECTED = {
@@ -109,35 +131,72 @@ _EXPECTED = {
     **dict.fromkeys((*SIGNED, *WHOLE), _A_WHOLE),
     **dict.fromkeys(NUMBERS, _A_NUMBER),
     **dict.fromkeys((*NAMES, *TEXTS), _A_TEXT),
+    **dict.fromkeys(FLAGS, _A_FLAG),
     **dict.fromkeys(LISTS, _A_LIST),
+    **dict.fromkeys(VERTICES, _VERTICES),
+    **dict.fromkeys(EDGES, _EDGES),
+    **dict.fromkeys(REGIONS, _REGIONS),
     **dict.fromkeys(INTERVALS, _INTERVALS),
     **dict.fromkeys(PARTS, _PARTS),
     **dict.fromkeys(OBJECTS, _AN_OBJECT),
 }
-_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS, *INTERVALS, *PARTS, *OBJECTS))
+_GRAPH = (*VERTICES, *EDGES, *REGIONS)
+_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS, *_GRAPH, *INTERVALS, *PARTS, *OBJECTS))
 
 
 def _is(expected: str, held: Any, *, nullable: bool) -> bool:
-    if held is None:
-        return nullable
-    match expected:
-        case "a whole number of at least 0":
-            return type(held) is int and 0 <= held < LARGEST
-        case "a whole number":
-            return type(held) is int and abs(held) < LARGEST
-        case "a number":
-            return type(held) in (int, float) and abs(held) < LARGEST and isfinite(held)
-        case "a text":
-            return isinstance(held, str)
-        case "a list":
-            return isinstance(held, list)
-        case "a list of pairs of whole numbers of at least 0":
-            return isinstance(held, list) and all(_are_moments(each, 2) for each in held)
-        case "a list of triples of whole numbers of at least 0":
-            return isinstance(held, list) and all(_are_moments(each, 3) for each in held)
-        case _:
-            return isinstance(held, dict)
+    return nullable if held is None else _CHECKS[expected](held)
+
+
+def _is_whole(held: Any) -> bool:
+    return type(held) is int and abs(held) < LARGEST
+
+
+def _is_number(held: Any) -> bool:
+    return type(held) in (int, float) and abs(held) < LARGEST and isfinite(held)
+
+
+def _is_text(held: Any) -> bool:
+    return isinstance(held, str)
+
+
+def _is_list_of(is_item: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda held: isinstance(held, list) and all(map(is_item, held))
+
+
+def _is_vertex(held: Any) -> bool:
+    """Whether it can be a vertex; records of older versions may lack its fields."""
+    return (
+        isinstance(held, dict)
+        and _is_text(held.get("id", ""))
+        and _is_text(held.get("name", ""))
+        and is_moment(held.get("parallelism", 0))
+    )
+
+
+def _is_edge(held: Any) -> bool:
+    return isinstance(held, dict) and all(_is_text(held.get(end)) for end in ("from", "to"))
+
+
+def _is_subtask(held: Any) -> bool:
+    return isinstance(held, list) and len(held) == 2 and _is_text(held[0]) and is_moment(held[1])
 
 
 def _are_moments(held: Any, count: int) -> bool:
     return isinstance(held, list) and len(held) == count and all(map(is_moment, held))
+
+
+_CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    _A_PLACE: is_moment,
+    _A_WHOLE: _is_whole,
+    _A_NUMBER: _is_number,
+    _A_TEXT: _is_text,
+    _A_FLAG: lambda held: isinstance(held, bool),
+    _A_LIST: lambda held: isinstance(held, list),
+    _AN_OBJECT: lambda held: isinstance(held, dict),
+    _VERTICES: _is_list_of(_is_vertex),
+    _EDGES: _is_list_of(_is_edge),
+    _REGIONS: _is_list_of(_is_list_of(_is_subtask)),
+    _INTERVALS: _is_list_of(lambda held: _are_moments(held, 2)),
+    _PARTS: _is_list_of(lambda held: _are_moments(held, 3)),
+}
