@@ -46,13 +46,18 @@ from streamquake.harness.verdict.evidence.sent_times import (
     silences_of,
 )
 from streamquake.harness.verdict.evidence.task_restarts import restarts_of_subtasks
-from streamquake.harness.verdict.expected_output import register_sent
+from streamquake.harness.verdict.expected_output import expectations, register_sent
 from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit, Share
 
 WORST = 6
 PARTITIONS_SHOWN = 16
+WHY = {
+    "keys": "`expected` has no column `key`",
+    "partitions": "some keys that were sent had none either",
+}
+"""Why a key, or a partition, without any record may have stopped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +88,15 @@ class Continuity(Check):
 
     Pauses count from the first fault's effect until five seconds after the last heal or restart,
     but not after the load; a key that stopped by then pauses until its last send. Only keys count
-    that the load sent throughout: a key that was not sent cannot pause. With `fault`, a pause after
-    an earlier fault counts from the call on. A failure long after the heal of all faults and the
-    recovery ends the interval. Undecided where pauses without a fault are as long as the limit,
-    where the heal of a fault was not seen, where the job failed and was not seen running again,
-    where pauses are too long only with the load's own silences, where they are too long but the job
-    was down by itself when the fault was called, and, for partitions, where some never had a record
-    and some sent keys never had one either.
+    that the load sent throughout: a key that was not sent cannot pause. A key that no record ever
+    had paused all the time if `expected` has it, and does not count if `expected` leaves it out.
+    With `fault`, a pause after an earlier fault counts from the call on. A failure long after the
+    heal of all faults and the recovery ends the interval. Undecided where pauses without a fault
+    are as long as the limit, where the heal of a fault was not seen, where the job failed and was
+    not seen running again, where pauses are too long only with the load's own silences, where they
+    are too long but the job was down by itself when the fault was called, where no record has a key
+    that was sent, where keys never had a record and `expected` has no column `key`, and, for
+    partitions, where some never had a record and some sent keys never had one either.
     """
 
     name: ClassVar[str] = "continuity"
@@ -138,7 +145,10 @@ class Continuity(Check):
             cut_ms=None if watched.cut_ns is None else output.ms(watched.cut_ns),
             since_ms=called_ms if watched.had_earlier_faults else None,
         )
-        keys, lanes = self._pauses(case, output, span, causes)
+        try:
+            keys, lanes = self._pauses(case, output, span, causes)
+        except AppendTimesUnknown as reason:
+            return self.undecided(str(reason), **figures)
         figures = {**keys.counts, **figures, **lanes.counts}
         if keys.of < self.min_keys:
             return self.undecided(
@@ -170,6 +180,14 @@ class Continuity(Check):
         )
         with persisted(with_own_ms(keys, span, causes)) as keys:
             partitions = {row[0] for row in keys.select("partition").distinct().collect()}
+            if partitions == {None}:
+                raise AppendTimesUnknown(
+                    f"{output.name}: none of its records has a key that was sent, so that their "
+                    "pauses are not known"
+                )
+            unclear = 0
+            if None in partitions:
+                keys, unclear = _with_expected_keys(case, output, keys)
             of_lane = keys.join(sends, "of").groupBy(F.col("partition").alias("of"))
             lanes = with_unended_pauses(
                 longest_pauses(output.records, "partition", span),
@@ -179,11 +197,11 @@ class Continuity(Check):
             # The partition of a key without records is unknown.
             without_records = output.partitions - lanes.count() if None in partitions else 0
             partitions_of_keys = lanes.where(F.col("of").isin(partitions - {None}))
-            return self._keys(keys, output), self._partitions(
+            return self._keys(keys, unclear, output), self._partitions(
                 with_own_ms(partitions_of_keys, span, causes), without_records, output
             )
 
-    def _keys(self, keys: DataFrame, output: AppendedRecords) -> GroupPauses:
+    def _keys(self, keys: DataFrame, without_records: int, output: AppendedRecords) -> GroupPauses:
         gap = F.col("gap_ms")
         found = keys.agg(
             F.count("*").alias("keys"),
@@ -213,6 +231,7 @@ class Continuity(Check):
             continuous=found.continuous,
             perhaps_continuous=found.perhaps_continuous,
             findings=self._worst(keys, "a key paused", output),
+            without_records=without_records,
         )
 
     def _partitions(
@@ -265,13 +284,28 @@ class Continuity(Check):
             return self.violated(message, judged.findings, **figures)
         if judged.continuous / (judged.of + judged.without_records) < self.share:
             return self.undecided(
-                f"{message}; {judged.without_records} more never had a record, and some keys "
-                "that were sent had none either, so that those may have stopped",
+                f"{message}; {judged.without_records} more never had a record, and {WHY[self.by]}, "
+                "so that those may have stopped",
                 **figures,
             )
         if watched.reason_not_held is not None:
             return self.undecided(f"{message}; {watched.reason_not_held}", **figures)
         return self.held(message, **figures)
+
+
+def _with_expected_keys(
+    case: JudgedRun, output: AppendedRecords, keys: DataFrame
+) -> tuple[DataFrame, int]:
+    """The keys without those that have no record and that `expected` leaves out, as a job does that
+    filters its input; and how many have none where it is not known whether `expected` has them."""
+    without_record = F.col("partition").isNull()
+    with expectations(case) as expected:
+        records = expected.get(output.name)
+        if records is None or "key" not in records.columns:
+            return keys.where(~without_record), keys.where(without_record).count()
+        expected_keys = records.select(F.col("key").alias("of")).distinct()
+        left_out = keys.where(without_record).join(expected_keys, "of", "anti")
+        return keys.join(left_out.select("of"), "of", "anti"), 0
 
 
 def _other_causes(

@@ -35,6 +35,9 @@ UNUSUAL = 3
 SILENT_BEFORE = "it was silent before the fault was called, after an earlier one"
 
 UNKNOWN_KEYS = "the keys that belong there are not known of records that were not generated"
+OTHER_KEYS = (
+    "its records have keys that were not sent, so that those which belong there are not known"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,9 +130,12 @@ def _with_missing_keys(
         return replace(lane, keys=1, unclear=lane.unclear or UNKNOWN_KEYS)
     register_sent(case)
     index = F.col("index").between(later_sends[0].first, later_sends[-1].last)
-    sent_keys = acknowledged_sends(case.spark()).where(index).select("key").distinct()
+    spark = case.spark()
+    sent_keys = acknowledged_sends(spark).where(index).select("key").distinct()
     records = output.records
     own = records.where(F.col("partition") == lane.partition).select("key").distinct()
     since = records.where(F.col("timestamp_ms") > lane.last_ms).select("key").distinct()
-    missing = own.join(sent_keys, "key", "semi").join(since, "key", "anti")
-    return replace(lane, keys=missing.count())
+    missing = own.join(sent_keys, "key", "semi").join(since, "key", "anti").count()
+    if not missing and not own.join(spark.table("sent"), "key", "anti").isEmpty():
+        return replace(lane, keys=1, unclear=lane.unclear or OTHER_KEYS)
+    return replace(lane, keys=missing)

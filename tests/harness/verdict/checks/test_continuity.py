@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -99,6 +100,57 @@ def test_a_key_that_stopped_or_never_appeared_paused_to_the_end(
     # The last event of sends before the end of the load is at 19.5 s.
     assert 9400 <= gaps["totals: k-00003"]["gap_ms"] <= 9600
     assert gaps["totals: k-00002"]["partition"] is None
+
+
+@pytest.mark.parametrize("by", ["keys", "partitions"])
+def test_keys_in_another_form_than_sent_are_undecided(
+    spark: SparkSession, tmp_path: Path, by: Literal["keys", "partitions"]
+) -> None:
+    def as_json(out: OutputRecord) -> Iterable[OutputRecord]:
+        return [out._replace(record=out.record._replace(key=f'{{"key":"{out.record.key}"}}'))]
+
+    result = judged(spark, tmp_path, changed(as_json), by=by)
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        "totals: none of its records has a key that was sent, so that their pauses are not known",
+    )
+
+
+@pytest.mark.parametrize(
+    ("expected", "outcome", "summary"),
+    [
+        (
+            "SELECT key, seq, amount, checksum FROM sent",
+            Outcome.VIOLATED,
+            "7 of 8 keys of totals never paused longer than 2 s, 100% needed",
+        ),
+        (
+            "SELECT key, seq, amount, checksum FROM sent WHERE key <> 'k-00002'",
+            Outcome.HELD,
+            "7 of 7 keys of totals never paused longer than 2 s",
+        ),
+        (
+            "SELECT seq, amount, checksum FROM sent",
+            Outcome.UNDECIDED,
+            "7 of 7 keys of totals never paused longer than 2 s; 1 more never had a record, and "
+            "`expected` has no column `key`, so that those may have stopped",
+        ),
+    ],
+)
+def test_a_key_without_records_counts_where_it_is_expected(
+    spark: SparkSession, tmp_path: Path, expected: str, outcome: Outcome, summary: str
+) -> None:
+    filtered = changed(lambda out: [] if number(out.record) == 2 else [out])
+    case = judged_case(spark, tmp_path, filtered)
+    job = case.experiment.job
+    assert job is not None
+    promise = job.promise.model_copy(update={"expected": expected})
+    job = job.model_copy(update={"promise": promise})
+    case = replace(case, experiment=case.experiment.model_copy(update={"job": job}))
+
+    result = Continuity(within_s=2).check(case)
+
+    assert (result.outcome, result.summary) == (outcome, summary)
 
 
 @pytest.mark.nightly

@@ -63,6 +63,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
 
     monkeypatch.setattr(evidence, "StoredOutput", of_folder)
     monkeypatch.setattr(evidence, "_reject_steps_back", lambda found: None)
+    monkeypatch.setattr(evidence, "clock_contradiction", lambda found, facts, history: None)
     return created
 
 
@@ -200,6 +201,15 @@ def test_stamps_that_go_back_far_show_a_moved_clock(
     else:
         with pytest.raises(AppendTimesUnknown, match="go back by 101 ms"):
             evidence._reject_steps_back(found)
+
+
+def test_stamps_that_contradict_the_history_are_no_append_times(
+    reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = "the first record is stamped 20.0 s before anything was sent"
+    monkeypatch.setattr(evidence, "clock_contradiction", lambda found, facts, history: why)
+    with pytest.raises(AppendTimesUnknown, match=f"totals: {why}, so the clock of a broker"):
+        append_times_of(a_case(tmp_path, "totals"))
 
 
 def test_no_record_has_no_step_back(spark: SparkSession) -> None:

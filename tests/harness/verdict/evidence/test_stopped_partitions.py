@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from streamquake.harness.verdict.evidence.append_times import append_times_of
 from streamquake.harness.verdict.evidence.stopped_partitions import (
+    OTHER_KEYS,
     SILENT_BEFORE,
     UNKNOWN_KEYS,
     StoppedPartition,
@@ -205,6 +208,27 @@ def test_without_known_keys_it_is_unclear_whether_a_partition_stopped(
     (lane,) = stopped(spark, tmp_path, with_sends(*notes))
     assert lane.unclear == UNKNOWN_KEYS
     assert stopped(spark, tmp_path / "none", with_sends((11.0, ONE, ONE), DONE)) == ()
+
+
+@pytest.mark.parametrize("form", [None, '{{"key":"{}"}}'], ids=["no key", "JSON"])
+def test_with_keys_that_were_not_sent_it_is_unclear_whether_a_partition_stopped(
+    spark: SparkSession, tmp_path: Path, form: str | None
+) -> None:
+    """An output may have no key, or one in another format than the load."""
+
+    def in_form(out: OutputRecord) -> Iterable[OutputRecord]:
+        for part in without_later_records(out):
+            key: Any = None if form is None else form.format(part.record.key)
+            yield part._replace(record=part.record._replace(key=key))
+
+    written = changed(in_form)
+    recorded = with_sends((13, 100, 101), (14, ONE, ONE), DONE)
+    case = judged_case(spark, tmp_path, written, recorded)
+    output = append_times_of(case)
+    rows = output.records.select("timestamp_ms", "partition").collect()
+    lanes = (np.array([r.timestamp_ms for r in rows]), np.array([r.partition for r in rows]))
+    (lane,) = stopped_partitions(case, output, lanes, BEGAN_MS + 10_000, LIMIT_MS)
+    assert (lane.partition, lane.unclear) == (1, OTHER_KEYS)
 
 
 def test_after_an_earlier_fault_a_partition_may_have_been_silent_before() -> None:
