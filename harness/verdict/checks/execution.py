@@ -19,6 +19,7 @@ from streamquake.harness.verdict.evidence.lost_sandboxes import (
     lost_sandboxes,
     revived_without_network,
 )
+from streamquake.harness.verdict.evidence.output_growth import contradicted_growth
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
 from streamquake.harness.verdict.evidence.submitted_jobs import never_ran
 from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
@@ -51,9 +52,9 @@ class Execution(Check):
     up, that ended and was not started again, or that lost its network without a fault, a wall
     clock that was set, a drain that left records unread, a job that goes on after its end or that
     read what was sent after it, a job that never ran beside one that did not end, a drain without a
-    checkpoint that completed after the load, output after the drain, micro-batches with a gap, a
-    query that ended over a batch, a commit of a checkpoint that is not recorded to complete,
-    samples of the metrics after its end."""
+    checkpoint that completed after the load, output after the drain, an output that does not grow
+    from its former end, micro-batches with a gap, a query that ended over a batch, a commit of a
+    checkpoint that is not recorded to complete, samples of the metrics after its end."""
 
     name: ClassVar[str] = "execution"
 
@@ -116,6 +117,7 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     # Without a job the load itself writes the outputs, and its last records may be seen late.
     if job is not None and (output := output_after_drain(history)) is not None:
         yield f"the output {output.output} grew after the drain"
+    yield from contradicted_growth(history)
     unknown = {each.output for each in history.of(OutputSeen)} - {*case.experiment.promise.outputs}
     if unknown:
         yield f"an output {min(unknown)} grew, which the experiment does not have"
