@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import re
 
+_OTHER_WORDS = r"(?<!by)(?<!com)(?<!over)(?<!tres)"
+"""Words that end in `pass` and are no password: bypass, compass."""
+_NO_COUNT = r"(?<!max)(?<!max[-_. ])(?<!min)(?<!min[-_. ])(?<!num)(?<!num[-_. ])"
+_OF_TOKENS = "enabled|renewal|master|per|count|limit"
+"""What a setting names behind tokens where it does not hold them, but says how they are used."""
 _NAME = (
-    r"pass(?:word|wd|phrase)|pgpass|(?<![a-z])pass(?![a-z])|(?<=[-_.;&?])pwd(?![a-z])"
-    r"|secret|token(?!s)|credential|jaas"
+    rf"pass(?:word|wd|phrase|code|key)|{_OTHER_WORDS}pass(?![a-z]|[-_.]?through)"
+    r"|(?<=[-_.;&?a-z0-9])(?<!(?-i:OLD))pwd(?![a-z])"
+    r"|(?-i:(?<![A-Za-z])pwd(?![A-Za-z]))"  # in capitals it is the folder of a shell
+    rf"|secret|token(?!s)|{_NO_COUNT}tokens(?![a-z]|[-_.](?:{_OF_TOKENS}))"
+    r"|credential|jaas"
     r"|(?:private|api|access|account|storage|keystore)[-_.]?key"
 )
 NAME = re.compile(_NAME, re.IGNORECASE)

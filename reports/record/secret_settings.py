@@ -1,13 +1,14 @@
 """Secrets are kept out of every record. A setting is secret if its name or its value suggests it
 (`secret_names.py`).
 
-The settings below `config`, `env` and `properties` are checked, and NAME=VALUE in recorded command
+The settings below `config`, `env` and `properties` are checked, and the words of recorded command
 lines. A reference to a secret (`secret_references.py`) is none. A secret within a job's program or
 in the text of a rule is not recognised.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,6 +20,8 @@ HIDDEN = "***"
 """The text in a record in place of a secret."""
 _SETTINGS = ("config", "env", "properties")
 _COMMANDS = ("argv", "again", "replay")
+_PATH = re.compile(r"[\w.\[\]-]+")
+"""The name of NAME=VALUE, which is shown; other text before an equals sign may be a secret."""
 
 
 def hide_secrets(document: Any) -> Any:
@@ -67,20 +70,24 @@ def _hide_in_setting(name: str, value: Any) -> Any:
 def _hide_in_command(command: Any) -> Any:
     if isinstance(command, list | tuple):
         return [without_secret(str(each)) for each in command]
-    if not isinstance(command, str) or not _may_have_secret(command):
+    if not isinstance(command, str):
         return command
     try:
-        return shlex.join(map(without_secret, shlex.split(command)))
+        words = shlex.split(command)
     except ValueError:  # an unclosed quote: the end of the value is not known
-        return HIDDEN
+        return HIDDEN if _may_have_secret(command) else command
+    shown = list(map(without_secret, words))
+    return command if shown == words else shlex.join(shown)
 
 
 def without_secret(word: str) -> str:
-    """A word of a command line, NAME=VALUE with `HIDDEN` in place of a secret value. The value is
-    all that follows the first equals sign, blanks included; it may be a mapping that holds the
-    secret name."""
+    """A word of a command line: NAME=VALUE with `HIDDEN` in place of a secret value, another word
+    with a secret as `HIDDEN`. The value is all that follows the first equals sign, blanks included;
+    it may be a mapping that holds the secret name."""
     name, equals, _ = word.partition("=")
-    return f"{name}={HIDDEN}" if equals and _may_have_secret(word) else word
+    if equals and _PATH.fullmatch(name):
+        return f"{name}={HIDDEN}" if _may_have_secret(word) else word
+    return HIDDEN if contains_secret(word) else word
 
 
 def _may_have_secret(command: str) -> bool:

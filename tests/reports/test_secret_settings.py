@@ -32,6 +32,13 @@ NAMES = (
     "DB_PASS",
     "RABBITMQ_DEFAULT_PASS",
     "MYSQL_PWD",
+    "DBPASS",
+    "dbPass",
+    "MYSQLPWD",
+    "pwd",
+    "tokens",
+    "refresh_tokens",
+    "refreshTokens",
 )
 PLAIN = (
     *("parallelism.default", "kafka.key", "security.delegation.tokens.enabled", "PATH"),
@@ -41,6 +48,13 @@ PLAIN = (
         "compass",
         "passes",
         "bypass",
+        "BYPASS",
+        "passthrough",
+        "pass-through",
+        "max_tokens",
+        "maxTokens",
+        "tokens_per_s",
+        "security.kerberos.tokens.renewal.time-ratio",
         "hotkey",
         "PWD",
         "OLDPWD",
@@ -134,6 +148,28 @@ def test_an_address_with_a_password_is_hidden() -> None:
 
     assert "hunter2" not in str(found)
     assert found["config"] == {"registry": HIDDEN, "plain": "https://example.org:8080/a@b"}
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "https://u:hunter2@h/",
+        "https://u:hunter2@h/?page=1",
+        "Authorization: Bearer hunter2",
+        "Authorization: Basic dXNlcjpodW50ZXI=",
+        "{password: hunter2}",
+    ],
+)
+def test_a_word_of_a_command_that_is_no_setting_may_be_a_secret(word: str) -> None:
+    found = hide_secrets({"argv": ["x", "--header", word, "a=b"], "again": f"x '{word}' a=b"})
+
+    assert found == {"argv": ["x", "--header", HIDDEN, "a=b"], "again": f"x '{HIDDEN}' a=b"}
+
+
+def test_other_words_of_a_command_are_unchanged() -> None:
+    words = ["my-token-run", "runs/token", "kafka://h:9092/tokens", "a b=c", "PASSES=3"]
+
+    assert hide_secrets({"argv": words}) == {"argv": words}
 
 
 @pytest.mark.parametrize("value", VALUES)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
+from urllib.parse import unquote_plus
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -23,7 +24,7 @@ from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import ProbeAnswered
 from streamquake.topologies.limits import Limit
 from streamquake.topologies.model import Words
-from streamquake.topologies.secret_names import without_login
+from streamquake.topologies.secret_names import contains_secret, names_secret, without_login
 
 OUTAGE = "outage"
 STILL_OUT = "not_answered_at_the_end"
@@ -31,16 +32,31 @@ URL = re.compile(r"https?://(\[[^\s/@\]]+\]|[^\s/@:]+)(:\d{1,5})?([/?]\S*)?")
 NODE = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")
 PAGE_OF_NODE = re.compile(rf"(?P<node>{NODE.pattern}):(?P<port>\d{{1,5}})(?P<path>/\S*)?")
 
+PARAMETER = re.compile(r"[/?&;#](?P<name>[^/?&;#=]+)=(?P<value>[^?&;#]+)")
+
 
 def _place(ask: str) -> str:
-    if any(form.fullmatch(ask) for form in (URL, PAGE_OF_NODE, NODE)):
-        return ask
-    reason = "; it is recorded, so it takes no user and no password" if "@" in ask else ""
-    raise ValueError(
-        "expected a URL such as http://localhost:8080/health, a node and its port such as "
-        "flink/jobmanager-1:8081/overview, or a node that runs a command, got "
-        f'"{without_login(ask)[:80]}"{reason}'
-    )
+    if not any(form.fullmatch(ask) for form in (URL, PAGE_OF_NODE, NODE)):
+        reason = "; it is recorded, so it takes no user and no password" if "@" in ask else ""
+        raise ValueError(
+            "expected a URL such as http://localhost:8080/health, a node and its port such as "
+            "flink/jobmanager-1:8081/overview, or a node that runs a command, got "
+            f'"{without_login(ask)[:80]}"{reason}'
+        )
+    if secret := next(_secret_parameters(ask), None):
+        raise ValueError(
+            f'the URL is recorded, so it takes no secret; leave "{secret}" out, or ask a page that '
+            "needs none"
+        )
+    return ask
+
+
+def _secret_parameters(url: str) -> Iterator[str]:
+    """The names of the parameters of a URL that have a secret."""
+    for match in PARAMETER.finditer(url):
+        name, value = unquote_plus(match["name"]), unquote_plus(match["value"])
+        if names_secret(name) or contains_secret(value):
+            yield name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +102,7 @@ class Probe(UserCheck):
         AfterValidator(_place),
     ]
     """What is asked: a URL such as http://localhost:8080/health, which is recorded and therefore
-    cannot have a password; NODE:PORT/PATH of the cluster, such as
+    cannot have a password or a token; NODE:PORT/PATH of the cluster, such as
     flink/jobmanager-1:8081/overview, with a port that the cluster publishes; or NODE alone, such as
     postgres/server-1, which runs the command `run`."""
     run: Words = ()

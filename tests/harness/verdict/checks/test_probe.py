@@ -157,6 +157,14 @@ def test_a_node_runs_a_command() -> None:
 
 
 @pytest.mark.parametrize(
+    "ask",
+    ["http://token-service:8080/health", "http://h/secrets/?page=1&token=", "http://h/?at=a@b"],
+)
+def test_a_url_without_a_secret_is_accepted(ask: str) -> None:
+    assert Probe(ask=ask, outage_within_s=5).ask == ask
+
+
+@pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"ask": "localhost:8080"}, "expected a URL such as"),
@@ -165,6 +173,11 @@ def test_a_node_runs_a_command() -> None:
             r'got "http://\*\*\*@localhost/"; it is recorded, so it takes no user and no password',
         ),
         ({"ask": "http://me:a/secret@localhost/"}, r'got "http://\*\*\*@localhost/"'),
+        ({"ask": "http://localhost/?a=b&token=x"}, 'takes no secret; leave "token" out'),
+        ({"ask": "http://localhost/p;password=x"}, 'takes no secret; leave "password" out'),
+        ({"ask": "http://localhost/?api%5Fkey=x"}, 'takes no secret; leave "api_key" out'),
+        ({"ask": "http://localhost/?to=http://u:p@h/"}, 'takes no secret; leave "to" out'),
+        ({"ask": "flink/jobmanager-1:8081/x?token=x"}, 'takes no secret; leave "token" out'),
         ({"ask": "ftp://localhost/"}, "expected a URL such as"),
         ({"ask": "http://a b/"}, "expected a URL such as"),
         ({"every_s": 5}, "with a question every 5 s no outage of 5 s is seen; ask more often"),
