@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 ERROR_LEVELS = ("ERROR", "FATAL", "CRITICAL", "SEVERE", "PANIC", "ALERT", "EMERG")
 _ABBREVIATED = {"ERR": "ERROR", "FTL": "FATAL", "CRIT": "CRITICAL", "PNC": "PANIC"}
-_LETTERS = {"E": "ERROR", "F": "FATAL"}
+_LETTERS = {"E": "ERROR", "F": "FATAL", "C": "CRITICAL"}
 _OTHERWISE = _ABBREVIATED | _LETTERS
 """Short words and letters -> the level."""
 _NUMBERS = {50: "ERROR", 60: "FATAL"}
@@ -60,6 +60,8 @@ PRINTED_BY_JVM = re.compile(
     r"|Exception: \S+ thrown from the UncaughtExceptionHandler|Error occurred during initialization"
     r"|Error: (Could not (find or load|create) |Unable to |A JNI error |A fatal exception ))"
 )
+_MESSAGES = ("message", "msg", "event")
+_LEVEL_NAMES = ("level", "severity", "lvl")
 _ALONE = r"(?<![^\s\[<|(])"
 DOUBTFUL = re.compile(
     # in capitals: near the beginning of a line, and no value of a setting
@@ -98,7 +100,16 @@ def first_line(line: str) -> FirstLine | None:
 
 def is_doubtful(line: str) -> bool:
     """Whether a line that begins no entry seems to have the level of an error."""
-    return DOUBTFUL.match(line) is not None
+    return DOUBTFUL.match(line) is not None or _is_indented_error(line)
+
+
+def _is_indented_error(line: str) -> bool:
+    """Whether a line with white space before it would otherwise begin an error. Without a time it
+    is text of another entry, such as a setting."""
+    if not line[:1].isspace():
+        return False
+    match = AFTER_TIME.match(line.lstrip())
+    return match is not None and _of_text(match).level in ERROR_LEVELS
 
 
 def _of_text(match: re.Match[str]) -> FirstLine:
@@ -121,40 +132,55 @@ def _of_json(line: str) -> FirstLine | None:
         entry = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    level = _level_of_json(entry)
+    parts = _parts_of(entry)
+    level = next(filter(None, map(_level_of_json, parts)), None)
     if level is None:
         return None
-    message = _text_of(entry, "message", "msg", "event") or line
+    message = _text_of(parts, *_MESSAGES) or line
     others = (text for text in entry.values() if isinstance(text, str) and text != message)
     first, *more = [*message.splitlines(), *(part for text in others for part in _lines_of(text))]
-    logger = _text_of(entry, "logger", "loggerName", "logger_name", "log.logger", "component")
+    logger = _text_of(parts, "logger", "loggerName", "logger_name", "log.logger", "component")
     return FirstLine(level=level, logger=logger, message=first, more=tuple(more))
 
 
-def _level_of_json(entry: Mapping[str, object]) -> str | None:
+def _parts_of(entry: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """The entry, and the object `log` of Elastic's layout or `record` of loguru."""
+    log, record = entry.get("log"), entry.get("record")
+    parts = [log] if isinstance(log, dict) else []
+    parts += [record] if isinstance(record, dict) and "message" in record else []
+    return [entry, *parts]
+
+
+def _level_of_json(part: Mapping[str, object]) -> str | None:
     """The level in a field such as `level`, `severity` or `log.level`, None without one."""
-    for name, value in _fields(entry):
-        if "level" not in name.lower() and name.lower() not in ("severity", "lvl"):
-            continue
-        if isinstance(value, str) and re.fullmatch(_WORDS, value.upper()):
-            return _level(value)
-        if isinstance(value, int) and "msg" in entry:
-            return _NUMBERS.get(value, "INFO")
+    is_entry = "msg" in part or bool("time" in part and _text_of([part], *_MESSAGES))
+    named = sorted(part, key=lambda name: name.lower() not in _LEVEL_NAMES)
+    for name in named:
+        is_level = name.lower() in _LEVEL_NAMES
+        if (is_level or "level" in name.lower()) and (
+            level := _level_in(part[name], of_entry=is_level and is_entry)
+        ):
+            return level
     return None
 
 
-def _fields(entry: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """The fields, and those of the object `log`, as Elastic's layout has them."""
-    yield from entry.items()
-    nested = entry.get("log")
-    if isinstance(nested, dict):
-        yield from nested.items()
+def _level_in(value: object, *, of_entry: bool) -> str | None:
+    """The level in the value of a field. A number or a letter is one only beside a message:
+    elsewhere it may be data."""
+    word = value.get("name") if isinstance(value, dict) else value  # loguru
+    if isinstance(word, str) and re.fullmatch(_WORDS, word.upper()):
+        return _level(word)
+    if of_entry and isinstance(value, int):
+        return _NUMBERS.get(value, "INFO")
+    if of_entry and isinstance(value, str) and re.fullmatch("[TVDIWEFC]", value):
+        return _level(value)
+    return None
 
 
-def _text_of(entry: Mapping[str, object], *names: str) -> str:
+def _text_of(parts: Iterable[Mapping[str, object]], *names: str) -> str:
     """The first of these fields that is a text; empty without one."""
-    texts = (text for name in names if isinstance(text := entry.get(name), str) and text.strip())
-    return next(texts, "")
+    texts = (part.get(name) for part in parts for name in names)
+    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 
 
 def _lines_of(text: str) -> list[str]:

@@ -15,7 +15,11 @@ from pathlib import Path
 
 from streamquake.reports.record import python_traceback
 from streamquake.reports.record.log_lines import ERROR_LEVELS, FirstLine, first_line, is_doubtful
-from streamquake.reports.record.python_traceback import PythonTraceback, tracebacks_in
+from streamquake.reports.record.python_traceback import (
+    PythonTraceback,
+    begins_traceback,
+    tracebacks_in,
+)
 
 LOG = "log.txt"
 FRAME = re.compile(r"^\s+at (?P<method>[\w.$<>/@-]+)\(")
@@ -141,8 +145,8 @@ def entries_of(lines: Iterable[str]) -> Iterator[LogEntry]:
     first, more, beyond = FirstLine(level=""), list[str](), list[str]()
     for line in (INVISIBLE.sub("", line.rstrip("\r\n")) for line in lines):
         begins = first_line(line)
-        if begins is None and len(more) >= MAX_LINES and _begins_trace(line):
-            begins = FirstLine(level="", message=line)
+        if begins is None and len(more) >= MAX_LINES:
+            begins = _late_trace(line, more)
         if begins is not None:
             yield from _entry(first, more, beyond)
             first, more, beyond = begins, list(begins.more), []
@@ -170,10 +174,20 @@ def _is_of_trace(line: str) -> bool:
     return bool(FRAME.match(line) or _exception_in(line) or python_traceback.FRAME.match(line))
 
 
+def _late_trace(line: str, before: Iterable[str]) -> FirstLine | None:
+    """The beginning of a stack trace after the lines of a long entry, None if the line begins none.
+    A frame or a cause begins one where none of these lines belongs to a trace."""
+    if _begins_trace(line):
+        return FirstLine(level="", message=line)
+    if _is_of_trace(line) and not any(map(_is_of_trace, before)):
+        return FirstLine(level="", message=line.strip(), more=(line,))
+    return None
+
+
 def _begins_trace(line: str) -> bool:
     """Whether a stack trace may begin, of Java or Python, and not only one of its causes."""
     match = _exception_in(line)
-    return (match is not None and not match["cause"]) or line == python_traceback.HEADER
+    return (match is not None and not match["cause"]) or begins_traceback(line)
 
 
 def _exception_in(line: str) -> re.Match[str] | None:

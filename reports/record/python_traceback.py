@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 HEADER = "Traceback (most recent call last):"
+GROUP = re.compile(rf"^(?P<indent>\s+)[+|] (?:Exception Group )?{re.escape(HEADER)}$")
+"""The header of a group of exceptions, and of one of them: a margin is before each line."""
 FRAME = re.compile(r'^\s+File "(?P<file>[^"]*)", line \d+, in (?P<function>.+)$')
 
 
@@ -30,13 +32,22 @@ def tracebacks_in(lines: Iterable[str]) -> Iterator[PythonTraceback]:
     """The complete tracebacks in these lines. The header may follow other text, as in an exception
     of Java that has one in its message."""
     frames: list[str] | None = None
+    margin = ""
     for line in lines:
         if line.endswith(HEADER):
-            frames = []
-        elif frames is None:
+            frames, group = [], GROUP.match(line)
+            margin = f"{group['indent']}| " if group else ""
             continue
-        elif match := FRAME.match(line):
+        if frames is None:
+            continue
+        text = line.removeprefix(margin)
+        if match := FRAME.match(text):
             frames.insert(0, f"{match['function']} ({PurePosixPath(match['file']).name})")
-        elif line[:1].strip():
-            yield PythonTraceback(error=line, frames=tuple(frames))
+        elif text[:1].strip():
+            yield PythonTraceback(error=text, frames=tuple(frames))
             frames = None
+
+
+def begins_traceback(line: str) -> bool:
+    """Whether the line is the header of a traceback, and nothing else."""
+    return line == HEADER or GROUP.match(line) is not None

@@ -65,6 +65,13 @@ def test_the_level_of_a_line(line: str, level: str, logger: str, message: str) -
         ({"level": 30, "time": 7, "msg": "boom"}, "INFO"),
         ({"level": "info", "error": "eof", "msg": "boom"}, "INFO"),
         ({"level": "warn", "message": "boom"}, "WARN"),
+        ({"level": 50, "time": 7, "message": "boom"}, "ERROR"),
+        ({"level": "E", "msg": "boom"}, "ERROR"),
+        ({"level": "I", "time": "t", "message": "boom"}, "I"),
+        ({"levelno": 40, "levelname": "ERROR", "msg": "boom"}, "ERROR"),
+        ({"water_level": 50, "level": 30, "msg": "boom"}, "INFO"),
+        ({"record": {"level": {"name": "ERROR", "no": 40}, "message": "boom"}}, "ERROR"),
+        ({"text": "x", "record": {"level": {"name": "INFO"}, "message": "boom"}}, "INFO"),
     ],
 )
 def test_the_level_of_json(fields: dict[str, object], level: str) -> None:
@@ -85,6 +92,10 @@ def test_json_may_hold_a_stack_trace() -> None:
     "line",
     [
         '{"level": 7, "key": "k-1"}',
+        '{"level": 50, "time": 7, "key": "k-1"}',
+        '{"level": "E", "key": "k-1"}',
+        '{"water_level": 50, "msg": "k-1"}',
+        '{"record": {"level": "ERROR", "key": "k-1"}}',
         '{"key": "k-1", "status": "error"}',
         '{"level": "error"',
         "{" * 5_000,
@@ -109,6 +120,8 @@ def test_a_line_without_a_level_begins_no_entry(line: str) -> None:
         "app/worker ERROR boom",
         "<nil> ERR boom",
         f"{TIME} main ERROR boom",
+        f" {TIME} ERROR boom",
+        f"\t[{TIME}] ERROR [Controller] boom",
         "30 Nov 2026 06:00:01 ERROR boom",
         '2026-11-30T06:00:01Z {"level":"error","message":"boom"}',
         "Nov 30 06:00:01 host app[7]: error: boom",
@@ -128,6 +141,9 @@ def test_a_level_of_an_error_in_another_form_is_doubtful(line: str) -> None:
     [
         "\terrors.tolerance = ERROR ",
         "\tERROR boom",
+        f"\t{TIME} INFO app - ERROR boom",
+        f"\tat a.B.c(B.java:1) {TIME} ERROR boom",
+        "\t... 12 more",
         "  errors: ERROR boom",
         "not-null-enforcer = ERROR ",
         "table.exec.sink.not-null-enforcer, ERROR",

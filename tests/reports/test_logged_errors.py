@@ -193,6 +193,27 @@ def test_printed_lines_do_not_hide_a_stack_trace_after_them() -> None:
     assert error.signature == "java.lang.IllegalStateException at a.b.Job.map"
 
 
+@pytest.mark.parametrize(
+    ("first", "text"),
+    [
+        ("Caused by: java.io.IOException: lost", "Caused by: java.io.IOException: lost"),
+        ("com.acme.Problem", "at a.b.Job.map(Job.java:3)"),
+    ],
+)
+def test_printed_lines_do_not_hide_a_trace_that_begins_otherwise(first: str, text: str) -> None:
+    rows = "".join(f"row {n}\n" for n in range(1_000))
+    trace = f"{first}\n\tat a.b.Job.map(Job.java:3)\n\tat a.b.Job.run(Job.java:9)\n"
+    (error,) = errors(f"2026-11-28T19:01:17.153Z INFO  Runner - started\n{rows}{trace}")
+    assert error.text == text
+    assert error.signature.endswith(" at a.b.Job.map, a.b.Job.run")
+
+
+def test_the_causes_of_a_long_stack_trace_are_no_further_errors() -> None:
+    frames = "".join(f"\tat a.B.deep{n}(B.java:{n})\n" for n in range(1_000))
+    trace = f"java.lang.StackOverflowError\n{frames}Caused by: a.b.C: x\n{frames}"
+    assert len(errors(f"2026-11-28T19:01:17.153Z WARN  Task - deep\n{trace}")) == 1
+
+
 PYTHON = """\
 2026-11-28T19:01:17.153Z INFO  SparkContext - Running Spark version 4.1.4
 Traceback (most recent call last):
@@ -222,6 +243,37 @@ def test_a_traceback_of_python_is_an_error() -> None:
     assert errors(other)[0].signature == error.signature
     for changed in (PYTHON.replace("ValueError:", "KeyError:"), PYTHON.replace("parse", "read")):
         assert errors(changed)[0].signature != error.signature
+
+
+GROUP = """\
+2026-11-28T19:01:17.153Z WARN  worker - the tasks ended
+  + Exception Group Traceback (most recent call last):
+  |   File "/opt/job.py", line 31, in main
+  |     async with TaskGroup() as group:
+  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/opt/rows.py", line 7, in parse
+    |     raise ValueError(row)
+    | ValueError: row 7
+    +------------------------------------
+"""
+
+
+@pytest.mark.parametrize("rows", [0, 1_000])
+def test_a_traceback_of_a_group_of_exceptions_is_an_error(rows: int) -> None:
+    head, *group = GROUP.splitlines(keepends=True)
+    (error,) = errors("".join((head, *["row\n"] * rows, *group)))
+    assert error.signature == "ExceptionGroup <- ValueError at parse (rows.py)"
+    assert error.text.splitlines()[-1] == "ValueError: row 7"
+
+
+def test_a_group_of_exceptions_without_tracebacks_is_an_error() -> None:
+    inner = (
+        '    | Traceback (most recent call last):\n    |   File "/opt/rows.py", line 7, in parse\n'
+    )
+    (error,) = errors(GROUP.replace(inner, "").replace("    |     raise ValueError(row)\n", ""))
+    assert error.signature.startswith("ExceptionGroup at main (job.py)")
 
 
 def test_a_traceback_of_python_within_a_trace_of_java_is_one_error() -> None:
@@ -295,6 +347,12 @@ def doubtful(folder: Path, text: str) -> tuple[str, ...]:
     log = folder / "log.txt"
     log.write_text(text)
     return read_log(log).doubtful
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "    "])
+def test_an_error_behind_white_space_is_doubtful(tmp_path: Path, blank: str) -> None:
+    line = f"{blank}{STAMP} ERROR App - boom"
+    assert doubtful(tmp_path, f"{STARTED}{line}\n{STARTED}") == (line,)
 
 
 @pytest.mark.parametrize("before", ["", STARTED, STARTED + "row\n" * 1_000, FLINK])
