@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.sql.sql_tree import SqlNode, elements, nodes
+from streamquake.harness.reconcile.sql.constant_texts import TEXT, texts_of, texts_of_rows
+from streamquake.harness.reconcile.sql.sql_tree import SqlNode, nodes
 
 WORD = re.compile(
     r"(?:now|today|tomorrow|yesterday)(?:\s+[a-z]+(?:/[a-z0-9_+-]+)*|\s*[+-][\d:]+)?",
@@ -24,7 +24,7 @@ CLOCK = re.compile(r"T?\d+:\d+(?::\d+(?:\.\d*)?)?\s*(?:[a-z+-][\w/:+-]*)?", re.I
 """Text that Spark reads as a time of today where it expects a timestamp, with a zone."""
 BLANK = "".join(map(chr, range(0x21))) + "\x7f"
 """Characters that Spark strips from both ends of a text before it parses a time."""
-TIME, TEXT = re.compile("date|timestamp"), re.compile("string|variant")
+TIME = re.compile("date|timestamp")
 SUBQUERIES = ("Exists", "ScalarSubquery", "ListQuery", "LateralSubquery")
 READERS = ("JsonToStructs", "CsvToStructs", "XmlToStructs", "VariantGet")
 
@@ -52,7 +52,7 @@ def present_within(spark: SparkSession, plan: Any, *, last_step_only: bool = Fal
     written = (node.tree.child() for node in readers if _reads_nested_text(node))
     if (value := next((str(text.sql()) for text in written if text.foldable()), None)) is not None:
         return value
-    return next(filter(_is_present, _constants(computing_nodes)), None) if readers else None
+    return next(filter(_is_present, _constants(spark, computing_nodes)), None) if readers else None
 
 
 def _computing_nodes(
@@ -87,29 +87,10 @@ def _reads_nested_text(node: SqlNode) -> bool:
     )
 
 
-def _constants(computing_nodes: Iterable[SqlNode]) -> Iterator[str]:
+def _constants(spark: SparkSession, computing_nodes: Iterable[SqlNode]) -> Iterator[str]:
     """The constant texts of these nodes."""
     for node in computing_nodes:
         if node.class_name == "LocalRelation":
-            yield from _texts_of_rows(node.tree)
-        elif (
-            node.qualified_name.startswith("expressions.")
-            and _is_text(node.tree)
-            and node.tree.foldable()
-        ):
-            try:
-                yield str(node.tree.eval(None))
-            except Py4JJavaError:  # it fails for every record too
-                continue
-
-
-def _texts_of_rows(relation: Any) -> Iterator[str]:
-    columns = [
-        at for at, attribute in enumerate(elements(relation.output())) if _is_text(attribute)
-    ]
-    for row in elements(relation.data()):
-        yield from (str(row.getUTF8String(at)) for at in columns)
-
-
-def _is_text(expression: Any) -> bool:
-    return bool(expression.dataType().catalogString().startswith("string"))
+            yield from texts_of_rows(spark, node.tree)
+        elif node.qualified_name.startswith("expressions.") and node.tree.foldable():
+            yield from texts_of(spark, node.tree)

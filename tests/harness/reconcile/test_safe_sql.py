@@ -154,6 +154,10 @@ COMPUTED_PRESENT = (
     "'12:30' > TIMESTAMP'2026-01-01'",
     "transform(array('12:30'), x -> CAST(x AS TIMESTAMP))",
     "TIMESTAMPADD(HOUR, 1, '12:30')",
+    "CAST(element_at(split('x,12:30', ','), length(key)) AS TIMESTAMP)",
+    "CAST(map_values(str_to_map('a=12:30', ';', '='))[length(key)] AS TIMESTAMP)",
+    "CAST(IF(key = 'a', parse_json('\"12:30\"'), NULL) AS TIMESTAMP)",
+    "CAST(array(parse_json('\"12:30\"'))[length(key)] AS TIMESTAMP)",
     "CAST('12:30+01:00' AS TIMESTAMP)",
     "CAST(upper(' t12:30\\u0000') AS TIMESTAMP)",
 )
@@ -164,6 +168,7 @@ FIXED_TIMES = (
     "DATE 'epoch'",
     "CAST('nowhere' AS STRING)",
     "IF(CAST('7' AS INT) = 7, '12:30', '')",
+    "CAST(element_at(split('2026-01-01 12:30', ','), length('a')) AS TIMESTAMP)",
     "IF(CAST(DATE '2026-01-01' AS TIMESTAMP) IS NULL, '12:30', '')",
     "CAST('2026-01-01 12:30' AS TIMESTAMP)",
     "to_timestamp('2026-01-01T12:30:00Z')",
@@ -270,10 +275,23 @@ def test_a_constant_of_the_present_time_is_rejected(session: SparkSession, text:
 
 
 def test_a_time_of_day_among_values_is_rejected(session: SparkSession) -> None:
-    query = "SELECT CAST(x AS TIMESTAMP) AS t FROM sent, VALUES ('12:30') AS v(x)"
+    for query in (
+        "SELECT CAST(x AS TIMESTAMP) AS t FROM sent, VALUES ('12:30') AS v(x)",
+        "SELECT CAST(x[0] AS TIMESTAMP) AS t FROM sent, VALUES (split('12:30', ',')) AS v(x)",
+        "SELECT CAST(x AS TIMESTAMP) AS t FROM (SELECT explode(split('1,12:30', ',')) AS x)",
+        "SELECT CAST(x AS TIMESTAMP) AS t FROM (SELECT explode(map_values(str_to_map("
+        "'a=12:30', ';', '='))) AS x)",
+    ):
+        with pytest.raises(BadInput, match="'12:30' depends on the time at which it is read"):
+            safe_query(session, query, "expected")
 
-    with pytest.raises(BadInput, match="'12:30' depends on the time at which it is read"):
-        safe_query(session, query, "expected")
+
+def test_a_full_time_beside_a_list_and_a_window_is_allowed(session: SparkSession) -> None:
+    query = (
+        "SELECT CAST(x AS TIMESTAMP) AS t, sum(n) OVER (ORDER BY n) AS s "
+        "FROM (SELECT explode(split('2026-01-01 12:30,2026-01-01', ',')) AS x, 1 AS n)"
+    )
+    assert safe_query(session, query, "expected").count() == 2
 
 
 @pytest.mark.parametrize("text", FIXED_TIMES)
