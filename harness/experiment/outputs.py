@@ -35,9 +35,10 @@ judged only when every send is settled. An output without an expectation cannot 
 The rows of `sent` have no order, so what depends on one is rejected: `first`, `last`, `any_value`
 and `nth_value` without ORDER BY in their window (`min_by(amount, seq)` and `max_by` name an order);
 `collect_list`, `collect_set` and `array_agg` without `array_sort` around them, `listagg` without
-WITHIN GROUP; the frame of a window, LIMIT and OFFSET without ORDER BY. No query shows ties: where
-two rows are equal in what orders them, `max_by`, `ROW_NUMBER` or a window may choose another one at
-each evaluation. Order by columns that identify a row, and add decimals, not DOUBLE.
+WITHIN GROUP; the frame of a window, LIMIT and OFFSET without ORDER BY. A constant orders nothing:
+it is no ORDER BY, and no second argument of `min_by`. No query shows ties between other values:
+where two rows are equal in what orders them, `max_by`, `ROW_NUMBER` or a window may choose another
+one at each evaluation. Order by columns that identify a row, and add decimals, not DOUBLE.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rejects SQL whose result depends on the order of the rows.
 
 Rows have no order unless ORDER BY gives one: it differs with the partitions of the data, and so
-between evaluations. Ties cannot be seen in a query: where two rows are equal in what orders them,
-`max_by`, `row_number` and a window may choose either.
+between evaluations, and an ORDER BY of constants gives none. Other ties cannot be seen in a query:
+where two rows are equal in what orders them, `max_by`, `row_number` and a window may choose either.
 """
 
 from __future__ import annotations
@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from streamquake.harness.reconcile.sql.sql_tree import SqlNode, UnsafeSql, elements
+from pyspark.sql import SparkSession
+
+from streamquake.harness.reconcile.sql.sql_tree import SqlNode, UnsafeSql, elements, nodes
 
 CHOOSING = frozenset({"first", "first_value", "last", "last_value", "any_value", "nth_value"})
 """Functions that choose a row by the order of the rows."""
+NUMBERING = frozenset({"row_number", "lag", "lead", "ntile"})
+"""Functions of a window that depend on the order of equal rows."""
+CHOOSING_BY_VALUE = frozenset({"min_by", "max_by"})
+"""Functions that choose a row by the value of their second argument."""
 LISTING = frozenset({"collect_list", "collect_set", "array_agg"})
 """Functions whose list has the order of the rows."""
 JOINING = frozenset({"listagg", "string_agg"})
@@ -25,30 +31,47 @@ ANY_ORDER = frozenset(
 """Functions whose result is the same for each order of the list that they take."""
 PARSED = {"First": "first", "Last": "last", "AnyValue": "any_value"}
 """The functions that Spark's parser resolves itself, by the classes of its tree."""
+COUNTING = frozenset({"count", "count_if", "sum", "grouping_id"})
+"""Functions that depend on the rows without an argument that names a column."""
+ROWS = (
+    *("UnresolvedAttribute", "UnresolvedOrdinal", "UnresolvedWindowExpression"),
+    "UnresolvedNamedLambdaVariable",  # in a lambda, a column too
+)
+"""Parts of an expression whose value may depend on the row."""
 LIMITS = {"GlobalLimit": "LIMIT", "LocalLimit": "LIMIT", "Offset": "OFFSET"}
 BETWEEN_LIMIT_AND_ORDER = (*LIMITS, "WithWindowDefinition", "PipeOperator")
 
 
-def reject_order_of_rows(node: SqlNode) -> None:
+def reject_order_of_rows(spark: SparkSession, node: SqlNode) -> None:
     """Reject a node whose result depends on the order of the rows. Raises UnsafeSql, with what to
     write instead."""
-    if node.class_name in LIMITS and not _is_ordered(node):
+    if node.class_name in LIMITS and not _is_ordered(spark, node):
         raise UnsafeSql(
             f"{LIMITS[node.class_name]} is not allowed here without ORDER BY in the same query: "
             "its rows differ between evaluations; order by columns that identify a row"
         )
-    if node.class_name == "WindowSpecDefinition" and _has_open_frame(node):
+    if node.class_name == "WindowSpecDefinition" and _has_open_frame(spark, node):
         raise UnsafeSql(
             "a window with a frame is not allowed here without ORDER BY: its rows differ between "
             "evaluations; order by columns that identify a row"
         )
-    name = _name_of_function(node)
-    if name in CHOOSING and not _is_over_order(node):
+    _reject_call(spark, node, _name_of_function(node))
+
+
+def _reject_call(spark: SparkSession, node: SqlNode, name: str) -> None:
+    """Reject a call of a function whose value depends on the order of the rows."""
+    if name in CHOOSING and not _is_over_order(spark, node):
         _reject(name, "write `min_by(amount, seq)`, or an ORDER BY in its window")
-    if name in LISTING and not _is_argument_of(node, ANY_ORDER):
+    if name in NUMBERING and not _is_over_order(spark, node):
+        _reject(name, "write an ORDER BY of columns in its window")
+    if name in CHOOSING_BY_VALUE and any(
+        _is_constant(spark, value) for value in elements(node.tree.arguments())[1:2]
+    ):
+        _reject(name, f"write `{name}(amount, seq)`, with a column as the second argument")
+    if name in LISTING and not _is_ordered_list(spark, node):
         _reject(name, f"write `array_sort({name}(...))`")
-    if name in JOINING and not elements(node.tree.orderingWithinGroup()):
-        _reject(name, f"write `{name}(...) WITHIN GROUP (ORDER BY ...)`")
+    if name in JOINING and not _gives_order(spark, node.tree.orderingWithinGroup()):
+        _reject(name, f"write `{name}(...) WITHIN GROUP (ORDER BY ...)` with columns")
 
 
 def _reject(name: str, instead: str) -> None:
@@ -65,33 +88,54 @@ def _name_of_function(node: SqlNode) -> str:
     return PARSED.get(node.class_name, "")
 
 
-def _is_argument_of(node: SqlNode, names: frozenset[str]) -> bool:
-    return node.parent is not None and _name_of_function(node.parent) in names
+def _is_ordered_list(spark: SparkSession, listing: SqlNode) -> bool:
+    """Whether a list of rows is the argument of a function that does not depend on its order."""
+    taker = listing.parent
+    if taker is None or _name_of_function(taker) not in ANY_ORDER:
+        return False
+    return all(
+        _compares(spark, argument)
+        for argument in elements(taker.tree.arguments())
+        if argument.getClass().getSimpleName() == "LambdaFunction"
+    )
 
 
-def _is_ordered(limit: SqlNode) -> bool:
+def _compares(spark: SparkSession, comparator: Any) -> bool:
+    """Whether a comparator uses all its arguments."""
+    used = {
+        str(elements(node.tree.nameParts())[0]).lower()
+        for node in nodes(spark, comparator.function())
+        if node.class_name == "UnresolvedNamedLambdaVariable"
+    }
+    return all(
+        str(elements(argument.nameParts())[0]).lower() in used
+        for argument in elements(comparator.arguments())
+    )
+
+
+def _is_ordered(spark: SparkSession, limit: SqlNode) -> bool:
     """Whether ORDER BY of the same query orders the rows below a limit, or none is taken."""
     plan = limit.tree
     while (name := str(plan.getClass().getSimpleName())) in BETWEEN_LIMIT_AND_ORDER:
         if name.endswith("Limit") and str(plan.limitExpr()) == "0":
             return True
         plan = plan.child()
-    return name == "Sort" and bool(getattr(plan, "global")())
+    return name == "Sort" and bool(getattr(plan, "global")()) and _gives_order(spark, plan.order())
 
 
-def _is_over_order(function: SqlNode) -> bool:
+def _is_over_order(spark: SparkSession, function: SqlNode) -> bool:
     """Whether a function is evaluated over a window with an ORDER BY."""
     for node in _parents(function):
         if node.class_name == "WindowExpression":
-            return _orders(node.tree.windowSpec())
+            return _gives_order(spark, node.tree.windowSpec().orderSpec())
         if node.class_name == "UnresolvedWindowExpression":
-            return _named_window_orders(node)
+            return _named_window_orders(spark, node)
         if node.class_name != "AggregateExpression":
             return False
     return False
 
 
-def _named_window_orders(reference: SqlNode) -> bool:
+def _named_window_orders(spark: SparkSession, reference: SqlNode) -> bool:
     """Whether the window that a name refers to has an ORDER BY, as has each other window of this
     name in the queries around."""
     name = reference.tree.windowSpec().name()
@@ -101,20 +145,31 @@ def _named_window_orders(reference: SqlNode) -> bool:
         if parent.class_name == "WithWindowDefinition"
     ]
     found = [definition.get() for definition in definitions if definition.isDefined()]
-    return bool(found) and all(map(_orders, found))
+    return bool(found) and all(_gives_order(spark, window.orderSpec()) for window in found)
 
 
-def _orders(window: Any) -> bool:
-    return bool(elements(window.orderSpec()))
+def _gives_order(spark: SparkSession, order: Any) -> bool:
+    """Whether the parts of an ORDER BY order the rows: one at least is not a constant."""
+    return any(not _is_constant(spark, part) for part in elements(order))
 
 
-def _has_open_frame(window: SqlNode) -> bool:
+def _is_constant(spark: SparkSession, expression: Any) -> bool:
+    """Whether an expression has the same value in all rows, as its text shows."""
+    return not any(
+        node.class_name in ROWS or _name_of_function(node) in COUNTING
+        for node in nodes(spark, expression)
+    )
+
+
+def _has_open_frame(spark: SparkSession, window: SqlNode) -> bool:
     """Whether a window without ORDER BY takes only some rows of its partition."""
     frame = window.tree.frameSpecification()
-    if _orders(window.tree) or frame.getClass().getSimpleName() != "SpecifiedWindowFrame":
+    if frame.getClass().getSimpleName() != "SpecifiedWindowFrame":
         return False
     ends = (str(frame.lower()), str(frame.upper()))
-    return not all(end.lower().startswith("unbounded") for end in ends)
+    if all(end.lower().startswith("unbounded") for end in ends):
+        return False
+    return not _gives_order(spark, window.tree.orderSpec())
 
 
 def _parents(node: SqlNode) -> Iterator[SqlNode]:

@@ -173,7 +173,7 @@ def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
             if node.qualified_name not in allowed:
                 raise UnsafeSql(_not_allowed(node, is_query=given is not None))
             _reject_node(spark, node, allowed_relations, is_query=given is not None)
-            reject_order_of_rows(node)
+            reject_order_of_rows(spark, node)
     except UnsafeSql as unsafe:
         raise bad_input(place, str(unsafe)) from None
 

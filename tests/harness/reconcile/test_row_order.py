@@ -42,12 +42,23 @@ def session(spark: SparkSession) -> SparkSession:
         ("array_distinct(collect_list(seq))", "`collect_list`"),
         ("listagg(key, ',')", r"`listagg` .* write `listagg\(...\) WITHIN GROUP \(ORDER BY ...\)`"),
         ("string_agg(DISTINCT key)", "`string_agg`"),
+        ("listagg(key) WITHIN GROUP (ORDER BY 'x')", "`listagg` .* with columns"),
+        ("first(max(seq)) OVER (ORDER BY NULL)", "`first` .* an ORDER BY in its window"),
+        ("first(max(seq)) OVER (ORDER BY 1)", "`first`"),
+        ("first(max(seq)) OVER (ORDER BY upper('x') DESC, (SELECT 1))", "`first`"),
+        ("first(max(seq)) OVER v", "`first`"),
+        ("row_number() OVER (ORDER BY NULL)", "`row_number` .* an ORDER BY of columns"),
+        ("lag(max(seq)) OVER (ORDER BY 'x')", "`lag`"),
+        ("min_by(seq, 1)", r"`min_by` .* write `min_by\(amount, seq\)`, with a column"),
+        ("array_sort(collect_list(seq), (a, b) -> 0)", "`collect_list`"),
+        ("array_sort(collect_list(seq), (a, b) -> int(a) - 1)", "`collect_list`"),
     ],
 )
 def test_a_function_that_depends_on_the_order_is_rejected(
     session: SparkSession, call: str, instead: str
 ) -> None:
-    text = f"SELECT key, {call} AS x FROM sent GROUP BY key WINDOW w AS (PARTITION BY key)"
+    text = f"SELECT key, {call} AS x FROM sent GROUP BY key"
+    text += " WINDOW w AS (PARTITION BY key), v AS (PARTITION BY key ORDER BY 'x')"
     for query in (text, f"SELECT * FROM sent WHERE EXISTS ({text})", f"WITH a AS ({text}) TABLE a"):
         with pytest.raises(BadInput, match=instead) as rejected:
             reject_unsafe_query(session, query, "expected")
@@ -77,6 +88,14 @@ def test_a_function_that_depends_on_the_order_is_rejected(
         "WITH a AS (SELECT key FROM sent ORDER BY seq LIMIT 1) SELECT * FROM a",
         "SELECT last(seq) OVER w AS x FROM sent WINDOW w AS (ORDER BY seq) ORDER BY seq LIMIT 1",
         "SELECT key FROM sent LIMIT 0",
+        "SELECT key FROM sent ORDER BY 1 LIMIT 1",
+        "SELECT key FROM sent GROUP BY key ORDER BY count(*), 'x' LIMIT 1",
+        "SELECT array_sort(collect_list(seq), (a, b) -> int(B - a)) AS x FROM sent",
+        "SELECT array_sort(collect_list(struct(seq)), (a, b) -> int(a.seq - b.seq)) AS x FROM sent",
+        "SELECT row_number() OVER (ORDER BY 'x', seq) AS x FROM sent",
+        "SELECT rank() OVER (ORDER BY 'x') AS x FROM sent",
+        "SELECT lead(seq) IGNORE NULLS OVER w AS x FROM sent WINDOW w AS (ORDER BY seq)",
+        "SELECT key FROM sent ORDER BY array_max(transform(array(1), x -> x + seq)) LIMIT 1",
     ],
 )
 def test_an_order_that_is_given_or_does_not_matter_is_allowed(
@@ -90,6 +109,8 @@ def test_an_order_that_is_given_or_does_not_matter_is_allowed(
     [
         "SELECT key FROM sent LIMIT 1",
         "SELECT key FROM sent OFFSET 1",
+        "SELECT key FROM sent ORDER BY 'x' LIMIT 1",
+        "SELECT key FROM sent ORDER BY NULL, array('a')[0] OFFSET 1",
         "SELECT key FROM sent SORT BY seq LIMIT 1",
         "SELECT key FROM (SELECT key FROM sent ORDER BY seq) LIMIT 1",
         "SELECT (SELECT seq FROM sent LIMIT 1) AS x FROM sent ORDER BY x",
@@ -106,6 +127,7 @@ def test_a_limit_needs_an_order_in_the_same_query(session: SparkSession, text: s
     [
         "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
         "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+        "ORDER BY 'x' ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
     ],
 )
 def test_a_frame_of_a_window_needs_an_order(session: SparkSession, frame: str) -> None:
