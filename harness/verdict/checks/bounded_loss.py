@@ -40,6 +40,7 @@ from streamquake.harness.verdict.evidence.append_times import (
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown, scopes_of
 from streamquake.harness.verdict.evidence.record_damage import damage_of
+from streamquake.harness.verdict.evidence.sink_tables import sinks_of
 from streamquake.harness.verdict.expected_output import (
     actual_of,
     column_names,
@@ -113,7 +114,7 @@ class BoundedLoss(Check):
     def check(self, case: JudgedRun) -> CheckResult:
         try:
             output = append_times_of(case, self.output)
-            _reject_other_partitioners(case)
+            _reject_other_partitioners(case, output)
             scopes = scopes_of(
                 case.history, self.vertex, output.partitions, self.slack_s, self.spread
             )
@@ -311,14 +312,16 @@ def _example(row: Row, output: AppendedRecords) -> Finding:
     return Finding(what=row.place, where=f"{output.name}: partition {row.home}", detail=detail)
 
 
-def _reject_other_partitioners(case: JudgedRun) -> None:
-    """Reject a job in Flink SQL without the fixed partitioner; other programs are not checked.
+def _reject_other_partitioners(case: JudgedRun, output: AppendedRecords) -> None:
+    """Reject a job in Flink SQL whose sink of the output is without the fixed partitioner; other
+    programs are not checked.
 
     Raises LossScopeUnknown.
     """
     job = case.experiment.job
-    sql = "" if job is None or job.sql is None else "".join(job.sql.split())
-    if "'connector'='kafka'" in sql and "'sink.partitioner'='fixed'" not in sql:
+    sql = "" if job is None or job.sql is None else job.sql
+    sinks = sinks_of(sql, output.name, output.topic)
+    if any(options.get("sink.partitioner") != "fixed" for options in sinks):
         raise LossScopeUnknown(
             "the job's sinks do not set 'sink.partitioner' = 'fixed', so that a partition does not "
             "show which subtask wrote to it"

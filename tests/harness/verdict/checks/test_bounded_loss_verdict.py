@@ -323,6 +323,19 @@ def test_without_evidence_there_is_no_verdict(
     assert (result.outcome, result.summary, result.counts) == (Outcome.UNDECIDED, why, {})
 
 
+HASHED = "CREATE TABLE t WITH ('connector' = 'upsert-kafka', 'topic' = '${output.totals}')"
+FIXED_ELSEWHERE = (
+    "CREATE TABLE a WITH ('connector' = 'kafka', 'topic' = 'a', 'sink.partitioner' = 'fixed')"
+)
+
+
+def test_the_partitioner_of_another_table_or_in_a_comment_proves_nothing(world: World) -> None:
+    world.sql = f"-- 'sink.partitioner' = 'fixed'\n{HASHED}; {FIXED_ELSEWHERE}"
+    result = world.judged()
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == NO_WORD + "show which subtask wrote to it"
+
+
 @pytest.mark.parametrize(
     "about",
     [
