@@ -7,6 +7,7 @@ is the whole number in the file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence, Set
 from typing import ClassVar
 
@@ -30,6 +31,12 @@ from streamquake.topologies.problems import BadInput, Problem
 
 NANOSECONDS = "TIMESTAMP(NANOS"
 """Parquet's name of timestamps in nanoseconds (LogicalTypeAnnotation)."""
+DECIMAL = re.compile(r"DECIMAL\((?P<digits>\d+),")
+"""Parquet's name of decimals, with their digits."""
+MAX_DIGITS = 38
+"""Of a decimal of Spark."""
+TOO_MANY_DIGITS = "DECIMAL_PRECISION_EXCEEDS"
+"""Spark's error where a column has decimals of more digits."""
 INCOMPATIBLE_TYPES = "Failed to merge incompatible data types"
 """Spark's message where files have one column with several types."""
 
@@ -78,9 +85,30 @@ def _rows(spark: SparkSession, paths: Sequence[str], partitions: Partitions) -> 
         # Without the merge, Spark reads all files by the columns of one file.
         return read_without_metadata(reader.option("mergeSchema", "true"), paths)
     except (PySparkException, Py4JJavaError) as error:
+        if TOO_MANY_DIGITS in str(error):
+            _reject_long_decimals(spark, paths)
         if INCOMPATIBLE_TYPES not in str(error):
             raise
         return reader.schema(widened_schema(spark, paths)).parquet(*paths)
+
+
+def _reject_long_decimals(spark: SparkSession, paths: Iterable[str]) -> None:
+    """Raise BadInput with the first column of decimals that are too long for Spark."""
+    for path in paths:
+        with footer_schema(spark, path) as message:
+            kinds = {
+                ".".join(column.getPath()): str(
+                    column.getPrimitiveType().getLogicalTypeAnnotation()
+                )
+                for column in message.getColumns()
+            }
+        for name, kind in kinds.items():
+            if (match := DECIMAL.match(kind)) and int(match["digits"]) > MAX_DIGITS:
+                text = (
+                    f"Spark cannot read the type of the column `{name}`, {kind}: a decimal has at "
+                    f"most {MAX_DIGITS} digits; write another type"
+                )
+                raise BadInput([Problem(file=path, message=text)])
 
 
 def _nanosecond_columns(spark: SparkSession, paths: Sequence[str], names: Set[str]) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from decimal import Decimal
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -423,6 +424,24 @@ def test_an_unsupported_type_is_reported(spark: SparkSession, tmp_path: Path) ->
 
     with pytest.raises(BadInput, match=r"Spark cannot read a column of this type: .*TIME\(MILLIS"):
         comparison_of(spark, tmp_path / "e.parquet", tmp_path / "e.parquet")
+
+
+def test_a_decimal_that_is_too_long_is_reported(spark: SparkSession, tmp_path: Path) -> None:
+    long = pyarrow.array([Decimal(1)], pyarrow.decimal256(60, 2))
+    for name, column in (("flat", long), ("nested", pyarrow.StructArray.from_arrays([long], "v"))):
+        file = tmp_path / f"{name}.parquet"
+        pyarrow.parquet.write_table(pyarrow.table({"id": [1], "v": column}), file)
+
+        with pytest.raises(BadInput) as rejected:
+            comparison_of(spark, file, file)
+
+        column_name = "v" if name == "flat" else "v.v"
+        (problem,) = rejected.value.problems
+        assert problem.file.endswith(f"/{file.name}")
+        assert problem.message.startswith(
+            f"Spark cannot read the type of the column `{column_name}`, DECIMAL(60,2): a decimal "
+            "has at most 38 digits"
+        )
 
 
 def test_unreadable_parquet_is_reported(spark: SparkSession, tmp_path: Path) -> None:
