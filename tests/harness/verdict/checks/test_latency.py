@@ -212,7 +212,7 @@ def test_an_output_without_an_expectation_is_undecided(spark: SparkSession, tmp_
         (written_records(), story(), {"every_s": None}, "its stable ends were not sampled"),
         (written_records(), few(), {}, "50 records were sent once the system was steady"),
         (written_records(), story(), {"every_s": 90.0}, "of 2,000 records it is not known"),
-        (late(-5.0), story(), {}, "records it is not known when they could be read"),
+        (late(-5.0), story(), {}, "so the clock of a broker differs from that of this machine"),
         (
             written_records()[:200],
             undrained(),
