@@ -101,11 +101,6 @@ class StoredOutput:
         were_read, are_stored = _counts_text(*read_counts), _counts_text(*stored)
         return f"{were_read} were read, and the record holds {are_stored}"
 
-    def missing_records(self) -> int:
-        """How many records that were read, uncommitted ones aside, are not stored."""
-        counted = self.facts().get("records")
-        return 0 if counted is None else max(0, int(counted) - self._counts()[0])
-
     def misplaced(self) -> str:
         """A message where a record of a topic is stored without an offset, at one that was not
         read, or, a committed one, behind the last stable offset. Empty where there is none, and

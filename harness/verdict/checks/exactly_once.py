@@ -57,9 +57,6 @@ class OutputVerdict:
     findings: tuple[Finding, ...] = ()
 
 
-NOT_COMMITTED = "the job had not committed everything, so missing records may still arrive"
-
-
 @checks.register
 class ExactlyOnce(Check):
     """Every output holds every acknowledged record once, unchanged and in order; nothing else."""
@@ -171,9 +168,6 @@ def _verdict_of(
     if damage.repeated and damage.repeated >= (counts["duplicated"] or 0):
         counts["duplicated"] = None
         findings = tuple(each for each in findings if class_of(each) != "duplicated")
-    if counts["lost"] and damage.missing >= counts["lost"]:
-        counts["lost"] = None
-        findings = tuple(each for each in findings if class_of(each) != "lost")
     if output.kafka:
         counts["invisible"] = None if counts["lost"] is None else 0
     if findings and found.differences is not None:
@@ -186,8 +180,7 @@ def _verdict_of(
             unknown = {"cause": f"it is not known: {message_of(error)}"}
             findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
     where = f"{name} ({output.kind})"
-    why = "records that were read are missing in the record" if damage.missing else NOT_COMMITTED
-    verdict = _verdict(where, counts, tuple(map(presented, findings)), why_unknown=why)
+    verdict = _verdict(where, counts, tuple(map(presented, findings)))
     return _uncertain(verdict, "; ".join(filter(None, [damage.message, _not_ended(counts)])))
 
 
@@ -247,17 +240,15 @@ def _all_findings(
 
 
 def _verdict(
-    where: str,
-    counts: Mapping[str, int | None],
-    findings: tuple[Finding, ...],
-    *,
-    why_unknown: str = NOT_COMMITTED,
+    where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
 ) -> OutputVerdict:
-    """`why_unknown` says why it is not known which records are lost, where that is so."""
     if wrong := [f"{counts[name]:,} {name}" for name in violated_classes(counts)]:
         outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
     elif counts["lost"] is None:
-        outcome, summary = Outcome.UNDECIDED, f"{where}: {why_unknown}"
+        outcome = Outcome.UNDECIDED
+        summary = (
+            f"{where}: the job had not committed everything, so missing records may still arrive"
+        )
     elif missing := unjudged_reasons(counts):
         outcome, summary = Outcome.UNDECIDED, f"{where}: {'; '.join(missing)}"
     else:

@@ -12,8 +12,6 @@ class RecordDamage:
     """The damage that was found; `message` is empty where there is none."""
 
     message: str
-    missing: int
-    """Committed records that were read and are not stored: a job has not lost these."""
     repeated: int
     """Stored records at the place of another one. They were not read, and count as duplicated."""
 
@@ -27,8 +25,4 @@ def damage_of(stored: StoredOutput, *, duplicated: bool) -> RecordDamage:
         messages.append(
             f"{repeated:,} records have the position of another record and were not read"
         )
-    return RecordDamage(
-        message="; ".join(filter(None, messages)),
-        missing=stored.missing_records(),
-        repeated=repeated,
-    )
+    return RecordDamage(message="; ".join(filter(None, messages)), repeated=repeated)

@@ -90,7 +90,7 @@ class World:
     def damage_of(self, stored: StoredOutput, *, duplicated: bool) -> RecordDamage:
         assert stored.path == self.folder / "totals"
         self.calls.append({"duplicated": duplicated})
-        return RecordDamage(message=self.damage, missing=0, repeated=0)
+        return RecordDamage(message=self.damage, repeated=0)
 
     def attributed(
         self, case: JudgedRun, output: AppendedRecords, wanted: Any, scopes: tuple[LossScope, ...]

@@ -826,25 +826,6 @@ def test_a_reading_with_missing_records_is_undecided(
     assert f"{text} were read, and {present}" in result.summary
 
 
-@pytest.mark.parametrize(("read", "outcome"), [(400, Outcome.UNDECIDED), (399, Outcome.VIOLATED)])
-def test_records_that_the_record_lost_are_not_lost_by_the_job(
-    testbed: Testbed, read: int, outcome: Outcome
-) -> None:
-    """Two of 400 are missing; of so many that were read, two or one are not stored."""
-    testbed.topic("copy", PLANTS["lost"](RECORDS))
-    stored = StoredOutput(path=testbed.data / "copy")
-    stored.finish({**stored.facts(), "records": read})
-
-    result = testbed.judged()
-
-    assert result.outcome == outcome
-    if outcome == Outcome.UNDECIDED:
-        assert result.counts["lost"] is None
-        assert "records that were read are missing in the record" in result.summary
-    else:
-        assert result.counts["lost"] == 2
-
-
 @pytest.mark.nightly
 def test_a_copied_part_of_the_record_is_no_duplicate(testbed: Testbed) -> None:
     testbed.topic("copy", list(values(RECORDS)))

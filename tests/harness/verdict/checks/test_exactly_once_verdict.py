@@ -128,7 +128,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
             facts=lambda: created.facts.get(name, KAFKA),
             lost_files=lambda: created.lost_files,
             miscount=lambda: created.miscount,
-            missing_records=lambda: 0,
             misplaced=lambda: "",
             repeated_records=lambda: created.repeated,
             repeats_places=lambda: False,

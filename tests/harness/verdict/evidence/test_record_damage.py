@@ -15,16 +15,12 @@ class Stored:
     def __init__(self, miscount: str, repeated: int, misplaced: str = "") -> None:
         self._miscount, self._repeated, self._misplaced = miscount, repeated, misplaced
         self.searched = self.shared = False
-        self.missing = 0
 
     def miscount(self) -> str:
         return self._miscount
 
     def misplaced(self) -> str:
         return self._misplaced
-
-    def missing_records(self) -> int:
-        return self.missing
 
     def repeats_places(self) -> bool:
         return self.shared
@@ -48,14 +44,13 @@ COPIES = "1,200 records have the position of another record and were not read"
 )
 def test_all_damage_is_named(miscount: str, repeated: int, message: str) -> None:
     stored: Any = Stored(miscount, repeated)
-    stored.missing = 8 if miscount else 0
     damage = damage_of(stored, duplicated=True)
-    assert damage == RecordDamage(message=message, missing=stored.missing, repeated=repeated)
+    assert damage == RecordDamage(message=message, repeated=repeated)
 
 
 def test_repeated_places_are_searched_only_where_records_may_share_one() -> None:
     stored: Any = Stored("", 3)
-    assert damage_of(stored, duplicated=False) == RecordDamage(message="", missing=0, repeated=0)
+    assert damage_of(stored, duplicated=False) == RecordDamage(message="", repeated=0)
     assert not stored.searched
     stored.shared = True
     assert damage_of(stored, duplicated=False).repeated == 3
