@@ -39,6 +39,8 @@ class DataSetRecord(NamedTuple):
     key: str | None
     partition: int
     text: bytes | None
+    topic: str | None = None
+    """Its topic, where a load has several."""
 
     def value(self) -> bytes | None:
         return self.text

@@ -11,7 +11,8 @@ from streamquake.harness.workloads.sending.sender import Sender, SenderArguments
 
 
 class DataSetSender(Sender[DataSetRecord]):
-    """A `RunningWorkload` that sends these records in their order."""
+    """A `RunningWorkload` that sends these records in their order, each to its own topic if it
+    names one."""
 
     def __init__(
         self, records: Sequence[DataSetRecord], pace: Pace, **arguments: Unpack[SenderArguments]
@@ -21,3 +22,6 @@ class DataSetSender(Sender[DataSetRecord]):
 
     def _records(self, first: int, end: int) -> Sequence[DataSetRecord]:
         return self._all[first:end]
+
+    def _topic_of(self, record: DataSetRecord) -> str:
+        return record.topic or self._topic

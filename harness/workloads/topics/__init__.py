@@ -21,7 +21,9 @@ from streamquake.harness.experiment.outputs import JobPromise
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.workloads.data_sets.column_names import reject_names
+from streamquake.harness.workloads.data_sets.data_set import DataSetRecord
 from streamquake.harness.workloads.data_sets.frame import frame
+from streamquake.harness.workloads.data_sets.sender import DataSetSender
 from streamquake.harness.workloads.data_sets.workload import DataSetWorkload
 from streamquake.harness.workloads.recorded import Recorded
 from streamquake.harness.workloads.sending.pace import OwnPace
@@ -29,7 +31,6 @@ from streamquake.harness.workloads.sending.ranges import send_problems, sent_ran
 from streamquake.harness.workloads.sending.sender import producer_settings
 from streamquake.harness.workloads.template import Template
 from streamquake.harness.workloads.topics.merge import in_order_of_time
-from streamquake.harness.workloads.topics.sender import TopicRecord, TopicsSender
 from streamquake.reports.record.history import History
 from streamquake.topologies.model import Model, Topic
 from streamquake.topologies.yaml_document import Place
@@ -160,28 +161,28 @@ class Topics(Workload):
         clock: Clock,
         record_event: RecordEvent,
         measure: RecordSample,
-    ) -> TopicsSender:
+    ) -> DataSetSender:
         records, after_ns = self.in_order(seed)
         delivery_timeout_s = max(load.delivery_timeout_s for load in self._loads.values())
-        sender = TopicsSender(
+        sender = DataSetSender(
             records,
             OwnPace(after_ns),
             producer=client_of(Producer, producer_settings(brokers, delivery_timeout_s)),
-            topic=records[0].topic,
+            topic=next(iter(self.of)),
             clock=clock,
             record_event=record_event,
             measure=measure,
         )
         return sender.begin()
 
-    def in_order(self, seed: int) -> tuple[list[TopicRecord], list[int]]:
+    def in_order(self, seed: int) -> tuple[list[DataSetRecord], list[int]]:
         """The records of all topics in the order in which they are sent, and for each the
         nanoseconds from the first one until it is sent."""
         loads = list(self._loads.values())
         found = [load.data_set(seed) for load in loads]
         after_ns = [load.after_ns(part) for load, part in zip(loads, found, strict=True)]
         records = [
-            TopicRecord(int(index), record.key, record.partition, record.text, load.topic)
+            record._replace(index=int(index), topic=load.topic)
             for load, part, own in zip(loads, found, in_order_of_time(after_ns), strict=True)
             for index, record in zip(own, load.outgoing(part), strict=True)
         ]

@@ -23,11 +23,11 @@ from streamquake.harness.experiment.loader import (
 )
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.verdict.expected_output import possible_input
+from streamquake.harness.workloads.data_sets.sender import DataSetSender
 from streamquake.harness.workloads.sending.pace import OwnPace
 from streamquake.harness.workloads.sending.sender import producer_settings
 from streamquake.harness.workloads.topics import Topics
 from streamquake.harness.workloads.topics.merge import in_order_of_time
-from streamquake.harness.workloads.topics.sender import TopicsSender
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.experiment_identity import compared_keys
 from streamquake.topologies.problems import BadInput
@@ -103,7 +103,7 @@ def test_the_records_of_all_topics_are_sent_by_one_client(tmp_path: Path) -> Non
             super().produce(*record, **more)
 
     records, _ = load_of(experiment_in(tmp_path)).in_order(seed=1)
-    sender = TopicsSender(
+    sender = DataSetSender(
         records,
         OwnPace([0] * len(records)),
         producer=Recording(
