@@ -8,7 +8,7 @@ again from its folder.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -47,6 +47,8 @@ class JudgedRun:
     spark: Callable[[], SparkSession]
     logs: Path | None = None
     """None where the judged records are no run's."""
+    shared: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """Evidence that several checks need and that costs time to read, by a name of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)

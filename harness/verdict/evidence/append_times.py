@@ -53,12 +53,20 @@ class AppendedRecords:
 
 
 def append_times_of(case: JudgedRun, output: str | None = None) -> AppendedRecords:
-    """The records of an output by its name, or of the first that is a topic. Raises
-    AppendTimesUnknown."""
+    """The records of an output by its name, or of the first that is a topic; they are examined once
+    for all checks of a run. Raises AppendTimesUnknown."""
     topics = {n: o.kafka for n, o in case.experiment.promise.outputs.items() if o.kafka is not None}
     name = output or next(iter(topics), None)
     if name is None or name not in topics:
         raise AppendTimesUnknown(f"{name or 'the job'} is no output that is a topic")
+    key = f"append times of {name}"
+    if key not in case.shared:
+        case.shared[key] = _examined(case, name, topics[name])
+    examined: AppendedRecords = case.shared[key]
+    return examined
+
+
+def _examined(case: JudgedRun, name: str, topic: str) -> AppendedRecords:
     if broker_clock_moved(case):
         raise AppendTimesUnknown(
             f"{name}: a fault moved a broker's clock, so its stamps mean nothing"
@@ -71,7 +79,7 @@ def append_times_of(case: JudgedRun, output: str | None = None) -> AppendedRecor
     facts = stored.facts()
     found = AppendedRecords(
         name=name,
-        topic=topics[name],
+        topic=topic,
         partitions=len(facts["ends"]),
         records=stored.frame(case.spark()).where("committed"),
         map=case.experiment.promise.outputs[name].map,

@@ -218,3 +218,19 @@ def test_no_record_has_no_step_back(spark: SparkSession) -> None:
     evidence._reject_steps_back(
         AppendedRecords(name="totals", topic="t", partitions=2, records=empty, map={}, began_ms=0)
     )
+
+
+def test_an_output_is_examined_once_for_all_checks_of_a_run(
+    reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examined: list[str] = []
+    monkeypatch.setattr(evidence, "_reject_steps_back", lambda found: examined.append(found.name))
+    judged = a_case(tmp_path, "totals", "others")
+
+    first = append_times_of(judged)
+    assert append_times_of(judged, "totals") is first
+    assert append_times_of(judged, "others").name == "others"
+    assert examined == ["totals", "others"]
+
+    append_times_of(replace(judged, history=Story().history()))
+    assert examined == ["totals", "others", "totals"]
