@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from streamquake.faults.fault import faults
 from streamquake.harness.reconcile.spark_session import JavaMissing, spark_session
 from tests.containers.mechanisms import mechanisms_of, one_of_each_mechanism
-from tests.tiers import REFUSAL, others_nightly
+from tests.tiers import REFUSAL, others_nightly, pytest_collection_modifyitems
+
+
+@dataclass
+class CollectedTest:
+    """What the tiers use of a collected test."""
+
+    nodeid: str
+    first: int | None = None
+    added: list[str] = field(default_factory=list)
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        if self.first is None or name != "nightly_after":
+            return None
+        return pytest.mark.nightly_after(self.first).mark
+
+    def add_marker(self, name: str) -> None:
+        self.added.append(name)
 
 
 def run_java(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -65,3 +84,13 @@ def test_the_other_parameters_are_nightly() -> None:
 
     assert first == "a"
     assert second == pytest.param("b", marks=pytest.mark.nightly)
+
+
+def test_the_parameters_after_the_first_are_nightly() -> None:
+    collected: list[Any] = [CollectedTest(f"test_values[{value}]", first=2) for value in "abcd"]
+    other: list[Any] = [CollectedTest(f"test_other[{value}]") for value in "abc"]
+
+    pytest_collection_modifyitems([*collected, *other])
+
+    assert [test.added for test in collected] == [[], [], ["nightly"], ["nightly"]]
+    assert [test.added for test in other] == [[], [], []]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,10 +34,17 @@ the processes that a test starts."""
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use the shared Spark session, so that a run can leave them out."""
+    """Mark the tests that use the shared Spark session, so that a run can leave them out; and of
+    tests marked `nightly_after(N)` those with other parameters than the first N."""
+    collected: Counter[str] = Counter()
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        if first := item.get_closest_marker("nightly_after"):
+            test = item.nodeid.partition("[")[0]
+            collected[test] += 1
+            if collected[test] > first.args[0]:
+                item.add_marker("nightly")
 
 
 def others_nightly(values: Iterable[T], always: Collection[T]) -> list[Any]:

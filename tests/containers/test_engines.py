@@ -405,6 +405,7 @@ def expected_windows() -> dict[tuple[str, int], tuple[int, int]]:
     return windows
 
 
+@pytest.mark.nightly
 def test_checkpoints_can_be_switched_off_for_one_job(cluster: Cluster) -> None:
     off = {"execution.checkpointing.interval": "disabled"}
     with bench(cluster, "copy.sql", ["copies"], config=off) as job:
@@ -413,6 +414,7 @@ def test_checkpoints_can_be_switched_off_for_one_job(cluster: Cluster) -> None:
     assert submitted.value["config"] == {}
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
@@ -480,6 +482,7 @@ def compiled(cluster: Cluster, folder: Path, name: str, source: str) -> Path:
     return jar
 
 
+@pytest.mark.nightly
 def test_sql_uses_a_function_of_a_jar(cluster: Cluster, tmp_path: Path) -> None:
     jar = compiled(cluster, tmp_path, "Twice", FUNCTION)
     sql = """

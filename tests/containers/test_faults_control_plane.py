@@ -34,7 +34,7 @@ from tests.pace import at_pace, wait_until
 from tests.reviving import restart_ended_nodes
 from tests.tiers import others_nightly
 
-pytestmark = pytest.mark.container
+pytestmark = [pytest.mark.container, pytest.mark.nightly]
 
 TOPOLOGY = Topology.model_validate(
     {

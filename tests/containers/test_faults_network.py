@@ -158,6 +158,7 @@ def test_a_partition_cuts_both_directions_and_the_links(
     assert set(found["before"]["answers"].values()) <= {"connected", "refused"}
 
 
+@pytest.mark.nightly
 def test_a_one_way_partition_passes_the_other_direction(injector: FaultInjector) -> None:
     seen = injector.took_effect(build_fault("partition"), "from echo/server-1 to echo/server-2")
 
@@ -177,6 +178,7 @@ def test_evidence_distinguishes_traffic_of_the_system_from_probes(injector: Faul
         wait_until(pending, what="traffic stopped", limit_s=60, clock=injector.cluster.clock)
 
 
+@pytest.mark.nightly
 def test_a_one_way_reset_affects_only_senders_in_that_direction(injector: FaultInjector) -> None:
     seen = injector.took_effect(
         build_fault("partition", how="reset"), "from echo/server-1 to echo/server-2"
@@ -187,6 +189,7 @@ def test_a_one_way_reset_affects_only_senders_in_that_direction(injector: FaultI
     assert answers["echo/server-2 -> echo/server-1:7000"] == "timed out"
 
 
+@pytest.mark.nightly
 def test_a_partition_does_not_affect_other_nodes(injector: FaultInjector) -> None:
     with injector.in_effect(build_fault("partition"), "between echo/client-1 and echo/server-1"):
         for other in ("echo/server-2", "echo/server-3"):
@@ -196,6 +199,7 @@ def test_a_partition_does_not_affect_other_nodes(injector: FaultInjector) -> Non
             assert injector.cluster.runtime.exec(client, [*perl, at]).exit_code == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("how", others_nightly(["silent", "reset"], ["silent"]))
 def test_an_isolated_node_reaches_no_other_node(injector: FaultInjector, how: str) -> None:
     seen = injector.took_effect(build_fault("isolate", how=how), "echo/server-2")
@@ -205,6 +209,7 @@ def test_an_isolated_node_reaches_no_other_node(injector: FaultInjector, how: st
     assert len({name.split(" -> ")[0] for name in answers}) == 5
 
 
+@pytest.mark.nightly
 def test_a_ring_leaves_every_node_two_neighbours(injector: FaultInjector) -> None:
     seen = injector.took_effect(build_fault("ring_partition"), "all of echo/server")
 
@@ -214,6 +219,7 @@ def test_a_ring_leaves_every_node_two_neighbours(injector: FaultInjector) -> Non
     assert first["echo/server-1 -> echo/server-4:7000"] == "connected"
 
 
+@pytest.mark.nightly
 def test_a_bridge_reaches_both_halves(injector: FaultInjector) -> None:
     seen = injector.took_effect(build_fault("bridge_partition", how="reset"), "all of echo/server")
 
@@ -221,6 +227,7 @@ def test_a_bridge_reaches_both_halves(injector: FaultInjector) -> None:
     assert seen["echo/server-1"]["answers"]["echo/server-1 -> echo/server-4:7000"] == "refused"
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize("stream", others_nightly(["both", "upstream", "downstream"], ["both"]))
 @pytest.mark.parametrize("how", ["silent", "reset"])
 def test_a_partitioned_link_is_stopped_in_the_given_direction(
@@ -232,6 +239,7 @@ def test_a_partitioned_link_is_stopped_in_the_given_direction(
     assert set(seen["line"]["answers"].values()) == {"refused" if rejected else "timed out"}
 
 
+@pytest.mark.nightly
 def test_a_refused_link_keeps_its_open_connections(injector: FaultInjector) -> None:
     with injector.in_effect(build_fault("refuse_link"), "link line"):
         paths = injector.cluster.links.of("line")
@@ -244,6 +252,7 @@ def test_a_refused_link_keeps_its_open_connections(injector: FaultInjector) -> N
         )
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize(("how", "lookup"), [("silent", "timed out"), ("reset", "failed at once")])
 def test_a_dns_failure_makes_lookups_fail(injector: FaultInjector, how: str, lookup: str) -> None:
     seen = injector.took_effect(build_fault("dns_failure", how=how), "echo/server-4")
@@ -252,6 +261,7 @@ def test_a_dns_failure_makes_lookups_fail(injector: FaultInjector, how: str, loo
     assert seen["echo/server-4"]["before"] == {"lookup": "found"}
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize(
     ("name", "params"),
     [

@@ -114,6 +114,7 @@ def test_a_fault_takes_effect_and_another_process_heals_it(
     assert evidence_now(intent, other)[NODE].healed
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize(
     "name", others_nightly(["pause", "sigstop", "crash_loop", "oom_heap"], IN_MAKE_TEST)
 )
@@ -154,6 +155,7 @@ def test_the_nodes_of_a_role_are_restarted_one_after_the_other(
     assert injector.undo(intent).done
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize("name", ["pause", "sigstop"])
 def test_faults_use_the_engine_if_the_containers_have_another_kernel(
     name: str, injector: FaultInjector, monkeypatch: pytest.MonkeyPatch

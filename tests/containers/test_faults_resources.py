@@ -79,6 +79,7 @@ def bench(
         assert remove_cluster(docker_runtime, cluster.run_id) == []
 
 
+@pytest.mark.nightly_after(4)
 @pytest.mark.parametrize(("name", "params"), INJECTIONS)
 def test_a_fault_takes_effect_and_is_healed_twice(
     name: str, params: dict[str, float], bench: Bench
@@ -86,6 +87,7 @@ def test_a_fault_takes_effect_and_is_healed_twice(
     bench.took_effect(build_fault(name, **params))
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize(("name", "params"), INJECTIONS[::2])
 def test_a_fault_is_healed_while_its_node_is_down(
     name: str, params: dict[str, float], bench: Bench
@@ -176,6 +178,7 @@ def test_no_file_can_be_opened_without_spare_descriptors(bench: Bench) -> None:
         wait_until(pending, what="EMFILE", limit_s=60, clock=bench.cluster.clock, every_s=0.5)
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize("keeper_first", [True, False])
 def test_no_loop_device_is_left_after_the_containers_are_removed(
     keeper_first: bool, docker_runtime: DockerRuntime

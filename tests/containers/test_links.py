@@ -91,6 +91,7 @@ def test_a_link_passes_transparently_through_its_proxy_and_can_be_slowed(
     assert _shortest_ms(cluster, server) < 400
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize("back", [False, True])
 def test_a_node_that_lost_its_network_gets_network_and_links_again(
     deploy: Callable[[Topology], Cluster], tmp_path: Path, back: bool

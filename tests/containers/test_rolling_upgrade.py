@@ -24,7 +24,7 @@ from streamquake.topologies.model import Topology
 from tests.injecting import FaultInjector
 from tests.pace import at_pace, wait_until
 
-pytestmark = pytest.mark.container
+pytestmark = [pytest.mark.container, pytest.mark.nightly]
 
 HDFS = Topology.model_validate(
     {

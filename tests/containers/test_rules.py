@@ -20,7 +20,7 @@ from tests.containers.flink_alone import attempts, flink_alone, running_job
 from tests.injecting import FaultInjector
 from tests.pace import at_pace, wait_until
 
-pytestmark = pytest.mark.container
+pytestmark = [pytest.mark.container, pytest.mark.nightly]
 
 SCRIPT = (RULES / "approximate-local-recovery.btm").read_text(encoding="utf-8")
 SQL = """

@@ -19,7 +19,7 @@ from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.harness.interactive.topology_container import TopologyContainer
 from streamquake.topologies.model import Topology
 
-pytestmark = pytest.mark.container
+pytestmark = [pytest.mark.container, pytest.mark.nightly]
 
 PASSWORD = 'pa ss"w\\rd'
 START = r"""

@@ -178,6 +178,7 @@ def bench(
         ENGINE.cancel(cluster, "spark", job)
 
 
+@pytest.mark.nightly
 def test_totals_survive_the_loss_of_the_driver_and_of_an_executor(
     cluster: Cluster, tmp_path: Path
 ) -> None:

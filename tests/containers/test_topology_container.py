@@ -48,6 +48,7 @@ def produce(brokers: str, topic: str, sent: Path) -> None:
     producer.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.container
 @pytest.mark.spark
 def test_a_topic_keeps_what_was_acknowledged_while_a_broker_is_dead(

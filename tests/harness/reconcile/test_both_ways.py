@@ -352,6 +352,7 @@ def test_a_promised_text_is_not_equal_to_a_timestamp_in_a_run(
     assert (command, run) == (set(), {0})
 
 
+@pytest.mark.nightly
 def test_both_ways_read_files_of_another_writer(spark: SparkSession, tmp_path: Path) -> None:
     """Fields with the names of places, times as pandas writes them, and fields within a list."""
     moment = datetime(2026, 1, 2, 3, 4, 5, 123_456)
@@ -424,6 +425,7 @@ def test_both_ways_read_a_path_through_a_list_as_a_list(
     assert command == run == ({1} if differs else set())
 
 
+@pytest.mark.nightly
 def test_both_ways_agree_on_floating_point_in_json(spark: SparkSession, tmp_path: Path) -> None:
     """All values of the field are floating-point numbers in JSON."""
     promised = tmp_path / "promised"

@@ -111,6 +111,7 @@ def by_case(findings: Iterable[Finding]) -> dict[str, set[str]]:
     return classes
 
 
+@pytest.mark.nightly
 def test_both_ways_judge_the_last_record_of_a_key(topic: Topic) -> None:
     keyed_values, expected = records_of_all_cases()
     violations = {case: classes for case, (_, classes) in CASES.items()}

@@ -77,6 +77,7 @@ def test_every_class_is_planted() -> None:
     assert set(anomalies) == also <= planted
 
 
+@pytest.mark.nightly
 def test_the_judge_finds_exactly_what_is_planted_in_every_shape(spark: SparkSession) -> None:
     """One cell of every shape. `test_sabotage.py` judges one with all classes."""
     of_shape = {cell.shape: cell for cell in quick_cells(RECORDS, SEED)}

@@ -102,6 +102,7 @@ def test_a_key_that_stopped_or_never_appeared_paused_to_the_end(
     assert gaps["totals: k-00002"]["partition"] is None
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize("by", ["keys", "partitions"])
 def test_keys_in_another_form_than_sent_are_undecided(
     spark: SparkSession, tmp_path: Path, by: Literal["keys", "partitions"]
@@ -116,6 +117,7 @@ def test_keys_in_another_form_than_sent_are_undecided(
     )
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize(
     ("expected", "outcome", "summary"),
     [
@@ -212,6 +214,7 @@ def test_a_pause_before_the_fault_is_no_interruption(spark: SparkSession, tmp_pa
     assert judged(spark, tmp_path, changed(paused)).outcome == Outcome.HELD
 
 
+@pytest.mark.nightly_after(3)
 @pytest.mark.parametrize(
     ("reported", "facts", "params", "why"),
     [
@@ -255,6 +258,7 @@ def test_the_interval_is_at_least_as_long_as_the_limit(spark: SparkSession, tmp_
     assert longer.outcome == Outcome.VIOLATED, longer.summary
 
 
+@pytest.mark.nightly
 def test_a_limit_below_the_usual_gaps_proves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     def sparse(out: OutputRecord) -> Iterable[OutputRecord]:
         return [out._replace(at_s=float(int(out.at_s)) + 0.5)] if out.at_s < 9 else [out]

@@ -221,6 +221,7 @@ def own_value(record: Record, cents: int | str) -> str:
     return json.dumps({"at": {"turn": record.seq}, "cents": cents, "checksum": record.checksum})
 
 
+@pytest.mark.nightly
 def test_records_of_another_shape_are_judged_by_the_map_of_the_output(
     testbed: Testbed,
 ) -> None:
@@ -237,6 +238,7 @@ def test_records_of_another_shape_are_judged_by_the_map_of_the_output(
     assert result.counts["malformed"] == 1
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize(
     ("how", "text"),
     [
@@ -671,6 +673,7 @@ def test_a_table_is_judged_by_its_rows(testbed: Testbed) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_prepared_transactions_leave_a_table_undecided_and_a_loss_violated(
     testbed: Testbed,
 ) -> None:
@@ -696,6 +699,7 @@ def test_prepared_transactions_leave_a_table_undecided_and_a_loss_violated(
     assert open_ones in result.summary
 
 
+@pytest.mark.nightly
 def test_a_row_of_a_table_may_still_be_corrected_until_the_drain(testbed: Testbed) -> None:
     promise = JobPromise(outputs={"copy": TABLE}, expected="SELECT * FROM sent")
     first = changed(RECORDS[0]).value().decode()
@@ -780,6 +784,7 @@ def test_an_output_that_was_not_read_is_undecided(testbed: Testbed) -> None:
     assert result.counts["lost"] is None
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize(
     ("promise", "history", "params", "why"),
     [
@@ -802,6 +807,7 @@ def test_without_evidence_there_is_no_verdict(
     assert why in result.summary
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize(
     ("counted", "hidden", "text"),
     [
@@ -895,6 +901,7 @@ def test_a_missing_file_of_a_reading_is_not_lost_by_the_job(testbed: Testbed) ->
     assert (rewritten.outcome, rewritten.counts["lost"]) == (Outcome.VIOLATED, 1)
 
 
+@pytest.mark.nightly
 def test_a_reading_of_the_input_with_missing_records_settles_nothing(
     testbed: Testbed,
 ) -> None:

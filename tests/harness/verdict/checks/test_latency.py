@@ -204,6 +204,7 @@ def test_an_output_without_an_expectation_is_undecided(spark: SparkSession, tmp_
     assert "its expected records are not known" in result.summary
 
 
+@pytest.mark.nightly_after(3)
 @pytest.mark.parametrize(
     ("written", "reported", "change", "message"),
     [

@@ -225,6 +225,7 @@ def test_a_query_without_rows_is_held_and_malformed_records_are_counted(testbed:
     assert (result.outcome, result.counts["copy.malformed"]) == (Outcome.UNDECIDED, 1)
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize(
     "query",
     [
@@ -318,6 +319,7 @@ def test_the_input_topic_settles_unknown_sends(testbed: Testbed) -> None:
     assert judged(testbed, query, history=story(390, 10)).outcome == Outcome.HELD
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize(
     ("query", "text"),
     [

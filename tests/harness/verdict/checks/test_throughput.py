@@ -86,6 +86,7 @@ def test_an_output_that_never_resumes_is_out_until_the_end(
     assert "it had not resumed when the load ended" in result.summary
 
 
+@pytest.mark.nightly
 def test_a_poor_second_is_violated_only_with_a_limit(spark: SparkSession, tmp_path: Path) -> None:
     arrived = silent(10.0, 12.5)
     assert judged(spark, tmp_path / "a", arrived).outcome == Outcome.HELD
@@ -201,6 +202,7 @@ def test_the_interval_covers_every_fault(spark: SparkSession, tmp_path: Path) ->
     assert (never.outcome, "skew was not in effect" in never.summary) == (Outcome.UNDECIDED, True)
 
 
+@pytest.mark.nightly
 def test_a_fault_that_was_never_over_is_undecided(spark: SparkSession, tmp_path: Path) -> None:
     """The first fault's heal proves nothing about the second."""
     recorded = loads(Story())
@@ -237,6 +239,7 @@ def injected_twice() -> Story:
     return recorded.at(25.0, Action.DRAINED)
 
 
+@pytest.mark.nightly_after(3)
 @pytest.mark.parametrize(
     ("written", "reported", "facts", "message"),
     [
@@ -264,6 +267,7 @@ def test_too_little_evidence_is_undecided(
     assert (result.outcome, message in result.summary) == (Outcome.UNDECIDED, True), result.summary
 
 
+@pytest.mark.nightly
 def test_a_load_that_ended_with_the_injection_is_undecided(
     spark: SparkSession, tmp_path: Path
 ) -> None:
