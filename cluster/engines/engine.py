@@ -152,6 +152,14 @@ class RunsJobs(Protocol):
 
 
 @runtime_checkable
+class RunsSeveralJobs(Protocol):
+    """An engine that runs several jobs at the same time, each by its own id."""
+
+    shared_by_jobs: str
+    """What the jobs compete for."""
+
+
+@runtime_checkable
 class ReportsPositions(Protocol):
     """An engine that can report how far a job has read, without waiting for commits."""
 
@@ -159,6 +167,15 @@ class ReportsPositions(Protocol):
         self, cluster: LiveCluster, service: str, job: str, topic: str
     ) -> Mapping[int, int]:
         """Partition -> the next offset the job's running tasks will read; missing: unknown."""
+        ...
+
+
+@runtime_checkable
+class ReportsTopics(Protocol):
+    """An engine that can report which topics a job reads."""
+
+    def topics(self, cluster: LiveCluster, service: str, job: str) -> frozenset[str]:
+        """The topics that the job's running tasks read. Raises JobUnreachable."""
         ...
 
 

@@ -72,6 +72,7 @@ def _lines(experiment: Experiment) -> list[tuple[str, str]]:
         *([("", experiment.description)] if experiment.description else []),
         ("seed", str(experiment.seed)),
         *_topology(experiment.topology),
+        *((f"job {name}", _job(other)) for name, other in experiment.other_jobs.items()),
         ("job", "none" if experiment.job is None else _job(experiment.job)),
         *_listed("workload", workload),
         *_listed("faults", faults),
@@ -116,6 +117,8 @@ def _job(job: Job) -> str:
     sink: str = job.sink
     if "transaction_timeout_s" in job.model_fields_set:
         sink += f" with transactions of {job.transaction_timeout_s} s at most"
+    if job.reads is not None:
+        program += f"\nreads {', '.join(job.reads) or 'no topic'}"
     return f"{program}\nparallelism {job.parallelism}, sink {sink}, outputs: {outputs}" + (
         f"\n{config}" if config else ""
     )

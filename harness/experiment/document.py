@@ -19,7 +19,7 @@ from streamquake.harness.experiment.model import Expectation, Job, Limits
 from streamquake.harness.experiment.trigger_document import trigger_problems
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.topologies.limits import Limit, Seed, ZeroOrMore
-from streamquake.topologies.model import Model, Title
+from streamquake.topologies.model import Model, Name, Title
 from streamquake.topologies.parsing import parse, validate_data, value_at, value_text
 from streamquake.topologies.problems import Problem, did_you_mean
 from streamquake.topologies.registry import Registry
@@ -40,6 +40,9 @@ class ExperimentSource(Model):
     """A topology by name or file, or written here."""
     job: Job | None = None
     """What runs on the engine. Without a job the input topic itself is judged."""
+    other_jobs: Mapping[Name, Job] = {}
+    """Name -> a job that runs beside `job`, on the same engine: an earlier or later stage, or one
+    that competes for slots. They are submitted first, in this order, and are not judged."""
     workload: Mapping[str, Mapping[str, Any] | None]
     """One workload by name with its parameters."""
     faults: tuple[Mapping[str, Any], ...] = ()

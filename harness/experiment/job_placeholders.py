@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from streamquake.cluster.engines.engine import RunsJobs, addresses_of, engine, engines, job_runner
 from streamquake.cluster.engines.hdfs import engine as hdfs
 from streamquake.cluster.engines.kafka import engine as kafka
-from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.job_chain import group_of, topics_read
+from streamquake.harness.experiment.model import JOB, Experiment
 from streamquake.harness.experiment.outputs import Output
 from streamquake.topologies.model import Topology
 
@@ -26,10 +27,11 @@ def runs_jobs(name: str) -> bool:
     return name in engines and isinstance(engine(name), RunsJobs)
 
 
-def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
+def placeholders(experiment: Experiment, run: str, name: str = JOB) -> Mapping[str, str]:
     """Placeholder of a job -> its value on this topology."""
-    topology, job = experiment.topology, experiment.job
-    topics = list(experiment.workload.topics())
+    topology, job = experiment.topology, experiment.jobs.get(name)
+    group = group_of(run, name)
+    topics = list(experiment.workload.topics() if job is None else topics_read(experiment, job))
     values = {"run": group, **{f"input.{topic}": topic for topic in topics}}
     if len(topics) == 1:
         values["input"] = topics[0]
@@ -42,11 +44,12 @@ def placeholders(experiment: Experiment, group: str) -> Mapping[str, str]:
     if (store := topology.service_of("hdfs")) is not None:
         values["hdfs"] = hdfs.uri(topology, store)
         values["checkpoint"] = f"{values['hdfs']}/checkpoints/{group}"
-    for name, service in topology.services.items():
+    for service_name, service in topology.services.items():
         for port in service.ports:
-            values[f"{name}.{port}"] = addresses_of(topology, name, port)
-    for name, output in experiment.promise.outputs.items():
-        values[f"output.{name}"] = _name_of(output, values)
+            values[f"{service_name}.{port}"] = addresses_of(topology, service_name, port)
+    promise = experiment.promise if job is None else job.promise
+    for output_name, output in promise.outputs.items():
+        values[f"output.{output_name}"] = _name_of(output, values)
     return values
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from streamquake.cluster.engines.engine import job_runner
-from streamquake.cluster.images.maven_jars import is_coordinates, snapshot_problem
 from streamquake.cluster.topology_validation import checked_topology
 from streamquake.faults.schedule.random_schedule import Draw
 from streamquake.faults.schedule.step import Step
@@ -29,10 +28,9 @@ from streamquake.harness.experiment.document import (
     workload_of,
 )
 from streamquake.harness.experiment.job_placeholders import placeholders
-from streamquake.harness.experiment.model import Experiment, Job
-from streamquake.harness.experiment.outputs import JobPromise
+from streamquake.harness.experiment.job_reader import JobReader
+from streamquake.harness.experiment.model import JOB, OTHER_JOBS, Experiment, Job
 from streamquake.harness.experiment.overrides import Override, apply, read_settings
-from streamquake.harness.experiment.own_code import jar_problem, module_problem
 from streamquake.harness.experiment.recorded_plan import reject_files
 from streamquake.harness.experiment.restart_validation import whole_params
 from streamquake.harness.experiment.schedule_drawing import drawn_steps
@@ -43,15 +41,14 @@ from streamquake.topologies.base_documents import KEY, merge_with_base
 from streamquake.topologies.limits import SEED_LIMIT
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.model import Topology
-from streamquake.topologies.named_files import JOBS, file_beside, find_file, named_text
-from streamquake.topologies.parsing import parse, value_text
+from streamquake.topologies.named_files import file_beside, find_file
+from streamquake.topologies.parsing import value_text
 from streamquake.topologies.problems import BadInput, Problem, bad_input
-from streamquake.topologies.templates import promise_mark, promise_text, render
+from streamquake.topologies.templates import render
 from streamquake.topologies.yaml_document import (
     Document,
     Place,
     frozen,
-    parse_document,
     read_document,
 )
 
@@ -60,7 +57,6 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 T = TypeVar("T")
-SUFFIXES = {"sql": ".sql", "pyspark": ".py"}
 LARGEST_SEED = 2**31 - 1
 TOPOLOGY_PATH = "topology."
 
@@ -180,8 +176,6 @@ class _ExperimentParser:
         self._beside = beside
         self._recorded = recorded
         """Whether it is a recorded plan, which may name no file to read."""
-        self._files: dict[str, str] = {}
-        """Kind of program -> the file that has its text."""
         settings, self.problems = read_settings(sets)
         self._into_topology = [
             replace(each, path=each.path.removeprefix(TOPOLOGY_PATH))
@@ -190,6 +184,7 @@ class _ExperimentParser:
         ]
         plain = [each for each in settings if not each.path.startswith(TOPOLOGY_PATH)]
         self._document = self._set(document, plain, ExperimentSource)
+        self._jobs = JobReader(self._document, beside)
 
     def experiment(self, seed: int | None) -> tuple[Experiment | None, Problems]:
         """The experiment, if its parts could be read, and every problem."""
@@ -203,7 +198,7 @@ class _ExperimentParser:
         self.problems += wrong
         topology = self._topology()
         steps = self._steps(topology)
-        job = None if source is None or source.job is None else self._job(source.job, topology)
+        job, other_jobs = self._read_jobs(source, topology)
         if source is None or topology is None or workload is None:
             return None, self.problems
         if seed is None:
@@ -217,6 +212,7 @@ class _ExperimentParser:
             description=source.description.strip(),
             topology=topology,
             job=job,
+            other_jobs=other_jobs,
             workload=workload,
             faults=tuple(steps.values()),
             checks=self._beside_the_document(checks),
@@ -228,6 +224,21 @@ class _ExperimentParser:
         if source.draw is not None and not self.problems:
             experiment = self._drawn(experiment, source.draw)
         return experiment, self.problems
+
+    def _read_jobs(
+        self, source: ExperimentSource | None, topology: Topology | None
+    ) -> tuple[Job | None, Mapping[str, Job]]:
+        """The job, and the other jobs, with what their files hold."""
+        if source is None:
+            return None, {}
+        reader = self._jobs
+        job = None if source.job is None else reader.job(source.job, topology, (JOB,))
+        others = {
+            name: reader.job(each, topology, (OTHER_JOBS, name))
+            for name, each in source.other_jobs.items()
+        }
+        self.problems += reader.problems
+        return job, others
 
     def _beside_the_document(self, checks: Sequence[Check]) -> tuple[Check, ...]:
         """The checks with the paths that the document wrote, and with what their files hold."""
@@ -319,99 +330,6 @@ class _ExperimentParser:
                     steps[number] = step.model_copy(update={"target": target, "params": params})
         return steps
 
-    def _job(self, job: Job, topology: Topology | None) -> Job:
-        """The job with the texts of its programs and its promise, and a jar's full path."""
-        if job.jar is not None:
-            promise = self._with_schemas(job.promise, self._document, ("job", "promise"))
-            jar = self._jar(job.jar, ("job", "jar"))
-            return job.model_copy(update={"jar": jar, "promise": promise})
-        texts = {kind: self._program(kind, given) for kind, given in job.programs().items()}
-        modules = {name: self._module(name, given) for name, given in job.modules.items()}
-        jars = tuple(self._jar(each, ("job", "jars", n)) for n, each in enumerate(job.jars))
-        found = None if topology is None else job_runner(topology)
-        supported = [kind for kind in texts if found is None or kind in found[1].programs]
-        if supported and "promise" not in job.model_fields_set:
-            promise = self._promise(supported[0], texts[supported[0]])
-        else:
-            promise = self._with_schemas(job.promise, self._document, ("job", "promise"))
-        own = {"modules": modules, "jars": jars, "promise": promise}
-        return job.model_copy(update={**texts, **own})
-
-    def _program(self, kind: str, given: str) -> str:
-        """The text of a program; its file is remembered for the places in its promise."""
-        text, path = self._text(given, SUFFIXES[kind], ("job", kind))
-        self._files[kind] = self._document.file if path is None else str(path)
-        return text
-
-    def _text(self, given: str, suffix: str | None, place: Place) -> tuple[str, Path | None]:
-        """A text, which a document names by its file and a recorded plan holds; its file, if it was
-        read."""
-        if "\n" in given:
-            return given, None
-        path = self._file(given, suffix, place)
-        if path is None:
-            return "", None
-        try:
-            return named_text(path), path
-        except ValueError as error:
-            self.problems.append(self._document.problem(place, str(error)))
-            return "", None
-
-    def _module(self, name: str, given: str) -> str:
-        """The text of a Python module."""
-        place = ("job", "modules", name)
-        text, _ = self._text(given, None, place)
-        if text and (problem := module_problem(name, text)):
-            self.problems.append(self._document.problem(place, problem))
-        return text
-
-    def _jar(self, given: str, place: Place) -> str:
-        """The full path of a jar; as given where there is none, and for coordinates."""
-        if is_coordinates(given):
-            if problem := snapshot_problem(given):
-                self.problems.append(self._document.problem(place, problem))
-            return given
-        path = self._file(given, None, place)
-        if path is None:
-            return given
-        if problem := jar_problem(path):
-            self.problems.append(self._document.problem(place, problem))
-        return str(path.resolve())
-
-    def _file(self, name: str, suffix: str | None, place: Place) -> Path | None:
-        """A file by its path, or a program with this ending also by the name of a shipped one."""
-        try:
-            if suffix is None:
-                return file_beside(name, self._beside)
-            return find_file("job", name, shipped=JOBS, suffix=suffix, beside=self._beside)
-        except LookupError as error:
-            self.problems.append(self._document.problem(place, str(error)))
-            return None
-
-    def _promise(self, kind: str, text: str) -> JobPromise:
-        block, file = promise_text(text, kind), self._files[kind]
-        if block is None:
-            return JobPromise()
-        first_line = text[: text.index(promise_mark(kind))].count("\n") + 1
-        try:
-            document = parse_document(block, file, first_line)
-        except BadInput as error:
-            self.problems += error.problems
-            return JobPromise()
-        promise, wrong = parse(JobPromise, document, ("streamquake",))
-        self.problems += wrong
-        return self._with_schemas(promise or JobPromise(), document, ("streamquake",))
-
-    def _with_schemas(self, promise: JobPromise, document: Document, at: Place) -> JobPromise:
-        """The promise with the texts of its outputs' schemas; their files are beside its
-        document."""
-        beside = self._beside if document is self._document else Path(document.file).parent
-        outputs = {}
-        for name, output in promise.outputs.items():
-            outputs[name], wrong = with_schemas(output, beside, document, (*at, "outputs", name))
-            self.problems += wrong
-        return promise.model_copy(update={"outputs": outputs})
-
     def _judge(self, experiment: Experiment, positions: Sequence[int], *, drawn: bool) -> None:
         """Apply the rules between the parts. `positions` are the document's numbers of the steps
         that could be parsed."""
@@ -426,11 +344,11 @@ class _ExperimentParser:
         for check, name, message in check_problems(experiment, drawn=drawn):
             place = (*_place_of_check(self._document, check), name)
             self.problems.append(self._document.problem(place, message))
-        if experiment.job is None:
-            return
-        for kind, file in self._files.items():
+        for place, file in self._jobs.files.items():
+            name, kind = str(place[-2]), str(place[-1])
             try:
-                render(experiment.job.programs()[kind], placeholders(experiment, "run"), file)
+                program = experiment.jobs[name].programs()[kind]
+                render(program, placeholders(experiment, "run", name), file)
             except BadInput as error:
                 self.problems += error.problems
 

@@ -18,7 +18,7 @@ from streamquake.harness.experiment.outputs import JobPromise
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.reports.record.expected_outcome import ExpectedOutcome
 from streamquake.topologies.limits import LONGEST_S, Limit, Seed
-from streamquake.topologies.model import Model, Scalar, Title, Topology
+from streamquake.topologies.model import Model, Name, Scalar, Title, Topic, Topology
 from streamquake.topologies.parsing import value_text
 
 Expectation = (
@@ -36,6 +36,9 @@ NamedCheck = Annotated[
 ]
 """A check; documents name it with its parameters: {recovery: {...}}."""
 
+JOB = "job"
+"""The key of the job that is judged, and its name beside those of the other jobs."""
+OTHER_JOBS = "other_jobs"
 JAR = re.compile(rf"\.jar$|^{COORDINATES.pattern}$")
 
 
@@ -96,6 +99,9 @@ class Job(Model):
     """The class in the jar to start; the one that its manifest names when left out."""
     args: tuple[str, ...] = ()
     """Arguments of the program."""
+    reads: tuple[Topic, ...] | None = None
+    """The topics that it reads: those of the load, and outputs of other jobs. All topics of the
+    load when left out. `${input}` in the program is its only topic, `${input.TOPIC}` each one."""
     parallelism: Annotated[int, Field(ge=1)] = 1
     """Subtasks of each operator; of a query on Spark the shuffle partitions."""
     config: Mapping[str, Scalar] = {}
@@ -157,6 +163,7 @@ class Experiment(Model):
     description: str = ""
     topology: Topology
     job: Job | None = None
+    other_jobs: Mapping[Name, Job] = {}
     workload: NamedWorkload
     faults: tuple[Step, ...] = ()
     checks: tuple[NamedCheck, ...] = ()
@@ -180,6 +187,11 @@ class Experiment(Model):
         """Title of a check -> what a run asks for it."""
         probes = {check.title: check.probe() for check in self.checks}
         return {title: probe for title, probe in probes.items() if probe is not None}
+
+    @property
+    def jobs(self) -> Mapping[str, Job]:
+        """Name -> job, in the order of their submission; `job` is the last one, called `JOB`."""
+        return {**self.other_jobs, **({} if self.job is None else {JOB: self.job})}
 
     @property
     def checkpointed(self) -> bool:

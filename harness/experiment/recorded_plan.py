@@ -11,6 +11,7 @@ from typing import Any
 
 from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import checks
+from streamquake.harness.experiment.model import JOB, OTHER_JOBS
 from streamquake.topologies.base_documents import KEY
 from streamquake.topologies.named_files import is_shipped_job
 from streamquake.topologies.parsing import value_at
@@ -44,28 +45,45 @@ def reject_files(document: Document) -> None:
 def _texts(plan: Any) -> Iterator[tuple[Place, str]]:
     """(place, kind) of the texts in a plan that a document names by their files."""
     yield ("topology",), "topology"
-    yield ("job", "sql"), "program"
-    yield ("job", "pyspark"), "program"
-    modules = value_at(plan, ("job", "modules"))
-    for name in modules if isinstance(modules, Mapping) else ():
-        yield ("job", "modules", name), "module"
+    for job in _jobs(plan):
+        yield from _texts_of_job(plan, job)
     for service, nodes in _below(plan, ("topology", "services"), "nodes"):
         for role in nodes:
             yield ("topology", "services", service, "nodes", role, "rules"), "rule script"
     for service, files in _below(plan, ("topology", "services"), "files"):
         for path in files if isinstance(files, Mapping) else ():
             yield ("topology", "services", service, "files", path), "file"
-    for described in (("job", "promise", "outputs"), ("workload",)):
-        for name, schema in _below(plan, described, "schema"):
-            place = (*described, name, "schema")
-            yield place, "schema"
-            for number in schema if isinstance(schema, Mapping) else ():
-                yield (*place, number), "schema"
+    yield from _schemas(plan, ("workload",))
     entries = value_at(plan, ("checks",))
     for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
         for name in entry if isinstance(entry, Mapping) else ():
             for parameter in checks[name].files if name in checks else ():
                 yield ("checks", number, name, parameter), parameter
+
+
+def _jobs(plan: Any) -> Iterator[Place]:
+    yield (JOB,)
+    others = value_at(plan, (OTHER_JOBS,))
+    for name in others if isinstance(others, Mapping) else ():
+        yield OTHER_JOBS, name
+
+
+def _texts_of_job(plan: Any, job: Place) -> Iterator[tuple[Place, str]]:
+    yield (*job, "sql"), "program"
+    yield (*job, "pyspark"), "program"
+    modules = value_at(plan, (*job, "modules"))
+    for name in modules if isinstance(modules, Mapping) else ():
+        yield (*job, "modules", name), "module"
+    yield from _schemas(plan, (*job, "promise", "outputs"))
+
+
+def _schemas(plan: Any, described: Place) -> Iterator[tuple[Place, str]]:
+    """Those of the formats of the parts at a place."""
+    for name, schema in _below(plan, described, "schema"):
+        place = (*described, name, "schema")
+        yield place, "schema"
+        for number in schema if isinstance(schema, Mapping) else ():
+            yield (*place, number), "schema"
 
 
 def _statements(plan: Any) -> Iterator[Place]:

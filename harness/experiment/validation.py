@@ -12,7 +12,8 @@ from streamquake.faults.schedule.trigger import referenced_step
 from streamquake.harness.experiment.check import ALWAYS_ON, checks
 from streamquake.harness.experiment.data_validation import data_problem
 from streamquake.harness.experiment.job_placeholders import job_service, runs_jobs
-from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.jobs_validation import broken_job_rules, place_of_job
+from streamquake.harness.experiment.model import JOB, Experiment
 from streamquake.harness.experiment.restart_validation import config_problem, restart_problem
 from streamquake.reports.record.expected_outcome import OUTCOMES, ExpectedOutcome
 from streamquake.topologies.model import NodeGroup, Topology
@@ -30,6 +31,7 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
         *_own_topic(experiment),
         *_tables(experiment),
         *_job_engine(experiment),
+        *broken_job_rules(experiment),
         *_job_config(experiment),
         *_slots(experiment),
         *_expectation(experiment),
@@ -161,16 +163,17 @@ def _input(experiment: Experiment) -> Broken:
 
 
 def _own_topic(experiment: Experiment) -> Broken:
-    """The load and the job write to topics of their own."""
+    """The load and the jobs write to topics of their own."""
     inputs = experiment.workload.topics()
-    outputs = experiment.job.promise.outputs if experiment.job is not None else {}
-    for name, output in outputs.items():
-        if output.kafka in inputs:
-            yield (
-                ("workload",),
-                f"the workload sends to the topic {output.kafka}, which is the job's output "
-                f'"{name}" too; give the workload another `topic`',
-            )
+    for job_name, job in experiment.jobs.items():
+        whose = "the job's" if job_name == JOB else f"{job_name}'s"
+        for name, output in job.promise.outputs.items():
+            if output.kafka in inputs:
+                yield (
+                    ("workload",),
+                    f"the workload sends to the topic {output.kafka}, which is {whose} output "
+                    f'"{name}" too; give the workload another `topic`',
+                )
 
 
 def _tables(experiment: Experiment) -> Broken:
@@ -180,11 +183,15 @@ def _tables(experiment: Experiment) -> Broken:
         for name, service in experiment.topology.services.items()
         for port in service.ports
     ]
-    outputs = experiment.job.promise.outputs if experiment.job is not None else {}
-    for name, output in outputs.items():
+    outputs = {
+        (*place_of_job(job_name), "promise", "outputs", name): output
+        for job_name, job in experiment.jobs.items()
+        for name, output in job.promise.outputs.items()
+    }
+    for at, output in outputs.items():
         if output.address is None:
             continue
-        place = ("job", "promise", "outputs", name, "table")
+        place = (*at, "table")
         server = output.address.server
         if (named := server.removeprefix("${").removesuffix("}")) == server:
             continue
@@ -257,14 +264,16 @@ def _job_engine(experiment: Experiment) -> Broken:
             f"{experiment.topology.name} has no engine that runs jobs; engines that do: {able}",
         )
         return
-    given, takes = experiment.job.programs(), found[1].programs
-    if not any(kind in takes for kind in given):
-        runs = experiment.topology.services[found[0]].engine
-        yield (
-            ("job",),
-            f"{found[0]} runs {runs}, which takes {' or '.join(takes)}, got {' and '.join(given)}; "
-            f"give the job as `{takes[0]}: FILE` too, or take another topology",
-        )
+    takes, runs = found[1].programs, services[found[0]].engine
+    for name, job in experiment.jobs.items():
+        given = job.programs()
+        if given and not any(kind in takes for kind in given):
+            yield (
+                place_of_job(name),
+                f"{found[0]} runs {runs}, which takes {' or '.join(takes)}, got "
+                f"{' and '.join(given)}; give the job as `{takes[0]}: FILE` too, or take another "
+                "topology",
+            )
 
 
 def _existing_job(experiment: Experiment, alone: bool) -> Broken:
@@ -283,11 +292,12 @@ def _existing_job(experiment: Experiment, alone: bool) -> Broken:
 
 def _job_config(experiment: Experiment) -> Broken:
     """The problems that the engine finds in the job's settings."""
-    job, name = experiment.job, job_service(experiment.topology)
-    if job is None or name is None:
+    service = job_service(experiment.topology)
+    if service is None:
         return
-    for place, message in config_problem(experiment.topology, name, job.config):
-        yield ("job", *place), message
+    for name, job in experiment.jobs.items():
+        for place, message in config_problem(experiment.topology, service, job.config):
+            yield (*place_of_job(name), *place), message
 
 
 def _data_and_restarts(experiment: Experiment) -> Broken:
@@ -305,33 +315,42 @@ def _data_and_restarts(experiment: Experiment) -> Broken:
 
 
 def _slots(experiment: Experiment) -> Broken:
-    """The topology has enough slots for the job."""
+    """The topology has enough slots for the jobs."""
     if experiment.job is not None:
         yield from _too_few(experiment, experiment.job.parallelism, ("job", "parallelism"))
 
 
 def _too_few(experiment: Experiment, parallelism: int, place: Place) -> Broken:
     workers = job_workers(experiment)
-    if workers and (slots := _slots_of(workers)) < parallelism:
+    beside = _slots_beside(experiment)
+    needed = parallelism + beside
+    if workers and (slots := _slots_of(workers)) < needed:
+        others = f" beside {beside} of the other jobs" if beside else ""
         yield (
             place,
-            f"{parallelism} parallel tasks need {parallelism} slots, got {slots} from "
+            f"{parallelism} parallel tasks{others} need {needed} slots, got {slots} from "
             f"{_offered(workers)}; {MORE_SLOTS}",
         )
+
+
+def _slots_beside(experiment: Experiment) -> int:
+    """The slots that the other jobs take."""
+    return sum(job.parallelism for job in experiment.other_jobs.values())
 
 
 def _slots_left(experiment: Experiment) -> Broken:
     """Enough slots are left for the job's restart if a fault stops nodes until the end."""
     job, workers = experiment.job, job_workers(experiment)
-    if job is None or not workers or (slots := _slots_of(workers)) < job.parallelism:
+    if job is None or not workers:
         return
-    for number, step in enumerate(experiment.faults):
+    needed, slots = job.parallelism + _slots_beside(experiment), _slots_of(workers)
+    for number, step in enumerate(experiment.faults if slots >= needed else ()):
         left = slots - _slots_away(step, workers)
-        if left < job.parallelism:
+        if left < needed:
             yield (
                 ("faults", number),
                 f"{step.fault} on {step.target} without `for_s` lasts to the end and leaves {left} "
-                f"of {slots} slots, too few to restart {job.parallelism} parallel tasks on; "
+                f"of {slots} slots, too few to restart {needed} parallel tasks on; "
                 f"give `for_s`, or {MORE_SLOTS}",
             )
 

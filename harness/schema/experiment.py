@@ -12,7 +12,8 @@ from streamquake.faults.schedule.profiles import PROFILES, SINGLE
 from streamquake.faults.schedule.random_schedule import Draw
 from streamquake.harness.experiment.check import checks
 from streamquake.harness.experiment.document import ExperimentSource
-from streamquake.harness.experiment.loader import EXPERIMENTS, SUFFIXES
+from streamquake.harness.experiment.job_reader import SUFFIXES
+from streamquake.harness.experiment.loader import EXPERIMENTS
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.workload import workloads
 from streamquake.harness.schema.composed_types import either, list_of, mapping_of, one_of
@@ -28,16 +29,18 @@ from streamquake.harness.schema.written_model import FieldDefinition, written_mo
 from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.base_documents import KEY
 from streamquake.topologies.docstrings import summary
-from streamquake.topologies.model import Model
+from streamquake.topologies.model import Model, Name
 from streamquake.topologies.named_files import JOBS, SHIPPED, shipped_names
 
 
 def experiment_model() -> type[ExperimentSource]:
     """The model of an experiment's document."""
+    job = _job_model()
     fields: dict[str, FieldDefinition] = {
         KEY: base_field("experiment", shipped_or_path("experiment", EXPERIMENTS)),
         "topology": (either(shipped_or_path("topology", SHIPPED), topology_model()), ...),
-        "job": (either(_job_model(), None), None),
+        "job": (either(job, None), None),
+        "other_jobs": (mapping_of(Name, job), {}),
         "workload": (_workload_model(), ...),
         "faults": (list_of(step_model()), ()),
         "draw": (either(_draw_model(), None), None),

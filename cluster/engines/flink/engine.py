@@ -12,6 +12,7 @@ from streamquake.cluster.engines import health
 from streamquake.cluster.engines.engine import (
     Contents,
     JobStart,
+    JobUnreachable,
     JobVariations,
     NodeDuty,
     NodePlan,
@@ -43,7 +44,7 @@ from streamquake.cluster.engines.flink.config import (
 )
 from streamquake.cluster.engines.flink.follow import follow
 from streamquake.cluster.engines.flink.options import config_problems
-from streamquake.cluster.engines.flink.positions import positions
+from streamquake.cluster.engines.flink.positions import positions, topics
 from streamquake.cluster.engines.flink.rest import (
     FlinkError,
     FlinkRest,
@@ -83,6 +84,7 @@ class FlinkEngine:
     worker_role = "taskmanager"
     """The role whose nodes offer slots, one each unless the topology sets more."""
     programs = ("sql", "jar")
+    shared_by_jobs = "slots"
     counting_roles = ("gateway",)
     """Its planner numbers the operators of all jobs in a row (`ExecNodeContext`), and the numbers
     are part of their names."""
@@ -209,6 +211,13 @@ class FlinkEngine:
                 return positions(rest, job, topic)
         except (FlinkUnreachable, FlinkError):
             return {}
+
+    def topics(self, cluster: LiveCluster, service: str, job: str) -> frozenset[str]:
+        try:
+            with jobmanager(cluster, service) as rest:
+                return topics(rest, job)
+        except (FlinkUnreachable, FlinkError) as error:
+            raise JobUnreachable(str(error)) from error
 
     def cancel(self, cluster: LiveCluster, service: str, job: str) -> None:
         flink_job.cancel(cluster, service, job)

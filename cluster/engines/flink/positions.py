@@ -7,6 +7,7 @@ seconds. The metrics are at most half a second old.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,6 +18,7 @@ FRESH_MS = 3_000
 """The metrics of an attempt that has run for less may still be those of the attempt before it,
 which may have read further."""
 OFFSET = ".currentOffset"
+OF_PARTITION = re.compile(rf"\.topic\.(.+)\.partition\.\d+{re.escape(OFFSET)}$")
 
 
 def positions(rest: FlinkRest, job: str, topic: str) -> dict[int, int]:
@@ -33,6 +35,16 @@ def positions(rest: FlinkRest, job: str, topic: str) -> dict[int, int]:
         for partition, offset in _offsets(rest, job, vertex["id"], topic):
             read[partition].append(offset)
     return {partition: min(offsets) + 1 for partition, offsets in read.items() if min(offsets) >= 0}
+
+
+def topics(rest: FlinkRest, job: str) -> frozenset[str]:
+    """The topics whose partitions the job's sources have. Raises FlinkUnreachable, FlinkError."""
+    paths = (
+        f"/jobs/{job}/vertices/{vertex['id']}/subtasks/metrics"
+        for vertex in rest.get(f"/jobs/{job}")["vertices"]
+    )
+    read = (OF_PARTITION.search(metric["id"]) for path in paths for metric in rest.get(path))
+    return frozenset(found[1] for found in read if found is not None)
 
 
 def _is_young(vertex: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.flink import follow as flink_follow
 from streamquake.cluster.engines.flink import job as flink_job
 from streamquake.cluster.engines.flink.follow import JobFollower, follow
-from streamquake.cluster.engines.flink.positions import positions
+from streamquake.cluster.engines.flink.positions import positions, topics
 from streamquake.cluster.engines.flink.rest import FlinkError, FlinkUnreachable
 from streamquake.reports.record.event import Action, EventDraft
 from streamquake.topologies.errors import root_cause
@@ -316,6 +316,16 @@ def test_the_position_is_the_lowest_of_several_sources_of_a_topic(
             {"id": name, "max": offset}
         ]
     assert positions(recorded, JOB, "in") == observed  # type: ignore[arg-type]
+
+
+def test_the_topics_of_a_job_are_those_of_its_sources(recorded: RecordedRest) -> None:
+    assert recorded.answers is not None
+    for number, topic in enumerate(("in", "pays.v2")):
+        mark = f"Source__{topic}.KafkaSourceReader.topic.{topic}.partition"
+        path = f"/jobs/{JOB}/vertices/{answer(f'vertex-{number}')['id']}/subtasks/metrics"
+        ids = (f"{mark}.0.currentOffset", f"{mark}.11.currentOffset", f"{mark}.0.other", "numBytes")
+        recorded.answers[path] = [{"id": name} for name in ids]
+    assert topics(recorded, JOB) == {"in", "pays.v2"}  # type: ignore[arg-type]
 
 
 def test_the_root_cause_is_the_innermost_one_without_frames() -> None:
