@@ -18,6 +18,9 @@ class JobSpec:
     jar: str | None = None
     jars: tuple[str, ...] = ()
     """The paths of jars for the class path of an SQL or PySpark program."""
+    jar_prefix: str = ""
+    """What the names of its jars in a container begin with: other jobs have theirs in the same
+    folder."""
     modules: Mapping[str, str] = field(default_factory=dict)
     """Name -> the text of a module that a PySpark program imports."""
     entry_class: str | None = None
@@ -27,7 +30,10 @@ class JobSpec:
 
     def jar_contents(self) -> Mapping[str, bytes]:
         """The names of `jars` in a container -> their bytes. Raises OSError."""
-        return {f"{n}.jar": Path(jar).read_bytes() for n, jar in enumerate(self.jars, 1)}
+        return {
+            f"{self.jar_prefix}{n}.jar": Path(jar).read_bytes()
+            for n, jar in enumerate(self.jars, 1)
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from streamquake.cluster.engines.engine import (
     RecordEvent,
     RecordSample,
     ReportsPositions,
+    ReportsTopics,
     RunsJobs,
     job_runner,
 )
@@ -22,7 +23,7 @@ from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.images.maven_jars import fetch_jars
 from streamquake.cluster.job import CurrentJob, JobSpec
 from streamquake.harness.experiment.job_placeholders import placeholders
-from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.model import JOB, Experiment
 from streamquake.topologies.templates import render
 
 REPLACEMENT_POLL_S = 0.05
@@ -33,6 +34,7 @@ REPLACEMENT_POLL_S = 0.05
 class PreparedJob:
     """A job that is ready to submit, and the service that will run it."""
 
+    name: str = JOB
     service: str
     runner: RunsJobs
     spec: JobSpec
@@ -41,31 +43,41 @@ class PreparedJob:
     writes_files: bool
 
     def submit(self, cluster: Cluster) -> RunningJob:
-        """Submit it; from then on it is the cluster's job. Raises JobRejected."""
+        """Submit it; `job` of the experiment is from then on the cluster's job, which faults
+        disturb. Raises JobRejected."""
         job = self.runner.submit(cluster, self.service, self.spec)
-        cluster.run.job = CurrentJob(
-            service=self.service, id=job, spec=self.spec, values=self.values
-        )
+        if self.name == JOB:
+            cluster.run.job = CurrentJob(
+                service=self.service, id=job, spec=self.spec, values=self.values
+            )
         return RunningJob(
+            name=self.name,
             service=self.service,
             runner=self.runner,
             cluster=cluster,
             writes_files=self.writes_files,
+            other_id=None if self.name == JOB else job,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningJob:
-    """The current job of a run, also after a restart replaced the first one."""
+    """A job of a run: its current job, also after a restart replaced the first one, or one of its
+    other jobs, which nothing replaces."""
 
+    name: str = JOB
     service: str
     runner: RunsJobs
     cluster: Cluster
     writes_files: bool
+    other_id: str | None = None
+    """The engine's id of one of the other jobs."""
 
     @property
     def id(self) -> str:
-        """The engine's id of the current job."""
+        """The engine's id of the job."""
+        if self.other_id is not None:
+            return self.other_id
         assert self.cluster.run.job is not None, "a run's cluster has its job until the run's end"
         return self.cluster.run.job.id
 
@@ -87,6 +99,13 @@ class RunningJob:
             return {}
         return self.runner.positions(self.cluster, self.service, self.id, topic)
 
+    def topics(self) -> Set[str]:
+        """The topics that its tasks read; empty where the engine does not report them. Raises
+        JobUnreachable."""
+        if not isinstance(self.runner, ReportsTopics):
+            return frozenset()
+        return self.runner.topics(self.cluster, self.service, self.id)
+
     def follow(
         self, record_event: RecordEvent, measure: RecordSample, stop: threading.Event
     ) -> None:
@@ -105,20 +124,31 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
     submit. Raises TopicMismatch if an existing Kafka lacks a topic, JarMissing, and LookupError if
     no service runs jobs."""
     _create_topics(experiment, cluster)
-    job = experiment.job
-    if job is None or job.existing is not None:
+    if experiment.job is None or experiment.job.existing is not None:
         return None
+    return _prepared(experiment, group, JOB)
+
+
+def prepare_other_jobs(experiment: Experiment, group: str) -> tuple[PreparedJob, ...]:
+    """The other jobs, in the order of their submission; their topics are created with those of the
+    job. Raises JarMissing, and LookupError if no service runs jobs."""
+    return tuple(_prepared(experiment, group, name) for name in experiment.other_jobs)
+
+
+def _prepared(experiment: Experiment, group: str, name: str) -> PreparedJob:
+    """A job with its placeholders filled in."""
     service_and_runner = job_runner(experiment.topology)
     if service_and_runner is None:
         raise LookupError(f"topology {experiment.topology.name} has no service that runs jobs")
     service, runner = service_and_runner
-    values = placeholders(experiment, group)
+    job, values = experiment.jobs[name], placeholders(experiment, group, name)
     spec = JobSpec(
-        name=experiment.name,
+        name=experiment.name if name == JOB else f"{experiment.name}.{name}",
         sql=None if job.sql is None else render(job.sql, values),
         pyspark=None if job.pyspark is None else render(job.pyspark, values),
         jar=job.jar,
         jars=fetch_jars(job.jars),
+        jar_prefix="" if name == JOB else f"{name}-",
         modules=job.modules,
         entry_class=job.entry_class,
         args=tuple(render(arg, values) for arg in job.args),
@@ -126,6 +156,7 @@ def prepare_job(experiment: Experiment, cluster: Cluster, group: str) -> Prepare
         config=job.config,
     )
     return PreparedJob(
+        name=name,
         service=service,
         runner=runner,
         spec=spec,
@@ -166,9 +197,11 @@ def _create_topics(experiment: Experiment, cluster: Cluster) -> None:
     if service is None:
         return
     inputs = experiment.workload.topics()
+    promises = [*(job.promise for job in experiment.other_jobs.values()), experiment.promise]
     outputs = {
-        o.kafka: experiment.promise.partitions
-        for o in experiment.promise.outputs.values()
+        o.kafka: promise.partitions
+        for promise in promises
+        for o in promise.outputs.values()
         if o.kafka is not None and o.kafka not in inputs
     }
     if experiment.topology.services[service].endpoint is not None:

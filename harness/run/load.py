@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from streamquake.cluster.cluster import Cluster
-from streamquake.cluster.engines.engine import KeepsOffsets, engine
 from streamquake.cluster.engines.kafka import admin as kafka_admin
 from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
+from streamquake.harness.experiment.job_chain import topics_read
 from streamquake.harness.experiment.model import ExistingJob, Experiment
 from streamquake.harness.experiment.workload import RunningWorkload
 from streamquake.harness.run.cluster_lease import background_thread
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.job_preparation import RunningJob
+from streamquake.harness.run.read_lag import topic_lag
 from streamquake.reports.record.event import Action
 
 POLL_EVERY_S = 0.2
@@ -126,7 +127,11 @@ class OutputWatch:
         existing = None if experiment.job is None else experiment.job.existing
         self.group = group if existing is None else existing.group or ""
         self._stop = stop
-        self._inputs = tuple(experiment.workload.topics())
+        self._inputs = (
+            tuple(experiment.workload.topics())
+            if experiment.job is None
+            else topics_read(experiment, experiment.job)
+        )
         self._samples_lag = experiment.checkpointed and bool(self.group)
         outputs = experiment.promise.outputs
         self._topics = {name: o.kafka for name, o in outputs.items() if o.kafka is not None}
@@ -203,28 +208,12 @@ class OutputWatch:
             self._loop.measure("held_back", where, max(0, end - stable_end))
 
     def lag(self, job: RunningJob | None = None) -> int:
-        """How many records sent the job has not read, by the positions it reports, or else by the
-        offsets that its consumer group has committed. Two sources of a job commit to one group, so
-        the group may hold the offset of either source. Raises KafkaUnreachable."""
+        """How many records of its topics the job has not read, by the positions it reports, or else
+        by the offsets that its consumer group has committed. Two sources of a job commit to one
+        group, so the group may hold the offset of either source. Markers of transactions count.
+        Raises KafkaUnreachable."""
         return sum(self._lag_of(topic, job) for topic in self._inputs)
 
     def _lag_of(self, topic: str, job: RunningJob | None) -> int:
         ends = kafka_admin.end_offsets(self._cluster, self._service, topic)
-        committed = self._committed(topic)
-        read = {} if job is None else job.positions(topic)
-        return sum(
-            max(0, end - read.get(partition, committed.get(partition, 0)))
-            for partition, end in ends.items()
-        )
-
-    def _committed(self, topic: str) -> Mapping[int, int]:
-        """Partition -> the read offset committed by the job's consumer group, or by its engine if
-        it stores offsets elsewhere."""
-        job = self._cluster.run.job
-        if job is not None:
-            job_engine = engine(self._cluster.topology.services[job.service].engine)
-            if isinstance(job_engine, KeepsOffsets):
-                return job_engine.committed(self._cluster, job.service, topic)
-        if not self.group:
-            return {}  # an existing job whose group is not known
-        return kafka_admin.group_offsets(self._cluster, self._service, topic, self.group)
+        return topic_lag(self._cluster, self._service, topic, ends, group=self.group, job=job)

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pyspark.sql import SparkSession
 
@@ -44,7 +44,9 @@ from streamquake.harness.run.job_preparation import (
     RunningJob,
     existing_job,
     prepare_job,
+    prepare_other_jobs,
 )
+from streamquake.harness.run.jobs_drain import JobsDrain
 from streamquake.harness.run.load import RunLoad, start_load
 from streamquake.harness.run.low_priority import lower_priority, restore_priority
 from streamquake.harness.run.output_collector import EarlyReads, collect_outputs
@@ -65,7 +67,7 @@ from streamquake.harness.verdict.judge import interrupted_results, judge, unjudg
 from streamquake.harness.verdict.rehearsal import rehearse
 from streamquake.reports.junit import write_junit
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
-from streamquake.reports.record.event import Action
+from streamquake.reports.record.event import Action, Kind
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.metrics import Metrics
 from streamquake.reports.record.results import Ended, Results
@@ -217,6 +219,7 @@ class RunInProgress:
         )
         self.scheduler: FaultScheduler | None = None
         self.job: RunningJob | None = None
+        self.other_jobs: tuple[RunningJob, ...] = ()
         self.early_reads: EarlyReads | None = None
         self._phase = ""
         self._manifest: dict[str, Any] = {}
@@ -237,8 +240,8 @@ class RunInProgress:
             sweep(self.runtime)
             images = self.runtime.images()
             ensure_images(self.experiment.topology, images, self.view.show_message)
-            if self.experiment.job is not None:
-                fetch_jars(self.experiment.job.jars, self.view.show_message, images)
+            for job in self.experiment.jobs.values():
+                fetch_jars(job.jars, self.view.show_message, images)
             self._manifest["image_ids"] = image_ids(self._manifest["images"], images)
             self.folder.write_manifest(self._manifest)
         self._enter("deploy")
@@ -246,11 +249,12 @@ class RunInProgress:
         self._begin_spark()
         with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervise(self.cluster, self.loop, self._nodes_kept_down))
-            job = prepare_job(self.experiment, self.cluster, self.run_id)
+            prepared = prepare_job(self.experiment, self.cluster, self.run_id)
             if has_tables(self.experiment):
                 reject_filled_tables(self.experiment, self.cluster, self.spark.get())
                 self._begin_spark()
-            self.job = self._start_job(job, stack)
+            self._start_other_jobs()
+            self.job = self._start_job(prepared, stack)
             self._enter("steady")
             load = stack.enter_context(
                 start_load(self.experiment, self.cluster, self.loop, self.run_id)
@@ -259,9 +263,9 @@ class RunInProgress:
             with ask_probes(self.experiment.probes, self.cluster, self.loop):
                 self._disturb()
                 self._recover()
-                record_transactions(self.experiment, self.cluster, self.loop, "recovery")
+                self._record_after("recovery")
                 self._drain(load)
-            record_transactions(self.experiment, self.cluster, self.loop, "drain")
+            self._record_after("drain")
             self._enter("read")
             spark = self.spark.get()
             collect_outputs(self.cluster, self.experiment, spark, self.folder, self.early_reads)
@@ -308,11 +312,21 @@ class RunInProgress:
         }
         self.folder.write_manifest(self._manifest)
 
+    def _start_other_jobs(self) -> None:
+        """Submit the other jobs, one after the other, each when those before it run. They are not
+        followed."""
+        for job in prepare_other_jobs(self.experiment, self.run_id):
+            self._enter_submit()
+            running = job.submit(self.cluster)
+            self.other_jobs = (*self.other_jobs, running)
+            what, limit_s = f"job {job.name} running", self.experiment.limits.ready_s
+            self._await(running.pending, what, limit_s)
+
     def _start_job(self, job: PreparedJob | None, stack: ExitStack) -> RunningJob | None:
         """The job that is followed: the prepared one, which is submitted, or one that runs already.
         None where no job can be followed."""
         if job is not None:
-            self._enter("submit")
+            self._enter_submit()
             running = job.submit(self.cluster)
         elif (found := existing_job(self.experiment, self.cluster)) is not None:
             running = found
@@ -320,7 +334,29 @@ class RunInProgress:
             return None
         stack.enter_context(follow_job(self.loop, running))
         self._await(running.pending, "job running", self.experiment.limits.ready_s)
+        if self.other_jobs:
+            self._await(self._others_pending, "jobs running", self.experiment.limits.ready_s)
         return running
+
+    def _enter_submit(self) -> None:
+        """Enter the phase with the first job."""
+        if self._phase != "submit":
+            self._enter("submit")
+
+    def _others_pending(self) -> str | None:
+        """Why one of the other jobs does not run, or None."""
+        states = ((job.name, job.pending()) for job in self.other_jobs)
+        return next((f"{name}: {reason}" for name, reason in states if reason is not None), None)
+
+    def _record_after(self, phase: Literal["recovery", "drain"]) -> None:
+        """Record what only queries show: the transactions of the job, and whether the other jobs
+        run."""
+        record_transactions(self.experiment, self.cluster, self.loop, phase)
+        if not self.other_jobs:
+            return
+        states = {job.name: job.pending() for job in self.other_jobs}
+        kind = Kind.FAIL if any(states.values()) else Kind.OK
+        self.loop.record(Action.OTHER_JOBS_SEEN, kind=kind, after=phase, jobs=states)
 
     def _steady_pending(self, load: RunLoad) -> Callable[[], str | None]:
         """Why the run is not in a steady state, before any fault: records flow in and out, and a
@@ -363,12 +399,13 @@ class RunInProgress:
             self.loop.tick()
 
     def _recover(self) -> None:
-        """Wait until cluster and job run again; if they do not within the limit, record the
+        """Wait until cluster and jobs run again; if they do not within the limit, record the
         reason."""
         self._enter("recover")
 
         def pending() -> str | None:
-            return self.cluster.pending() or (self.job.pending() if self.job else None)
+            reason = self.cluster.pending() or (self.job.pending() if self.job else None)
+            return reason or self._others_pending()
 
         self._await_or_record(pending, Wait.RECOVERY, self.experiment.limits.recover_s)
 
@@ -404,10 +441,24 @@ class RunInProgress:
                 f"waiting for the batch under way and the next one, {limit_s:.0f} s at most; the "
                 f"longest so far took {batch_s:.1f} s"
             )
+        if self.other_jobs:
+            return self._all_drained(job, limit_s)
         read = not self.experiment.checkpointed or self._await_or_record(
             lambda: load.lag_pending(job), Wait.INPUT, limit_s
         )
         return read and self._await_or_record(job.drain_pending(), Wait.OUTPUTS, limit_s)
+
+    def _all_drained(self, job: RunningJob, limit_s: float) -> bool:
+        """The same for several jobs, each after those whose outputs it reads."""
+        jobs = JobsDrain(self.experiment, self.cluster, (*self.other_jobs, job))
+
+        def is_drained(each: RunningJob) -> bool:
+            read = self._await_or_record(lambda: jobs.read_pending(each), Wait.INPUT, limit_s)
+            return read and self._await_or_record(jobs.commit_pending(each), Wait.OUTPUTS, limit_s)
+
+        return all(map(is_drained, jobs.in_order())) and self._await_or_record(
+            jobs.end_pending, Wait.OUTPUTS, self.experiment.limits.recover_s
+        )
 
     def _await_or_record(
         self, pending: Callable[[], str | None], wait: Wait, limit_s: float

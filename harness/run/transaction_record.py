@@ -12,6 +12,7 @@ from typing import Literal
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.engines.kafka.admin import KafkaUnreachable
 from streamquake.cluster.engines.kafka.brokers import brokers
+from streamquake.harness.experiment.job_chain import group_of
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.verdict.evidence.transactions import writes_transactions
@@ -21,8 +22,8 @@ from streamquake.reports.record.event import Action, Kind
 def record_transactions(
     experiment: Experiment, cluster: Cluster, loop: EventLoop, after: Literal["recovery", "drain"]
 ) -> None:
-    """Record every transactional id of the run, and the unreachable brokers; these do not fail the
-    run.
+    """Record every transactional id of the run's job, and the unreachable brokers; these do not
+    fail the run.
 
     Only for a job with an exactly-once sink into Kafka: no other job writes in transactions.
     """
@@ -44,7 +45,9 @@ def record_transactions(
             unanswered=message,
         )
         return
-    own = [asdict(t) for t in transactions if t.id.startswith(cluster.run.run_id)]
+    run = cluster.run.run_id
+    others = tuple(group_of(run, name) for name in experiment.other_jobs)
+    own = [asdict(t) for t in transactions if t.id.startswith(run) and not t.id.startswith(others)]
     loop.record(
         Action.TRANSACTIONS_SEEN,
         kind=Kind.OK,

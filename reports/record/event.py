@@ -85,6 +85,7 @@ class Action(StrEnum):
     OUTPUT_SEEN = "output seen"
     PROBE_ANSWERED = "probe answered"
     TRANSACTIONS_SEEN = "transactions seen"
+    OTHER_JOBS_SEEN = "other jobs seen"
     DRAINED = "drained"
     NOT_RECOVERED = "not recovered"
     INPUT_NOT_READ = "input not read to its end"

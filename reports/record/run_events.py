@@ -198,7 +198,7 @@ class SinkCommitted(Event, action=Action.SINK_COMMITTED):
 
 
 class TransactionsSeen(Event, action=Action.TRANSACTIONS_SEEN, kinds=(Kind.OK, Kind.FAIL)):
-    """The transaction coordinators' answers about the transactional ids of the run."""
+    """The transaction coordinators' answers about the transactional ids of the run's `job`."""
 
     after = EventField[Literal["recovery", "drain"]]()
     """The phase that the run had completed: `recovery` or `drain`."""
@@ -209,6 +209,15 @@ class TransactionsSeen(Event, action=Action.TRANSACTIONS_SEEN, kinds=(Kind.OK, K
     answered."""
     unanswered = EventField[str | None](None)
     """Why running brokers did not answer."""
+
+
+class OtherJobsSeen(Event, action=Action.OTHER_JOBS_SEEN, kinds=(Kind.OK, Kind.FAIL)):
+    """Whether the experiment's other jobs run. All other events of jobs are those of `job`."""
+
+    after = EventField[Literal["recovery", "drain"]]()
+    """The phase that the run had completed: `recovery` or `drain`."""
+    jobs = EventField[Mapping[str, str | None]]()
+    """The name of each one, and why it does not run; null where all of its tasks run."""
 
 
 class ProbeAnswered(Event, action=Action.PROBE_ANSWERED):

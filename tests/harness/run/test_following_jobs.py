@@ -8,6 +8,7 @@ from typing import Any
 
 from streamquake.cluster.cluster import Cluster
 from streamquake.cluster.job import JobSpec
+from streamquake.harness.experiment.model import JOB
 from streamquake.harness.run.job_preparation import PreparedJob, RunningJob
 from tests.fakes import fake_cluster
 
@@ -53,9 +54,10 @@ def replace_job(cluster: Cluster) -> None:
     cluster.run.job = replace(cluster.run.job, id="second")
 
 
-def submit_to(runner: Runner, cluster: Cluster) -> RunningJob:
+def submit_to(runner: Runner, cluster: Cluster, name: str = JOB) -> RunningJob:
     spec = JobSpec(name="mine", sql="INSERT", parallelism=2)
     prepared = PreparedJob(
+        name=name,
         service="flink",
         runner=runner,  # type: ignore[arg-type]
         spec=spec,
@@ -72,6 +74,16 @@ def test_the_cluster_records_how_its_job_was_submitted() -> None:
     assert (job.id, cluster.run.job.id) == ("first", "first")
     assert cluster.run.job.spec == JobSpec(name="mine", sql="INSERT", parallelism=2)
     assert cluster.run.job.values == {"run": "r"}
+
+
+def test_other_jobs_are_not_the_job_that_faults_disturb() -> None:
+    runner, cluster = Runner(), fake_cluster()
+    cluster.run.job = None
+    other = submit_to(runner, cluster, "enrich")
+    assert cluster.run.job is None
+    job = submit_to(runner, cluster)
+    replace_job(cluster)
+    assert (other.name, other.id, job.name, job.id) == ("enrich", "first", JOB, "second")
 
 
 def test_a_replacement_job_is_watched_next() -> None:

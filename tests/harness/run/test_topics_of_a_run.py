@@ -21,6 +21,7 @@ from tests.fakes import TOPOLOGY, fake_cluster
 PROMISE = JobPromise(
     outputs={"totals": Output(kafka="totals"), "files": Output(hdfs="/x")}, partitions=2
 )
+NO_JOBS: Mapping[str, Job] = {}
 
 
 class Admin:
@@ -49,9 +50,11 @@ def admin(monkeypatch: pytest.MonkeyPatch) -> Admin:
     return fake
 
 
-def create_topics_for(job: Job | None) -> None:
+def create_topics_for(job: Job | None, others: Mapping[str, Job] = NO_JOBS) -> None:
     workload = Numbered(records=10, rate_per_s=10, partitions=3)
-    planned = Experiment(name="topics", topology=TOPOLOGY, job=job, workload=workload)
+    planned = Experiment(
+        name="topics", topology=TOPOLOGY, job=job, other_jobs=others, workload=workload
+    )
     job_preparation._create_topics(planned, fake_cluster(TOPOLOGY))
 
 
@@ -76,6 +79,14 @@ def test_a_topic_that_is_there_before_the_run_is_rejected(admin: Admin) -> None:
 def test_only_the_topics_of_kafka_itself_are_internal(admin: Admin) -> None:
     admin.existing |= {"__transaction_state": None, "__totals": None}
     assert kafka_admin.topics_at(KafkaConnection("brokers")) == ("__totals", "other")
+
+
+def test_the_topics_of_other_jobs_are_created_as_those_of_the_job(admin: Admin) -> None:
+    other = Job(sql="SELECT 2", promise=JobPromise(outputs={"between": Output(kafka="between")}))
+    create_topics_for(Job(sql="SELECT 1", promise=PROMISE), {"enrich": other})
+
+    stamped = {"message.timestamp.type": "LogAppendTime"}
+    assert admin.created == {"input": (3, {}), "totals": (2, stamped), "between": (4, stamped)}
 
 
 def test_without_a_job_the_input_topic_keeps_create_time(admin: Admin) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ from tests.harness.run.test_runner import Stage, stage
 __all__ = ["stage"]  # a fixture
 
 TOPIC = {"outputs": {"totals": {"kafka": "totals"}}}
+NO_JOBS: Mapping[str, Any] = {}
 LOAD = {"numbered": {"records": 100, "rate_per_s": 100}}
 
 
@@ -34,7 +36,9 @@ def cluster() -> Cluster:
     return fake_cluster(WIDE)
 
 
-def recorded_events(cluster: Cluster, folder: Path, **job: Any) -> list[Event]:
+def recorded_events(
+    cluster: Cluster, folder: Path, others: Mapping[str, Any] = NO_JOBS, **job: Any
+) -> list[Event]:
     loop = EventLoop(
         HistoryWriter(folder / "history.jsonl"),
         Metrics(folder / "metrics.parquet"),
@@ -46,6 +50,7 @@ def recorded_events(cluster: Cluster, folder: Path, **job: Any) -> list[Event]:
             "name": "transactions",
             "topology": WIDE,
             "workload": LOAD,
+            "other_jobs": others,
             "job": {"sql": "SELECT 1", "promise": TOPIC, **job},
         }
     )
@@ -78,6 +83,15 @@ def test_every_transactional_id_of_the_run_is_recorded(cluster: Cluster, tmp_pat
             "started_ms": 7,
         }
     ]
+
+
+def test_transactions_of_other_jobs_are_not_those_of_the_job(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    states = brokers_of(cluster).transaction_states
+    states[:] = [states[0], replace(states[1], id="test.enrich-between-0-1")]
+    (event,) = recorded_events(cluster, tmp_path, {"enrich": {"sql": "SELECT 1"}})
+    assert [each["id"] for each in event.value["transactions"]] == ["test-totals-1-1"]
 
 
 def test_on_a_reused_cluster_only_ids_of_the_current_run_are_recorded(
