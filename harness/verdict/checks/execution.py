@@ -19,6 +19,7 @@ from streamquake.harness.verdict.evidence.lost_sandboxes import (
     lost_sandboxes,
     revived_without_network,
 )
+from streamquake.harness.verdict.evidence.other_jobs import drained_without_others
 from streamquake.harness.verdict.evidence.output_growth import contradicted_growth
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
 from streamquake.harness.verdict.evidence.submitted_jobs import never_ran
@@ -125,6 +126,8 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     whole = any(event.phase == LAST_PHASE for event in history.of(PhaseBegan))
     if whole and (late := sampled_after_the_end(case.metrics, history)) is not None:
         yield late
+    if (message := drained_without_others(history, case.experiment.other_jobs)) is not None:
+        yield message
     # Only of a job with checkpoints whose engine is asked is it known what it has read.
     if case.experiment.checkpointed and case.experiment.follows_job:
         if (message := drained_without_job(history)) is not None:

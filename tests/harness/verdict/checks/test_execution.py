@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ def judged(
     records: int = 1000,
     existing: ExistingJob | None = None,
     job: bool = True,
+    others: Collection[str] = (),
 ) -> tuple[Outcome, str]:
     data = folder / "data"
     planned = PLANNED.model_copy(update={"records": records})
@@ -41,7 +42,8 @@ def judged(
     assert tried.job is not None
     promise = tried.job.promise.model_validate({"outputs": {"totals": {"kafka": "totals"}}})
     given = tried.job.model_copy(update={"promise": promise, "existing": existing})
-    tried = tried.model_copy(update={"job": given if job else None})
+    beside = dict.fromkeys(others, given)
+    tried = tried.model_copy(update={"job": given if job else None, "other_jobs": beside})
     for name in tried.promise.outputs if read else ():
         (data / name).mkdir(parents=True)
         (data / name / "read.json").write_text("{}")
@@ -216,6 +218,29 @@ def test_a_fault_explains_that_the_load_is_behind(tmp_path: Path) -> None:
     kill = {"step": 0, "fault": "kill", "target": "x"}
     story = whole(done_s=40).at(5, Action.FAULT_CALLED, **kill)
     story.at(6, Action.FAULT_IN_EFFECT, **kill).at(20, Action.FAULT_HEALED, **kill)
+    assert judged(story, tmp_path)[0] == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("after", "seen", "message"),
+    [
+        ("drain", {"enrich": None}, ""),
+        ("drain", {"enrich": "the job is FAILED"}, "the job enrich did not run then: the job is"),
+        ("drain", {"noise": None}, "whether the job enrich ran then is not recorded"),
+        ("recovery", {"enrich": None}, "whether the other jobs ran then is not recorded"),
+    ],
+)
+def test_other_jobs_must_be_recorded_to_run_at_the_drain(
+    tmp_path: Path, after: str, seen: Mapping[str, str | None], message: str
+) -> None:
+    story = whole().at(25, Action.OTHER_JOBS_SEEN, after=after, jobs=seen)
+    outcome, summary = judged(story, tmp_path, others=("enrich",))
+    assert outcome == (Outcome.UNDECIDED if message else Outcome.HELD)
+    assert message in summary
+
+
+def test_other_jobs_are_not_expected_where_there_are_none(tmp_path: Path) -> None:
+    story = whole().at(25, Action.OTHER_JOBS_SEEN, after="drain", jobs={"enrich": "ended"})
     assert judged(story, tmp_path)[0] == Outcome.HELD
 
 
