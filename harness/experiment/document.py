@@ -41,8 +41,9 @@ class ExperimentSource(Model):
     job: Job | None = None
     """What runs on the engine. Without a job the input topic itself is judged."""
     other_jobs: Mapping[Name, Job] = {}
-    """Name -> a job that runs beside `job`, on the same engine: an earlier or later stage, or one
-    that competes for slots. They are submitted first, in this order, and are not judged."""
+    """Name -> a job that runs beside `job` on the same engine, with the same keys: an earlier or
+    later stage, or one that competes for slots. They are submitted first, in this order, and what
+    they write is not judged."""
     workload: Mapping[str, Mapping[str, Any] | None]
     """One workload by name with its parameters."""
     faults: tuple[Mapping[str, Any], ...] = ()

@@ -36,6 +36,7 @@ from streamquake.topologies.yaml_document import Document, Place, frozen, read_d
 PARTS = {
     "topology": "topology",
     "job": "job",
+    "other_jobs": "other_jobs",
     "workload": "workload",
     "schedule": "faults",
     "checks": "checks",

@@ -176,6 +176,25 @@ def test_two_topics_are_joined_once_and_duplicates_are_found(tmp_path: Path) -> 
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("example", "status", "outcome"),
+    [("bills", 0, "held"), ("repeated-stage", 1, "violated"), ("ended-stage", 3, "undecided")],
+)
+def test_two_stages_are_judged_by_what_the_last_one_writes(
+    example: str, status: int, outcome: str, tmp_path: Path
+) -> None:
+    ended, results, message = run(str(EXAMPLES / "stages" / f"{example}.yaml"), tmp_path)
+    assert (ended, results["outcome"], results["ended"]) == (status, outcome, "completed"), message
+    found = counts(results, "exactly_once")
+    assert found["phantom"] == found["changed"] == 0
+    assert (found["lost"], bool(found["duplicated"])) == {
+        "bills": (0, False),
+        "repeated-stage": (0, True),
+        "ended-stage": (None, False),
+    }[example]
+
+
+@pytest.mark.nightly
 def test_topics_without_a_job_hold_what_was_sent(tmp_path: Path) -> None:
     document = tmp_path / "topics.yaml"
     document.write_text(TWO_TOPICS, "utf-8")
