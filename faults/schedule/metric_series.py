@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SERIES: Mapping[str, str] = {
-    "lag": "records of the input that the job has not committed as read",
+    "lag": "records of its topics that the job has not committed as read",
     "sent_per_s": "records acknowledged to the workload, per second",
     "output_per_s": "committed records of an output, per second",
     "checkpoint_duration_ms": "end-to-end duration of the checkpoint that completed last",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import click
 import pytest
@@ -174,6 +175,26 @@ def test_dry_run_shows_the_transaction_timeout_if_it_is_set(
 
     assert "sink exactly-once with transactions of 10 s at most" in given
     assert "sink exactly-once, outputs: totals" in usual
+
+
+def test_dry_run_shows_the_other_jobs_and_what_each_job_reads(
+    run_command: RunCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "base: quickstart\nname: e\n"
+        "other_jobs: {noise: {jar: noise.jar, reads: [], config: {s3.secret-key: hunter2}}}\n"
+        "job: {reads: [input]}\n"
+    )
+    with ZipFile(tmp_path / "noise.jar", "w") as jar:
+        jar.writestr("Noise.class", "")
+
+    status, out, err = run_command("run", "e.yaml", "--dry-run", "--seed", "3")
+
+    assert (status, err) == (0, "")
+    assert "job noise" in out
+    assert "reads no topic" in out
+    assert "reads input" in out
+    assert "hunter2" not in out
 
 
 def test_dry_run_shows_the_names_of_rules_but_not_their_text(run_command: RunCommand) -> None:
