@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from graphlib import CycleError
 
-from streamquake.cluster.engines.engine import RunsSeveralJobs, job_runner
+from streamquake.cluster.engines.engine import ReportsTopics, RunsSeveralJobs, job_runner
 from streamquake.harness.experiment.job_chain import drain_order, topics_written
 from streamquake.harness.experiment.model import JOB, OTHER_JOBS, Experiment
 from streamquake.topologies.problems import did_you_mean
@@ -16,6 +16,7 @@ def broken_job_rules(experiment: Experiment) -> Iterator[tuple[Place, str]]:
     """(place, message) of what several jobs cannot be, or cannot read."""
     yield from _others(experiment)
     yield from _one_writer(experiment)
+    yield from _unproven_reads(experiment)
     unknown = list(_unknown_topics(experiment))
     yield from unknown or _cycle(experiment)
 
@@ -60,6 +61,17 @@ def _one_writer(experiment: Experiment) -> Iterator[tuple[Place, str]]:
                     f"{output.place} is an output of {first} and of {name}; rename one of them"
                 )
                 yield place_of_job(name), message
+
+
+def _unproven_reads(experiment: Experiment) -> Iterator[tuple[Place, str]]:
+    """`reads` is for engines that report what a job really reads: with a topic left out of it, a
+    run would count as drained too early."""
+    found = job_runner(experiment.topology)
+    reported = found is not None and isinstance(found[1], ReportsTopics)
+    for name, job in experiment.jobs.items():
+        if job.reads is not None and (job.existing is not None or not reported):
+            message = "what this job really reads is not known, so that `reads` cannot be verified"
+            yield (*place_of_job(name), "reads"), f"{message}; leave it out"
 
 
 def _unknown_topics(experiment: Experiment) -> Iterator[tuple[Place, str]]:

@@ -441,7 +441,8 @@ class RunInProgress:
                 f"waiting for the batch under way and the next one, {limit_s:.0f} s at most; the "
                 f"longest so far took {batch_s:.1f} s"
             )
-        if self.other_jobs:
+        declared = self.experiment.job is not None and self.experiment.job.reads is not None
+        if self.other_jobs or declared:
             return self._all_drained(job, limit_s)
         read = not self.experiment.checkpointed or self._await_or_record(
             lambda: load.lag_pending(job), Wait.INPUT, limit_s
@@ -449,7 +450,8 @@ class RunInProgress:
         return read and self._await_or_record(job.drain_pending(), Wait.OUTPUTS, limit_s)
 
     def _all_drained(self, job: RunningJob, limit_s: float) -> bool:
-        """The same for several jobs, each after those whose outputs it reads."""
+        """The same for several jobs, each after those whose outputs it reads, and for one that
+        declares what it reads."""
         jobs = JobsDrain(self.experiment, self.cluster, (*self.other_jobs, job))
 
         def is_drained(each: RunningJob) -> bool:

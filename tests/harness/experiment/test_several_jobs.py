@@ -126,6 +126,7 @@ def test_jobs_are_drained_behind_those_they_read(programs: Path) -> None:
         (["other_jobs.enrich.config={taskmanager.slots: 1}"], "taskmanager.slots"),
         (["workload.numbered.topic=between"], 'which is enrich\'s output "first" too'),
         (["topology=spark-kafka-hdfs"], "spark runs spark, which runs one program"),
+        (["topology=spark-kafka-hdfs"], "job.reads: what this job really reads is not known"),
     ],
 )
 def test_bad_input_is_rejected(programs: Path, settings: list[str], message: str) -> None:

@@ -125,6 +125,15 @@ def test_no_later_job_is_drained_than_one_that_is_not(
     assert not history_of(stage).of(Action.DRAINED)
 
 
+def test_one_job_that_declares_what_it_reads_is_drained_by_it(
+    stage: Stage, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "prepare_other_jobs", lambda *given: ())
+    stage.run(job={**JOBS["job"], "reads": ("input",)})
+    assert chain.asked == ["job read", "job committed", "ends"]
+    assert not history_of(stage).of(Action.OTHER_JOBS_SEEN)
+
+
 def test_another_job_that_never_runs_fails_the_run(stage: Stage, chain: Chain) -> None:
     chain.reason = "no slot"
     results = stage.run(**JOBS, limits={"ready_s": 4})
