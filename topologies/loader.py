@@ -117,7 +117,7 @@ def _deployment_problems(name: str, service: Service) -> list[tuple[Place, str]]
         return [*missing, *_container_problems(name, service)]
     given = [
         key
-        for key in ("version", "connectors", "image", "nodes", "config", *OF_CONTAINERS)
+        for key in ("version", "connectors", "plugins", "image", "nodes", "config", *OF_CONTAINERS)
         if getattr(service, key)
     ]
     return [

@@ -155,6 +155,9 @@ class Service(Model):
     connectors: Mapping[str, str] = {}
     """The versions of connectors that differ from those of the release, such as
     `{kafka: 3.2.0-1.19}`; of Flink only."""
+    plugins: Words = ()
+    """Maven coordinates of the plugins that each node loads, such as
+    `org.apache.flink:flink-s3-fs-hadoop:2.2.0` for files on S3; of Flink only."""
     image: Image | None = None
     """An image in place of the one that is built for the version."""
     nodes: Mapping[Name, NodeGroupOrCount] = {}

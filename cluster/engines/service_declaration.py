@@ -66,14 +66,19 @@ def owned_problems(declared: Service, owned: Iterable[str]) -> Problems:
 
 
 def version_problems(declared: Service, kind: str) -> Problems:
-    """A version or a connector without an image recipe; images that the topology names may have any
-    version, and bring their own connectors."""
+    """A version, a connector or a plugin without an image recipe; images that the topology names
+    may have any version, and bring their own connectors and plugins."""
     if _is_foreign(declared):
-        message = f"the image {declared.image or 'of each role'} brings its own connectors"
-        return [(("connectors",), f"{message}; remove the key")] if declared.connectors else []
-    for place, connectors in (("version", {}), ("connectors", declared.connectors)):
+        brings = f"the image {declared.image or 'of each role'} brings its own"
+        own = [key for key in ("connectors", "plugins") if getattr(declared, key)]
+        return [((key,), f"{brings} {key}; remove the key") for key in own]
+    for place, connectors, plugins in (
+        ("version", {}, ()),
+        ("connectors", declared.connectors, ()),
+        ("plugins", {}, declared.plugins),
+    ):
         try:
-            recipe(kind, declared.version, connectors)
+            recipe(kind, declared.version, connectors, plugins)
         except UnknownImage as error:
             return [((place,), str(error))]
     return []
@@ -100,7 +105,7 @@ def as_text(value: Scalar) -> str:
 
 
 def _recipe_of(declared: Service, kind: str) -> ImageRecipe:
-    return recipe(kind, declared.version, declared.connectors)
+    return recipe(kind, declared.version, declared.connectors, declared.plugins)
 
 
 def _is_foreign(declared: Service) -> bool:

@@ -12,6 +12,7 @@ from streamquake.cluster.images import fetch
 from streamquake.cluster.images.clients import Clients
 from streamquake.cluster.images.flink_lines import write_lines
 from streamquake.cluster.images.launcher import compile_jar, zip_folder
+from streamquake.cluster.images.maven_jars import fetch_jar
 from streamquake.cluster.images.recipes import ImageRecipe, jar_set
 
 NOT_IN_IMAGE = (
@@ -25,6 +26,14 @@ NOT_IN_IMAGE = (
     "tools.go",
     "requirements.txt",
 )
+GO_PACKAGES = {
+    "toolbox": {
+        "toxiproxy-server": "github.com/Shopify/toxiproxy/v2/cmd/server",
+        "reaper": "./reaper",
+    },
+    "versitygw": {"versitygw": "github.com/versity/versitygw/cmd/versitygw"},
+}
+"""Kind -> the binaries in its image, and their packages."""
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 """A processor architecture in Go's notation -> in that of Python wheels."""
 WEB_APPS = ("hdfs", "datanode", "secondary", "journal", "static")
@@ -42,14 +51,17 @@ def lay_out(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> 
             shutil.copy2(path, context)
     fills = {
         "base": _base,
-        "toolbox": _toolbox,
+        "toolbox": _go,
         "kafka": _kafka,
         "hdfs": _hdfs,
         "zookeeper": _zookeeper,
         "flink": _flink,
         "spark": _spark,
+        "versitygw": _go,
     }
-    if (fill := fills.get(recipe.kind)) is not None:
+    if recipe.plugins:
+        _plugins(recipe, context, clients)
+    elif (fill := fills.get(recipe.kind)) is not None:
         fill(recipe, context, arch, clients)
 
 
@@ -79,12 +91,9 @@ def _base(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> No
     _link_all(jars(recipe, clients), context)
 
 
-def _toolbox(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
-    packages = {
-        "toxiproxy-server": "github.com/Shopify/toxiproxy/v2/cmd/server",
-        "reaper": "./reaper",
-    }
-    clients.show_message("building toxiproxy-server and reaper with Go")
+def _go(recipe: ImageRecipe, context: Path, arch: str, clients: Clients) -> None:
+    packages = GO_PACKAGES[recipe.kind]
+    clients.show_message(f"building {' and '.join(packages)} with Go")
     key = f"{recipe.key('go.mod', 'go.sum', 'reaper')}-{arch}"
     _link_all(fetch.go_binaries(clients, recipe.folder, packages, arch, key), context)
 
@@ -130,6 +139,15 @@ def _rule_classes(recipe: ImageRecipe, lib: Path, jar: Path, clients: Clients) -
     else:
         with tempfile.TemporaryDirectory() as empty:
             zip_folder(Path(empty), jar)
+
+
+def _plugins(recipe: ImageRecipe, context: Path, clients: Clients) -> None:
+    """One folder for each plugin: Flink gives each folder a class loader of its own."""
+    for plugin in recipe.plugins:
+        folder = context / "plugins" / plugin.replace(":", "+")
+        folder.mkdir(parents=True)
+        jar = fetch_jar(plugin, clients)
+        _link(jar, folder / jar.name)
 
 
 def flink_distribution(recipe: ImageRecipe, show_message: Callable[[str], None]) -> Path:

@@ -35,7 +35,7 @@ def snapshot_problem(coordinates: str) -> str | None:
     """Why a jar cannot be named by these coordinates; None where it can."""
     if not CHANGING.search(coordinates):
         return None
-    return f"{coordinates} may change between runs; name a release, or the jar by its path"
+    return f"{coordinates} may change between runs; name a release"
 
 
 def fetch_jars(
@@ -47,10 +47,12 @@ def fetch_jars(
     use, without their dependencies. `images` are for a Maven in a container, where none is
     installed. Raises JarMissing."""
     clients = Clients(show_message, images)
-    return tuple(str(_fetched(jar, clients)) if is_coordinates(jar) else jar for jar in jars)
+    return tuple(str(fetch_jar(jar, clients)) if is_coordinates(jar) else jar for jar in jars)
 
 
-def _fetched(coordinates: str, clients: Clients) -> Path:
+def fetch_jar(coordinates: str, clients: Clients) -> Path:
+    """The path of the jar with these coordinates in the cache, as by `fetch_jars`."""
+
     def fill(folder: Path) -> None:
         clients.show_message(f"fetching {coordinates} with Maven")
         command = ["mvn", "-B", "-ntp", "-q", COPY]

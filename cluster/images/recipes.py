@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 
+from streamquake.cluster.images.maven_jars import is_coordinates, snapshot_problem
 from streamquake.cluster.images.versions import UnknownImage, built_lines, debian, hint, pins_of
 
 HERE = Path(__file__).parent
@@ -17,8 +18,18 @@ BUILT = "streamquake/"
 """The prefix of images that are built here; no registry has them."""
 HASHED = re.compile(r"-[0-9a-f]{12}$")
 """The end of the tag of an image."""
-IMAGE_KINDS = ("base", "toolbox", "kafka", "hdfs", "zookeeper", "flink", "spark", "postgres")
-ROOTFS_KINDS = ("base", "toolbox", "postgres")
+IMAGE_KINDS = (
+    "base",
+    "toolbox",
+    "kafka",
+    "hdfs",
+    "zookeeper",
+    "flink",
+    "spark",
+    "postgres",
+    "versitygw",
+)
+ROOTFS_KINDS = ("base", "toolbox", "postgres", "versitygw")
 """These start from Debian itself, the others from `base`."""
 SPARK_SETS = ("spark-jars", "spark-avro")
 """Sets of jars for the Spark on this machine, in addition to its own."""
@@ -35,6 +46,8 @@ class ImageRecipe:
     parent: ImageRecipe | None = None
     connectors: tuple[tuple[str, str], ...] = ()
     """(name, version) of each connector that is set apart from the release."""
+    plugins: tuple[str, ...] = ()
+    """The Maven coordinates of the plugins that this image adds to its parent."""
 
     @property
     def release(self) -> str:
@@ -85,13 +98,19 @@ class ImageRecipe:
 
 
 def recipe(
-    kind: str, version: str | None = None, connectors: Mapping[str, str] = MappingProxyType({})
+    kind: str,
+    version: str | None = None,
+    connectors: Mapping[str, str] = MappingProxyType({}),
+    plugins: Iterable[str] = (),
 ) -> ImageRecipe:
     """The recipe of a kind; a version is a release line ("2.2") or an exact release ("2.2.0").
-    `connectors` are versions set apart from the release. Raises UnknownImage."""
+    `connectors` are versions set apart from the release, `plugins` the Maven coordinates of those
+    that a Flink gets in addition. Raises UnknownImage."""
     if kind not in IMAGE_KINDS:
         raise UnknownImage(f"no image kind {kind!r}{hint(kind, IMAGE_KINDS)}")
-    return _recipe(kind, version, tuple(sorted(connectors.items())))
+    plain = _recipe(kind, version, tuple(sorted(connectors.items())))
+    added = tuple(sorted(set(plugins)))
+    return _with_plugins(plain, added) if added else plain
 
 
 def recipe_named(image: str) -> ImageRecipe | None:
@@ -111,6 +130,26 @@ def jar_set(kind: str) -> ImageRecipe:
 def all_recipes() -> list[ImageRecipe]:
     """Every image that is built before a run needs it, parents first."""
     return [recipe(kind, line) for kind in IMAGE_KINDS for line in built_lines(kind)]
+
+
+def _with_plugins(plain: ImageRecipe, plugins: tuple[str, ...]) -> ImageRecipe:
+    """The recipe of an image that adds plugins to that of a Flink. Raises UnknownImage."""
+    if plain.kind != "flink":
+        raise UnknownImage(f"the {plain.kind} image takes no plugins; Flink does")
+    for plugin in plugins:
+        if not is_coordinates(plugin):
+            raise UnknownImage(
+                f"expected the Maven coordinates of a plugin, GROUP:ARTIFACT:VERSION, got {plugin}"
+            )
+        if problem := snapshot_problem(plugin):
+            raise UnknownImage(problem)
+    return replace(
+        plain,
+        pins={"release": plain.release, "plugins": " ".join(plugins)},
+        folder=HERE / "flink-plugins",
+        plugins=plugins,
+        parent=plain,
+    )
 
 
 @cache

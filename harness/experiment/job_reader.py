@@ -81,7 +81,8 @@ class JobReader:
         """The full path of a jar; as given where there is none, and for coordinates."""
         if is_coordinates(given):
             if problem := snapshot_problem(given):
-                self.problems.append(self._document.problem(place, problem))
+                message = f"{problem}, or the jar by its path"
+                self.problems.append(self._document.problem(place, message))
             return given
         path = self._file(given, None, place)
         if path is None:

@@ -157,6 +157,7 @@ def _image_problems(declared: Service) -> Problems:
     hints = {
         "version": "the tag of the image",
         "connectors": "the image",
+        "plugins": "the image",
         "config": "`command`, or `env` of the nodes",
     }
     problems += [

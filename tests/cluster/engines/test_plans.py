@@ -269,6 +269,22 @@ def test_connectors_belong_to_an_image_that_is_built() -> None:
     }
 
 
+def test_plugins_are_in_the_image_of_every_node() -> None:
+    wanted = ("org.apache.flink:flink-s3-fs-hadoop:2.2.0",)
+    declared = full_topology(plugins=wanted)
+    assert problems(declared, "flink") == {}
+    (built,) = engine("flink").images(declared, "flink")
+    assert {plan.image for plan in plans(declared, "flink").values()} == {built.tag}
+    assert built.plugins == wanted
+
+    foreign = full_topology(image="my/flink", plugins=wanted)
+    message = "the image my/flink brings its own plugins; remove the key"
+    assert problems(foreign, "flink") == {"plugins": message}
+
+    kafka_only = topology(k={"engine": "kafka", "nodes": {"broker": 1}, "plugins": wanted})
+    assert problems(kafka_only, "k") == {"plugins": "the kafka image takes no plugins; Flink does"}
+
+
 def test_an_unknown_release_is_a_problem_of_the_version() -> None:
     (message,) = problems(full_topology(version="1.20.9"), "flink").values()
     assert "no flink release '1.20.9'; known of this line: 1.20.5" in message

@@ -81,7 +81,7 @@ def test_a_topology_names_an_image_that_is_built_here_without_its_hash() -> None
 
 
 def test_an_image_that_few_need_is_built_by_the_run_that_needs_it() -> None:
-    assert "postgres" not in {built.kind for built in all_recipes()}
+    assert not {"postgres", "versitygw"} & {built.kind for built in all_recipes()}
 
 
 def test_without_a_table_of_releases_the_checksum_of_another_release_is_not_expected() -> None:
@@ -127,6 +127,31 @@ def test_an_unknown_connector_is_rejected_with_the_known_ones() -> None:
         recipe("kafka", None, {"kafka": "1"})
 
 
+PLUGIN = "org.apache.flink:flink-s3-fs-hadoop:2.2.0"
+
+
+def test_plugins_are_an_image_on_top_of_that_of_their_flink() -> None:
+    plain, found = recipe("flink", "2.2"), recipe("flink", "2.2", plugins=[PLUGIN])
+    assert found.parent == plain
+    assert (found.kind, found.release, found.verified) == ("flink", plain.release, True)
+    assert found.tag not in (plain.tag, recipe("flink", "1.20", plugins=[PLUGIN]).tag)
+    assert found.tag == recipe("flink", "2.2", plugins=[PLUGIN, PLUGIN]).tag
+    assert found.tag != recipe("flink", "2.2", plugins=["a:b:1"]).tag
+
+
+@pytest.mark.parametrize(
+    ("kind", "plugin", "message"),
+    [
+        ("flink", "flink-s3-fs-hadoop", "GROUP:ARTIFACT:VERSION, got flink-s3-fs-hadoop"),
+        ("flink", "a:b:LATEST", "a:b:LATEST may change between runs; name a release"),
+        ("kafka", PLUGIN, "the kafka image takes no plugins; Flink does"),
+    ],
+)
+def test_a_plugin_that_no_image_can_have_is_rejected(kind: str, plugin: str, message: str) -> None:
+    with pytest.raises(UnknownImage, match=message):
+        recipe(kind, plugins=[plugin])
+
+
 def test_only_some_lines_are_built_before_a_run_needs_them() -> None:
     built = {found.version for found in all_recipes() if found.kind == "flink"}
     assert built == {"2.2", "1.20"}
@@ -161,9 +186,14 @@ def test_every_jar_of_every_pinned_release_has_its_checksum() -> None:
         assert pinned.checksums.exists(), f"run: {command}"
 
 
-def test_toxiproxy_has_the_same_version_in_recipe_and_go_module() -> None:
-    pinned = recipe("toolbox").release
-    assert f"toxiproxy/v2 v{pinned}" in (HERE / "toolbox" / "go.mod").read_text()
+@pytest.mark.parametrize(
+    ("kind", "module"), [("toolbox", "toxiproxy/v2"), ("versitygw", "versity/versitygw")]
+)
+def test_a_program_in_go_has_the_same_version_in_recipe_and_go_module(
+    kind: str, module: str
+) -> None:
+    pinned = recipe(kind).release
+    assert f"{module} v{pinned}" in (HERE / kind / "go.mod").read_text()
 
 
 def test_no_recipe_names_the_host_of_a_registry() -> None:
