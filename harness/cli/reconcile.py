@@ -38,7 +38,8 @@ format_choice = click.Choice(sorted(formats))
     multiple=True,
     required=True,
     metavar="URI",
-    help="The expected data: file://, hdfs://, kafka://, postgresql:// or a path; may be repeated.",
+    help="The expected data: file://, hdfs://, kafka://, postgresql://, s3:// or a path; may be "
+    "repeated.",
 )
 @click.option("--actual", multiple=True, required=True, metavar="URI", help="The data to judge.")
 @click.option("--key", metavar="EXPR,...", help="Spark SQL that identifies a record.")
