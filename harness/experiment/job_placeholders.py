@@ -54,9 +54,10 @@ def placeholders(experiment: Experiment, run: str, name: str = JOB) -> Mapping[s
 
 
 def _name_of(output: Output, values: Mapping[str, str]) -> str:
-    """What a program calls an output: the topic, the URI of the folder, or the table."""
+    """What a program calls an output: the topic, the URI of the folder or of the objects, or the
+    table."""
     if output.hdfs is not None:
         return f"{values.get('hdfs', '')}{output.hdfs}"
     if output.address is not None:
         return output.address.name
-    return str(output.kafka)
+    return output.place

@@ -19,6 +19,10 @@ A job's SQL file declares them in a comment block of YAML at its top:
     --     totals-files:
     --       hdfs: /output/totals       # ... or a folder ...
     --       ...
+    --     totals-objects:
+    --       s3: s3://results/totals    # ... or a folder of an object store ...
+    --       endpoint: http://${store.api}
+    --       ...
     --     totals-table:
     --       table: postgresql://app@${db.sql}/shop/totals    # ... or a table
     --       ...
@@ -45,6 +49,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import permutations
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
@@ -52,6 +57,11 @@ from pydantic import AfterValidator, Field, model_validator
 from streamquake.harness.reconcile.anomaly import unknown_class
 from streamquake.harness.reconcile.reading.database_address import TableAddress, table_address
 from streamquake.harness.reconcile.reading.format import formats, not_in_topics
+from streamquake.harness.reconcile.reading.object_folder import (
+    ObjectFolder,
+    object_folder,
+    store_url,
+)
 from streamquake.harness.reconcile.reading.record_format import RecordFormat
 from streamquake.topologies.model import LONGEST_NAME, Model, Name, Topic
 from streamquake.topologies.problems import did_you_mean
@@ -74,6 +84,20 @@ def _below_the_root(folder: str) -> str:
 Folder = Annotated[
     str, Field(pattern=r"^/[A-Za-z0-9._=/-]*$", max_length=1024), AfterValidator(_below_the_root)
 ]
+
+
+def _below_a_bucket(uri: str) -> str:
+    if {"", ".", ".."} & set(object_folder(uri).path.split("/")):
+        raise ValueError(f'expected a folder of a bucket, such as s3://results/totals, got "{uri}"')
+    return uri
+
+
+ObjectsUri = Annotated[
+    str,
+    Field(pattern=r"^s3://[A-Za-z0-9._=/-]*$", max_length=1024),
+    AfterValidator(_below_a_bucket),
+]
+StoreUrl = Annotated[str, AfterValidator(store_url)]
 ColumnName = Annotated[str, Field(pattern=r"^[^`\x00-\x1f\x7f]+$", max_length=LONGEST_NAME)]
 """A column: any name that a field of a record may have."""
 SomeColumns = Annotated[tuple[ColumnName, ...], Field(min_length=1)]
@@ -87,6 +111,13 @@ class Output(RecordFormat):
     """The topic, if the output is a topic."""
     hdfs: Folder | None = None
     """The folder on HDFS, if the output is a folder."""
+    s3: ObjectsUri | None = None
+    """The objects, if the output is a folder of an object store with S3's interface:
+    `s3://BUCKET/FOLDER`. The keys are taken from the environment variables AWS_ACCESS_KEY_ID and
+    AWS_SECRET_ACCESS_KEY; without them requests are not signed."""
+    endpoint: StoreUrl | None = None
+    """Of `s3`: the URL of the store. For one of the topology, `http://${SERVICE.PORT}`; without it
+    the store is that of the environment variable AWS_ENDPOINT_URL, or else AWS."""
     table: str | None = None
     """The table, if the output is a table of PostgreSQL:
     `postgresql://[user@]host[:port]/database/[schema.]table`. For a database of the topology,
@@ -116,9 +147,12 @@ class Output(RecordFormat):
 
     @model_validator(mode="after")
     def _one_place(self) -> Output:
-        if [self.kafka, self.hdfs, self.table].count(None) != 2:
-            message = "an output is one of `kafka: TOPIC`, `hdfs: FOLDER` or `table: ADDRESS`"
-            raise ValueError(message)
+        if [self.kafka, self.hdfs, self.s3, self.table].count(None) != 3:
+            raise ValueError(
+                "an output is one of `kafka: TOPIC`, `hdfs: FOLDER`, `s3: URI` or `table: ADDRESS`"
+            )
+        if self.endpoint is not None and self.s3 is None:
+            raise ValueError(f"`endpoint` is the store of `s3`; remove it from `{self.kind}`")
         return self
 
     @model_validator(mode="after")
@@ -142,7 +176,7 @@ class Output(RecordFormat):
         kind = formats.get(self.format) if self.format is not None else None
         if kind is None:
             return self
-        if self.hdfs is not None and not (kind.takes_schema and kind.extensions):
+        if self.in_files and not (kind.takes_schema and kind.extensions):
             raise ValueError(
                 "files are JSON lines, Parquet or Avro, which their first bytes determine; "
                 "leave `format` out"
@@ -183,7 +217,17 @@ class Output(RecordFormat):
     @property
     def place(self) -> str:
         """The topic, the folder or the address of the table."""
-        return str(self.kafka or self.hdfs or self.table)
+        return str(self.kafka or self.hdfs or self.s3 or self.table)
+
+    @property
+    def in_files(self) -> bool:
+        """Whether the output is a folder."""
+        return self.hdfs is not None or self.s3 is not None
+
+    @property
+    def objects(self) -> ObjectFolder | None:
+        """The folder of an object store, if the output is one."""
+        return None if self.s3 is None else object_folder(self.s3, self.endpoint)
 
     @property
     def address(self) -> TableAddress | None:
@@ -192,8 +236,8 @@ class Output(RecordFormat):
 
     @property
     def kind(self) -> str:
-        """The key of its place: kafka, hdfs or table."""
-        return "kafka" if self.kafka else "hdfs" if self.hdfs else "table"
+        """The key of its place: kafka, hdfs, s3 or table."""
+        return next(k for k in ("kafka", "hdfs", "s3", "table") if getattr(self, k) is not None)
 
     @property
     def replaces(self) -> bool:
@@ -242,6 +286,13 @@ class JobPromise(Model):
         tables = [output.table for output in self.outputs.values() if output.table is not None]
         if len({*tables}) < len(tables):
             raise ValueError("two outputs are the same table; the rows of one would be too many")
+        objects = [output.objects for output in self.outputs.values() if output.objects is not None]
+        for one, other in permutations(objects, 2):
+            if one.endpoint == other.endpoint and f"{one.key}/".startswith(f"{other.key}/"):
+                raise ValueError(
+                    f"{one.uri} is in {other.uri}, and both are outputs; the records of one would "
+                    "be too many"
+                )
         if INPUT_FOLDER in folded:
             raise ValueError(
                 f"`{INPUT_FOLDER}` is the folder for the records of a run's input; give the output "
@@ -257,7 +308,7 @@ class JobPromise(Model):
     @property
     def writes_files(self) -> bool:
         """Whether an output is a folder."""
-        return any(output.hdfs is not None for output in self.outputs.values())
+        return any(output.in_files for output in self.outputs.values())
 
     @property
     def explodes(self) -> bool:

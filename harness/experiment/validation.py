@@ -15,6 +15,7 @@ from streamquake.harness.experiment.job_placeholders import job_service, runs_jo
 from streamquake.harness.experiment.jobs_validation import broken_job_rules, place_of_job
 from streamquake.harness.experiment.model import JOB, Experiment
 from streamquake.harness.experiment.restart_validation import config_problem, restart_problem
+from streamquake.harness.reconcile.reading.database_address import SERVICE
 from streamquake.reports.record.expected_outcome import OUTCOMES, ExpectedOutcome
 from streamquake.topologies.model import NodeGroup, Topology
 from streamquake.topologies.problems import did_you_mean
@@ -29,7 +30,7 @@ def broken_rules(experiment: Experiment) -> list[tuple[Place, str]]:
     return [
         *_input(experiment),
         *_own_topic(experiment),
-        *_tables(experiment),
+        *_outputs_of_services(experiment),
         *_job_engine(experiment),
         *broken_job_rules(experiment),
         *_job_config(experiment),
@@ -176,8 +177,8 @@ def _own_topic(experiment: Experiment) -> Broken:
                 )
 
 
-def _tables(experiment: Experiment) -> Broken:
-    """The address of a table names a port that a service declares."""
+def _outputs_of_services(experiment: Experiment) -> Broken:
+    """The address of a table or of an object store names a port that a service declares."""
     ports = [
         f"{name}.{port}"
         for name, service in experiment.topology.services.items()
@@ -189,15 +190,16 @@ def _tables(experiment: Experiment) -> Broken:
         for name, output in job.promise.outputs.items()
     }
     for at, output in outputs.items():
-        if output.address is None:
+        if output.address is not None:
+            key, what, server = "table", "table", output.address.server
+        else:
+            key, what, server = "endpoint", "objects", output.endpoint or ""
+        if (found := SERVICE.search(server)) is None:
             continue
-        place = (*at, "table")
-        server = output.address.server
-        if (named := server.removeprefix("${").removesuffix("}")) == server:
-            continue
+        place, named = (*at, key), found[0][2:-1]
         service = named.partition(".")[0]
         if named in ports and sum(n.service == service for n in experiment.topology.nodes()) > 1:
-            yield place, f"{service} has several nodes, and only one of them has the table"
+            yield place, f"{service} has several nodes, and only one of them has the {what}"
         if named not in ports:
             yield (
                 place,

@@ -18,9 +18,10 @@ from streamquake.harness.reconcile.parallel_jobs import in_parallel
 from streamquake.harness.reconcile.reading.database_table import read_table
 from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.format import Format
+from streamquake.harness.reconcile.reading.objects import copy_objects
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reading.stored_topic import TopicRead
-from streamquake.harness.run.output_tables import on_this_machine
+from streamquake.harness.run import output_objects, output_tables
 from streamquake.reports.record.history import read_history
 from streamquake.reports.record.run_events import RecordsSent
 from streamquake.reports.record.run_folder import RunFolder
@@ -73,8 +74,9 @@ def collect_outputs(
     """Read every output of the job's promise into `folder.data/<output>/`.
 
     If the outcome of a send is unknown, the input topic is read too: it shows whether the record
-    arrived. Raises KafkaUnreachable, HdfsShellError, DatabaseUnreadable, BadInput for
-    records of an unknown schema, or pyspark's errors; the other outputs are read nevertheless.
+    arrived. Raises KafkaUnreachable, HdfsShellError, DatabaseUnreadable,
+    ObjectsUnreadable, BadInput for records of an unknown schema, or pyspark's errors; the other
+    outputs are read nevertheless.
     """
     outputs = experiment.promise.outputs
 
@@ -85,11 +87,11 @@ def collect_outputs(
             topic_read = begun or _topic_read(cluster, experiment, output, into)
             _finish(topic_read, cluster, experiment, spark, output.kafka)
         elif output.address is not None:
-            address = on_this_machine(cluster, output.address)
+            address = output_tables.reachable(cluster, output.address)
             read_table(spark, address, into=into, source=output.place)
         else:
             declared_format = output.to_format(f"outputs.{name}.schema")
-            _read_folder(cluster, experiment, spark, str(output.hdfs), into, declared_format)
+            _read_folder(cluster, experiment, spark, output, into, declared_format)
 
     in_parallel(read, outputs, lambda: spark)
     if _settles_sends(experiment) and _has_unknown_sends(folder):
@@ -129,13 +131,18 @@ def _read_folder(
     cluster: Cluster,
     experiment: Experiment,
     spark: SparkSession,
-    path: str,
+    output: Output,
     into: StoredOutput,
     declared_format: Format | None,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="streamquake-") as copied:
-        fetched = hdfs.fetch(cluster, _service(experiment, "hdfs"), path, Path(copied))
-        read_files(spark, fetched, into=into, source=path, declared_format=declared_format)
+        fetched = Path(copied)
+        if output.objects is not None:
+            copy_objects(output_objects.reachable(cluster, output.objects), fetched)
+        else:
+            service = _service(experiment, "hdfs")
+            fetched = hdfs.fetch(cluster, service, output.place, fetched)
+        read_files(spark, fetched, into=into, source=output.place, declared_format=declared_format)
 
 
 def _service(experiment: Experiment, engine: str) -> str:

@@ -10,8 +10,8 @@ from streamquake.cluster.cluster import Cluster
 from streamquake.harness.experiment.model import Experiment
 from streamquake.harness.reconcile.reading.database_address import TableAddress
 from streamquake.harness.reconcile.reading.database_table import is_empty, prepared_transactions
+from streamquake.harness.run.published_ports import on_this_machine
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
-from streamquake.topologies.templates import render
 
 
 class TableNotEmpty(StreamquakeError):
@@ -31,7 +31,7 @@ def reject_filled_tables(experiment: Experiment, cluster: Cluster, spark: SparkS
     for name, output in experiment.promise.outputs.items():
         if output.address is None:
             continue
-        address = on_this_machine(cluster, output.address)
+        address = reachable(cluster, output.address)
         if not is_empty(spark, address):
             raise TableNotEmpty(
                 f"the table {address.name} of the output {name} has rows before the run, which are "
@@ -44,12 +44,7 @@ def reject_filled_tables(experiment: Experiment, cluster: Cluster, spark: SparkS
             )
 
 
-def on_this_machine(cluster: Cluster, address: TableAddress) -> TableAddress:
+def reachable(cluster: Cluster, address: TableAddress) -> TableAddress:
     """The address of a table with the published port of the service that it names, if it names
     one."""
-    ports = {
-        f"{node.spec.service}.{port}": cluster.address(node, number)
-        for node in cluster.nodes.values()
-        for port, number in cluster.topology.services[node.spec.service].ports.items()
-    }
-    return replace(address, server=render(address.server, ports))
+    return replace(address, server=on_this_machine(cluster, address.server))

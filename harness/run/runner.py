@@ -50,6 +50,7 @@ from streamquake.harness.run.jobs_drain import JobsDrain
 from streamquake.harness.run.load import RunLoad, start_load
 from streamquake.harness.run.low_priority import lower_priority, restore_priority
 from streamquake.harness.run.output_collector import EarlyReads, collect_outputs
+from streamquake.harness.run.output_objects import reject_filled_folders
 from streamquake.harness.run.output_tables import has_tables, reject_filled_tables
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervise
@@ -250,6 +251,7 @@ class RunInProgress:
         with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervise(self.cluster, self.loop, self._nodes_kept_down))
             prepared = prepare_job(self.experiment, self.cluster, self.run_id)
+            reject_filled_folders(self.experiment, self.cluster)
             if has_tables(self.experiment):
                 reject_filled_tables(self.experiment, self.cluster, self.spark.get())
                 self._begin_spark()

@@ -38,6 +38,7 @@ from streamquake.reports.record.run_events import RecordsSent, WorkloadDone
 PLACES = {
     "kafka": (KAFKA_LANE, KAFKA_POSITION),
     "hdfs": (FILE_LANE, FILE_POSITION),
+    "s3": (FILE_LANE, FILE_POSITION),
     "table": (TABLE_LANE, TABLE_POSITION),
 }
 """Kind of an output -> the columns with the place of a record."""

@@ -42,6 +42,7 @@ from streamquake.topologies.errors import message_of
 FIGURES: Mapping[str, tuple[str, ...]] = {
     "kafka": ("ends", "stable_ends", "uncommitted"),
     "hdfs": ("pending_files",),
+    "s3": ("pending_files",),
     "table": ("prepared",),
 }
 """Kind of an output -> the facts of its reading beside the records."""

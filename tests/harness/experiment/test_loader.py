@@ -20,6 +20,7 @@ from streamquake.harness.experiment.loader import (
     load_experiment,
 )
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.experiment.outputs import JobPromise, Output
 from streamquake.harness.verdict.checks.progress import Progress
 from streamquake.harness.verdict.checks.recovery import Recovery
 from streamquake.topologies.named_files import shipped_names
@@ -505,6 +506,60 @@ def test_a_table_is_found_by_the_ports_of_a_service(tmp_path: Path) -> None:
         'mean "db.sql"? known: db.sql; a service of the engine container declares `ports`'
     ]
     assert load(text.replace("${db.sql}", "db.example.com"), beside=tmp_path).job is not None
+
+
+OBJECTS = TABLE.replace("db: {", "store: {").replace("sql: 5432", "api: 7070")
+OBJECTS = OBJECTS.replace(
+    'table: "postgresql://app@${db.sql}/shop/sales.totals"',
+    's3: "s3://results/totals", endpoint: "http://${store.api}"',
+)
+
+
+def test_objects_are_found_by_the_ports_of_a_service(tmp_path: Path) -> None:
+    (tmp_path / "copy.sql").write_text("SELECT '${output.t}';\n")
+    text = OBJECTS.replace("sql: copy.sql", "sql: ./copy.sql")
+    loaded = load(text, beside=tmp_path)
+
+    assert placeholders(loaded, "run")["output.t"] == "s3://results/totals"
+    promise = loaded.promise
+    assert (promise.writes_files, promise.only_files) == (True, True)
+    assert promise.outputs["t"].kind == "s3"
+    several = problems_in(text.replace("{server: 1}", "{server: 2}"), beside=tmp_path)
+    assert several == [
+        "e.yaml:9: job.promise.outputs.t.endpoint: store has several nodes, and only one of them "
+        "has the objects"
+    ]
+    (problem,) = problems_in(text.replace("${store.api}", "${store.ap}"), beside=tmp_path)
+    assert "outputs.t.endpoint: no service declares the port ${store.ap}; did you" in problem
+    for other in ("http://store.example.com", "https://10.0.0.7:9000"):
+        assert load(text.replace("http://${store.api}", other), beside=tmp_path).job is not None
+    assert load(text.replace(', endpoint: "http://${store.api}"', ""), beside=tmp_path).job
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("s3://results/totals", "s3://results", "expected a folder of a bucket, such as s3://"),
+        ("s3://results/totals", "s3://results/a/../b", "expected a folder of a bucket, such as"),
+        ("s3://results/totals", "s3://results/it's", "expected a text like ^s3://"),
+        ("http://${store.api}", "${store.api}", "expected a URL such as http://${store.api}, got"),
+        ("s3: ", "hdfs: /x, s3: ", "an output is one of `kafka: TOPIC`, `hdfs: FOLDER`, `s3: URI`"),
+        ('s3: "s3://results/totals"', "hdfs: /x", "`endpoint` is the store of `s3`; remove it"),
+        ("endpoint:", "format: csv, endpoint:", "files are JSON lines, Parquet or Avro, which"),
+    ],
+)
+def test_a_wrong_place_of_objects_is_rejected(before: str, after: str, message: str) -> None:
+    assert message in "\n".join(problems_in(OBJECTS.replace(before, after)))
+
+
+@pytest.mark.parametrize("other", ["totals", "totals/", "totals/day"])
+def test_the_objects_of_an_output_are_not_those_of_another(other: str) -> None:
+    totals = Output(s3="s3://results/totals")
+    with pytest.raises(ValueError, match=r"is in s3://results/totals, and both are outputs"):
+        JobPromise(outputs={"a": totals, "b": Output(s3=f"s3://results/{other}")})
+    elsewhere = Output(s3=f"s3://results/{other}", endpoint="http://another")
+    beside = Output(s3="s3://results/totals-2")
+    assert JobPromise(outputs={"a": totals, "b": elsewhere, "c": beside}).writes_files
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.topologies.model import Topology
 from tests.harness.reconcile.data_sets import comparison_of
 
-pytestmark = [pytest.mark.container, pytest.mark.spark]
+pytestmark = [pytest.mark.container, pytest.mark.spark, pytest.mark.nightly]
 
 SECRET = "s3cr3t-of-the-store"
 STORE = {
