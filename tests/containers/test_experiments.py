@@ -247,6 +247,18 @@ def test_tables_hold_what_transactions_and_keys_promise(
     assert (found["lost"], found["prepared"]) == (0, 0)
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["copies", "outage"])
+def test_an_object_store_holds_what_a_checkpoint_completes(tmp_path: Path, name: str) -> None:
+    status, results, message = run(str(EXAMPLES / "objects" / f"{name}.yaml"), tmp_path)
+
+    assert (status, results["outcome"], results["ended"]) == (0, "held", "completed"), message
+    found = counts(results, "exactly_once")
+    assert (found["actual"], found["lost"], found["duplicated"]) == (60_000, 0, 0)
+    plan = (tmp_path / "latest" / "run.json").read_text()
+    assert '"s3.secret-key": "***"' in plan
+
+
 def runs_in(out: Path) -> list[str]:
     """The names of the run folders, the oldest first."""
     return sorted(p.name for p in out.iterdir() if (p / "run.json").exists() and not p.is_symlink())

@@ -90,7 +90,7 @@ def test_objects_are_compared_with_other_data(
     sent = tmp_path / "sent.jsonl"
     sent.write_bytes(lines(0, 1000))
     put(stores, "open", "results/out/part-0", lines(0, 500))
-    put(stores, "open", "results/out/day/part-1.gz", gzip.compress(lines(500, 1000)))
+    put(stores, "open", "results/out/day/part-1.json.gz", gzip.compress(lines(500, 1000)))
     put(stores, "open", "results/out/_part-2_tmp_1", lines(0, 500))
     put(stores, "open", "results/out-2/part-0", lines(0, 500))
 

@@ -673,6 +673,30 @@ def test_a_table_is_judged_by_its_rows(testbed: Testbed) -> None:
     )
 
 
+def test_objects_are_judged_as_files_and_no_object_has_lost_every_record(
+    testbed: Testbed, tmp_path: Path
+) -> None:
+    output = Output(s3="s3://results/copy", compare=("amount", "checksum"))
+    promise = JobPromise(outputs={"copy": output}, expected="SELECT * FROM sent")
+    into = StoredOutput(path=testbed.data / "copy")
+
+    def judged(lines: Sequence[str]) -> CheckResult:
+        shutil.rmtree(into.path, ignore_errors=True)
+        copied = tmp_path / "copied"
+        copied.mkdir(exist_ok=True)
+        if lines:
+            (copied / "part-0").write_text("\n".join(lines) + "\n")
+        read_files(testbed.spark, copied, into=into, source=output.place)
+        return testbed.judged(promise)
+
+    nothing = judged([])
+    assert (nothing.outcome, nothing.counts["lost"]) == (Outcome.VIOLATED, 400)
+    assert judged(values(RECORDS)).summary == "400 records once each, unchanged, in copy (s3)"
+    wrong = judged([*values(RECORDS[2:]), *values(RECORDS[3:4])])
+    assert wrong.outcome == Outcome.VIOLATED
+    assert (wrong.counts["lost"], wrong.counts["duplicated"]) == (2, 1)
+
+
 @pytest.mark.nightly
 def test_prepared_transactions_leave_a_table_undecided_and_a_loss_violated(
     testbed: Testbed,
