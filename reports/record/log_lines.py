@@ -1,8 +1,9 @@
 """The first lines of the entries of a log: the forms in which programs write time and level.
 
 A level is known after a time stamp (Log4j, Logback, Python, loguru, nginx, PostgreSQL, zerolog), in
-JSON, in logfmt, in glog, and, for errors only, at the beginning of a line without a time stamp. A
-line of another form that seems to have the level of an error is doubtful: it may be one.
+JSON (also that of MongoDB, Serilog and OpenTelemetry), in logfmt, in glog, and, for errors only, at
+the beginning of a line without a time stamp. A line of another form that seems to have the level of
+an error is doubtful: it may be one.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from dataclasses import dataclass
 ERROR_LEVELS = ("ERROR", "FATAL", "CRITICAL", "SEVERE", "PANIC", "ALERT", "EMERG")
 _ABBREVIATED = {"ERR": "ERROR", "FTL": "FATAL", "CRIT": "CRITICAL", "PNC": "PANIC"}
 _LETTERS = {"E": "ERROR", "F": "FATAL", "C": "CRITICAL"}
-_OTHERWISE = _ABBREVIATED | _LETTERS
-"""Short words and letters -> the level."""
+_OTHERWISE = _ABBREVIATED | _LETTERS | {"DPANIC": "PANIC"}
+"""Short words, letters, and a level of zap -> the level."""
 _NUMBERS = {50: "ERROR", 60: "FATAL"}
 """The levels of errors in the JSON of pino and bunyan."""
-_FAILED = "ERROR|FATAL|CRITICAL|SEVERE|PANIC"
+_FAILED = "ERROR|FATAL|CRITICAL|SEVERE|D?PANIC"
 _FAILED_IN_SHORT = "ERR|FTL|CRIT|PNC|ALERT|EMERG"
 _LONG = rf"TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|{_FAILED}"
 _BRIEF = rf"TRC|DBG|INF|WRN|{_FAILED_IN_SHORT}"
 _OF_POSTGRES = r"LOG|DEBUG\d|DETAIL|HINT|STATEMENT|CONTEXT|QUERY|LOCATION"
 _WORDS = rf"{_LONG}|{_BRIEF}"
+_BETWEEN = r"(?:\+\d+)?"
+"""Behind a level of Go's slog: one between two levels, such as ERROR+4."""
 
 _TIME = (
     r"(?:\[?(?:\d{2,4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d[^\s\[|]*"  # date and time, or only time
@@ -52,7 +55,7 @@ GLOG = re.compile(r"^(?P<plain>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ (?P<rest>[
 _FIELD = r"[\w.]+=(?:\"[^\"]*\"|(?!\")\S*)"
 LOGFMT = re.compile(
     rf"^(?={_FIELD} +[\w.]+=)(?:{_FIELD} +)*?"  # several fields: one alone may be a setting
-    rf"(?:level|lvl|severity)=\"?(?P<plain>(?i:{_WORDS}))\"?(?:\s+(?P<rest>.*))?$"
+    rf"(?:level|lvl|severity)=\"?(?P<plain>(?i:{_WORDS})){_BETWEEN}\"?(?:\s+(?P<rest>.*))?$"
 )
 LOGGER = re.compile(r"^(?P<logger>[\w.$-]+)(?: \[[^\]]*\])?(?: - |: |\] )(?P<message>.*)$")
 PRINTED_BY_JVM = re.compile(
@@ -60,16 +63,30 @@ PRINTED_BY_JVM = re.compile(
     r"|Exception: \S+ thrown from the UncaughtExceptionHandler|Error occurred during initialization"
     r"|Error: (Could not (find or load|create) |Unable to |A JNI error |A fatal exception ))"
 )
+_JSON_LEVEL = re.compile(rf"({_WORDS}){_BETWEEN}", re.IGNORECASE)
 _MESSAGES = ("message", "msg", "event")
-_LEVEL_NAMES = ("level", "severity", "lvl")
+_OTHER_MESSAGES = ("body", "@m", "@mt")
+"""Of OpenTelemetry and Serilog."""
+_LEVEL_NAMES = ("level", "severity", "lvl", "severitytext", "@l")
+_OF_MONGODB = frozenset({"t", "s", "c", "ctx", "msg"})
+"""The fields of each line of MongoDB; `s` is its level."""
 _ALONE = r"(?<![^\s\[<|(])"
 DOUBTFUL = re.compile(
     # in capitals: near the beginning of a line, and no value of a setting
     rf"^(?=\S).{{0,80}}?{_ALONE}(?<!= )(?:{_FAILED}|{_FAILED_IN_SHORT})(?=[\s\]>|:])"
     # after a time, also in small letters: as a level is written
     rf"|^(?=\S).{{0,40}}?\d:\d\d.{{0,80}}?{_ALONE}(?i:{_FAILED}|{_FAILED_IN_SHORT})(?=\s*[:\]>|])"
+    # after a time, as a field
+    rf"|^(?=\S).{{0,40}}?\d:\d\d.{{0,400}}?\s(?:level|lvl|severity)=\"?(?i:{_FAILED}|{_FAILED_IN_SHORT})"
+    rf"{_BETWEEN}\"?(?:\s|$)"
     # JSON that is cut, or written in several lines
-    rf"|^.{{0,400}}?\"(?:level|severity)\"\s*:\s*\"(?i:{_FAILED})\""
+    rf"|^.{{0,400}}?\"(?:level|severity|severityText|@l)\"\s*:\s*\"(?i:{_FAILED})\""
+    # an event in the XML of Log4j
+    rf"|^\s*<(?:\w+:)?[Ee]vent\s[^>]{{0,400}}?\blevel=\"(?:{_FAILED})\""
+    # .NET: the message is in the next line
+    r"|^(?:(?=\S).{0,40}?\d:\d\d\S*\s+)?(?:fail|crit): \S{1,200}\[\d+\]$"
+    # a JVM without memory
+    r"|^Dumping heap to "
 )
 
 
@@ -136,7 +153,7 @@ def _of_json(line: str) -> FirstLine | None:
     level = next(filter(None, map(_level_of_json, parts)), None)
     if level is None:
         return None
-    message = _text_of(parts, *_MESSAGES) or line
+    message = _text_of(parts, *_MESSAGES, *_OTHER_MESSAGES) or line
     others = (text for text in entry.values() if isinstance(text, str) and text != message)
     first, *more = [*message.splitlines(), *(part for text in others for part in _lines_of(text))]
     logger = _text_of(parts, "logger", "loggerName", "logger_name", "log.logger", "component")
@@ -153,6 +170,8 @@ def _parts_of(entry: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 def _level_of_json(part: Mapping[str, object]) -> str | None:
     """The level in a field such as `level`, `severity` or `log.level`, None without one."""
+    if part.keys() >= _OF_MONGODB and (level := _level_in(part["s"], of_entry=True)):
+        return level
     is_entry = "msg" in part or bool("time" in part and _text_of([part], *_MESSAGES))
     named = sorted(part, key=lambda name: name.lower() not in _LEVEL_NAMES)
     for name in named:
@@ -168,8 +187,8 @@ def _level_in(value: object, *, of_entry: bool) -> str | None:
     """The level in the value of a field. A number or a letter is one only beside a message:
     elsewhere it may be data."""
     word = value.get("name") if isinstance(value, dict) else value  # loguru
-    if isinstance(word, str) and re.fullmatch(_WORDS, word.upper()):
-        return _level(word)
+    if isinstance(word, str) and (match := _JSON_LEVEL.fullmatch(word)):
+        return _level(match[1])
     if of_entry and isinstance(value, int):
         return _NUMBERS.get(value, "INFO")
     if of_entry and isinstance(value, str) and re.fullmatch("[TVDIWEFC]", value):
