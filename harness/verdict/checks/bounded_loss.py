@@ -313,15 +313,26 @@ def _example(row: Row, output: AppendedRecords) -> Finding:
 
 
 def _reject_other_partitioners(case: JudgedRun, output: AppendedRecords) -> None:
-    """Reject a job in Flink SQL whose sink of the output is without the fixed partitioner; other
-    programs are not checked.
+    """Reject a job in Flink SQL whose sink of the output is not known or without the fixed
+    partitioner; other programs are not checked.
 
     Raises LossScopeUnknown.
     """
     job = case.experiment.job
-    sql = "" if job is None or job.sql is None else job.sql
-    sinks = sinks_of(sql, output.name, output.topic)
-    if any(options.get("sink.partitioner") != "fixed" for options in sinks):
+    if job is None or job.sql is None:
+        return
+    sinks = sinks_of(job.sql, output.name, output.topic)
+    if not sinks:
+        raise LossScopeUnknown(
+            f"no table of the job's SQL is seen to write {output.name}, so that its partitioner is "
+            "not known"
+        )
+    if unread := [sink.name for sink in sinks if not sink.known]:
+        raise LossScopeUnknown(
+            f"the statements on the job's table {unread[0]} are not all understood, so that its "
+            "partitioner is not known; write its options into one CREATE TABLE"
+        )
+    if any(sink.options.get("sink.partitioner") != "fixed" for sink in sinks):
         raise LossScopeUnknown(
             "the job's sinks do not set 'sink.partitioner' = 'fixed', so that a partition does not "
             "show which subtask wrote to it"

@@ -312,6 +312,16 @@ NO_WORD = "the job's sinks do not set 'sink.partitioner' = 'fixed', so that a pa
             "be traced to its send",
         ),
         ({"damage": "5 records are missing"}, "totals: 5 records are missing"),
+        (
+            {"sql": "CREATE TABLE t WITH ('connector' = 'filesystem')"},
+            "no table of the job's SQL is seen to write totals, so that its partitioner is not "
+            "known",
+        ),
+        (
+            {"sql": f"{FIXED}; ALTER TABLE t RESET ('sink.partitioner')"},
+            "the statements on the job's table t are not all understood, so that its partitioner "
+            "is not known; write its options into one CREATE TABLE",
+        ),
     ],
 )
 def test_without_evidence_there_is_no_verdict(
@@ -339,7 +349,6 @@ def test_the_partitioner_of_another_table_or_in_a_comment_proves_nothing(world: 
 @pytest.mark.parametrize(
     "about",
     [
-        {"sql": "CREATE TABLE t WITH ('connector' = 'filesystem')"},
         {"columns": ("key", "seq")},
         {"columns": ("key", "status"), "unsettled": True},
     ],
