@@ -17,7 +17,10 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.evidence.broker_clock import broker_clock_moved
-from streamquake.harness.verdict.evidence.stamp_contradictions import clock_contradiction
+from streamquake.harness.verdict.evidence.stamp_contradictions import (
+    clock_contradiction,
+    early_stamp,
+)
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 STEP_BACK_MS = 100
@@ -87,7 +90,8 @@ def _examined(case: JudgedRun, name: str, topic: str) -> AppendedRecords:
         has_markers=_has_markers(facts),
     )
     _reject_steps_back(found)
-    if contradiction := clock_contradiction(found, facts, case.history):
+    contradiction = clock_contradiction(found, facts, case.history)
+    if contradiction := contradiction or early_stamp(found, case.metrics, case.history):
         raise AppendTimesUnknown(
             f"{name}: {contradiction}, so the clock of a broker differs from that of this machine, "
             "and times between the two mean nothing; synchronise them"
