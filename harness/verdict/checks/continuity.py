@@ -24,6 +24,7 @@ from streamquake.harness.verdict.evidence.append_times import (
     AppendTimesUnknown,
     append_times_of,
 )
+from streamquake.harness.verdict.evidence.message_keys import message_key_doubt
 from streamquake.harness.verdict.evidence.observation_window import (
     ObservationWindow,
     ObservationWindowUnknown,
@@ -95,8 +96,10 @@ class Continuity(Check):
     are as long as the limit, where the heal of a fault was not seen, where the job failed and was
     not seen running again, where pauses are too long only with the load's own silences, where they
     are too long but the job was down by itself when the fault was called, where no record has a key
-    that was sent, where keys never had a record and `expected` has no column `key`, and, for
-    partitions, where some never had a record and some sent keys never had one either.
+    that was sent, where the message keys are not the keys of the records, where keys never had a
+    record and `expected` has no column `key`, and, for partitions, where some never had a record
+    and some sent keys never had one either. Message keys must equal the output's column `key`;
+    without it, they must have been sent, and each be in one partition before the first fault.
     """
 
     name: ClassVar[str] = "continuity"
@@ -184,6 +187,10 @@ class Continuity(Check):
                 raise AppendTimesUnknown(
                     f"{output.name}: none of its records has a key that was sent, so that their "
                     "pauses are not known"
+                )
+            if doubt := message_key_doubt(case, output):
+                raise AppendTimesUnknown(
+                    f"{output.name}: {doubt}, so that the pauses of keys are not known"
                 )
             unclear = 0
             if None in partitions:

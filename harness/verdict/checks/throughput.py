@@ -66,9 +66,9 @@ class Throughput(Check):
     only without an earlier fault. Undecided where the longest outage is not clearly longer than one
     before any fault, where the load itself sent nothing meanwhile, where one was not over when the
     load ended or another fault was called, where a partition stopped and the run was not drained,
-    or its keys are not those that were sent, where the heal of a fault was not seen, where the job
-    failed and was not seen running again, and where it stopped for too long but the job was down by
-    itself when the fault was called.
+    or its message keys are not those that were sent (see `continuity`), where the heal of a fault
+    was not seen, where the job failed and was not seen running again, and where it stopped for too
+    long but the job was down by itself when the fault was called.
     A failure long after the heal of all faults and the recovery ends the interval, as another fault
     does.
     """

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.message_keys import NOT_SENT, message_key_doubt
 from streamquake.harness.verdict.evidence.output_rate import Stamps
 from streamquake.harness.verdict.evidence.pauses import acknowledged_sends
 from streamquake.harness.verdict.evidence.sent_times import (
@@ -35,9 +36,7 @@ UNUSUAL = 3
 SILENT_BEFORE = "it was silent before the fault was called, after an earlier one"
 
 UNKNOWN_KEYS = "the keys that belong there are not known of records that were not generated"
-OTHER_KEYS = (
-    "its records have keys that were not sent, so that those which belong there are not known"
-)
+OTHER_KEYS = "so that those which belong there are not known"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +128,8 @@ def _with_missing_keys(
     if not case.experiment.workload.generated:
         return replace(lane, keys=1, unclear=lane.unclear or UNKNOWN_KEYS)
     register_sent(case)
+    if doubt := message_key_doubt(case, output):
+        return _with_other_keys(lane, doubt)
     index = F.col("index").between(later_sends[0].first, later_sends[-1].last)
     spark = case.spark()
     sent_keys = acknowledged_sends(spark).where(index).select("key").distinct()
@@ -137,5 +138,9 @@ def _with_missing_keys(
     since = records.where(F.col("timestamp_ms") > lane.last_ms).select("key").distinct()
     missing = own.join(sent_keys, "key", "semi").join(since, "key", "anti").count()
     if not missing and not own.join(spark.table("sent"), "key", "anti").isEmpty():
-        return replace(lane, keys=1, unclear=lane.unclear or OTHER_KEYS)
+        return _with_other_keys(lane, NOT_SENT)
     return replace(lane, keys=missing)
+
+
+def _with_other_keys(lane: StoppedPartition, doubt: str) -> StoppedPartition:
+    return replace(lane, keys=1, unclear=lane.unclear or f"{doubt}, {OTHER_KEYS}")

@@ -16,6 +16,7 @@ from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
     OutputRecord,
+    bucket_key,
     changed,
     injected,
     judged_case,
@@ -114,6 +115,21 @@ def test_keys_in_another_form_than_sent_are_undecided(
     assert (result.outcome, result.summary) == (
         Outcome.UNDECIDED,
         "totals: none of its records has a key that was sent, so that their pauses are not known",
+    )
+
+
+@pytest.mark.nightly_after(1)
+@pytest.mark.parametrize("by", ["keys", "partitions"])
+def test_message_keys_of_another_column_are_undecided(
+    spark: SparkSession, tmp_path: Path, by: Literal["keys", "partitions"]
+) -> None:
+    """Four of the eight values are sent keys; all records are written in time."""
+    written = changed(lambda out: [out._replace(message_key=bucket_key(out))])
+    result = judged(spark, tmp_path, written, by=by)
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        "totals: the message keys of its records are not their column `key`, so that the pauses of "
+        "keys are not known",
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamquake.harness.verdict.evidence.append_times import append_times_of
+from streamquake.harness.verdict.evidence.message_keys import NOT_SENT, OTHER_COLUMN
 from streamquake.harness.verdict.evidence.stopped_partitions import (
     OTHER_KEYS,
     SILENT_BEFORE,
@@ -25,6 +26,7 @@ from tests.harness.histories import Story
 from tests.harness.verdict.checks.stamped import (
     BEGAN_MS,
     OutputRecord,
+    bucket_key,
     changed,
     judged_case,
     number,
@@ -210,9 +212,13 @@ def test_without_known_keys_it_is_unclear_whether_a_partition_stopped(
     assert stopped(spark, tmp_path / "none", with_sends((11.0, ONE, ONE), DONE)) == ()
 
 
-@pytest.mark.parametrize("form", [None, '{{"key":"{}"}}'], ids=["no key", "JSON"])
+@pytest.mark.parametrize(
+    ("form", "doubt"),
+    [(None, OTHER_COLUMN), ('{{"key":"{}"}}', NOT_SENT)],
+    ids=["no key", "JSON"],
+)
 def test_with_keys_that_were_not_sent_it_is_unclear_whether_a_partition_stopped(
-    spark: SparkSession, tmp_path: Path, form: str | None
+    spark: SparkSession, tmp_path: Path, form: str | None, doubt: str
 ) -> None:
     """An output may have no key, or one in another format than the load."""
 
@@ -228,7 +234,27 @@ def test_with_keys_that_were_not_sent_it_is_unclear_whether_a_partition_stopped(
     rows = output.records.select("timestamp_ms", "partition").collect()
     lanes = (np.array([r.timestamp_ms for r in rows]), np.array([r.partition for r in rows]))
     (lane,) = stopped_partitions(case, output, lanes, BEGAN_MS + 10_000, LIMIT_MS)
-    assert (lane.partition, lane.unclear) == (1, OTHER_KEYS)
+    assert (lane.partition, lane.unclear) == (1, f"{doubt}, {OTHER_KEYS}")
+
+
+@pytest.mark.parametrize("one_key", [False, True], ids=["another column", "one key"])
+def test_with_keys_of_other_records_it_is_unclear_whether_a_partition_stopped(
+    spark: SparkSession, tmp_path: Path, one_key: bool
+) -> None:
+    """Message keys that were sent too go on in the other partitions."""
+    written = changed(
+        lambda out: [
+            part._replace(message_key="k-00000" if one_key else bucket_key(part))
+            for part in without_later_records(out)
+        ]
+    )
+    recorded = with_sends((13, 100, 101), (14, ONE, ONE), DONE)
+    case = judged_case(spark, tmp_path, written, recorded)
+    output = append_times_of(case)
+    rows = output.records.select("timestamp_ms", "partition").collect()
+    lanes = (np.array([r.timestamp_ms for r in rows]), np.array([r.partition for r in rows]))
+    (lane,) = stopped_partitions(case, output, lanes, BEGAN_MS + 10_000, LIMIT_MS)
+    assert (lane.partition, lane.unclear) == (1, f"{OTHER_COLUMN}, {OTHER_KEYS}")
 
 
 def test_after_an_earlier_fault_a_partition_may_have_been_silent_before() -> None:
