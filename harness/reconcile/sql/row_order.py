@@ -28,16 +28,18 @@ ANY_ORDER = frozenset(
     {"array_sort", "sort_array", "size", "cardinality", "array_size"}
     | {"array_contains", "array_max", "array_min"}
 )
-"""Functions whose result is the same for each order of the list that they take."""
+"""Functions whose result is the same for each order of the list that they take first."""
 PARSED = {"First": "first", "Last": "last", "AnyValue": "any_value"}
 """The functions that Spark's parser resolves itself, by the classes of its tree."""
 COUNTING = frozenset({"count", "count_if", "sum", "grouping_id"})
 """Functions that depend on the rows without an argument that names a column."""
-ROWS = (
-    *("UnresolvedAttribute", "UnresolvedOrdinal", "UnresolvedWindowExpression"),
-    "UnresolvedNamedLambdaVariable",  # in a lambda, a column too
-)
+ROWS = ("UnresolvedAttribute", "UnresolvedOrdinal", "UnresolvedWindowExpression")
 """Parts of an expression whose value may depend on the row."""
+IN_LAMBDA = "UnresolvedNamedLambdaVariable"
+"""In a lambda a column, or an argument of the lambda."""
+SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery")
+"""Parts of an expression that have one value for all rows. A query that refers to a row around it
+cannot be told from others, and orders nothing here."""
 LIMITS = {"GlobalLimit": "LIMIT", "LocalLimit": "LIMIT", "Offset": "OFFSET"}
 BETWEEN_LIMIT_AND_ORDER = (*LIMITS, "WithWindowDefinition", "PipeOperator")
 
@@ -68,6 +70,8 @@ def _reject_call(spark: SparkSession, node: SqlNode, name: str) -> None:
         _is_constant(spark, value) for value in elements(node.tree.arguments())[1:2]
     ):
         _reject(name, f"write `{name}(amount, seq)`, with a column as the second argument")
+    if name == "mode" and not _is_least_mode(node):
+        _reject(name, "write `mode() WITHIN GROUP (ORDER BY amount)`")
     if name in LISTING and not _is_ordered_list(spark, node):
         _reject(name, f"write `array_sort({name}(...))`")
     if name in JOINING and not _gives_order(spark, node.tree.orderingWithinGroup()):
@@ -88,14 +92,21 @@ def _name_of_function(node: SqlNode) -> str:
     return PARSED.get(node.class_name, "")
 
 
+def _is_least_mode(mode: SqlNode) -> bool:
+    """Whether the least one is chosen of several values that are the most frequent."""
+    deterministic = [str(argument) for argument in elements(mode.tree.arguments())[1:]]
+    return bool(elements(mode.tree.orderingWithinGroup())) or deterministic == ["true"]
+
+
 def _is_ordered_list(spark: SparkSession, listing: SqlNode) -> bool:
-    """Whether a list of rows is the argument of a function that does not depend on its order."""
+    """Whether a list of rows is what a function takes that does not depend on its order."""
     taker = listing.parent
     if taker is None or _name_of_function(taker) not in ANY_ORDER:
         return False
-    return all(
+    taken, *others = elements(taker.tree.arguments())
+    return bool(taken.equals(listing.tree)) and all(
         _compares(spark, argument)
-        for argument in elements(taker.tree.arguments())
+        for argument in others
         if argument.getClass().getSimpleName() == "LambdaFunction"
     )
 
@@ -103,14 +114,11 @@ def _is_ordered_list(spark: SparkSession, listing: SqlNode) -> bool:
 def _compares(spark: SparkSession, comparator: Any) -> bool:
     """Whether a comparator uses all its arguments."""
     used = {
-        str(elements(node.tree.nameParts())[0]).lower()
+        _variable(node.tree)
         for node in nodes(spark, comparator.function())
-        if node.class_name == "UnresolvedNamedLambdaVariable"
+        if node.class_name == IN_LAMBDA
     }
-    return all(
-        str(elements(argument.nameParts())[0]).lower() in used
-        for argument in elements(comparator.arguments())
-    )
+    return all(_variable(argument) in used for argument in elements(comparator.arguments()))
 
 
 def _is_ordered(spark: SparkSession, limit: SqlNode) -> bool:
@@ -155,10 +163,39 @@ def _gives_order(spark: SparkSession, order: Any) -> bool:
 
 def _is_constant(spark: SparkSession, expression: Any) -> bool:
     """Whether an expression has the same value in all rows, as its text shows."""
-    return not any(
-        node.class_name in ROWS or _name_of_function(node) in COUNTING
-        for node in nodes(spark, expression)
-    )
+    return not any(_depends_on_row(spark, node) for node in nodes(spark, expression))
+
+
+def _depends_on_row(spark: SparkSession, node: SqlNode) -> bool:
+    """Whether a part of an expression gives it another value in each row."""
+    around = list(_parents(node))
+    if any(part.class_name in SUBQUERIES or _is_over_all_rows(spark, part) for part in around):
+        return False
+    if node.class_name == IN_LAMBDA:
+        return not any(_binds(part, node) for part in around)
+    return node.class_name in ROWS or _name_of_function(node) in COUNTING
+
+
+def _is_over_all_rows(spark: SparkSession, node: SqlNode) -> bool:
+    """Whether a node is a function over a window that is the same for all rows."""
+    if node.class_name != "WindowExpression":
+        return False
+    window = node.tree.windowSpec()
+    parts = [*elements(window.partitionSpec()), *elements(window.orderSpec())]
+    return all(_is_constant(spark, part) for part in parts)
+
+
+def _binds(node: SqlNode, variable: SqlNode) -> bool:
+    """Whether a node is the lambda that has this variable as an argument."""
+    if node.class_name != "LambdaFunction":
+        return False
+    name = _variable(variable.tree)
+    return any(_variable(argument) == name for argument in elements(node.tree.arguments()))
+
+
+def _variable(tree: Any) -> str:
+    """The name of a variable of a lambda, in small letters."""
+    return str(elements(tree.nameParts())[0]).lower()
 
 
 def _has_open_frame(spark: SparkSession, window: SqlNode) -> bool:
