@@ -212,7 +212,7 @@ def _collect_events(steps: Sequence[JobEvent], replacement: bool) -> list[_Resta
                 found[-1].ended = event
                 under_way = True
         elif isinstance(event, JobRestored):
-            if not found or (found[-1].restored is not None and not under_way):
+            if not found or (not under_way and _belongs_to_next(event, found[-1])):
                 found.append(_RestartEvents(first=not ran))
             if (former := found[-1].restored) is not None:
                 found[-1].restored_first.append(former)
@@ -229,6 +229,14 @@ def _collect_events(steps: Sequence[JobEvent], replacement: bool) -> list[_Resta
                 if restart is found[-1] or not restart.ran_unseen:
                     restart.running = restart.running or event
     return found
+
+
+def _belongs_to_next(restored: JobRestored, steps: _RestartEvents) -> bool:
+    """Whether a restore, while the job ran, is of a restart whose failure was not seen. A
+    checkpoint shows by its stamp that the job ran; a restore without one may be from before it."""
+    if steps.restored is not None:
+        return True
+    return steps.ran_unseen and restored.restored_at_ms is not None
 
 
 def _restart_of(history: History, clock: EngineClock, job: Any, steps: _RestartEvents) -> Restart:

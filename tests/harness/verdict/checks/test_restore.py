@@ -414,6 +414,28 @@ def test_where_a_fault_moved_the_clocks_no_checkpoint_shows_a_restart(tmp_path: 
     assert check(recorded, tmp_path).counts["restarts"] == 1
 
 
+@pytest.mark.parametrize(
+    ("restored", "changed", "outcome", "restarts"),
+    [
+        (1, {}, Outcome.VIOLATED, 2),
+        (2, {}, Outcome.UNDECIDED, 2),
+        # Without a stamp it may have been restored before the checkpoint was triggered.
+        (1, {"restored_at_ms": None}, Outcome.HELD, 1),
+    ],
+)
+def test_a_job_that_ran_before_its_restore_had_failed_again(
+    restored: int, changed: dict[str, Any], outcome: Outcome, restarts: int, tmp_path: Path
+) -> None:
+    """The second failure is not in the record."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).failing(7).completed(2, 10)
+    about = {"job": JOB, "checkpoint": restored, "restored_at_ms": stamp(14.5), **changed}
+    story.at(14.5, Action.JOB_RESTORED, **about)
+    result = check(story.running(17).completed(3, 20), tmp_path)
+    assert (result.outcome, result.counts["restarts"]) == (outcome, restarts)
+    older = [("older checkpoint restored", "restart at 14.5 s")]
+    assert [(f.what, f.where) for f in result.findings] == older * (outcome == Outcome.VIOLATED)
+
+
 def test_a_job_seen_to_run_after_its_checkpoint_ran_again(tmp_path: Path) -> None:
     """The answer about the running tasks may come after that about the checkpoint."""
     story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
