@@ -51,6 +51,9 @@ class RestoredCheckpoint:
     contradicted: Checkpoint | None
     """The newest checkpoint, from the restored one on, whose record contradicts itself: it may be
     the one that had to be restored. None without one."""
+    unended: Checkpoint | None
+    """The newest checkpoint, newer than the restored one, whose end is not recorded although it had
+    ended when the job failed. None without one."""
     completed_later: bool
     """Whether a checkpoint completed after all tasks ran and before the job failed again; by then a
     restore would have been reported."""
@@ -85,7 +88,8 @@ class Restore(Check):
     A checkpoint that was seen to complete only after the restore had completed before the failure
     if a later one had been triggered by then, and one is taken at a time. Else, if it was not
     restored, it is undecided where its last acknowledgement was a second or more before the
-    failure, and is not judged otherwise: its metadata may have been missing."""
+    failure, and is not judged otherwise: its metadata may have been missing. It is undecided too
+    where an older one was restored, and its own end is not recorded although it had ended."""
 
     name: ClassVar[str] = "restore"
     classes: ClassVar[tuple[str, ...]] = (
@@ -111,7 +115,8 @@ class Restore(Check):
                 restart,
                 checkpoints,
                 at_once.get(restart.job),
-                _until_s(restart, restarts[number + 1 :]),
+                since_s=_since_s(restart, restarts[:number]),
+                until_s=_until_s(restart, restarts[number + 1 :]),
             )
             for number, restart in enumerate(restarts)
         ]
@@ -188,6 +193,11 @@ class Restore(Check):
             )
         if each.contradicted is not None:
             yield f"{restart.where}: {each.contradicted.where} {each.contradicted.contradiction}"
+        if each.unended is not None:
+            yield (
+                f"{restart.where}: checkpoint {restart.checkpoint} was restored, and the end of "
+                f"{each.unended.where} was not recorded, which had ended before"
+            )
         if contradiction := restart.contradiction or _contradiction(each):
             yield f"{restart.where}: {contradiction}"
         if restart.running_s is None:
@@ -247,14 +257,22 @@ def _until_s(restart: Restart, later: Sequence[Restart]) -> float | None:
     return next((each.broke_s for each in later if each.job == restart.job), None)
 
 
+def _since_s(restart: Restart, earlier: Sequence[Restart]) -> float:
+    """When the job was restored before: what was in progress then need not have ended."""
+    restored_s = [each.restored_s or each.broke_s for each in earlier if each.job == restart.job]
+    return max(restored_s, default=0.0)
+
+
 def _restored_checkpoint(
     restart: Restart,
     checkpoints: Sequence[Checkpoint],
     at_once: int | None,
+    *,
+    since_s: float,
     until_s: float | None,
 ) -> RestoredCheckpoint:
     """`at_once` is how many checkpoints its job takes at the same time; None where it is not
-    known."""
+    known. `since_s` is its restore before, `until_s` its next failure."""
     completed = [
         each
         for each in checkpoints
@@ -262,7 +280,7 @@ def _restored_checkpoint(
     ]
     own_checkpoint = [each for each in completed if each.job == restart.job]
     # Flink does not restart from savepoints (since 1.15).
-    regular = [each for each in own_checkpoint if not each.savepoint]
+    regular = [each for each in own_checkpoint if not (each.savepoint and each.of_known_type)]
     last = _triggered_last(checkpoints, restart) if at_once == 1 else None
     before = [each for each in regular if _had_completed(each, restart, last)]
     possibly_newer = [
@@ -287,6 +305,13 @@ def _restored_checkpoint(
             and each.triggered_s <= restart.broke_s
             and restart.checkpoint is not None
             and each.number >= restart.checkpoint
+        ),
+        unended=_newest(
+            each
+            for each in checkpoints
+            if each.job == restart.job
+            and each.began_s > since_s
+            and _ended_unseen(each, restart, last)
         ),
         completed_later=any(completed_later),
     )
@@ -365,6 +390,16 @@ def _may_have_completed(checkpoint: Checkpoint, restart: Restart) -> bool:
     if restart.submitted or checkpoint.micro_batch or acknowledged_s is None or restored is None:
         return False
     return checkpoint.number > restored and acknowledged_s <= restart.broke_s - FINISHING_S
+
+
+def _ended_unseen(checkpoint: Checkpoint, restart: Restart, last: int | None) -> bool:
+    """Whether its end is not recorded although it had ended when the `last` one was triggered,
+    since they are taken one at a time, and it is newer than the restored one."""
+    if checkpoint.ended_s is not None or checkpoint.savepoint or checkpoint.micro_batch:
+        return False
+    if restart.submitted or restart.checkpoint is None or last is None:
+        return False
+    return restart.checkpoint < checkpoint.number < last
 
 
 def _newest(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:

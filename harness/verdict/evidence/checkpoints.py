@@ -132,6 +132,8 @@ class Checkpoint:
     """Whether both ends are recorded."""
     trigger_stamps: frozenset[float] = frozenset()
     """When it was triggered by its events, epoch milliseconds: all report the same moment."""
+    savepoint_by: frozenset[bool] = frozenset()
+    """Whether it is a savepoint by the types in its events: all report the same."""
 
     @property
     def where(self) -> str:
@@ -145,6 +147,11 @@ class Checkpoint:
     @property
     def savepoint(self) -> bool:
         return "SAVEPOINT" in (self.kind or "")
+
+    @property
+    def of_known_type(self) -> bool:
+        """Whether its events agree on whether it is a savepoint."""
+        return len(self.savepoint_by) < 2
 
     @property
     def unaligned(self) -> bool:
@@ -165,6 +172,8 @@ class Checkpoint:
         if len(self.trigger_stamps) > 1:
             apart_s = (max(self.trigger_stamps) - min(self.trigger_stamps)) / 1000
             return f"is recorded with triggers that are {apart_s:,.1f} s apart"
+        if not self.of_known_type:
+            return "is recorded as a savepoint and as another checkpoint"
         if not self.completed or self.duration_ms is None or (slowest := self.slowest) is None:
             return ""
         if not self._differs(self.duration_ms, slowest.took_ms):
@@ -321,9 +330,10 @@ def _checkpoint(
     parts = _parts(ended, graph)
     done = max(len(parts or ()), (acknowledged.acknowledged or 0) if acknowledged else 0)
     expected = acknowledged.subtasks if acknowledged else None
-    stamps = (event.trigger_ms for event in (started, acknowledged, ended) if event is not None)
+    recorded = [event for event in (started, acknowledged, ended) if event is not None]
     return Checkpoint(
-        trigger_stamps=frozenset(stamp for stamp in stamps if stamp is not None),
+        trigger_stamps=frozenset(e.trigger_ms for e in recorded if e.trigger_ms is not None),
+        savepoint_by=frozenset("SAVEPOINT" in e.type for e in recorded if e.type is not None),
         job=latest.job,
         number=latest.checkpoint,
         triggered_s=triggered_s,

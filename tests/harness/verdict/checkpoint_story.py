@@ -80,14 +80,19 @@ class CheckpointStory(Story):
         return self
 
     def triggered(
-        self, number: int, at_s: float, job: str = JOB, trigger_ms: int | None = None
+        self,
+        number: int,
+        at_s: float,
+        job: str = JOB,
+        trigger_ms: int | None = None,
+        kind: str = "CHECKPOINT",
     ) -> CheckpointStory:
         self.at(
             at_s,
             Action.CHECKPOINT_TRIGGERED,
             job=job,
             checkpoint=number,
-            type="CHECKPOINT",
+            type=kind,
             trigger_ms=stamp(at_s) if trigger_ms is None else trigger_ms,
         )
         return self
@@ -97,7 +102,9 @@ class CheckpointStory(Story):
     ) -> CheckpointStory:
         """A checkpoint from its trigger to its end; None leaves a key out, as in an older
         history."""
-        self.triggered(number, at_s, job, changed.get("trigger_ms"))
+        kind = changed.get("type") or "CHECKPOINT"
+        began_as = kind if "SAVEPOINT" in kind else "CHECKPOINT"
+        self.triggered(number, at_s, job, changed.get("trigger_ms"), began_as)
         parts = changed.get("subtasks", unaligned())
         recorded = {
             "job": job,

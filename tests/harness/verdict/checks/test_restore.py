@@ -214,6 +214,60 @@ def test_a_checkpoint_observed_complete_after_the_restore_may_have_completed_bef
         )
 
 
+@pytest.mark.parametrize(
+    ("restored", "next_s", "at_once", "failed_s", "outcome"),
+    [
+        (1, 11, 1, None, Outcome.UNDECIDED),
+        (2, 11, 1, None, Outcome.UNDECIDED),  # it was not seen to complete
+        (4, 11, 1, None, Outcome.HELD),
+        (1, None, 1, None, Outcome.HELD),  # it may have been in progress
+        (1, 12.95, 1, None, Outcome.HELD),  # at about the failure
+        (1, 11, 2, None, Outcome.HELD),
+        (1, 11, None, None, Outcome.HELD),
+        (1, 11, 1, 9, Outcome.HELD),  # it may have been in progress at the failure before
+    ],
+)
+def test_a_newer_checkpoint_without_its_end_may_have_completed(
+    restored: int,
+    next_s: float | None,
+    at_once: int | None,
+    failed_s: float | None,
+    outcome: Outcome,
+    tmp_path: Path,
+) -> None:
+    config: dict[str, Any] = {} if at_once is None else {"max_concurrent": at_once}
+    story = CheckpointStory().submitted(**config).running(2).completed(1, 5).triggered(2, 8)
+    if failed_s is not None:
+        story.failing(failed_s).restored(1, 10).running(10.5)
+    if next_s is not None:
+        story.failed(3, next_s, took_s=0.2)
+    if restored == 4:
+        story.completed(4, 12)
+    result = check(story.failing(13).restored(restored, 14).running(15), tmp_path)
+    assert result.outcome == outcome, result.summary
+    if (restored, outcome) == (1, Outcome.UNDECIDED):
+        assert result.summary == (
+            "restart at 13.0 s: checkpoint 1 was restored, and the end of checkpoint 2 was not "
+            "recorded, which had ended before"
+        )
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [("SAVEPOINT", Outcome.UNDECIDED), ("UNALIGNED_CHECKPOINT", Outcome.VIOLATED)],
+)
+def test_a_newer_checkpoint_whose_events_differ_in_their_type_decides_nothing(
+    kind: str, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).triggered(2, 8)
+    about = {"job": JOB, "checkpoint": 2, "trigger_ms": stamp(8), "duration_ms": 100}
+    story.at(8.1, Action.CHECKPOINT_COMPLETED, **about, type=kind)
+    result = check(story.failing(13).restored(1, 14).running(15), tmp_path)
+    assert result.outcome == outcome
+    told = "checkpoint 2 is recorded as a savepoint and as another checkpoint" in result.summary
+    assert told == (outcome == Outcome.UNDECIDED)
+
+
 def test_a_checkpoint_restored_before_its_trigger_is_undecided(tmp_path: Path) -> None:
     def triggered(at_s: float) -> CheckpointStory:
         story = CheckpointStory().submitted().running(2).completed(1, 5).failing(13)
