@@ -2,7 +2,9 @@
 restore was observed.
 
 The answer that reports checkpoints has the newest restore too. So checkpoints that were observed
-long after the stamp, and long before the restore, show that the stamp is wrong.
+long after the stamp, and long before the restore, show that the stamp is wrong. So does a failure
+that has no restore of its own, and follows the stamp of one that had no failure and was observed
+after it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,12 @@ from __future__ import annotations
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock
 from streamquake.reports.record.checkpoint_events import StampedCheckpointEvent
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobRestored
+from streamquake.reports.record.job_events import (
+    JobFailing,
+    JobRestarting,
+    JobRestored,
+    JobRunning,
+)
 
 ANSWERED_NS = 5 * 10**9
 """How long an answer may take until all that it reports is recorded."""
@@ -32,4 +39,30 @@ def contradicted_stamps(history: History, clock: EngineClock) -> dict[int, str]:
                 f"its restore is stamped with {stamped_ns / 1e9:.1f} s, and the engine did not "
                 f"report it by {max(answered) / 1e9:.1f} s"
             )
+        elif (failed_ns := _failed_after(restored, history, clock)) is not None:
+            found[restored.index] = (
+                f"its restore is stamped with {stamped_ns / 1e9:.1f} s, before the failure at "
+                f"{failed_ns / 1e9:.1f} s, and no failure was seen before it"
+            )
     return found
+
+
+def _failed_after(restored: JobRestored, history: History, clock: EngineClock) -> int | None:
+    """When the job failed between the stamp of a restore and its observation, if that restore had
+    no failure, and that failure no restore: then the two belong together. Of a failure long after
+    the stamp that is not known."""
+    failures = (JobFailing, JobRestarting)
+    steps = [e for e in history.of(*failures, JobRestored, JobRunning) if e.job == restored.job]
+    steps.sort(key=clock.moment_ns)
+    place = steps.index(restored)
+    before, after = steps[:place], steps[place + 1 :]
+    if (
+        not after
+        or not isinstance(after[0], failures)
+        or (before and isinstance(before[-1], failures))
+    ):
+        return None
+    failed_ns = clock.moment_ns(after[0])
+    latest_ns = min(restored.at_ns, clock.moment_ns(restored) + ANSWERED_NS)
+    ended = next((each for each in after if not isinstance(each, failures)), None)
+    return None if failed_ns > latest_ns or isinstance(ended, JobRestored) else failed_ns

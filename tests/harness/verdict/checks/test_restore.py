@@ -532,6 +532,45 @@ def test_an_answer_may_take_some_seconds(
     assert "its restore is stamped with" not in check(story, tmp_path).summary
 
 
+EARLY = "its restore is stamped with 12.5 s, before the failure at 13.0 s, and no failure was seen"
+
+
+@pytest.mark.parametrize(
+    ("restored", "seen_s", "outcome"),
+    [
+        (2, 14.5, Outcome.UNDECIDED),
+        (1, 14.5, Outcome.VIOLATED),  # it is older than the newest one in any case
+        (2, 12.6, Outcome.VIOLATED),  # it was restored before the failure
+    ],
+)
+def test_a_restore_stamped_before_its_failure_decides_nothing(
+    restored: int, seen_s: float, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
+    about = {"job": JOB, "checkpoint": restored, "restored_at_ms": stamp(12.5)}
+    story.at(seen_s, Action.JOB_RESTORED, **about)
+    result = check(story.running(17).completed(3, 20), tmp_path)
+    assert result.outcome == outcome
+    assert (EARLY in result.summary) == (outcome == Outcome.UNDECIDED)
+    expected = {1: ["older checkpoint restored"], 2: ["nothing restored"]}[restored]
+    assert [f.what for f in result.findings] == expected * (outcome == Outcome.VIOLATED)
+
+
+@pytest.mark.parametrize("failures", [(12.0, 13.0), (13.0,)])
+def test_a_restore_belongs_to_the_failure_before_its_stamp(
+    failures: tuple[float, ...], tmp_path: Path
+) -> None:
+    """The next failure has a restore of its own where no failure is before the stamp."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10)
+    for at_s in failures:
+        story.failing(at_s)
+    story.at(14.5, Action.JOB_RESTORED, job=JOB, checkpoint=2, restored_at_ms=stamp(12.5))
+    if len(failures) == 1:
+        story.restored(2, 14.6)
+    result = check(story.running(17).completed(3, 20), tmp_path)
+    assert "its restore is stamped with" not in result.summary
+
+
 def test_a_checkpoint_of_another_job_proves_nothing_about_a_restore(tmp_path: Path) -> None:
     story = stamped_early(12, checkpoint_s=10).completed(7, 18, job="another")
     assert "its restore is stamped with" not in check(story, tmp_path).summary
