@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from streamquake.faults.schedule.event_times import acknowledged_ms
 from streamquake.harness.verdict.evidence.engine_clock import EngineClock
@@ -36,16 +36,48 @@ def running_after(history: History, failure: JobEvent) -> JobRunning | None:
 def ran_by_ns(history: History, failure: JobEvent, running: JobRunning) -> int:
     """When every task ran again after a failure, and after the restore. Flink triggers a checkpoint
     only when all tasks run, so the stamps of one that completed may show it earlier than a late
-    observation."""
+    observation. Of different stamps of one checkpoint the earliest counts."""
     clock = EngineClock(history)
     steps_ns = [clock.moment_ns(event) for event in (failure, *history.of(JobRestored))]
     since_ns = max(at_ns for at_ns in steps_ns if at_ns <= running.at_ns)
+    completed = {e.checkpoint for e in history.of(CheckpointCompleted) if e.job == running.job}
     triggered_ns = (
         clock.stamped_ns(event, event.trigger_ms)
-        for event in history.of(CheckpointCompleted)
-        if event.job == running.job and event.trigger_ms is not None and not event.is_micro_batch
+        for event in history.of(CheckpointTriggered, CheckpointCompleted)
+        if event.job == running.job
+        and event.checkpoint in completed
+        and event.trigger_ms is not None
+        and not event.is_micro_batch
     )
     return min([running.at_ns, *(at_ns for at_ns in triggered_ns if at_ns > since_ns)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContradictedTrigger:
+    """A completed checkpoint whose events report different triggers."""
+
+    completed: CheckpointCompleted
+    stamps: tuple[float, float]
+    """Both triggers, epoch milliseconds."""
+
+    @property
+    def message(self) -> str:
+        apart_s = abs(self.stamps[0] - self.stamps[1]) / 1000
+        return (
+            f"checkpoint {self.completed.checkpoint} is recorded with triggers that are "
+            f"{apart_s:,.1f} s apart"
+        )
+
+
+def contradicted_triggers(history: History) -> Iterator[ContradictedTrigger]:
+    """The checkpoints whose trigger and end do not report the same moment. A micro-batch may have
+    been started more than once."""
+    began_ms = {(e.job, e.checkpoint): e.trigger_ms for e in history.of(CheckpointTriggered)}
+    for completed in history.of(CheckpointCompleted):
+        one_ms, other_ms = began_ms.get((completed.job, completed.checkpoint)), completed.trigger_ms
+        if completed.is_micro_batch or one_ms is None or other_ms is None or one_ms == other_ms:
+            continue
+        yield ContradictedTrigger(completed=completed, stamps=(one_ms, other_ms))
 
 
 def checkpoints_since(

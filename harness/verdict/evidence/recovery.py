@@ -31,8 +31,10 @@ from streamquake.harness.verdict.evidence.down_by_itself import (
     down_by_itself_since_ns,
     down_message,
 )
+from streamquake.harness.verdict.evidence.engine_clock import clock_moved
 from streamquake.harness.verdict.evidence.job_return import (
     checkpoints_since,
+    contradicted_triggers,
     ran_by_ns,
     running_after,
 )
@@ -281,7 +283,10 @@ def _recovery(
         lag_normal_s=lag_normal_s(whole, metrics, effect_s),
         first_checkpoint_s=since(events.checkpoint),
         drained=_is_drained(whole, window),
-        unclear=_contradiction(own, events) or _unverified_heal(own, window, events, only_files),
+        unclear=_contradiction(own, events)
+        or _ran_unseen(own, events)
+        or _contradicted_trigger(own, window, events)
+        or _unverified_heal(own, window, events, only_files),
         down_before=_down_before(whole, window, events),
         uncertainty=_never_recovered(watched, whole, unattributed)
         or _still_failed(whole, earlier, events)
@@ -408,6 +413,36 @@ def _contradiction(history: History, events: _RecoveryEvents) -> str:
         ):
             return f"the job {end.state} at {end.at_s:.1f} s and is recorded to run later"
     return ""
+
+
+def _ran_unseen(history: History, events: _RecoveryEvents) -> str:
+    """A message if the stamp of a checkpoint alone shows that the job ran again after its last
+    failure; else empty. Flink triggers a checkpoint only when all tasks run."""
+    if not events.failures or events.ran_ns is not None or clock_moved(history):
+        return ""
+    last = events.failures[-1]
+    for event in checkpoints_since(history, None, last.at_ns):
+        if event.job == last.job and event.trigger_ms and not event.is_micro_batch:
+            return (
+                "the job failed and was not seen to run again, but checkpoint "
+                f"{event.checkpoint}, triggered after it, completed"
+            )
+    return ""
+
+
+def _contradicted_trigger(history: History, window: FaultWindow, events: _RecoveryEvents) -> str:
+    """A message if the first checkpoint of the recovery, or one that completed before it, is
+    recorded with several triggers, so that it may be the first one or not; else empty."""
+    since_ns = events.failures[-1].at_ns if events.failures else _ns(window.called_s)
+    last = inf if events.checkpoint is None else events.checkpoint.index
+    return next(
+        (
+            each.message
+            for each in contradicted_triggers(history)
+            if each.completed.at_ns >= since_ns and each.completed.index <= last
+        ),
+        "",
+    )
 
 
 def _unverified_heal(

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 from streamquake.harness.verdict.evidence.engine_clock import STAMP_NS, EngineClock, clock_moved
 from streamquake.harness.verdict.evidence.job_return import ran_by_ns
 from streamquake.harness.verdict.evidence.restore_stamps import contradicted_stamps
+from streamquake.harness.verdict.evidence.running_contradictions import running_contradiction
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
 from streamquake.reports.record.event import Event
@@ -106,7 +108,8 @@ class Restart:
     slowest: str = ""
     """The subtask of the slowest attempt, as vertex name/subtask."""
     contradiction: str = ""
-    """Why the moment of its restore is not known; empty where it is."""
+    """Why the moment of its restore, or the one when it ran again, is not known; empty where it
+    is."""
 
     @property
     def where(self) -> str:
@@ -160,13 +163,11 @@ def restarts_of(history: History) -> tuple[Restart, ...]:
         own = [*(e for e in own if e.job == job), *_proofs_of_running(history, job)]
         own.sort(key=lambda event: _step_ns(event, clock))
         collected = _collect_events(own, replacement=_former(history, job) is not None)
-        found += [
-            replace(
-                _restart_of(history, clock, job, steps),
-                contradiction=wrong.get(steps.restored.index, "") if steps.restored else "",
-            )
-            for steps in collected
-        ]
+        for steps, following in zip_longest(collected, collected[1:]):
+            until_ns = _broke_ns(history, clock, job, following) if following else None
+            restart = _restart_of(history, clock, job, steps, until_ns)
+            stamp = wrong.get(steps.restored.index) if steps.restored else None
+            found.append(replace(restart, contradiction=stamp or restart.contradiction))
     found.sort(key=lambda restart: restart.broke_s)
     return tuple(_with_failure(restart, history, restart is found[-1]) for restart in found)
 
@@ -239,7 +240,10 @@ def _belongs_to_next(restored: JobRestored, steps: _RestartEvents) -> bool:
     return steps.ran_unseen and restored.restored_at_ms is not None
 
 
-def _restart_of(history: History, clock: EngineClock, job: Any, steps: _RestartEvents) -> Restart:
+def _restart_of(
+    history: History, clock: EngineClock, job: Any, steps: _RestartEvents, until_ns: int | None
+) -> Restart:
+    """`until_ns` is when the next restart began; None without one."""
     causes = [e.cause or "" for e in steps.breaks if isinstance(e, JobFailing)]
     restart = Restart(
         job=job,
@@ -255,6 +259,9 @@ def _restart_of(history: History, clock: EngineClock, job: Any, steps: _RestartE
         failed=_end_reason(steps, causes),
         parallelism=_max_parallelism(_graph(history, job)),
         running_s=_ran_s(history, steps),
+        contradiction=running_contradiction(history, clock, steps.running, broke_ns, until_ns)
+        if steps.running
+        else "",
     )
     if restart.submitted:
         restart = _with_former(restart, history, clock)

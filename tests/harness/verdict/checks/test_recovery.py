@@ -580,6 +580,33 @@ def test_a_job_has_recovered_when_it_or_its_replacement_runs(
 
 
 @pytest.mark.parametrize(
+    ("job", "kind", "triggered_s", "fault", "outcome"),
+    [
+        ("a", "CHECKPOINT", 14, "kill", Outcome.UNDECIDED),
+        ("b", "CHECKPOINT", 14, "kill", Outcome.VIOLATED),
+        ("a", MICRO_BATCH, 14, "kill", Outcome.VIOLATED),
+        ("a", "CHECKPOINT", 10.5, "kill", Outcome.VIOLATED),  # before the failure
+        ("a", "CHECKPOINT", 14, "clock_skew", Outcome.VIOLATED),  # the stamps prove nothing
+    ],
+)
+def test_a_checkpoint_shows_that_a_job_ran_again_although_its_tasks_were_not_seen_to(
+    job: str, kind: str, triggered_s: float, fault: str, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = acting(flowing(60, 60), 0, fault, 10, 12)
+    story.at(11, Action.JOB_FAILING, job="a", cause="lost", failed_ms=111_000)
+    about = {"job": job, "checkpoint": 900, "type": kind, "trigger_ms": 100_000 + triggered_s * 1e3}
+    story.at(15, Action.CHECKPOINT_TRIGGERED, **about)
+    story.at(15.1, Action.CHECKPOINT_COMPLETED, **about, duration_ms=50)
+    result = Recovery(within_s=30).check(case(story, tmp_path))
+    assert result.outcome == outcome, result.summary
+    if outcome == Outcome.UNDECIDED:
+        assert result.summary == (
+            "the job failed and was not seen to run again, but checkpoint 900, triggered after "
+            "it, completed"
+        )
+
+
+@pytest.mark.parametrize(
     ("state", "runs", "outcome"),
     [
         ("FAILED", (), Outcome.VIOLATED),
@@ -1161,6 +1188,31 @@ def test_a_checkpoint_counts_at_its_own_moments(
     story = stamped(triggered_ms=triggered_ms, duration_ms=duration_ms, completed_s=22)
     (phases,) = recoveries_of(story.history(), tmp_path / "none", only_files=False)
     assert phases.first_checkpoint_s == (None if first_s is None else pytest.approx(first_s))
+
+
+@pytest.mark.parametrize(
+    ("began_ms", "ended_ms", "seen_s", "outcome"),
+    [
+        (185_000, 185_000, 85, Outcome.VIOLATED),
+        (185_000, 120_000, 85, Outcome.UNDECIDED),
+        (120_000, 185_000, 85, Outcome.UNDECIDED),
+        (185_000, 109_000, 85, Outcome.UNDECIDED),  # it would be from before the fault
+        (110_900, 110_950, 10.95, Outcome.VIOLATED),  # it completed before the failure
+    ],
+)
+def test_a_late_checkpoint_whose_events_differ_in_its_trigger_decides_nothing(
+    tmp_path: Path, began_ms: int, ended_ms: int, seen_s: float, outcome: Outcome
+) -> None:
+    story = stamped(triggered_ms=190_000, duration_ms=300, completed_s=90)
+    about = {"job": "j", "checkpoint": 4}
+    story.at(seen_s, Action.CHECKPOINT_TRIGGERED, **about, trigger_ms=began_ms)
+    story.at(seen_s, Action.CHECKPOINT_COMPLETED, **about, trigger_ms=ended_ms, duration_ms=300)
+    story._events.sort(key=lambda each: each.at_ns)
+    story._events = [replace(each, index=n) for n, each in enumerate(story._events)]
+    result = Recovery(within_s=60).check(case(story, tmp_path))
+    assert result.outcome == outcome, result.summary
+    told = "checkpoint 4 is recorded with triggers that are" in result.summary
+    assert told == (outcome == Outcome.UNDECIDED)
 
 
 def after_the_heal(*seen: str, loaded_s: float) -> Story:

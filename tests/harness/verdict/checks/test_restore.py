@@ -576,6 +576,80 @@ def test_a_checkpoint_of_another_job_proves_nothing_about_a_restore(tmp_path: Pa
     assert "its restore is stamped with" not in check(story, tmp_path).summary
 
 
+@pytest.mark.parametrize(
+    ("began_s", "ended_s", "told"),
+    [
+        (20, 14.6, True),  # it would have run at 14.6 s
+        (14.6, 20, True),
+        (20, 18, False),  # both are after it was seen to run
+        (20, 12, False),  # one of the job that failed
+    ],
+)
+def test_a_checkpoint_whose_events_differ_in_its_trigger_does_not_show_when_the_job_ran(
+    tmp_path: Path, began_s: float, ended_s: float, told: bool
+) -> None:
+    story = restarted()
+    *_, began, ended = story._events
+    story._events[-2] = replace(began, value={**began.value, "trigger_ms": stamp(began_s)})
+    story._events[-1] = replace(ended, value={**ended.value, "trigger_ms": stamp(ended_s)})
+    result = check(story, tmp_path, within_s=2)
+    assert result.outcome == (Outcome.UNDECIDED if told else Outcome.VIOLATED)
+    message = f"checkpoint 3 is recorded with triggers that are {abs(began_s - ended_s):.1f} s"
+    assert (message in result.summary) == told
+
+
+def runs_before_its_tasks(running_s: float, deployed_s: float, **task: Any) -> CheckpointStory:
+    """A restart that is over at some moment by the state of the job, and a task that is deployed at
+    another one, and observed at 18 s."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
+    story.restored(2, 14.5).at(running_s, Action.JOB_RUNNING, job=JOB)
+    about = {"job": JOB, "vertex": "v1", "vertex_name": "source", "subtask": 0, "attempt": 1}
+    value = {**about, "node": "n", "state": "RUNNING", "start_ms": stamp(deployed_s), **task}
+    story.at(18, Action.TASK_CHANGED, **value)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("running_s", "deployed_s", "task", "within_s", "outcome"),
+    [
+        (15.0, 16.5, {}, 3, Outcome.UNDECIDED),
+        (15.0, 16.5, {}, 1, Outcome.VIOLATED),  # it is even later
+        (15.0, 15.5, {}, 3, Outcome.HELD),  # as exact as clocks are
+        (15.0, 16.5, {"job": "another"}, 3, Outcome.HELD),
+        (15.0, 16.5, {"start_ms": -1}, 3, Outcome.HELD),  # it was not deployed yet
+        (15.0, 16.5, {"start_ms": None}, 3, Outcome.HELD),
+    ],
+)
+def test_a_job_does_not_run_before_its_tasks_are_deployed(
+    running_s: float,
+    deployed_s: float,
+    task: dict[str, Any],
+    within_s: float,
+    outcome: Outcome,
+    tmp_path: Path,
+) -> None:
+    result = check(
+        runs_before_its_tasks(running_s, deployed_s, **task), tmp_path, within_s=within_s
+    )
+    assert result.outcome == outcome, result.summary
+    told = (
+        "every task was seen to run at 15.0 s, and source (0) was deployed at 16.5 s"
+        in result.summary
+    )
+    assert told == (outcome == Outcome.UNDECIDED)
+
+
+def test_a_task_may_be_deployed_after_the_next_failure(tmp_path: Path) -> None:
+    story = runs_before_its_tasks(15.0, 16.5).failing(16).restored(2, 16.4).running(18.5)
+    assert check(story, tmp_path).outcome == Outcome.HELD
+
+
+def test_where_a_fault_moved_the_clocks_no_task_shows_when_it_was_deployed(tmp_path: Path) -> None:
+    story = runs_before_its_tasks(15.0, 16.5)
+    story.at(3, Action.FAULT_CALLED, step=1, fault="clock_skew")
+    assert check(story, tmp_path).outcome == Outcome.HELD
+
+
 def test_a_late_observed_restart_belongs_to_its_own_failure(
     tmp_path: Path,
 ) -> None:

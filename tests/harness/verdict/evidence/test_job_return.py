@@ -8,6 +8,7 @@ import pytest
 
 from streamquake.harness.verdict.evidence.job_return import (
     checkpoints_since,
+    contradicted_triggers,
     ran_by_ns,
     running_after,
 )
@@ -68,6 +69,43 @@ def test_the_first_of_several_checkpoints_counts() -> None:
         about = {"job": "job", "checkpoint": number, "type": "CHECKPOINT"}
         story.at(21, Action.CHECKPOINT_COMPLETED, **about, trigger_ms=stamp(at_s))
     assert ran_s(story) == 12
+
+
+@pytest.mark.parametrize(
+    ("began_s", "changed", "expected_s"),
+    [
+        (12.0, {}, 12),
+        (14.0, {}, 13),
+        (12.0, {"job": "another"}, 13),
+        (12.0, {"checkpoint": 5}, 13),  # it is not known to complete
+    ],
+)
+def test_of_different_triggers_of_a_checkpoint_the_earliest_counts(
+    began_s: float, changed: dict[str, Any], expected_s: float
+) -> None:
+    about = {"job": "job", "checkpoint": 4, "type": "CHECKPOINT", "trigger_ms": stamp(began_s)}
+    story = failed().at(20, Action.CHECKPOINT_TRIGGERED, **{**about, **changed})
+    assert ran_s(story) == expected_s
+
+
+@pytest.mark.parametrize(
+    ("changed", "messages"),
+    [
+        ({}, ["checkpoint 4 is recorded with triggers that are 1.0 s apart"]),
+        ({"trigger_ms": stamp(13)}, []),
+        ({"trigger_ms": None}, []),
+        ({"checkpoint": 5}, []),
+        ({"job": "another"}, []),
+        ({"type": MICRO_BATCH}, []),
+    ],
+)
+def test_the_events_of_a_checkpoint_report_the_same_trigger(
+    changed: dict[str, Any], messages: list[str]
+) -> None:
+    about = {"job": "job", "checkpoint": 4, "type": "CHECKPOINT", "trigger_ms": stamp(12)}
+    kind = {key: value for key, value in changed.items() if key == "type"}
+    story = failed(**kind).at(20, Action.CHECKPOINT_TRIGGERED, **{**about, **changed})
+    assert [each.message for each in contradicted_triggers(story.history())] == messages
 
 
 def test_a_restore_after_the_job_ran_is_of_another_failure() -> None:
