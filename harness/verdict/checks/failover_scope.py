@@ -24,6 +24,7 @@ from streamquake.harness.verdict.evidence.down_by_itself import (
     down_by_itself_since_ns,
     down_message,
 )
+from streamquake.harness.verdict.evidence.early_deployments import deployed_before
 from streamquake.harness.verdict.evidence.failovers import (
     FAILURES,
     SEEN_BEFORE_S,
@@ -81,8 +82,9 @@ class FailoverScope(Check):
     have had to restart, since the nodes of some subtasks are not recorded, where a restarted
     subtask was not seen to run again, where the others were not sampled until then, where a failure
     is recorded that would have restarted another subtask or names none of the job, where a subtask
-    goes back to an earlier state in the same attempt, and where more restarts were counted than
-    observed.
+    goes back to an earlier state in the same attempt, where a new attempt was deployed before the
+    fault, where the job's graph contradicts itself or lacks a subtask that was seen, and where more
+    restarts were counted than observed.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -271,6 +273,8 @@ class FailoverScope(Check):
                 f"the nodes of {len(unplaced)} subtasks are not recorded, so that it is not known "
                 f"whether {len(more)} more had to restart"
             )
+        if contradiction := graph.contradiction or _unknown_subtask(failover, graph, found):
+            return contradiction
         if contradiction := _contradiction(failover, found):
             return contradiction
         if self.expect != "job" and (fault := unnoticed_fault(failover)) is not None:
@@ -332,6 +336,21 @@ class FailoverScope(Check):
         return self.violated(message, wrong, **counts)
 
 
+def _unknown_subtask(
+    failover: Failover, graph: RegionGraph, found: Mapping[Subtask, SubtaskHistory]
+) -> str | None:
+    """A message where a subtask was seen that the job does not have, although not all of it
+    restarted, which may change its parallelism; else None."""
+    if all(task.restarted for task in found.values()):
+        return None
+    for event in failover.history.of(TaskChanged):
+        if event.place not in graph.all_subtasks and event.place not in found:
+            return (
+                f"{event.name} ({event.subtask}) was seen, which is no subtask of the job's graph"
+            )
+    return None
+
+
 def _unsampled(
     failover: Failover,
     found: Mapping[Subtask, SubtaskHistory],
@@ -367,17 +386,36 @@ def _contradiction(failover: Failover, found: Mapping[Subtask, SubtaskHistory]) 
                 f"{task.name} ({task.subtask}) is recorded as {earlier}, and then as {later} in "
                 "the same attempt"
             )
+    if early := deployed_before(found.values(), failover.history, failover.start_ns):
+        return early
+    if (unknown := _unknown_failure(failover)) is not None:
+        return f"a failure of {unknown} is recorded, which is no task of the job"
     restarted = {(task.name, task.subtask) for task in found.values() if task.restarted}
-    names = failover.task_names()
     for _, *failed in named_in_failures(failover.history, failover.start_ns):
-        if failed[0] not in names:
-            return f"a failure of {failed[0]} is recorded, which is no task of the job"
         for task in survivors:
             if [task.name, task.subtask] == failed and tuple(failed) not in restarted:
                 return f"{task.name} ({task.subtask}) is recorded as failed, and not as restarted"
     if survivors and _global_failures(failover):
         return "a global failure is recorded, which restarts every subtask"
     return next(unobserved_restarts(failover.history, failover.start_ns), None)
+
+
+def _unknown_failure(failover: Failover) -> str | None:
+    """The task that a failure names and the job does not have; None without any."""
+    known = failover.known_tasks()
+    named = {
+        event.index: (name, subtask)
+        for event, name, subtask in named_in_failures(failover.history, failover.start_ns)
+    }
+    for event in failover.history.of(JobFailing):
+        task, failed = event.value.get("task"), named.get(event.index)
+        # An old record need not have it, and a failure of the whole job has none.
+        if task is None or event.at_ns < failover.start_ns or failed in known:
+            continue
+        if failed is None or any(failed[0] == name for name, _ in known):
+            return f"the task {task!r}"
+        return failed[0]
+    return None
 
 
 def _global_failures(failover: Failover) -> list[str]:

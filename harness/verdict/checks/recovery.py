@@ -37,8 +37,9 @@ class Recovery(Check):
     Undecided where an output that grew until a fault never grew again; where no output or no
     checkpoint was seen after the last heal; where a failed job had not recovered in time when the
     next fault took effect, if that fault was called within the limit, or caused no failure itself;
-    where the system did not recover, but a heal was not verified; and where it was late or did not
-    recover, but the job was down by itself when the fault was called."""
+    where a checkpoint alone shows that a failed job ran again, or its events differ in when it was
+    triggered; where the system did not recover, but a heal was not verified; and where it was late
+    or did not recover, but the job was down by itself when the fault was called."""
 
     name: ClassVar[str] = "recovery"
     classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")

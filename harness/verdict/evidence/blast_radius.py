@@ -41,6 +41,23 @@ class RegionGraph:
         """Every subtask of the job."""
         return set().union(*self._regions)
 
+    @property
+    def contradiction(self) -> str | None:
+        """What in the graph cannot be true together: a subtask is in one region, and each vertex
+        has as many as its parallelism. None where nothing is seen."""
+        members = Counter(place for region in self._regions for place in region)
+        for (vertex, number), regions in members.items():
+            if regions > 1:
+                return f"the job's graph has {vertex} ({number}) in {regions} regions"
+        subtasks = Counter(vertex for vertex, _ in members)
+        for vertex, width in self._width.items():
+            if subtasks[vertex] != width:
+                return (
+                    f"the job's graph has a parallelism of {width} for {vertex}, and "
+                    f"{subtasks[vertex]} subtasks in its regions"
+                )
+        return None
+
     def width_difference(self, places: Collection[Subtask]) -> str | None:
         """How the numbers of subtasks differ from the graph's; None where they are equal."""
         observed, planned = (

@@ -109,11 +109,15 @@ class Failover:
         before = [graph for graph in graphs if graph.at_ns <= self.start_ns]
         return next(iter(before[-1:] or graphs), None)
 
-    def task_names(self) -> set[str]:
-        """The names of the tasks of the submitted jobs."""
-        graphs, changed = self.history.of(JobSubmitted), self.history.of(TaskChanged)
-        known = {str(vertex.get("name")) for graph in graphs for vertex in graph.vertices}
-        return known | {event.name for event in changed}
+    def known_tasks(self) -> set[tuple[str, int]]:
+        """Each subtask of the submitted jobs, by the name of its task."""
+        planned = {
+            (str(vertex.get("name")), subtask)
+            for graph in self.history.of(JobSubmitted)
+            for vertex in graph.vertices
+            for subtask in range(vertex["parallelism"])
+        }
+        return planned | {(e.name, e.subtask) for e in self.history.of(TaskChanged)}
 
     @property
     def only_ordered(self) -> bool:

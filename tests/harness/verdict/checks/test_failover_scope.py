@@ -6,6 +6,7 @@ Two sources feed two counters by key; every subtask has a node of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -598,8 +599,29 @@ def _unknown_task_failed(failover: Failover) -> None:
     failover.failures.append((EFFECT_S + 1, failed))
 
 
+def _failed(task: str, failover: Failover) -> None:
+    failover.failures.append((EFFECT_S + 1, {"cause": "lost", "task": task, "failed_ms": 1}))
+
+
 def _restarts_counted(failover: Failover) -> None:
     failover.others.append((EFFECT_S + 3, Action.JOB_RESTARTING, {"restart": 2}))
+
+
+def _region_of_two(failover: Failover) -> None:
+    failover.graph["regions"] = [*SINGLE, [["s", 1]]]
+
+
+def _wider_vertex(failover: Failover) -> None:
+    failover.graph["vertices"][0]["parallelism"] = 3
+
+
+def _another_subtask(failover: Failover) -> None:
+    failover.tasks.append((25.0, {**failover.task(("s", 1)), "subtask": 7}))
+
+
+def _deployed_before(failover: Failover, before_s: float = 1.1) -> None:
+    """By their fastest observation, the first attempts were deployed at 2 s."""
+    failover.tasks[0][1]["start_ms"] = STARTED_MS + round((EFFECT_S - 2 - before_s) * 1000)
 
 
 def _survivor_failed_and_ran(failover: Failover) -> None:
@@ -646,6 +668,23 @@ def _not_observed(failover: Failover) -> None:
         (_survivor_failed, "Source: input (1) is recorded as failed, and not as restarted"),
         (_whole_job_failed, "a global failure is recorded, which restarts every subtask"),
         (_unknown_task_failed, "a failure of Count -> Sink[7] is recorded, which is no task of"),
+        *(
+            (partial(_failed, task), f"a failure of the task {task!r} is recorded, which is no")
+            for task in (
+                "",
+                "Source: input",
+                "Source: input (3/2)",
+                "Source: input (0/2) - execution #0",
+                "Source: input (2/2) - execution #0 and more",
+            )
+        ),
+        (_region_of_two, "the job's graph has s (1) in 2 regions"),
+        (_wider_vertex, "the job's graph has a parallelism of 3 for s, and 2 subtasks in its"),
+        (_another_subtask, "Source: input (7) was seen, which is no subtask of the job's graph"),
+        (
+            _deployed_before,
+            "Count -> Sink (0) is recorded as deployed again 1.1 s before the fault",
+        ),
         (_restarts_counted, "2 restarts were counted by 23.0 s, 0 had been observed before"),
         (_survivor_failed_and_ran, "Source: input (1) is recorded as FAILED, and then as RUNNING"),
         (_survivor_initializes, "Source: input (1) is recorded as RUNNING, and then as INITIALIZ"),
@@ -721,6 +760,38 @@ def test_a_subtask_of_the_graph_not_seen_before_the_fault_may_have_restarted(
     assert f"{len(added)} subtasks of the job were not seen before the fault" in result.summary
     failover.tasks.append((25.0, failover.task(("s", 1), attempt=1)))
     assert failover.judged(tmp_path, "region").outcome == Outcome.VIOLATED
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"start_ms": -1, "state": "SCHEDULED"},  # it is not deployed yet
+        {"start_ms": None},
+    ],
+)
+def test_an_attempt_is_deployed_after_the_fault_within_the_tolerance_of_clocks(
+    changed: dict[str, Any], tmp_path: Path
+) -> None:
+    failover = Failover([("c", 0)])
+    _deployed_before(failover, before_s=0.9)
+    failover.tasks.insert(0, (23.0, {**failover.tasks[0][1], **changed}))
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_where_a_fault_moved_the_clocks_no_attempt_shows_when_it_was_deployed(
+    tmp_path: Path,
+) -> None:
+    failover = Failover([("c", 0)])
+    _deployed_before(failover)
+    failover.others.append((5, Action.FAULT_CALLED, {"step": 1, "fault": "clock_skew"}))
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def test_a_job_that_restarted_as_a_whole_may_have_other_subtasks(tmp_path: Path) -> None:
+    failover = Failover(ALL, regions=WHOLE)
+    _another_subtask(failover)
+    assert failover.judged(tmp_path, "job").outcome == Outcome.HELD
 
 
 @pytest.mark.parametrize("places", [[("s", 1)], ALL])
