@@ -280,13 +280,16 @@ def second_fault_unrecovered(record: RecordedRunCopy) -> None:
 
     record.change_experiment(with_second_fault)
     recorded = False
+    due: list[EventRecord] = []
 
     def with_second_kill(event: EventRecord) -> Iterable[EventRecord]:
         nonlocal recorded
+        while due and due[0]["at_ns"] <= event["at_ns"]:
+            yield due.pop(0)
         yield event
         if event["action"] == Action.TRANSACTIONS_SEEN and not recorded:
             recorded = True
-            yield from second_kill(event)
+            due.extend(second_kill(event))
 
     record.replace_events(with_second_kill)
 

@@ -21,6 +21,7 @@ from streamquake.harness.verdict.evidence.lost_sandboxes import (
 )
 from streamquake.harness.verdict.evidence.other_jobs import drained_without_others
 from streamquake.harness.verdict.evidence.output_growth import contradicted_growth
+from streamquake.harness.verdict.evidence.recorded_order import out_of_order
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
 from streamquake.harness.verdict.evidence.submitted_jobs import never_ran
 from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
@@ -55,7 +56,8 @@ class Execution(Check):
     read what was sent after it, a job that never ran beside one that did not end, a drain without a
     checkpoint that completed after the load, output after the drain, an output that does not grow
     from its former end, micro-batches with a gap, a query that ended over a batch, a commit of a
-    checkpoint that is not recorded to complete, samples of the metrics after its end."""
+    checkpoint that is not recorded to complete, samples of the metrics after its end, events whose
+    times are not in the order of the record."""
 
     name: ClassVar[str] = "execution"
 
@@ -119,6 +121,8 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     if job is not None and (output := output_after_drain(history)) is not None:
         yield f"the output {output.output} grew after the drain"
     yield from contradicted_growth(history)
+    if (disordered := out_of_order(history)) is not None:
+        yield disordered
     unknown = {each.output for each in history.of(OutputSeen)} - {*case.experiment.promise.outputs}
     if unknown:
         yield f"an output {min(unknown)} grew, which the experiment does not have"

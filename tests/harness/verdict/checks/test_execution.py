@@ -35,7 +35,10 @@ def judged(
     existing: ExistingJob | None = None,
     job: bool = True,
     others: Collection[str] = (),
+    in_order: bool = True,
 ) -> tuple[Outcome, str]:
+    """The outcome and the summary. A test adds its events to those of a whole run: they are put in
+    the order of their times, as a run records them, unless that is not wanted."""
     data = folder / "data"
     planned = PLANNED.model_copy(update={"records": records})
     tried = experiment().model_copy(update={"workload": planned})
@@ -47,10 +50,13 @@ def judged(
     for name in tried.promise.outputs if read else ():
         (data / name).mkdir(parents=True)
         (data / name / "read.json").write_text("{}")
+    events = list(story.history())
+    if in_order:
+        events.sort(key=lambda event: event.at_ns)
     result = Execution().check(
         JudgedRun(
             experiment=tried,
-            history=story.history(),
+            history=History(replace(event, index=n) for n, event in enumerate(events)),
             data=data,
             metrics=folder / "metrics.parquet",
             spark=no_spark,
@@ -87,6 +93,19 @@ def test_a_run_without_a_recorded_drain_is_undecided(tmp_path: Path) -> None:
         Outcome.UNDECIDED,
         "incomplete: no drain is recorded",
     )
+
+
+@pytest.mark.parametrize(
+    ("in_order", "outcome"), [(True, Outcome.HELD), (False, Outcome.UNDECIDED)]
+)
+def test_a_time_that_is_not_in_the_order_of_the_record_makes_it_undecided(
+    in_order: bool, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = whole().at(12, Action.JOB_RUNNING, job="j")
+    found, summary = judged(story, tmp_path, in_order=in_order)
+    assert found == outcome
+    message = "`job running` is recorded at 12.0 s, and `phase` before it at 30.0 s"
+    assert (message in summary) == (not in_order)
 
 
 @pytest.mark.parametrize("action", NOT_MET.values())
