@@ -408,12 +408,11 @@ def _unknown_failure(failover: Failover) -> str | None:
         for event, name, subtask in named_in_failures(failover.history, failover.start_ns)
     }
     for event in failover.history.of(JobFailing):
-        task, failed = event.value.get("task"), named.get(event.index)
-        # An old record need not have it, and a failure of the whole job has none.
-        if task is None or event.at_ns < failover.start_ns or failed in known:
+        failed = named.get(event.index)
+        if not event.task or event.at_ns < failover.start_ns or failed in known:
             continue
         if failed is None or any(failed[0] == name for name, _ in known):
-            return f"the task {task!r}"
+            return f"the task {event.task!r}"
         return failed[0]
     return None
 

@@ -671,7 +671,7 @@ def _not_observed(failover: Failover) -> None:
         *(
             (partial(_failed, task), f"a failure of the task {task!r} is recorded, which is no")
             for task in (
-                "",
+                " ",
                 "Source: input",
                 "Source: input (3/2)",
                 "Source: input (0/2) - execution #0",
