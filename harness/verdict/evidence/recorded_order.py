@@ -12,7 +12,7 @@ from streamquake.reports.record.event import Event
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import NodeEvent
 
-QUEUED_NS = 2 * 10**9
+QUEUED_NS = 5 * 10**9
 """How long a thread may take to queue an event, with its time. In recorded runs it is not seen to
 take any time."""
 

@@ -16,21 +16,21 @@ from tests.harness.histories import Story
     [
         ([], None),
         ([(5.0, Action.DRAINED), (6.0, Action.DRAINED)], None),
-        ([(5.0, Action.DRAINED), (3.1, Action.DRAINED)], None),  # it was queued late
+        ([(6.0, Action.DRAINED), (1.1, Action.DRAINED)], None),  # it was queued late
         (
-            [(5.0, Action.DRAINED), (6.0, Action.OUTPUT_SEEN), (3.9, Action.JOB_RUNNING)],
-            "`job running` is recorded at 3.9 s, and `output seen` before it at 6.0 s",
+            [(5.0, Action.DRAINED), (6.0, Action.OUTPUT_SEEN), (0.9, Action.JOB_RUNNING)],
+            "`job running` is recorded at 0.9 s, and `output seen` before it at 6.0 s",
         ),
         (
-            [(9.0, Action.OUTPUT_SEEN), (5.0, Action.DRAINED), (6.0, Action.DRAINED)],
-            "`drained` is recorded at 5.0 s, and `output seen` before it at 9.0 s",
+            [(9.0, Action.OUTPUT_SEEN), (3.0, Action.DRAINED), (6.0, Action.DRAINED)],
+            "`drained` is recorded at 3.0 s, and `output seen` before it at 9.0 s",
         ),
         # Its details were read since.
-        ([(9.0, Action.OUTPUT_SEEN), (5.0, Action.CHECKPOINT_COMPLETED)], None),
-        ([(9.0, Action.OUTPUT_SEEN), (5.0, Action.CHECKPOINT_FAILED)], None),
+        ([(9.0, Action.OUTPUT_SEEN), (3.0, Action.CHECKPOINT_COMPLETED)], None),
+        ([(9.0, Action.OUTPUT_SEEN), (3.0, Action.CHECKPOINT_FAILED)], None),
         # The container engine has a clock of its own.
-        ([(9.0, Action.OUTPUT_SEEN), (5.0, Action.CONTAINER_DIED)], None),
-        ([(9.0, Action.CONTAINER_STARTED), (5.0, Action.DRAINED)], None),
+        ([(9.0, Action.OUTPUT_SEEN), (3.0, Action.CONTAINER_DIED)], None),
+        ([(9.0, Action.CONTAINER_STARTED), (3.0, Action.DRAINED)], None),
     ],
 )
 def test_an_event_is_recorded_right_after_its_time(
