@@ -19,7 +19,9 @@ from streamquake.harness.experiment.check import (
     UserCheck,
     checks,
 )
+from streamquake.harness.verdict.evidence.missing_answers import missing_answer
 from streamquake.reports.record.fault_windows import fault_windows
+from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import ProbeAnswered
 from streamquake.topologies.limits import Limit
@@ -90,7 +92,7 @@ class Probe(UserCheck):
     violated when the time between the first and the last unexpected answer is longer than the
     limit, or when the last answer of all is an unexpected one; undecided when only the time between
     the expected answers around it is longer, when the answer was an unexpected one before any
-    fault, and when nothing was asked for longer than the limit.
+    fault, when nothing was asked for longer than the limit, and when the record lacks an answer.
     """
 
     name: ClassVar[str] = "probe"
@@ -183,7 +185,7 @@ class Probe(UserCheck):
                 findings,
                 **counts,
             )
-        if reason := self._uncertainty(case, answers, outages, longest_s):
+        if reason := self._uncertainty(case.history, answers, outages, longest_s):
             return self.undecided(reason, **counts)
         return self.held(
             self._summary(outages, longest_s)
@@ -209,17 +211,17 @@ class Probe(UserCheck):
 
     def _uncertainty(
         self,
-        case: JudgedRun,
+        history: History,
         answers: Sequence[ProbeAnswered],
         outages: Sequence[Outage],
         longest_s: float,
     ) -> str | None:
-        called = [window.called_s for window in fault_windows(case.history)]
+        called = [window.called_s for window in fault_windows(history)]
         if outages and outages[0].seen_s < min(called, default=float("inf")):
             when = "before any fault" if called else "in a run without a fault"
             return f"the answer was an unexpected one {when}: {outages[0].reason}"
-        if not answers[-1].is_last:
-            return "the record does not have the last answer"
+        if (missing := missing_answer(answers, history)) is not None:
+            return missing
         if (gap_s := answers[-1].longest_gap_s) > self.outage_within_s:
             return f"nothing was asked for {gap_s:.1f} s, so an outage may have been missed"
         if longest_s > self.outage_within_s:
@@ -232,16 +234,25 @@ class Probe(UserCheck):
 
 def outages_of(answers: Sequence[ProbeAnswered]) -> Iterator[Outage]:
     """The outages between recorded answers, of which each has another result than the one before;
-    the last one may repeat it."""
+    the last one of the probe may repeat it."""
     first: ProbeAnswered | None = None
     for answer in answers:
+        if first is not None and (answer.met or not answer.is_last):
+            yield _ended_outage(first, answer)
+            first = None
         if not answer.met:
             first = first or answer
-        elif first is not None:
-            yield _outage(first, last_seen_s=answer.before_asked_s, over_s=answer.at_s)
-            first = None
     if first is not None:
         yield _outage(first, last_seen_s=answers[-1].asked_s, over_s=None)
+
+
+def _ended_outage(first: ProbeAnswered, after: ProbeAnswered) -> Outage:
+    """An outage that ended before an answer. Before an unexpected one of another result, an
+    expected answer is missing in the record: the one before it at the latest."""
+    if after.met:
+        return _outage(first, last_seen_s=after.before_asked_s, over_s=after.at_s)
+    over_s = after.at_s if after.before_at_s is None else after.before_at_s
+    return _outage(first, last_seen_s=None, over_s=over_s)
 
 
 def _outage(first: ProbeAnswered, *, last_seen_s: float | None, over_s: float | None) -> Outage:

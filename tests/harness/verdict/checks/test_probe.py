@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +94,9 @@ def test_an_outage_of_exactly_the_limit_is_not_proven_to_be_longer(tmp_path: Pat
 
 
 def test_a_first_answer_that_is_unexpected_begins_when_it_was_asked(tmp_path: Path) -> None:
-    told = with_fault(story((12, False), (14, True), (60, True)))
+    told = with_fault(story((12, False), (14, True), (60, True)), 11.95)
     assert judged(tmp_path, told).counts["longest_outage_s"] == 2.1
-    alone = with_fault(story((12, False)))
+    alone = with_fault(story((12, False)), 11.95)
     assert judged(tmp_path, alone).outcome == Outcome.VIOLATED
 
 
@@ -109,8 +110,89 @@ def test_an_outage_that_is_cut_off_counts_as_far_as_it_was_seen(tmp_path: Path) 
     short = judged(tmp_path, with_fault(story((2, True), (12, False), ends=False)))
     assert short.outcome == Outcome.UNDECIDED
     assert short.summary == "the record does not have the last answer"
-    told = with_fault(story((2, True), (12, False), (20, False), ends=False))
+    told = with_fault(story((2, True), (12, False), (20, True), (40, False), ends=False))
     assert judged(tmp_path, told).outcome == Outcome.VIOLATED
+
+
+def without(told: Story, *answers: int) -> Story:
+    """The story without some of its answers, by their numbers."""
+    left, number = Story(), 0
+    for event in told.history():
+        if event.action == Action.PROBE_ANSWERED:
+            number += 1
+            if number - 1 in answers:
+                continue
+        left.at(event.at_s, event.action, **event.value)
+    return left
+
+
+LONG = ((2, True), (12, False), (25, True), (60, True))
+SHORT = ((2, True), (12, False), (13, True), (30, False), (31, True), (60, True))
+
+
+@pytest.mark.parametrize(
+    ("answers", "missing", "reason"),
+    [
+        (SHORT, (0,), "the record does not have the first answer"),
+        (LONG, (0, 1), "the record does not have the first answer"),
+        (LONG, (1,), "the answers at 2.0 s and 25.0 s do not follow from each other"),
+        (SHORT, (5,), "the record does not have the last answer"),
+        (SHORT, (2,), "the answers at 12.0 s and 30.0 s do not follow from each other"),
+    ],
+    ids=["first", "first two", "unexpected", "last", "expected"],
+)
+def test_a_missing_answer_makes_it_undecided(
+    tmp_path: Path, answers: Sequence[Answer], missing: tuple[int, ...], reason: str
+) -> None:
+    whole = judged(tmp_path, with_fault(story(*answers)))
+    assert whole.outcome == (Outcome.VIOLATED if answers == LONG else Outcome.HELD)
+    result = judged(tmp_path, with_fault(without(story(*answers), *missing)))
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("answers", "drained_s", "reason"),
+    [
+        (((2, True), (9, True)), None, "the record does not have the last answer"),
+        (((2, True), (50, True)), 99, "the record does not have the last answer"),
+        (((52, True), (99, True)), 98, "the record does not have the first answer"),
+    ],
+    ids=["last before the fault", "last before the drain", "first after the fault"],
+)
+def test_answers_that_do_not_span_the_fault_and_the_drain_are_undecided(
+    tmp_path: Path, answers: Sequence[Answer], drained_s: float | None, reason: str
+) -> None:
+    told = with_fault(story(*answers))
+    if drained_s is not None:
+        told.at(drained_s, Action.DRAINED)
+    result = judged(tmp_path, told)
+    assert (result.outcome, result.summary) == (Outcome.UNDECIDED, reason)
+
+
+def test_the_last_answer_is_asked_after_the_drain(tmp_path: Path) -> None:
+    told = with_fault(story((2, True), (60, True))).at(59.9, Action.DRAINED)
+    assert judged(tmp_path, told).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize("wrong", [{"is_last": True}, {"before_asked_s": None}])
+def test_a_first_or_last_answer_between_others_contradicts_the_record(
+    tmp_path: Path, wrong: dict[str, bool | None]
+) -> None:
+    told = Story()
+    for number, event in enumerate(with_fault(story(*SHORT)).history()):
+        told.at(event.at_s, event.action, **{**event.value, **(wrong if number == 3 else {})})
+    result = judged(tmp_path, told)
+    assert result.outcome == Outcome.UNDECIDED
+    assert "do not follow from each other" in result.summary
+
+
+def test_an_outage_that_is_proven_is_violated_though_an_answer_is_missing(tmp_path: Path) -> None:
+    """What is missing may not hide it, and may not add to it."""
+    told = with_fault(without(story(*SHORT[:-1], (40, False), (50, True), (60, True)), 2))
+    result = judged(tmp_path, told)
+    (finding,) = result.findings
+    assert (result.outcome, finding.where) == (Outcome.VIOLATED, "40.0 s")
 
 
 @pytest.mark.parametrize("called_s", [None, 20])
