@@ -15,13 +15,16 @@ NAMES = {"stable_end": "stable end", "end": "end"}
 
 
 def contradicted_at_the_end(series: Mapping[str, Mapping[str, Samples]]) -> dict[str, str]:
-    """Partition -> a message where its last `held_back` is not the difference of its two ends."""
+    """Partition -> a message where its stable end is beyond its end, or its last `held_back` is not
+    the difference of the two."""
     found = {}
     for where, held_back in series.get("held_back", {}).items():
         at_s, held = float(held_back.at_s[-1]), int(held_back.value[-1])
         stable = _newest(series.get("stable_end", {}).get(where), at_s)
         end = _newest(series.get("end", {}).get(where), at_s)
-        if stable is not None and end is not None and max(0, end - stable) != max(0, held):
+        if stable is None or end is None:
+            continue
+        if end < stable or end - stable != held:
             found[where] = (
                 f"the last end of {where} is {end:,}, its stable end {stable:,}, and {held:,} "
                 "offsets are recorded as held back"

@@ -29,7 +29,9 @@ def samples(*values: float, first_s: float = 0.0) -> dict[str, Samples]:
         (samples(5, 6), samples(9, 9), samples(4, 0), True),
         (samples(5, 6), samples(9, 6), samples(4, 3), True),
         (samples(5, 6), samples(9, 9), samples(0, 3), False),  # only the last is compared
-        (samples(5, 7), samples(9, 6), samples(4, 0), False),
+        (samples(5, 7), samples(9, 6), samples(4, 0), True),  # a stable end is no later one
+        (samples(5, 7), samples(9, 6), samples(4, -1), True),
+        (samples(5, 7), samples(9, 7), samples(4, 0), False),
         (samples(5, 6), samples(9), samples(4), False),  # the last end was not sampled
         (samples(5, 6), {}, samples(4, 0), False),
         (samples(6, first_s=2), samples(9, 9), samples(4, 0), False),
