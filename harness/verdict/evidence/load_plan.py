@@ -29,6 +29,8 @@ def load_problems(workload: Workload, history: History) -> Iterator[str]:
         if done.kind == Kind.FAIL:
             yield done.error or "its sender failed"
     yield from islice(workload.send_problems(history), MAX_PROBLEMS)
+    if (late := _sent_after_the_end(history)) is not None:
+        yield f"{late.count:,} sends are recorded at {late.at_s:.1f} s, after its end"
     settled = sum(event.count for event in history.of(RecordsSent))
     if workload.planned is not None and settled < workload.planned:
         yield f"{settled:,} of {workload.planned:,} planned records were sent"
@@ -37,6 +39,14 @@ def load_problems(workload: Workload, history: History) -> Iterator[str]:
             f"it ended {behind_s:.0f} s after its plan of {workload.seconds:.0f} s, beyond what "
             "the faults explain; the machine was too busy, or the rate is too high for it"
         )
+
+
+def _sent_after_the_end(history: History) -> RecordsSent | None:
+    """The last event of sends, where it is later than every end of the load. The load records all
+    its sends before its end."""
+    last = max(history.of(RecordsSent), key=lambda event: event.at_ns, default=None)
+    ended_ns = [event.at_ns for event in history.of(WorkloadDone)]
+    return last if last is not None and ended_ns and last.at_ns > max(ended_ns) else None
 
 
 def _behind_s(history: History, planned_s: float) -> float | None:

@@ -1,5 +1,5 @@
 """Whether the events of an output's growth follow from each other: each begins where the one before
-ended, and a committed end never goes back."""
+ended, the first one at 0 or later, and a committed end never goes back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def contradicted_growth(history: History) -> Iterator[str]:
         if event.end is None or event.grown is None or event.output in wrong:
             continue
         before = ends.get(event.output, event.end - event.grown)
-        if event.grown <= 0 or before + event.grown != event.end:
+        if before < 0 or event.grown <= 0 or before + event.grown != event.end:
             wrong.add(event.output)
             yield (
                 f"the output {event.output} is recorded to grow by {event.grown:,} from "

@@ -151,6 +151,19 @@ def test_a_history_with_records_twice_makes_it_undecided(tmp_path: Path) -> None
     assert "workload: the history contains twice the records 0 to 9" in summary
 
 
+@pytest.mark.parametrize(("sent_s", "outcome"), [(10.5, Outcome.HELD), (28, Outcome.UNDECIDED)])
+def test_sends_after_the_end_of_the_load_make_it_undecided(
+    tmp_path: Path, sent_s: float, outcome: Outcome
+) -> None:
+    story = Story().sent(0.5, 500).at(10.5, Action.WORKLOAD_DONE)
+    story.at(sent_s, Action.SENT, first=500, last=999, count=500, status="acknowledged")
+    story.at(25, Action.DRAINED).at(30, Action.PHASE, phase="tear down")
+    found, summary = judged(story, tmp_path)
+    assert found == outcome
+    message = "workload: 500 sends are recorded at 28.0 s, after its end"
+    assert (summary == message) == (outcome == Outcome.UNDECIDED)
+
+
 @pytest.mark.parametrize(
     ("error", "message"),
     [("the broker refused", "the broker refused"), (None, "its sender failed")],

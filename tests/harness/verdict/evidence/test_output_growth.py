@@ -16,6 +16,7 @@ from tests.harness.histories import Story
         ([(20, 20), (10, 10)], ["by 10 from 20 to 10 at 2.0 s"]),
         ([(20, 20), (40, 10), (60, 10)], ["by 10 from 20 to 40 at 2.0 s"]),
         ([(20, 20), (10, -10)], ["by -10 from 20 to 10 at 2.0 s"]),
+        ([(5, 9), (9, 4)], ["by 9 from -4 to 5 at 1.0 s"]),
         ([(0, 0)], ["by 0 from 0 to 0 at 1.0 s"]),
         ([(None, 5), (7, None)], []),
     ],
