@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from streamquake.cluster.engines.engine import RecordEvent, RecordSample
 from streamquake.cluster.engines.kafka.connection import KafkaConnection, client_of
 from streamquake.cluster.runtime.clock import Clock
-from streamquake.harness.experiment.outputs import JobPromise
+from streamquake.harness.experiment.outputs import INPUT_FOLDER, JobPromise
 from streamquake.harness.experiment.workload import Workload, workloads
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.workloads.data_sets.column_names import reject_names
@@ -205,13 +205,22 @@ class Topics(Workload):
 
     @property
     def input_problem(self) -> str | None:
-        problems = (load.input_problem for load in self._loads.values())
-        return next((problem for problem in problems if problem is not None), None)
+        for topic, load in self._loads.items():
+            if not topic[0].isalnum() or topic.casefold() == INPUT_FOLDER:
+                return (
+                    f'without a job each topic is an output of its name, and "{topic}" is no name '
+                    "for one; rename it, or give the experiment a job"
+                )
+            if (problem := load.input_problem) is not None:
+                return problem
+        return None
 
     def input_promise(self) -> JobPromise:
         outputs = {}
         for topic, load in self._loads.items():
             (same,) = load.input_promise().outputs.values()
-            expected = f"SELECT {quote_name(topic)}.*, status FROM sent WHERE topic = '{topic}'"
+            # With the name of the relation a topic may be called like it.
+            fields = f"sent.{quote_name(topic)}.*"
+            expected = f"SELECT {fields}, status FROM sent WHERE topic = '{topic}'"
             outputs[topic] = same.model_copy(update={"expected": expected})
         return JobPromise(outputs=outputs)

@@ -22,7 +22,7 @@ from streamquake.harness.experiment.loader import (
     load_experiment,
 )
 from streamquake.harness.experiment.model import Experiment
-from streamquake.harness.verdict.expected_output import possible_input
+from streamquake.harness.verdict.expected_output import expectations, possible_input, register_sent
 from streamquake.harness.workloads.data_sets.sender import DataSetSender
 from streamquake.harness.workloads.sending.pace import OwnPace
 from streamquake.harness.workloads.sending.sender import producer_settings
@@ -188,7 +188,40 @@ def test_without_a_job_each_topic_is_an_output(tmp_path: Path) -> None:
     }
     assert outputs["orders"].identity == ("id",)
     assert outputs["payments"].expected == (
-        "SELECT `payments`.*, status FROM sent WHERE topic = 'payments'"
+        "SELECT sent.`payments`.*, status FROM sent WHERE topic = 'payments'"
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("topic", ["sent", "Sent", "history", "id", "sent.id"])
+def test_a_topic_may_be_called_like_a_relation_or_a_field(
+    tmp_path: Path, spark: SparkSession, topic: str
+) -> None:
+    experiment = experiment_in(tmp_path, payments=f"{PAYMENTS}}}, {topic}: {{{ORDERS}")
+    experiment.workload.store(tmp_path, experiment.seed)
+    told = Story().at(1, Action.SENT, first=0, last=9, count=10, status="acknowledged")
+    case = JudgedRun(
+        experiment=experiment,
+        history=told.history(),
+        data=tmp_path,
+        metrics=tmp_path / "none",
+        spark=lambda: spark,
+    )
+    register_sent(case)
+    with expectations(case) as expected:
+        rows = expected[topic].orderBy("id").collect()
+    assert [(row["id"], row["status"]) for row in rows] == [
+        (number, "acknowledged") for number in range(4)
+    ]
+
+
+@pytest.mark.parametrize("topic", ["_orders", "-orders", ".orders", "Input.Topic"])
+def test_a_topic_without_a_job_has_the_name_of_an_output(tmp_path: Path, topic: str) -> None:
+    place, message = problem_of(tmp_path, payments=f"{PAYMENTS}}}, {topic}: {{{ORDERS}")
+    assert place == "workload.topics"
+    assert message == (
+        f'without a job each topic is an output of its name, and "{topic}" is no name for one; '
+        "rename it, or give the experiment a job"
     )
 
 
