@@ -25,7 +25,6 @@ from streamquake.harness.reconcile.anomaly import anomalies
 from streamquake.harness.reconcile.caching import persisted
 from streamquake.harness.reconcile.examples import presented
 from streamquake.harness.reconcile.reading.promised_columns import parse_records
-from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.reconcile import missing_or_repeated_records
 from streamquake.harness.reconcile.result import (
     NOTHING_EXPECTED,
@@ -39,7 +38,6 @@ from streamquake.harness.verdict.evidence.append_times import (
 )
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown, scopes_of
-from streamquake.harness.verdict.evidence.record_damage import damage_of
 from streamquake.harness.verdict.evidence.sink_tables import sinks_of
 from streamquake.harness.verdict.expected_output import (
     actual_of,
@@ -148,9 +146,6 @@ class BoundedLoss(Check):
         scopes: tuple[LossScope, ...],
         found: ReconciliationResult,
     ) -> CheckResult:
-        stored, duplicated = StoredOutput(path=case.data / output.name), found.counts["duplicated"]
-        if damage := damage_of(stored, duplicated=bool(duplicated)).message:
-            return self.undecided(f"{output.name}: {damage}")
         if found.proves_nothing:
             return self.undecided(f"{output.name}: {NOTHING_EXPECTED}")
         if not found.counts["lost"] and not found.counts["duplicated"]:

@@ -34,6 +34,7 @@ from streamquake.harness.reconcile.json.json_text import base64_text, json_text
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.sql.safe_sql import relations_read, safe_query
 from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.record_damage import reading_problem
 from streamquake.harness.verdict.expected_output import count_sends, has_unsettled_sends
 from streamquake.harness.verdict.queried_relations import RelationSize, relation_views
 from streamquake.reports.record.outcome import CheckResult, Finding
@@ -138,13 +139,14 @@ def _missing(case: JudgedRun, read: frozenset[str]) -> Iterator[str]:
     """What is missing of the relations that a query reads."""
     if not read:
         yield "the query reads no relation of the run"
-    outputs = [name for name in case.experiment.promise.outputs if name.lower() in read]
-    for name in outputs:
+    promised = case.experiment.promise.outputs
+    outputs = {name: output for name, output in promised.items() if name.lower() in read}
+    for name, output in outputs.items():
         stored = StoredOutput(path=case.data / name)
         if not stored.complete:
             yield f"{name} was not read"
-        elif damage := stored.lost_files() or stored.miscount():
-            yield f"{name}: {damage}"
+        elif problem := reading_problem(stored, output.place):
+            yield f"{name}: {problem}"
     if outputs and (reason := not_drained(case.history)):
         yield f"the outputs may still change: {reason}"
     if SENT in read and has_unsettled_sends(case):

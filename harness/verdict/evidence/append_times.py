@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.evidence.broker_clock import broker_clock_moved
+from streamquake.harness.verdict.evidence.record_damage import reading_problem
 from streamquake.harness.verdict.evidence.stamp_contradictions import (
     clock_contradiction,
     early_stamp,
@@ -77,8 +78,8 @@ def _examined(case: JudgedRun, name: str, topic: str) -> AppendedRecords:
     stored = StoredOutput(path=case.data / name)
     if not stored.complete:
         raise AppendTimesUnknown(f"{name}: it was not read")
-    if lost := stored.lost_files():
-        raise AppendTimesUnknown(f"{name}: {lost}")
+    if problem := reading_problem(stored, topic):
+        raise AppendTimesUnknown(f"{name}: {problem}")
     facts = stored.facts()
     found = AppendedRecords(
         name=name,

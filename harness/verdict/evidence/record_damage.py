@@ -16,6 +16,16 @@ class RecordDamage:
     """Stored records at the place of another one. They were not read, and count as duplicated."""
 
 
+def reading_problem(stored: StoredOutput, place: str) -> str:
+    """Why the stored records of an output are not those of its `place`, a topic, a folder or a
+    table; empty where nothing shows that. For checks that decide nothing by a damaged record."""
+    return (
+        stored.of_another(place)
+        or stored.lost_files()
+        or damage_of(stored, duplicated=False).message
+    )
+
+
 def damage_of(stored: StoredOutput, *, duplicated: bool) -> RecordDamage:
     """The damage of an output's record. Repeated places are counted, at the cost of a pass over
     all records, only where records were found `duplicated`, or share an offset."""

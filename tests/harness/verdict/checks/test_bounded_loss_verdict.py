@@ -14,13 +14,11 @@ import pytest
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise, Output
-from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.result import VIOLATIONS, ReconciliationResult
 from streamquake.harness.verdict.checks import bounded_loss
 from streamquake.harness.verdict.checks.bounded_loss import AttributedRecords, BoundedLoss
 from streamquake.harness.verdict.evidence.append_times import AppendedRecords
 from streamquake.harness.verdict.evidence.loss_scope import LossScope, LossScopeUnknown
-from streamquake.harness.verdict.evidence.record_damage import RecordDamage
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import CheckResult, Finding, Outcome
 from tests.harness.histories import Story, experiment, no_spark
@@ -53,7 +51,6 @@ class World:
     expected: tuple[str, ...] = ("totals",)
     columns: tuple[str, ...] = ("key", "seq", "status")
     unsettled: bool = False
-    damage: str = ""
     drained: bool = True
     sql: str = FIXED
     calls: list[Any] = field(default_factory=list)
@@ -87,11 +84,6 @@ class World:
         assert list(self.columns) == wanted.columns
         yield ReconciliationResult(counts=self.counts, findings=self.findings)
 
-    def damage_of(self, stored: StoredOutput, *, duplicated: bool) -> RecordDamage:
-        assert stored.path == self.folder / "totals"
-        self.calls.append({"duplicated": duplicated})
-        return RecordDamage(message=self.damage, repeated=0)
-
     def attributed(
         self, case: JudgedRun, output: AppendedRecords, wanted: Any, scopes: tuple[LossScope, ...]
     ) -> AttributedRecords:
@@ -121,7 +113,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     for name in ("append_times_of", "scopes_of"):
         monkeypatch.setattr(bounded_loss, name, getattr(created, name))
     monkeypatch.setattr(bounded_loss, "_attribute", created.attributed)
-    monkeypatch.setattr(bounded_loss, "damage_of", created.damage_of)
     monkeypatch.setattr(bounded_loss, "register_sent", lambda case: created.calls.append("sent"))
     monkeypatch.setattr(
         bounded_loss, "has_unsettled_sends", lambda case: created.unsettled and bool(case.history)
@@ -161,7 +152,6 @@ def test_loss_in_scope_is_held_with_all_figures(world: World) -> None:
         "totals",
         ("Writer", 4, 0.5, False),
         "sent",
-        {"duplicated": True},
         "attributed",
     ]
 
@@ -169,7 +159,7 @@ def test_loss_in_scope_is_held_with_all_figures(world: World) -> None:
 def test_without_loss_nothing_is_attributed(world: World) -> None:
     result = world.judged()
     assert (result.outcome, result.counts["in_scope"]) == (Outcome.HELD, 0)
-    assert world.calls == [None, (None, 4, 2.0, False), "sent", {"duplicated": False}]
+    assert world.calls == [None, (None, 4, 2.0, False), "sent"]
     world.output = TOTALS.model_copy(update={"identity": ("key", "window")})
     assert world.judged().outcome == Outcome.HELD
 
@@ -311,7 +301,6 @@ NO_WORD = "the job's sinks do not set 'sink.partitioner' = 'fixed', so that a pa
             "totals: its records are identified by key, window, and only with key and seq can one "
             "be traced to its send",
         ),
-        ({"damage": "5 records are missing"}, "totals: 5 records are missing"),
         (
             {"sql": "CREATE TABLE t WITH ('connector' = 'filesystem')"},
             "no table of the job's SQL is seen to write totals, so that its partitioner is not "

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -152,6 +154,36 @@ def test_a_damaged_output_leaves_it_undecided(world: World) -> None:
     result = world.judged()
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == "copy: 1 of 1 files are missing, such as x/one.parquet"
+
+
+@pytest.mark.parametrize(
+    ("topic", "offsets", "problem"),
+    [
+        ("copy", [0, 1, 2], ""),
+        ("other", [0, 1, 2], "other was read, and the output is copy"),
+        ("copy", [0, 1, 1], "1 records have the position of another record and were not read"),
+        (
+            "copy",
+            [0, 1, 3],
+            "a record is stored at offset 3 of partition 0, of which 0 to 3 were read",
+        ),
+    ],
+    ids=["whole", "other topic", "copied row", "offset beyond the end"],
+)
+def test_records_that_were_not_read_from_the_output_leave_it_undecided(
+    world: World, topic: str, offsets: list[int], problem: str
+) -> None:
+    """A rule over rows that are not those of the output is neither broken nor kept."""
+    world.answer = Answer(rows=2, first=({"key": "k"},), sizes={"copy": RelationSize(rows=3)})
+    stored = StoredOutput(path=world.folder / "copy")
+    rows = {"partition": [0] * 3, "offset": offsets, "committed": [True] * 3}
+    pq.write_table(pa.table(rows), str(stored.part("x") / "part-0.parquet"))
+    stored.finish({"kind": "kafka", "topic": topic, "records": 3, "ends": {"0": 3}})
+
+    result = world.judged()
+
+    assert result.outcome == (Outcome.UNDECIDED if problem else Outcome.VIOLATED)
+    assert result.summary == (f"copy: {problem}" if problem else "2 rows break the rule")
 
 
 def test_outputs_that_may_still_change_leave_it_undecided(world: World) -> None:

@@ -36,14 +36,34 @@ class Reading:
 
     facts_reported: dict[str, Any]
     complete: bool = True
+    other: str = ""
     lost: str = ""
+    miscounted: str = ""
+    away: str = ""
+    copies: int = 0
     path: Path = Path()
 
     def facts(self) -> dict[str, Any]:
         return self.facts_reported
 
+    def of_another(self, place: str) -> str:
+        assert place == f"{self.path.name}-topic"
+        return self.other
+
     def lost_files(self) -> str:
         return self.lost
+
+    def miscount(self) -> str:
+        return self.miscounted
+
+    def misplaced(self) -> str:
+        return self.away
+
+    def repeats_places(self) -> bool:
+        return self.copies > 0
+
+    def repeated_records(self) -> int:
+        return self.copies
 
     def frame(self, spark: Any) -> Reading:
         assert spark == "session"
@@ -137,6 +157,14 @@ def test_only_a_topic_has_stamps(
     [
         ({"complete": False}, {}, "totals: it was not read"),
         ({"lost": "1 of 8 files are missing"}, {}, "totals: 1 of 8 files are missing"),
+        ({"other": "others was read"}, {}, "totals: others was read"),
+        ({"miscounted": "9 records were read"}, {}, "totals: 9 records were read"),
+        ({"away": "a record is stored at offset 9"}, {}, "totals: a record is stored at offset 9"),
+        (
+            {"copies": 2},
+            {},
+            "totals: 2 records have the position of another record and were not read",
+        ),
         (
             {},
             {"stamped": "create"},

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from streamquake.harness.verdict.evidence.record_damage import RecordDamage, damage_of
+from streamquake.harness.verdict.evidence.record_damage import (
+    RecordDamage,
+    damage_of,
+    reading_problem,
+)
 
 
 class Stored:
@@ -15,6 +19,14 @@ class Stored:
     def __init__(self, miscount: str, repeated: int, misplaced: str = "") -> None:
         self._miscount, self._repeated, self._misplaced = miscount, repeated, misplaced
         self.searched = self.shared = False
+        self.other = self.lost = ""
+
+    def of_another(self, place: str) -> str:
+        assert place == "totals"
+        return self.other
+
+    def lost_files(self) -> str:
+        return self.lost
 
     def miscount(self) -> str:
         return self._miscount
@@ -59,3 +71,16 @@ def test_repeated_places_are_searched_only_where_records_may_share_one() -> None
 def test_records_at_places_that_were_not_read_are_damage() -> None:
     stored: Any = Stored("", 0, "a record is stored at offset 9")
     assert damage_of(stored, duplicated=False).message == "a record is stored at offset 9"
+
+
+def test_the_problem_of_a_reading_is_the_first_that_explains_the_others() -> None:
+    stored: Any = Stored("", 2)
+    assert reading_problem(stored, "totals") == ""
+    stored.shared = True
+    assert reading_problem(stored, "totals") == (
+        "2 records have the position of another record and were not read"
+    )
+    stored.lost = "1 of 8 files are missing"
+    assert reading_problem(stored, "totals") == stored.lost
+    stored.other = "others was read, and the output is totals"
+    assert reading_problem(stored, "totals") == stored.other
