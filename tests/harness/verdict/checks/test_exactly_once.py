@@ -771,7 +771,7 @@ def test_two_outputs_are_two_tables() -> None:
         ({"upsert": True}, "a table has the last row of a key by itself"),
         (
             {"kafka": "copy"},
-            "an output is one of `kafka: TOPIC`, `hdfs: FOLDER` or `table: ADDRESS`",
+            "an output is one of `kafka: TOPIC`, `hdfs: FOLDER`, `s3: URI` or `table: ADDRESS`",
         ),
         ({"table": "totals"}, "expected postgresql://"),
         (
