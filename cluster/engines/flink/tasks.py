@@ -70,9 +70,13 @@ class TaskWatch:
                 if (last := before.get(place)) != now:
                     restarted = restarted or (last is not None and last[1] != now[1])
                     yield self._changed(vertex, subtask)
-        # A job that waits for slots, as after a takeover, may have no subtasks yet.
-        is_running = all(vertex["subtasks"] for vertex in vertices) and all(
-            state == "RUNNING" for _, _, state in self._last_poll.values()
+        # A job that waits for slots, as after a takeover, may have no subtasks yet. The subtasks of
+        # a source that ends are finished.
+        states = {state for _, _, state in self._last_poll.values()}
+        is_running = (
+            all(vertex["subtasks"] for vertex in vertices)
+            and "RUNNING" in states
+            and states <= {"RUNNING", "FINISHED"}
         )
         if is_running and (restarted or not self._was_running):
             yield Observation(action=Action.JOB_RUNNING, value={"job": self._job})

@@ -106,6 +106,20 @@ def test_a_job_runs_again_when_every_task_does() -> None:
     assert [s.action for s in watch.poll(again)][-1] == Action.JOB_RUNNING
 
 
+def test_a_job_runs_beside_finished_tasks() -> None:
+    """Those of a source that ends."""
+    vertices = running(VERTICES, attempt=0)
+    for subtask in vertices[0]["subtasks"]:
+        subtask["status"] = "FINISHED"
+    assert list(TaskWatch(JOB, names()).poll(vertices))[-1].action == Action.JOB_RUNNING
+
+    for vertex in vertices:
+        for subtask in vertex["subtasks"]:
+            subtask["status"] = "FINISHED"
+    observed = [s.action for s in TaskWatch(JOB, names()).poll(vertices)]
+    assert observed == [Action.TASK_CHANGED] * 9
+
+
 def test_a_restart_between_two_polls_is_detected_by_its_time_stamp() -> None:
     watch, detail = StateWatch(JOB), answer("job")
     detail["state"] = "RUNNING"
