@@ -81,6 +81,7 @@ class Asked:
     _before: tuple[float, float, str | None] | None = None
     """When the answer before was asked and came, and why it was not the expected one."""
     _longest_gap_s: float = 0.0
+    _recorded: int = 0
 
     def ask_until_stopped(self) -> None:
         """Ask until `stop`, and once more then."""
@@ -97,14 +98,17 @@ class Asked:
         if before is not None:
             self._longest_gap_s = max(self._longest_gap_s, asked_s - before[0])
         if before is None or is_last or (before[2] is None) != (reason is None):
+            self._recorded += 1
             self.loop.record(
                 Action.PROBE_ANSWERED,
                 check=self.check,
+                nth=self._recorded,
                 met=reason is None,
                 reason=reason,
                 asked_s=asked_s,
                 before_asked_s=None if before is None else before[0],
                 before_at_s=None if before is None else before[1],
+                before_met=None if before is None else before[2] is None,
                 longest_gap_s=self._longest_gap_s,
                 is_last=is_last,
             )

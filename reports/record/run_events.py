@@ -226,6 +226,8 @@ class ProbeAnswered(Event, action=Action.PROBE_ANSWERED):
 
     check = EventField[str]()
     """What the experiment calls the check."""
+    nth = EventField[int | None](None)
+    """Which of the recorded answers it is, counted from 1; null in records of older versions."""
     met = EventField[bool]()
     """Whether the answer was the expected one."""
     reason = EventField[str | None](None)
@@ -236,6 +238,9 @@ class ProbeAnswered(Event, action=Action.PROBE_ANSWERED):
     """When the answer before was asked; null for the first one."""
     before_at_s = EventField[float | None](None)
     """When the answer before came; null for the first one."""
+    before_met = EventField[bool | None](None)
+    """Whether the answer before was the expected one; null for the first one, and in records of
+    older versions."""
     longest_gap_s = EventField[float](0.0)
     """The longest time between two questions so far."""
     is_last = EventField[bool](False)

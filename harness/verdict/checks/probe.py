@@ -249,7 +249,7 @@ def outages_of(answers: Sequence[ProbeAnswered]) -> Iterator[Outage]:
 def _ended_outage(first: ProbeAnswered, after: ProbeAnswered) -> Outage:
     """An outage that ended before an answer. Before an unexpected one of another result, an
     expected answer is missing in the record: the one before it at the latest."""
-    if after.met:
+    if after.met and not after.before_met:
         return _outage(first, last_seen_s=after.before_asked_s, over_s=after.at_s)
     over_s = after.at_s if after.before_at_s is None else after.before_at_s
     return _outage(first, last_seen_s=None, over_s=over_s)

@@ -16,7 +16,8 @@ def missing_answer(answers: Sequence[ProbeAnswered], history: History) -> str | 
     where nothing does."""
     first, last = answers[0], answers[-1]
     called = [window.called_s for window in fault_windows(history)]
-    if first.before_asked_s is not None or first.asked_s > min(called, default=first.asked_s):
+    late = first.asked_s > min(called, default=first.asked_s)
+    if late or first.before_asked_s is not None or first.nth not in (None, 1):
         return "the record does not have the first answer"
     for before, answer in pairwise(answers):
         if not _follows(answer, before):
@@ -33,5 +34,9 @@ def missing_answer(answers: Sequence[ProbeAnswered], history: History) -> str | 
 def _follows(answer: ProbeAnswered, before: ProbeAnswered) -> bool:
     """Whether it can be the next recorded answer: only the last one may repeat a result."""
     if before.is_last or answer.before_asked_s is None:
+        return False
+    if answer.before_met not in (None, before.met):
+        return False
+    if before.nth is not None and answer.nth is not None and answer.nth != before.nth + 1:
         return False
     return answer.is_last or answer.met != before.met

@@ -105,6 +105,8 @@ def _base_of(words: list[str | _Group], tables: list[SinkTable]) -> SinkTable | 
     if like is None:
         return SinkTable("", {})
     path = list(takewhile(_is_of_name, words[like + 1 :]))
+    if not path:
+        return None
     groups = (part for part in words[like + 1 + len(path) :] if isinstance(part, _Group))
     if _EXCLUDING.search(" ".join(next(groups, _Group(())).tokens)):
         return SinkTable("", {})

@@ -105,6 +105,9 @@ def test_only_answers_of_another_result_and_the_last_one_are_recorded(
     assert [(each.met, each.is_last) for each in found] == [
         *((True, False), (False, False), (True, False), (True, True)),
     ]
+    assert [(each.nth, each.before_met) for each in found] == [
+        *((1, None), (2, True), (3, False), (4, True)),
+    ]
     first, failed, again, last = found
     assert (first.before_asked_s, first.before_at_s, first.check) == (None, None, "mine")
     assert failed.reason == "HTTP 503, 200 expected"

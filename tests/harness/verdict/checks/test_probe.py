@@ -21,14 +21,23 @@ Answer = tuple[float, bool]
 """When it came, and whether it was the expected one."""
 
 
-def story(*answers: Answer, ends: bool = True, gap_s: float = 0.5, check: str = "probe") -> Story:
+def story(
+    *answers: Answer,
+    ends: bool = True,
+    gap_s: float = 0.5,
+    check: str = "probe",
+    counted: bool = False,
+) -> Story:
     """Answers of one result each; each was asked 0.1 s before, and the one before it 0.5 s
-    before."""
+    before. Runs count them since a later version."""
     told = Story().sent(1, 400)
     for number, (at_s, met) in enumerate(answers):
+        before_met = None if number == 0 else answers[number - 1][1]
         told.at(
             at_s,
             Action.PROBE_ANSWERED,
+            nth=number + 1 if counted else None,
+            before_met=before_met if counted else None,
             check=check,
             met=met,
             reason=None if met else "HTTP 503, 200 expected",
@@ -185,6 +194,31 @@ def test_a_first_or_last_answer_between_others_contradicts_the_record(
     result = judged(tmp_path, told)
     assert result.outcome == Outcome.UNDECIDED
     assert "do not follow from each other" in result.summary
+
+
+BRIEF = ((2, True), (12, False), (13, True), (60, True))
+
+
+@pytest.mark.parametrize(
+    ("answers", "missing", "outcome"),
+    [
+        (LONG, (), Outcome.VIOLATED),
+        (LONG, (1, 2), Outcome.UNDECIDED),
+        (LONG, (0,), Outcome.VIOLATED),
+        (BRIEF, (), Outcome.HELD),
+        (BRIEF, (2,), Outcome.UNDECIDED),
+        (BRIEF, (1, 2), Outcome.UNDECIDED),
+        (BRIEF, (0, 1), Outcome.UNDECIDED),
+        (BRIEF, (3,), Outcome.UNDECIDED),
+    ],
+)
+def test_counted_answers_show_which_are_missing(
+    tmp_path: Path, answers: Sequence[Answer], missing: Sequence[int], outcome: Outcome
+) -> None:
+    told = with_fault(story(*answers, counted=True))
+    for number in reversed(missing):
+        told = without(told, number)
+    assert judged(tmp_path, told).outcome == outcome
 
 
 def test_an_outage_that_is_proven_is_violated_though_an_answer_is_missing(tmp_path: Path) -> None:
