@@ -63,7 +63,8 @@ PRINTED_BY_JVM = re.compile(
     r"|Exception: \S+ thrown from the UncaughtExceptionHandler|Error occurred during initialization"
     r"|Error: (Could not (find or load|create) |Unable to |A JNI error |A fatal exception ))"
 )
-_JSON_LEVEL = re.compile(rf"({_WORDS}){_BETWEEN}", re.IGNORECASE)
+_JSON_LEVEL = re.compile(rf"({_WORDS})(?:\+\d+|[2-4])?", re.IGNORECASE)
+_OTEL_NUMBER = re.compile(r"SEVERITY_NUMBER_(ERROR|FATAL)[2-4]?")
 _MESSAGES = ("message", "msg", "event")
 _OTHER_MESSAGES = ("body", "@m", "@mt")
 """Of OpenTelemetry and Serilog."""
@@ -172,6 +173,8 @@ def _level_of_json(part: Mapping[str, object]) -> str | None:
     """The level in a field such as `level`, `severity` or `log.level`, None without one."""
     if part.keys() >= _OF_MONGODB and (level := _level_in(part["s"], of_entry=True)):
         return level
+    if level := _level_of_number(part.get("severityNumber")):
+        return level
     is_entry = "msg" in part or bool("time" in part and _text_of([part], *_MESSAGES))
     named = sorted(part, key=lambda name: name.lower() not in _LEVEL_NAMES)
     for name in named:
@@ -181,6 +184,14 @@ def _level_of_json(part: Mapping[str, object]) -> str | None:
         ):
             return level
     return None
+
+
+def _level_of_number(severity: object) -> str | None:
+    """The level of an error in OpenTelemetry's `severityNumber`, None for other numbers."""
+    if isinstance(severity, int):
+        return {4: "ERROR", 5: "FATAL"}.get((severity - 1) // 4)
+    found = _OTEL_NUMBER.fullmatch(severity) if isinstance(severity, str) else None
+    return found[1] if found else None
 
 
 def _level_in(value: object, *, of_entry: bool) -> str | None:
