@@ -235,6 +235,15 @@ class Output(RecordFormat):
         return None if self.table is None else table_address(self.table, services=True)
 
     @property
+    def folder(self) -> tuple[str, str] | None:
+        """The store and the path of the folder, without an end `/`; None for other outputs."""
+        if self.hdfs is not None:
+            return "", self.hdfs.rstrip("/")
+        if self.objects is not None:
+            return self.objects.endpoint or "AWS", self.objects.key
+        return None
+
+    @property
     def kind(self) -> str:
         """The key of its place: kafka, hdfs, s3 or table."""
         return next(k for k in ("kafka", "hdfs", "s3", "table") if getattr(self, k) is not None)

@@ -63,8 +63,12 @@ class JobsDrain:
         drained."""
         declared = topics_read(self._experiment, self._experiment.jobs[job.name])
         try:
-            if others := sorted((job.topics() & {*self._inputs, *self._writers}) - {*declared}):
+            reported = job.topics()
+            if others := sorted((reported & {*self._inputs, *self._writers}) - {*declared}):
                 return f"{job.name} reads the topic {others[0]}, which its `reads` does not name"
+            # Without a report, as after a takeover of the JobManager, it may read others too.
+            if unseen := sorted({*declared} - reported):
+                return f"{job.name} does not report that it reads {unseen[0]}"
             for topic in declared:
                 if (reason := self._topic_pending(job, topic)) is not None:
                     return f"{job.name}: {reason}"

@@ -151,3 +151,29 @@ def test_a_program_names_only_topics_that_it_is_declared_to_read(programs: Path)
 def test_the_examples_are_valid(name: str) -> None:
     experiment = load_experiment(str(EXAMPLES / f"{name}.yaml"), seed=1)
     assert drain_order(experiment) == ("enrich", JOB)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_bad"),
+    [
+        ("hdfs: /out", "hdfs: /out/", True),
+        ("hdfs: /out", "hdfs: /out/late", True),
+        ("hdfs: /out/late", "hdfs: /out", True),
+        ("hdfs: /out", "hdfs: /output", False),
+        ("s3: s3://results/out", "s3: s3://results/out/late", True),
+        ("s3: s3://results/out", "s3: s3://results/out/", True),
+        ("s3: s3://results/out", "s3: s3://others/out", False),
+        ("hdfs: /out", "kafka: out", False),
+    ],
+)
+def test_the_output_of_a_job_is_not_in_that_of_another(
+    programs: Path, one: str, other: str, is_bad: bool
+) -> None:
+    sides = f"kafka: between\n--     side:\n--       {one}"
+    (programs / "first.sql").write_text(FIRST.replace("kafka: between", sides), "utf-8")
+    sides = f"kafka: totals\n--     side:\n--       {other}"
+    (programs / "second.sql").write_text(SECOND.replace("kafka: totals", sides), "utf-8")
+    if is_bad:
+        assert any("rename one of them" in each for each in problems(programs))
+    else:
+        assert chain(programs).jobs

@@ -44,7 +44,7 @@ class World:
         self.records: dict[str, Ends] = {"between": {0: 11}}
         self.committed: dict[tuple[str, str], Ends] = {}
         self.read: dict[str, Ends] = {"e": {}, "j": {}}
-        self.topics_of: dict[str, frozenset[str]] = {}
+        self.topics_of = {"e": frozenset({"input"}), "j": frozenset({"between"})}
         self.not_running: dict[str, str] = {}
         self.not_committed: dict[str, str] = {}
         self.since_ms: list[tuple[str, int]] = []
@@ -160,6 +160,13 @@ def test_a_topic_that_a_job_reads_undeclared_is_named(world: World, testbed: Dra
     world.topics_of, world.read["j"] = {"j": frozenset({"between", "input", "other"})}, {0: 11}
     reason = testbed.drain.read_pending(testbed.job)
     assert reason == "job reads the topic input, which its `reads` does not name"
+
+
+def test_a_job_that_does_not_report_its_topics_has_not_read(world: World, testbed: Drain) -> None:
+    """As after a takeover of the JobManager; its group may have committed everything."""
+    world.topics_of["j"], world.read["j"] = frozenset(), {0: 11}
+    reason = testbed.drain.read_pending(testbed.job)
+    assert reason == "job does not report that it reads between"
 
 
 def test_a_job_that_cannot_be_asked_has_not_read(world: World, testbed: Drain) -> None:
