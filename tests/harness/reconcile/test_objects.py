@@ -94,6 +94,7 @@ def test_an_object_whose_name_is_a_folder_of_others_is_an_error(
         list_objects(object_folder("s3://results/out"))
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize("suffix", ["json", "csv", "parquet"])
 def test_objects_are_compared_as_files_are(
     store: Path, tmp_path: Path, spark: SparkSession, suffix: str
