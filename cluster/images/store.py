@@ -10,7 +10,8 @@ from typing import Protocol
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 
 IMAGE_LABEL = "streamquake.image"
-"""The label of every image that is built here, by which `docker image prune` can find them."""
+"""The label of every image that is built here, and of those built on them, by which `docker image
+prune` can find them."""
 
 
 class StepFailed(StreamquakeError):
@@ -69,6 +70,10 @@ class ImageStore(Protocol):
 
     def image_id(self, tag: str) -> str | None:
         """The engine's id of this image, which changes with its content; None without one."""
+        ...
+
+    def is_built_here(self, tag: str) -> bool | None:
+        """Whether this image is one that is built here, or is built on one; None without it."""
         ...
 
     def pull(self, ref: str, timeout_s: float) -> bool:

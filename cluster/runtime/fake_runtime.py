@@ -70,6 +70,9 @@ class CompleteImageStore:
     def image_id(self, tag: str) -> str | None:
         return f"sha256:{tag}"
 
+    def is_built_here(self, tag: str) -> bool | None:
+        return True
+
     def pull(self, ref: str, timeout_s: float) -> bool:
         return True
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 from pyspark.sql import SparkSession
 
+from streamquake.cluster.images.store import ImageStore
+from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.topology_validation import checked_topology
 from streamquake.harness.campaign.suite.loader import SUITES, is_suite, suite_of
 from streamquake.harness.cli.completion import documents_in
@@ -17,7 +19,9 @@ from streamquake.harness.cli.options import json_option
 from streamquake.harness.cli.output import echo
 from streamquake.harness.experiment.loader import EXPERIMENTS, experiment_of
 from streamquake.harness.reconcile.spark_session import SparkInBackground
+from streamquake.harness.run.foreign_images import foreign_image_problems
 from streamquake.topologies.base_documents import merge_with_base
+from streamquake.topologies.errors import StreamquakeError
 from streamquake.topologies.loader import find_topology
 from streamquake.topologies.named_files import SHIPPED, find_file, is_file
 from streamquake.topologies.problems import BadInput, Problem, bad_input
@@ -61,12 +65,27 @@ def problems_of(file: str, spark: Callable[[], SparkSession] | None = None) -> t
             suite_of(document, beside=path.parent)
             return ()
         if _is_experiment(document):
-            experiment_of(document, beside=path.parent, spark=spark)
-            return ()
+            experiment = experiment_of(document, beside=path.parent, spark=spark)
+            found = foreign_image_problems(experiment.topology, _images)
+            return tuple(document.problem(("topology", *at), message) for at, message in found)
         whole = merge_with_base(document, lambda name: find_topology(name, path.parent))
-        return tuple(checked_topology(whole)[1])
+        topology, problems = checked_topology(whole)
+        if topology is None or problems:
+            return tuple(problems)
+        found = foreign_image_problems(topology, _images)
+        return tuple(whole.problem(at, message) for at, message in found)
     except BadInput as bad:
         return bad.problems
+
+
+def _images() -> ImageStore | None:
+    """The images of the container engine; None where none answers."""
+    runtime = DockerRuntime()
+    try:
+        runtime.check()
+        return runtime.images()
+    except StreamquakeError:
+        return None
 
 
 def _find(file: str) -> Path:

@@ -9,6 +9,7 @@ from streamquake.cluster.engines.engine import PortAllocator, engine
 from streamquake.cluster.images.build import ensure, with_parents
 from streamquake.cluster.images.recipes import BUILT, ImageRecipe, recipe
 from streamquake.cluster.images.store import ImageStore
+from streamquake.harness.run.foreign_images import foreign_image_problems
 from streamquake.topologies.errors import ErrorKind, StreamquakeError
 from streamquake.topologies.model import Topology
 
@@ -17,7 +18,8 @@ FETCH_LIMIT_S = 600.0
 
 
 class ImageMissing(StreamquakeError):
-    """An image that a topology names is not there and cannot be fetched."""
+    """An image that a topology names is not there and cannot be fetched, or is not built on one of
+    ours although its nodes need that."""
 
     kind = ErrorKind.IMAGE_FAILED
 
@@ -62,6 +64,8 @@ def ensure_images(
     ensure(recipes_of(topology), store, show_message)
     for image in sorted(set(images_of(topology).values())):
         _require(image, store, show_message)
+    for place, message in foreign_image_problems(topology, lambda: store):
+        raise ImageMissing(f"{'.'.join(map(str, place))}: {message}")
 
 
 def _require(image: str, store: ImageStore, show_message: Callable[[str], None]) -> None:

@@ -32,6 +32,13 @@ class DockerImages:
         except errors.ImageNotFound:
             return None
 
+    def is_built_here(self, tag: str) -> bool | None:
+        """Whether this image is one that is built here, or is built on one; None without it."""
+        try:
+            return IMAGE_LABEL in self._client.images.get(tag).labels
+        except errors.ImageNotFound:
+            return None
+
     def pull(self, ref: str, timeout_s: float) -> bool:
         """Query the registry; an engine that cannot reach it can take minutes to report that."""
         pulling = threading.Thread(target=self._try_pull, args=(ref,), daemon=True)

@@ -25,6 +25,9 @@ class FakeStore:
         self.registry = registry
         self.error = ""
 
+    def is_built_here(self, tag: str) -> bool | None:
+        return self.exists(tag) or None
+
     def image_id(self, tag: str) -> str | None:
         return f"sha256:{tag}" if self.exists(tag) else None
 

@@ -283,6 +283,26 @@ def test_validate_rejects_a_check_whose_sql_does_more_than_query_the_run(
     assert fourth.startswith("e.yaml:10: checks[3].sql.query: expected a query that reads one of:")
 
 
+def test_validate_rejects_an_image_that_is_not_built_on_one_of_ours(
+    run_command: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamquake.harness.cli.validate._images", lambda: None)
+    text = "base: kafka-only\nname: mine\nservices:\n  kafka: {image: 'apache/kafka:4.1.0'}\n"
+    (tmp_path / "t.yaml").write_text(text, "utf-8")
+    topology = "{base: flink-kafka-hdfs, services: {kafka: {image: 'apache/kafka:4.1.0'}}}"
+    text = f"base: quickstart\nname: e\ntopology: {topology}\n"
+    (tmp_path / "e.yaml").write_text(text, "utf-8")
+
+    for file, place in (
+        ("t.yaml", "t.yaml:4: services.kafka.image"),
+        ("e.yaml", "topology.services.kafka.image"),
+    ):
+        status, _, err = run_command("validate", file)
+        assert status == 2
+        assert place in err
+        assert "FROM streamquake/kafka:" in err
+
+
 def test_validate_prints_json(run_command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text("name: T\nservices: {}\n")
 
