@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import sys
+import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_network
 from typing import Any
 
+import docker
 import pytest
 
 from streamquake.cluster.images.recipes import recipe
@@ -213,14 +216,61 @@ def test_a_socket_without_permission_is_an_error_with_the_next_step(
     [
         ({"ApiVersion": "1.40", "Version": "19.03", "Os": "linux"}, "update it to Docker 20.10"),
         ({"ApiVersion": "1.45", "Version": "26.1", "Os": "windows"}, "switch Docker Desktop"),
+        (
+            {"ApiVersion": "1.41", "Os": "linux", "Components": [{"Name": "Podman Engine"}]},
+            "point DOCKER_HOST at Docker",
+        ),
     ],
 )
 def test_an_unsupported_engine_is_an_error_with_the_next_step(
-    version: dict[str, str], words: str
+    version: dict[str, Any], words: str
 ) -> None:
     class Engine:
-        def version(self) -> dict[str, str]:
+        base_url = "http+docker://localhost"
+
+        def version(self) -> dict[str, Any]:
             return version
 
     with pytest.raises(RuntimeUnavailable, match=words):
         check(Engine())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_here"),
+    [
+        ("http+docker://localhost", True),
+        ("http+docker://localnpipe", True),
+        ("http://127.0.0.1:2375", True),
+        ("http+docker://ssh", False),
+        ("https://builder.example:2376", False),
+        ("http://10.0.0.7:2375", False),
+    ],
+)
+def test_an_engine_on_another_machine_is_an_error_with_the_next_step(
+    url: str, is_here: bool
+) -> None:
+    class Engine:
+        base_url = url
+
+        def version(self) -> dict[str, str]:
+            return {"ApiVersion": "1.45", "Version": "26.1", "Os": "linux"}
+
+    if is_here:
+        check(Engine())  # type: ignore[arg-type]
+        return
+    with pytest.raises(RuntimeUnavailable, match="run Streamquake there"):
+        check(Engine())  # type: ignore[arg-type]
+
+
+def test_an_image_shows_whether_it_is_built_here(docker_run: DockerRuntime, run_id: str) -> None:
+    images, client = docker_run.images(), docker.from_env().api
+    empty = io.BytesIO()
+    tarfile.open(fileobj=empty, mode="w").close()
+    client.import_image_from_data(empty.getvalue(), repository="foreign", tag=run_id)
+    try:
+        assert images.is_built_here(f"foreign:{run_id}") is False
+    finally:
+        client.remove_image(f"foreign:{run_id}")
+    assert images.is_built_here(f"foreign:{run_id}") is None
+    assert images.is_built_here(recipe("toolbox").tag) is True
+    assert images.is_built_here(recipe("kafka").tag) is True

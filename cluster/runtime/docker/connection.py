@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import docker
 import requests
@@ -21,6 +22,7 @@ CALL_LIMIT_S = 120
 """An engine on a busy machine needs tens of seconds to remove a container; after this limit it
 counts as hanging."""
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 PORT_TAKEN = ("port is already allocated", "bind: address already in use", "ports are not avail")
 """The engine's messages for a taken host port. A taken *container* address has another message
 ("Address already in use" with nothing before it), and another port would not help."""
@@ -41,8 +43,14 @@ def connect(limit_s: int | None = CALL_LIMIT_S) -> docker.APIClient:
 
 def check(client: docker.APIClient) -> None:
     """Raise RuntimeUnavailable when this engine cannot run the harness's containers."""
+    _reject_other_machine(client.base_url)
     with translate_errors("the engine's version"):
         version = client.version()
+    if any("Podman" in part.get("Name", "") for part in version.get("Components") or ()):
+        raise RuntimeUnavailable(
+            "the container engine is Podman, on which sandboxes, faults and the reaper were never "
+            "tested; point DOCKER_HOST at Docker 20.10 or newer"
+        )
     api = tuple(int(part) for part in version["ApiVersion"].split("."))
     if api < API_NEEDED:
         needed = ".".join(map(str, API_NEEDED))
@@ -54,6 +62,17 @@ def check(client: docker.APIClient) -> None:
         raise RuntimeUnavailable(
             f"the container engine runs {version.get('Os')} containers, but Linux containers are "
             "needed; switch Docker Desktop to Linux containers"
+        )
+
+
+def _reject_other_machine(url: str) -> None:
+    """Raise RuntimeUnavailable for an engine that is reached over a network."""
+    address = urlsplit(url)
+    by_socket = address.scheme == "http+docker" and address.hostname != "ssh"
+    if not by_socket and address.hostname not in LOOPBACK:
+        raise RuntimeUnavailable(
+            "the container engine of DOCKER_HOST runs on another machine, and nodes publish their "
+            "ports on the loopback address of that machine; run Streamquake there"
         )
 
 
