@@ -9,7 +9,6 @@ from itertools import combinations
 from streamquake.cluster.engines.engine import ReportsTopics, RunsSeveralJobs, job_runner
 from streamquake.harness.experiment.job_chain import drain_order, topics_written
 from streamquake.harness.experiment.model import JOB, OTHER_JOBS, Experiment
-from streamquake.harness.experiment.outputs import Output
 from streamquake.topologies.problems import did_you_mean
 from streamquake.topologies.yaml_document import Place
 
@@ -65,20 +64,12 @@ def _one_writer(experiment: Experiment) -> Iterator[tuple[Place, str]]:
         if one.place == other.place:
             message = f"{other.place} is an output of {first} and of {name}; rename one of them"
             yield place_of_job(name), message
-        elif _are_nested(one, other):
+        elif one.is_in_folder_of(other) or other.is_in_folder_of(one):
             message = (
                 f"of the outputs {one.place} of {first} and {other.place} of {name} one is in the "
                 "other; rename one of them"
             )
             yield place_of_job(name), message
-
-
-def _are_nested(one: Output, other: Output) -> bool:
-    """Whether one output is a folder in the folder of the other, or the same folder."""
-    if one.folder is None or other.folder is None or one.folder[0] != other.folder[0]:
-        return False
-    paths = (f"{one.folder[1]}/", f"{other.folder[1]}/")
-    return paths[0].startswith(paths[1]) or paths[1].startswith(paths[0])
 
 
 def _unproven_reads(experiment: Experiment) -> Iterator[tuple[Place, str]]:

@@ -243,6 +243,12 @@ class Output(RecordFormat):
             return self.objects.endpoint or "AWS", self.objects.key
         return None
 
+    def is_in_folder_of(self, other: Output) -> bool:
+        """Whether both are folders of one store, and this one is the other's or below it."""
+        if self.folder is None or other.folder is None or self.folder[0] != other.folder[0]:
+            return False
+        return f"{self.folder[1]}/".startswith(f"{other.folder[1]}/")
+
     @property
     def kind(self) -> str:
         """The key of its place: kafka, hdfs, s3 or table."""
@@ -295,12 +301,16 @@ class JobPromise(Model):
         tables = [output.table for output in self.outputs.values() if output.table is not None]
         if len({*tables}) < len(tables):
             raise ValueError("two outputs are the same table; the rows of one would be too many")
-        objects = [output.objects for output in self.outputs.values() if output.objects is not None]
-        for one, other in permutations(objects, 2):
-            if one.endpoint == other.endpoint and f"{one.key}/".startswith(f"{other.key}/"):
+        in_stores = [
+            (output, objects.uri)
+            for output in self.outputs.values()
+            if (objects := output.objects) is not None
+        ]
+        for (one, uri), (other, above) in permutations(in_stores, 2):
+            if one.is_in_folder_of(other):
                 raise ValueError(
-                    f"{one.uri} is in {other.uri}, and both are outputs; the records of one would "
-                    "be too many"
+                    f"{uri} is in {above}, and both are outputs; the records of one would be too "
+                    "many"
                 )
         if INPUT_FOLDER in folded:
             raise ValueError(
