@@ -29,12 +29,16 @@ def foreign_image_problems(
 ) -> Iterator[tuple[Place, str]]:
     """(place, message) of each named image that is not built on one of ours. Where `store` gives
     None, and for an image that is not in it, only the projects' own images are known."""
-    for name, service in topology.services.items():
-        if service.endpoint is not None or service.engine not in IMAGE_KINDS:
-            continue
-        for place, image in _named_images(service):
-            if _is_foreign(image, store()):
-                yield ("services", name, *place), _message(service, image)
+    named = [
+        (("services", name, *place), service, image)
+        for name, service in topology.services.items()
+        if service.endpoint is None and service.engine in IMAGE_KINDS
+        for place, image in _named_images(service)
+    ]
+    images = store() if named else None
+    for place, service, image in named:
+        if _is_foreign(image, images):
+            yield place, _message(service, image)
 
 
 def _is_foreign(image: str, store: ImageStore | None) -> bool:
