@@ -17,8 +17,8 @@ from streamquake.cluster.engines.flink.rest import FlinkRest
 FRESH_MS = 3_000
 """The metrics of an attempt that has run for less may still be those of the attempt before it,
 which may have read further."""
-OFFSET = ".currentOffset"
-OF_PARTITION = re.compile(rf"\.topic\.(.+)\.partition\.\d+{re.escape(OFFSET)}$")
+METRIC = re.compile(r"\.topic\.(.+)\.partition\.(\d+)\.currentOffset$")
+"""The metric of a source's partition: its topic and its number."""
 
 
 def positions(rest: FlinkRest, job: str, topic: str) -> dict[int, int]:
@@ -39,12 +39,12 @@ def positions(rest: FlinkRest, job: str, topic: str) -> dict[int, int]:
 
 def topics(rest: FlinkRest, job: str) -> frozenset[str]:
     """The topics whose partitions the job's sources have. Raises FlinkUnreachable, FlinkError."""
-    paths = (
-        f"/jobs/{job}/vertices/{vertex['id']}/subtasks/metrics"
-        for vertex in rest.get(f"/jobs/{job}")["vertices"]
+    vertices = rest.get(f"/jobs/{job}")["vertices"]
+    return frozenset(
+        topic
+        for vertex in vertices
+        for topic, _ in _metrics(rest, _path(job, vertex["id"])).values()
     )
-    read = (OF_PARTITION.search(metric["id"]) for path in paths for metric in rest.get(path))
-    return frozenset(found[1] for found in read if found is not None)
 
 
 def _is_young(vertex: Mapping[str, Any]) -> bool:
@@ -55,10 +55,22 @@ def _is_young(vertex: Mapping[str, Any]) -> bool:
 
 
 def _offsets(rest: FlinkRest, job: str, vertex: str, topic: str) -> Iterator[tuple[int, int]]:
-    path = f"/jobs/{job}/vertices/{vertex}/subtasks/metrics"
-    mark = f".topic.{topic}.partition."
-    names = [m["id"] for m in rest.get(path) if mark in m["id"] and m["id"].endswith(OFFSET)]
-    if names:
-        for metric in rest.get(path, get=",".join(names), agg="max"):
-            partition = metric["id"].partition(mark)[2].removesuffix(OFFSET)
-            yield int(partition), int(metric["max"])
+    path = _path(job, vertex)
+    partitions = {
+        name: partition
+        for name, (of_topic, partition) in _metrics(rest, path).items()
+        if of_topic == topic
+    }
+    if partitions:
+        for metric in rest.get(path, get=",".join(partitions), agg="max"):
+            yield partitions[metric["id"]], int(metric["max"])
+
+
+def _path(job: str, vertex: str) -> str:
+    return f"/jobs/{job}/vertices/{vertex}/subtasks/metrics"
+
+
+def _metrics(rest: FlinkRest, path: str) -> dict[str, tuple[str, int]]:
+    """The metrics of partitions among those at an address -> their topic and partition."""
+    found = ((metric["id"], METRIC.search(metric["id"])) for metric in rest.get(path))
+    return {name: (match[1], int(match[2])) for name, match in found if match is not None}
