@@ -12,6 +12,7 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import FaultRecord, Results
 from streamquake.reports.record.run_events import ClusterReused, RecordsSent, WorkloadDone
 
+GIB = 1 << 30
 EFFECT_AT = "effect_at_s"
 """The one key in `Results.recovery` whose value is in seconds since the run began, not since the
 fault."""
@@ -99,6 +100,19 @@ def counted(value: float | None) -> str:
         return "–"
     is_small = isinstance(value, float) and abs(value) < 1000
     return f"{value:.4g}" if is_small else f"{value:,.0f}"
+
+
+def machine(known: Mapping[str, Any]) -> str:
+    """The machine of a run, by its manifest: processors, memory, operating system, and the load
+    average of the minute before it began. What is not recorded is left out; empty without all."""
+    memory, load = known.get("memory_bytes"), known.get("load_1m")
+    parts = [
+        f"{known['cpus']} processors" if known.get("cpus") else "",
+        f"{memory / GIB:.0f} GiB" if isinstance(memory, int) else "",
+        str(known.get("system") or ""),
+        f"load average {load:.1f} at the start" if isinstance(load, int | float) else "",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 UNITS = {"_ms": "ms", "_s": "s", "_bytes": "bytes", "_mb": "MB"}

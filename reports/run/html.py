@@ -59,6 +59,11 @@ def render_report(folder: RunFolder) -> Path:
             lambda: run_sentences.key_figures(history, results),
             otherwise=dict[str, str](),
         ),
+        machine=parts.derive(
+            "the machine",
+            lambda: run_sentences.machine(manifest.get("machine", {})),
+            otherwise="",
+        ),
         cluster=parts.derive(
             "the cluster", lambda: run_sentences.cluster_text(history), otherwise=""
         ),

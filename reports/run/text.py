@@ -40,12 +40,22 @@ def summary(results: Results, folder: RunFolder) -> RenderableType:
         parts += [*(_recovery(title, phases) for title, phases in recoveries), Text("")]
     parts += _findings(results)
     parts += [Text(f"warning: {warning}", style="yellow") for warning in results.warnings]
+    if machine := _machine(folder):
+        parts.append(Text(f"machine     {machine}"))
     parts.append(Text(f"run folder  {folder.path}"))
     if folder.report.exists():
         parts.append(Text(f"report      {folder.report}"))
     if results.replay:
         parts.append(Text(f"replay      {results.replay}"))
     return Group(*parts)
+
+
+def _machine(folder: RunFolder) -> str:
+    """Where the run was made, since times depend on it; empty where that is not recorded."""
+    try:
+        return run_sentences.machine(folder.read_manifest().get("machine", {}))
+    except (ValueError, OSError, TypeError, AttributeError):
+        return ""  # the manifest is damaged, which is reported where its plan is read
 
 
 def make_console(file: IO[str] | None = None) -> Console:

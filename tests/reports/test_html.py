@@ -146,7 +146,12 @@ def test_long_lists_of_findings_are_collapsed(violated: Page) -> None:
 def test_hostile_names_are_shown_as_text(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "run-1")
     folder.write_manifest(
-        {"experiment": {"name": HOSTILE}, "versions": {HOSTILE: HOSTILE}, "argv": [HOSTILE]}
+        {
+            "experiment": {"name": HOSTILE},
+            "versions": {HOSTILE: HOSTILE},
+            "argv": [HOSTILE],
+            "machine": {"system": HOSTILE, "load_1m": 28.49},
+        }
     )
     writer = HistoryWriter(folder.history)
     node = {"node": HOSTILE, "exit_code": 1}
@@ -237,6 +242,12 @@ REUSED = {
     "equal": {"processes": 8, "topics": 0},
     "seconds": 1.27,
 }
+
+
+def test_the_page_has_the_machine_with_its_load(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "run-1")
+    folder.write_manifest({"machine": {"cpus": 2, "load_1m": 28.49}})
+    assert "2 processors, load average 28.5 at the start" in page_of(folder).text
 
 
 def test_the_page_says_whose_cluster_the_run_used(tmp_path: Path) -> None:

@@ -30,6 +30,23 @@ def test_the_outcome_is_the_first_line_and_the_replay_the_last(folder: RunFolder
     assert lines[-2] == f"run folder  {folder.path}"
 
 
+def test_the_machine_is_shown_with_its_load(folder: RunFolder) -> None:
+    results = sample_results("run-1", Outcome.HELD)
+    assert "machine  " not in plain_summary(results, folder)
+    known = {"cpus": 2, "memory_bytes": 24 << 30, "system": "Linux", "load_1m": 28.49}
+    folder.write_manifest({"machine": known})
+    shown = "machine     2 processors, 24 GiB, Linux, load average 28.5 at the start"
+    assert shown in plain_summary(results, folder).splitlines()
+    folder.write_manifest({"machine": {"cpus": 2, "load_1m": None}})
+    assert "machine     2 processors" in plain_summary(results, folder).splitlines()
+
+
+@pytest.mark.parametrize("damaged", ["{", '{"schema": 1, "machine": 3}', '{"schema": 99}'])
+def test_a_damaged_manifest_has_no_machine(folder: RunFolder, damaged: str) -> None:
+    folder.manifest.write_text(damaged)
+    assert "machine  " not in plain_summary(sample_results("run-1", Outcome.HELD), folder)
+
+
 def test_the_order_is_checks_faults_recovery_findings(folder: RunFolder) -> None:
     text = plain_summary(sample_results("run-1", Outcome.VIOLATED), folder)
     places = [
