@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
-from streamquake.faults.fault import faults
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.verdict.evidence.batch_reports import contradicted_reports
 from streamquake.harness.verdict.evidence.batch_sequence import contradicted_batches
@@ -24,14 +23,15 @@ from streamquake.harness.verdict.evidence.output_growth import contradicted_grow
 from streamquake.harness.verdict.evidence.recorded_order import out_of_order
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
 from streamquake.harness.verdict.evidence.submitted_jobs import never_ran
+from streamquake.harness.verdict.evidence.unexplained_ends import (
+    ended_from_outside,
+    how,
+    not_started_again,
+)
 from streamquake.harness.verdict.evidence.unknown_commits import unknown_commit
 from streamquake.harness.verdict.evidence.waits import failed_waits
-from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
-from streamquake.reports.record.history import History
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import (
-    ContainerDied,
-    ContainerStarted,
     HarnessError,
     HostClockSet,
     NodeGivenUp,
@@ -43,15 +43,14 @@ from streamquake.reports.record.run_events import (
 
 LAST_PHASE = "tear down"
 """A run in this phase has read its outputs."""
-RECORDED_LATER_S = 2.0
-"""The end of a container is an event of the container engine, which may arrive after the heal."""
 
 
 @checks.register
 class Execution(Check):
     """Undecided when the record has evidence against its own verdict: a load that broke or fell far
     behind its plan, a wait that was not met, a failed part of the harness, a node that was given
-    up, that ended and was not started again, or that lost its network without a fault, a wall
+    up, that ended and was not started again, that a signal ended or that was out of memory without
+    a fault, or that lost its network without a fault, a wall
     clock that was set, a drain that left records unread, a job that goes on after its end or that
     read what was sent after it, a job that never ran beside one that did not end, a drain without a
     checkpoint that completed after the load, output after the drain, an output that does not grow
@@ -83,11 +82,13 @@ def _problems(case: JudgedRun) -> Iterator[Finding]:
     for given_up in history.of(NodeGivenUp):
         reason = f"{given_up.node} ended by itself {given_up.times} times"
         yield _finding("node given up", reason, given_up.at_s)
-    for event in _ended_nodes(history):
+    for event in not_started_again(history):
         code = event.exit_code
         code_text = "an exit code that is not known" if code is None else f"exit code {code}"
         reason = f"{event.node} ended by itself with {code_text}"
         yield _finding("node not started again", reason, event.at_s)
+    for outside in ended_from_outside(history):
+        yield _finding("ended from outside", f"{how(outside)}, which no fault did", outside.at_s)
     for lost in lost_sandboxes(history):
         reason = f"the sandbox of {lost.node} ended, which no fault did"
         yield _finding("node without network", reason, lost.at_s)
@@ -159,44 +160,6 @@ def _missing_parts(case: JudgedRun, *, drain_expected: bool) -> Iterator[str]:
     phases = [event.phase for event in history.of(PhaseBegan)]
     if LAST_PHASE not in phases:
         yield f"the last phase recorded is {phases[-1] if phases else 'none'}"
-
-
-def _ended_nodes(history: History) -> Iterator[ContainerDied]:
-    """The ends of nodes that no fault caused and that were not started again. Exit code 0 is a
-    regular end; an unknown exit code may be a failure."""
-    ending = [
-        window
-        for window in fault_windows(history)
-        if window.fault in faults and faults[window.fault].ends_process
-    ]
-    ended: dict[str, ContainerDied] = {}
-    started_s: dict[str, float] = {}
-    for event in history.of(ContainerDied, ContainerStarted):
-        ended.pop(event.node, None)
-        if not isinstance(event, ContainerDied):
-            started_s[event.node] = event.at_s
-        elif not _by_a_fault(event, started_s.get(event.node, 0.0), ending):
-            ended[event.node] = event
-    given_up = {event.node for event in history.of(NodeGivenUp)}
-    yield from (
-        event for node, event in ended.items() if event.exit_code != 0 and node not in given_up
-    )
-
-
-def _by_a_fault(end: ContainerDied, started_s: float, ending: Sequence[FaultWindow]) -> bool:
-    """Whether one of the faults that end processes acted on the node at that moment, or was healed
-    shortly before. A node that was started since the fault, and ends after the heal, ends by
-    itself."""
-
-    def shortly_after(window: FaultWindow) -> bool:
-        if window.healed_s is None or started_s >= window.called_s:
-            return False
-        return window.healed_s <= end.at_s <= window.healed_s + RECORDED_LATER_S
-
-    return any(
-        end.node in window.nodes and (window.was_under_way(end.at_s) or shortly_after(window))
-        for window in ending
-    )
 
 
 def _finding(what: str, reason: str, at_s: float) -> Finding:

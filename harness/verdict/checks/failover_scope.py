@@ -47,6 +47,7 @@ from streamquake.harness.verdict.evidence.task_restarts import (
     survivors_unsampled,
 )
 from streamquake.harness.verdict.evidence.unattributed_failure import SETTLED_S
+from streamquake.harness.verdict.evidence.unexplained_ends import ended_from_outside, how
 from streamquake.harness.verdict.evidence.unobserved_restarts import unobserved_restarts
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
@@ -73,18 +74,19 @@ class FailoverScope(Check):
     """Held when exactly the predicted subtasks restarted, no more and no fewer.
 
     Each of several faults is judged separately, if its failover was over before the next one. A
-    failure long after the failover and the heal does not count. Undecided where the sandbox of
-    a node ended that no fault ended, during the failover or up to 30 s before it, where the job
-    was down by itself when a fault was called, where the run was interrupted before anything
-    failed, where a fault is recorded as called and in effect on different nodes, where a node was
-    silent for less than `heartbeat.timeout` and its tasks did not restart, where a fault that
-    need not end tasks, or had none, was over for less than 30 s and more restarted, where more may
-    have had to restart, since the nodes of some subtasks are not recorded, where a restarted
-    subtask was not seen to run again, where the others were not sampled until then, where a failure
-    is recorded that would have restarted another subtask or names none of the job, where a subtask
-    goes back to an earlier state in the same attempt, where a new attempt was deployed before the
-    fault, where the job's graph contradicts itself or lacks a subtask that was seen, and where more
-    restarts were counted than observed.
+    failure long after the failover and the heal does not count. Undecided where a node lost its
+    process by a signal, its memory or its sandbox, which no fault did, during the failover or
+    up to 30 s before it, where the job was down by itself when a fault was called, where the
+    run was interrupted before anything failed, where a fault is recorded as called and in
+    effect on different nodes, where a node was silent for less than `heartbeat.timeout` and its
+    tasks did not restart, where a fault that need not end tasks, or had none, was over for less
+    than 30 s and more restarted, where more may have had to restart, since the nodes of some
+    subtasks are not recorded, where a restarted subtask was not seen to run again, where the
+    others were not sampled until then, where a failure is recorded that would have restarted
+    another subtask or names none of the job, where a subtask goes back to an earlier state in
+    the same attempt, where a new attempt was deployed before the fault, where the job's graph
+    contradicts itself or lacks a subtask that was seen, and where more restarts were counted
+    than observed.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -460,7 +462,7 @@ def _with_doubts(
         _down_before(failover, whole)
         or _failed_before(failover, whole)
         or _effect_elsewhere(failover, whole)
-        or _lost_sandbox(result, failover, whole, judge)
+        or _lost_node(result, failover, whole, judge)
         or _unverified_fault(result, failover, whole)
         or _interruption(result, failover, whole)
     )
@@ -515,33 +517,38 @@ def _unverified_fault(result: CheckResult, failover: Failover, whole: History) -
     return None
 
 
-def _lost_sandbox(
+def _lost_node(
     result: CheckResult,
     failover: Failover,
     whole: History,
     judge: Callable[[Failover], CheckResult],
 ) -> str | None:
-    """A message if a sandbox ended that no fault ended, and that may explain the restarts; else
-    None. It may if they are as predicted and a task ran on its node, during the failover or
-    shortly before: the engine may notice late. If they are not as predicted, it may during the
-    failover, and shortly before where subtasks of its node are not as predicted."""
+    """A message if a node lost its process or its network, which no fault caused, and that may
+    explain the restarts; else None. It may if they are as predicted and a task ran on its node,
+    during the failover or shortly before: the engine may notice late. If they are not as predicted,
+    it may during the failover, and shortly before where subtasks of its node are not as
+    predicted."""
     until_ns = inf if failover.end_ns is None else failover.end_ns
     nodes = {event.node for event in whole.of(TaskChanged)}
     nodes |= {event.node for event in whole.of(TaskAttempt)}
     wrong = _nodes_of_findings(result)
-    for lost in losses_of_network(whole):
+    losses = [
+        *((each, f"the sandbox of {each.node} ended") for each in losses_of_network(whole)),
+        *((each, how(each)) for each in ended_from_outside(whole)),
+    ]
+    for lost, what in losses:
         during = failover.start_ns <= lost.at_ns < until_ns
         before = 0 < failover.start_ns - lost.at_ns <= SETTLED_S * 1e9
         if during:
             earlier = failover.until(lost.at_ns - round(SEEN_BEFORE_S * 1e9))
-            # What came out the same before the sandbox ended has another cause.
+            # What came out the same before that has another cause.
             during = not _same_result(judge(earlier), result)
         if result.outcome == Outcome.VIOLATED:
             matters = during
         else:
             matters = (during or before) and lost.node in nodes
         if matters or (before and lost.node in wrong):
-            return f"the sandbox of {lost.node} ended, which no fault did"
+            return f"{what}, which no fault did"
     return None
 
 

@@ -18,6 +18,7 @@ from streamquake.harness.verdict.evidence.recovery import (
     recoveries_until_next_effect,
 )
 from streamquake.harness.verdict.evidence.recovery import RecoveryPhases as Phases
+from streamquake.harness.verdict.evidence.unexplained_ends import ended_from_outside, how
 from streamquake.harness.verdict.evidence.waits import FailedWait, Wait, failed_waits
 from streamquake.reports.record.fault_windows import acted_windows
 from streamquake.reports.record.history import History
@@ -39,7 +40,8 @@ class Recovery(Check):
     next fault took effect, if that fault was called within the limit, or caused no failure itself;
     where a checkpoint alone shows that a failed job ran again, or its events differ in when it was
     triggered; where the system did not recover, but a heal was not verified; and where it was late
-    or did not recover, but the job was down by itself when the fault was called."""
+    or did not recover, but the job was down by itself when the fault was called, or since 30 s
+    before that a node was ended by a signal or was out of memory, which no fault did."""
 
     name: ClassVar[str] = "recovery"
     classes: ClassVar[tuple[str, ...]] = ("not recovered", "too late")
@@ -88,6 +90,8 @@ class Recovery(Check):
         called_ns = round(max(window.called_s for window in windows) * 1e9)
         if (down_ns := down_by_itself_since_ns(history, called_ns)) is not None:
             return self.undecided(f"{message}; {down_message(down_ns)}")
+        if (outside := next(ended_from_outside(history), None)) is not None:
+            return self.undecided(f"{message}; {how(outside)}, which no fault did")
         if self.fault not in (None, last := windows[-1].fault):
             return self.undecided(f"{message}; the last fault was {last}")
         detail = {"reason": failed.reason}
@@ -132,8 +136,8 @@ class Recovery(Check):
         if late:
             return self.violated(message, late, **counts)
         for each in (*found, *from_heal):
-            if self._is_over_limit(each, checkpointed) and each.down_before:
-                return self.undecided(f"{message}; {each.down_before}", (), **counts)
+            if self._is_over_limit(each, checkpointed) and each.other_cause:
+                return self.undecided(f"{message}; {each.other_cause}", (), **counts)
         # A recovery that the next fault cut off is judged by the next recovery.
         judged = [each for each in found if not _only_drained(each)] or found
         last = [each for each in from_heal if each.until_s is None]
@@ -146,8 +150,8 @@ class Recovery(Check):
         return self.held(message, **counts)
 
     def _is_late(self, each: Phases, checkpointed: bool) -> bool:
-        """Whether the fault made it late."""
-        return self._is_over_limit(each, checkpointed) and not each.down_before
+        """Whether the fault alone made it late."""
+        return self._is_over_limit(each, checkpointed) and not each.other_cause
 
     def _is_over_limit(self, each: Phases, checkpointed: bool) -> bool:
         return not each.unclear and _duration_s(each, checkpointed) > self.within_s

@@ -43,7 +43,8 @@ from streamquake.harness.verdict.evidence.late_observations import in_engine_ord
 from streamquake.harness.verdict.evidence.restores import is_failure
 from streamquake.harness.verdict.evidence.sent_times import load_ended_ns
 from streamquake.harness.verdict.evidence.silent_outputs import has_grown, silent_outputs
-from streamquake.harness.verdict.evidence.unattributed_failure import first_unattributed
+from streamquake.harness.verdict.evidence.unattributed_failure import SETTLED_S, first_unattributed
+from streamquake.harness.verdict.evidence.unexplained_ends import ended_from_outside, how
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_windows import (
@@ -76,7 +77,7 @@ _NO_PHASES = (
     "from_heal",
     "was_back",
     "drained",
-    "down_before",
+    "other_cause",
     "unclear",
     "uncertainty",
 )
@@ -116,9 +117,9 @@ class RecoveryPhases:
     drained: bool = False
     """Whether nothing was sent after the heal and the run drained: without a failure this is
     enough."""
-    down_before: str = ""
-    """That the job was down by itself when the fault was called, so that a late recovery may not be
-    the fault's; empty where it was not."""
+    other_cause: str = ""
+    """What else may have made a late recovery late: the job was down by itself when the fault was
+    called, or a node ended that no fault ended; empty where nothing is known."""
     unclear: str = ""
     """Why the record does not show when the system recovered."""
     uncertainty: str = ""
@@ -287,7 +288,7 @@ def _recovery(
         or _ran_unseen(own, events)
         or _contradicted_trigger(own, window, events)
         or _unverified_heal(own, window, events, only_files),
-        down_before=_down_before(whole, window, events),
+        other_cause=_down_before(whole, window, events) or _ended_outside(whole, window, events),
         uncertainty=_never_recovered(watched, whole, unattributed)
         or _still_failed(whole, earlier, events)
         or _silent_outputs(whole, window, events, healed_s),
@@ -493,6 +494,15 @@ def _down_before(whole: History, window: FaultWindow, events: _RecoveryEvents) -
     if back is not None and any(back.at_ns < each.at_ns for each in events.failures):
         return ""
     return down_message(failed_ns)
+
+
+def _ended_outside(whole: History, window: FaultWindow, events: _RecoveryEvents) -> str:
+    """A message if a node ended shortly before the fault or before the system was back, which no
+    fault did; else empty."""
+    since_ns = _ns(window.called_s - SETTLED_S)
+    until_ns = inf if events.back_ns is None else events.back_ns
+    ended = (each for each in ended_from_outside(whole) if since_ns <= each.at_ns <= until_ns)
+    return next((f"{how(each)} at {each.at_s:.1f} s, which no fault did" for each in ended), "")
 
 
 def _silent_outputs(

@@ -312,6 +312,38 @@ def test_a_node_that_ended_and_was_not_started_again_makes_it_undecided(
     assert message in summary
 
 
+@pytest.mark.parametrize(
+    ("action", "exit_code", "message"),
+    [
+        (Action.CONTAINER_DIED, 137, "hdfs/datanode-1 was ended by SIGKILL, which no fault did"),
+        (Action.CONTAINER_DIED, 143, "hdfs/datanode-1 was ended by SIGTERM, which no fault did"),
+        (Action.CONTAINER_OOM, None, "hdfs/datanode-1 was out of memory, which no fault did"),
+    ],
+)
+def test_a_node_that_was_ended_from_outside_makes_it_undecided(
+    tmp_path: Path, action: Action, exit_code: int | None, message: str
+) -> None:
+    """Also where it was started again."""
+    story = whole().at(20, action, node="hdfs/datanode-1", exit_code=exit_code)
+    story.at(21, Action.CONTAINER_STARTED, node="hdfs/datanode-1")
+
+    outcome, summary = judged(story, tmp_path)
+
+    assert (outcome, message in summary) == (Outcome.UNDECIDED, True), summary
+
+
+@pytest.mark.parametrize(("fault", "explains"), [("memory_limit", True), ("pause", False)])
+@pytest.mark.parametrize("action", [Action.CONTAINER_OOM, Action.CONTAINER_DIED])
+def test_only_a_fault_that_ends_processes_explains_a_lack_of_memory(
+    tmp_path: Path, action: Action, fault: str, explains: bool
+) -> None:
+    about = {"step": 0, "fault": fault, "target": "x", "nodes": ["hdfs/datanode-1"]}
+    story = whole().at(5, Action.FAULT_CALLED, **about)
+    story.at(6, action, node="hdfs/datanode-1", exit_code=137)
+    story.at(7, Action.CONTAINER_STARTED, node="hdfs/datanode-1")
+    assert judged(story, tmp_path)[0] == (Outcome.HELD if explains else Outcome.UNDECIDED)
+
+
 def test_a_node_that_a_fault_ended_is_no_problem(tmp_path: Path) -> None:
     kill = {"step": 0, "fault": "kill", "target": "x", "nodes": ["hdfs/datanode-1"]}
     story = whole().at(5, Action.FAULT_CALLED, **kill)

@@ -245,6 +245,29 @@ def test_a_sandbox_that_no_fault_ended_makes_a_failover_undecided(
 
 
 @pytest.mark.parametrize(
+    ("action", "node", "exit_code", "outcome", "what"),
+    [
+        (Action.CONTAINER_DIED, "tm-1", 137, "undecided", "tm-1 was ended by SIGKILL"),
+        (Action.CONTAINER_DIED, "jm", 143, "undecided", "jm was ended by SIGTERM"),
+        (Action.CONTAINER_OOM, "tm-1", None, "undecided", "tm-1 was out of memory"),
+        (Action.CONTAINER_DIED, "tm-1", 1, "violated", ""),  # the failure of tm-0 ended it
+        (Action.CONTAINER_DIED, "tm-0", 137, "violated", ""),  # the kill did
+        (Action.CONTAINER_OOM, "tm-0", None, "violated", ""),
+    ],
+)
+def test_a_node_that_was_ended_from_outside_may_explain_other_restarts(
+    action: Action, node: str, exit_code: int | None, outcome: str, what: str, tmp_path: Path
+) -> None:
+    recorded = Failovers().injected(10, 0, "tm-0").failed(11).restarted(13, FIRST)
+    recorded.at(15, action, node=node, exit_code=exit_code).at(15.5, action, node="tm-0")
+
+    result = recorded.failed(16).restarted(18, OTHER).healed(19, 0).judged(tmp_path, "region")
+
+    assert str(result.outcome) == outcome, result.summary
+    assert (f"{what}, which no fault did" in result.summary) == bool(what)
+
+
+@pytest.mark.parametrize(
     ("early", "expect", "fault", "outcome"),
     [
         ((), "region", "kill", "held"),

@@ -893,6 +893,41 @@ def test_a_late_recovery_of_a_job_that_was_down_before_the_fault_is_undecided(
     assert Recovery(within_s=60).check(judged).outcome == Outcome.HELD
 
 
+@pytest.mark.parametrize(
+    ("ended_s", "exit_code", "outcome"),
+    [
+        (40, 137, Outcome.UNDECIDED),
+        (40, 1, Outcome.VIOLATED),  # the engine ended it
+        (20.5, 137, Outcome.UNDECIDED),
+        (19.5, 137, Outcome.VIOLATED),  # more than 30 s before the fault
+        (95, 137, Outcome.VIOLATED),  # the system was back
+    ],
+)
+def test_a_late_recovery_may_be_that_of_a_node_that_was_ended_from_outside(
+    ended_s: float, exit_code: int, outcome: Outcome, tmp_path: Path
+) -> None:
+    story = acting(flowing(7, 90), 0, "kill", 50, 52).at(53, Action.JOB_RESTARTING, job="j")
+    story.at(ended_s, Action.CONTAINER_DIED, node="kafka/broker-1", exit_code=exit_code)
+    back(story.at(80, Action.JOB_RUNNING, job="j"), 81, 120)
+
+    result = Recovery(within_s=20).check(case(story, tmp_path))
+
+    assert result.outcome == outcome, result.summary
+    message = f"kafka/broker-1 was ended by SIGKILL at {ended_s:.1f} s, which no fault did"
+    assert result.summary.endswith(message) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize("exit_code", [1, 143])
+def test_no_recovery_where_a_node_was_ended_from_outside_is_undecided(
+    exit_code: int, tmp_path: Path
+) -> None:
+    story = acting(flowing(7, 90), 0, "kill", 10, 12)
+    story.at(20, Action.CONTAINER_DIED, node="kafka/broker-1", exit_code=exit_code)
+    story.at(130, Action.NOT_RECOVERED, reason="2 of 3 nodes")
+    result = Recovery().check(case(story, tmp_path))
+    assert result.outcome == (Outcome.VIOLATED if exit_code == 1 else Outcome.UNDECIDED)
+
+
 def test_a_job_that_was_down_before_the_fault_may_have_lost_its_checkpoints_by_itself(
     tmp_path: Path,
 ) -> None:
