@@ -79,6 +79,7 @@ from streamquake.reports.render.report_files import write_reports
 from streamquake.reports.run.html import render_report
 from streamquake.reports.store.results_store import FILE, ResultsStore
 from streamquake.topologies.errors import StreamquakeError, kind_of
+from streamquake.topologies.problems import BadInput
 
 
 def run(
@@ -223,6 +224,7 @@ class RunInProgress:
         self.other_jobs: tuple[RunningJob, ...] = ()
         self.early_reads: EarlyReads | None = None
         self._phase = ""
+        self._wrong_promise: BadInput | None = None
         self._manifest: dict[str, Any] = {}
         self.loop.listen(self._status.on_event)
         if self.experiment.job is not None and self.experiment.job.sink == "exactly-once":
@@ -287,6 +289,8 @@ class RunInProgress:
         lower_priority(spark)
         try:
             rehearse(self.experiment, spark)
+        except BadInput as problem:
+            self._wrong_promise = problem
         finally:
             restore_priority(spark)
 
@@ -476,7 +480,12 @@ class RunInProgress:
         return True
 
     def _await(self, pending: Callable[[], str | None], what: str, limit_s: float) -> None:
-        self.loop.wait_until(pending, what=what, limit_s=limit_s)
+        def checked() -> str | None:
+            if self._wrong_promise is not None:
+                raise self._wrong_promise
+            return pending()
+
+        self.loop.wait_until(checked, what=what, limit_s=limit_s)
 
     def _enter(self, phase: str) -> None:
         self._phase = phase

@@ -11,11 +11,13 @@ import tempfile
 from pathlib import Path
 
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.experiment.model import Experiment
+from streamquake.harness.reconcile.expressions import message_line
 from streamquake.harness.reconcile.identity_join import quote_name
 from streamquake.harness.reconcile.reading.database_table import store_rows
 from streamquake.harness.reconcile.reading.files import read_files
@@ -25,6 +27,7 @@ from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
 from streamquake.harness.verdict.expected_output import expectations, register_sent
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History, usual_kind
+from streamquake.topologies.problems import bad_input
 
 RECORDS = 5000
 """As many that Java compiles what is called for each record."""
@@ -33,8 +36,9 @@ FOLDER = "spark.local.dir"
 
 
 def rehearse(experiment: Experiment, spark: SparkSession) -> None:
-    """Judge a synthetic record of the experiment. Raises what the judging raises. Other machines
-    could not read the record, so with their master it does nothing."""
+    """Judge a synthetic record of the experiment. Raises BadInput for an expectation that does not
+    fit what is sent, and what the judging raises. Other machines could not read the record, so with
+    their master it does nothing."""
     if not runs_here(spark):
         return
     folder = spark.sparkContext.getConf().get(FOLDER)
@@ -49,8 +53,24 @@ def rehearse(experiment: Experiment, spark: SparkSession) -> None:
             spark=lambda: session,
         )
         experiment.workload.store(case.data, experiment.seed)
+        register_sent(case)
+        reject_wrong_expectations(case)
         _write_outputs(case)
         ExactlyOnce().check(case)
+
+
+def reject_wrong_expectations(case: JudgedRun) -> None:
+    """Raise BadInput for an expectation that Spark cannot analyse over the registered records, with
+    the known columns. The verdict would be undecided."""
+    known = ", ".join(case.spark().table("sent").columns)
+    with expectations(case) as expected:
+        for name in expected:
+            place = f"{case.experiment.name}: expected of {name}"
+            try:
+                expected[name].schema  # noqa: B018
+            except AnalysisException as error:
+                message = f"{message_line(error)}; the columns of `sent` are {known}"
+                raise bad_input(place, message) from error
 
 
 def _history(records: int) -> History:
@@ -75,7 +95,6 @@ def _history(records: int) -> History:
 
 def _write_outputs(case: JudgedRun) -> None:
     """Write the expected records as outputs. One with a format or a form of its own stays out."""
-    register_sent(case)
     with expectations(case) as expected:
         for name, output in case.experiment.promise.outputs.items():
             if name in expected and not (output.map or output.retracts or output.format):

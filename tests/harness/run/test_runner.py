@@ -341,6 +341,25 @@ def test_spark_rehearses_the_experiment_at_low_priority(
     assert calls == [("low", "session"), ("on-fakes", "session"), ("usual", "session")]
 
 
+def test_a_promise_that_does_not_fit_what_is_sent_ends_the_run_early(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rehearse(experiment: Experiment, session: Any) -> None:
+        raise bad_input("expected of totals", "no column `centz`")
+
+    monkeypatch.setattr(runner, "rehearse", rehearse)
+    for name in ("lower_priority", "restore_priority"):
+        monkeypatch.setattr(runner, name, lambda session: None)
+    monkeypatch.setattr(stage.spark, "use", lambda work: work("session"))
+
+    results = stage.run()
+
+    assert (results.ended, results.cause) == ("failed_to_run", ErrorKind.BAD_INPUT)
+    assert "expected of totals: no column `centz`" in results.reason
+    assert "disturb" not in stage.phases()
+    assert stage.leftovers() == 0
+
+
 class LongBatches:
     """A query that has committed everything a minute after the first poll."""
 

@@ -15,6 +15,7 @@ from streamquake.harness.verdict import rehearsal
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
 from streamquake.harness.verdict.rehearsal import FOLDER, rehearse
 from streamquake.reports.record.outcome import CheckResult, Outcome
+from streamquake.topologies.problems import BadInput
 
 EXPERIMENT = "kill-taskmanager-mid-checkpoint"
 """It has a topic and a folder as outputs."""
@@ -36,6 +37,29 @@ def test_a_rehearsal_judges_every_output_like_that_of_a_run(
     (result,) = results
     assert result.outcome == Outcome.HELD
     assert result.counts["totals.actual"] == result.counts["totals-files.actual"] == 1200
+
+
+@pytest.mark.parametrize(
+    ("expected", "message"),
+    [
+        ("SELECT key, sequence FROM sent", "the columns of `sent` are key, seq"),
+        ("SELECT key, seq, nosuch(key) FROM sent", "`nosuch`"),
+        ("SELECT key.part, seq FROM sent", "INVALID_EXTRACT_BASE_FIELD_TYPE"),
+    ],
+)
+def test_a_wrong_expectation_is_bad_input_before_anything_is_judged(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, expected: str, message: str
+) -> None:
+    monkeypatch.setattr(rehearsal, "ExactlyOnce", lambda: pytest.fail("it was judged"))
+    planned = load_experiment(EXPERIMENT, sets=["workload.numbered.records=10"], seed=1)
+    wrong = {"totals": Output(kafka="totals", expected=expected)}
+    job = Job(sql="SELECT 1", promise=JobPromise(outputs=wrong))
+
+    with pytest.raises(BadInput) as raised:
+        rehearse(planned.model_copy(update={"job": job}), spark)
+
+    assert message in str(raised.value)
+    assert "expected of totals: " in str(raised.value)
 
 
 def test_a_table_is_rehearsed_too(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
