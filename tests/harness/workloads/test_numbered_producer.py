@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -189,6 +190,35 @@ def test_a_surge_raises_the_rate_until_it_is_settled() -> None:
     testbed.sender.stop()
 
     assert end - first > 300
+
+
+class LateProducer(Producer):
+    """Its first record is settled only after some waits."""
+
+    def __init__(self, config: dict[str, str | int]) -> None:
+        super().__init__(config)
+        self.given = 0
+        self.given_before: list[int] = []
+
+    def produce(self, *args: Any, **options: Any) -> None:
+        self.given += 1
+        super().produce(*args, **options)
+
+    def flush(self, timeout: float = -1) -> int:
+        self.given_before.append(self.given)
+        return 1 if len(self.given_before) < 5 else super().flush(timeout)
+
+
+def test_nothing_is_due_until_the_first_record_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the records of the time in which the client connects follow in a burst."""
+    monkeypatch.setattr(f"{__name__}.Producer", LateProducer)
+    testbed = SenderTestbed(Numbered(records=5000, rate_per_s=100_000), **MOCK)
+    testbed.wait_until(lambda: testbed.sender.done)
+
+    producer = testbed.sender._producer
+    assert isinstance(producer, LateProducer)
+    assert producer.given_before[:5] == [1] * 5
+    assert testbed.sender.sent == 5000
 
 
 def test_a_blocked_load_still_applies_change_requests(monkeypatch: pytest.MonkeyPatch) -> None:
