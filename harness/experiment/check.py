@@ -103,6 +103,8 @@ class Check(Model):
     """The parameters that may name a file of which the plan of a run holds the content."""
     needs_keys: ClassVar[bool] = False
     """Whether it finds records by the `key` and `seq` of a generated load."""
+    needs_topic: ClassVar[bool] = False
+    """Whether it judges when records were appended to an output, `output` or the first topic."""
 
     @property
     def title(self) -> str:

@@ -24,6 +24,8 @@ def check_problems(experiment: Experiment, *, drawn: bool) -> CheckProblems:
         if not drawn:
             yield from _unknown_fault(experiment, check.title, given)
         yield from _unknown_output(experiment, check.title, given)
+        if check.needs_topic:
+            yield from _no_topic(experiment, check.title, given.get("output"))
         yield from _beyond_the_load(experiment, check.title, given)
         if check.queries():
             yield from _relations(experiment, check.title, given)
@@ -39,6 +41,18 @@ def _unknown_output(experiment: Experiment, check: str, params: Mapping[str, Any
     wanted, known = params.get("output"), experiment.promise.outputs
     if isinstance(wanted, str) and wanted not in known:
         yield check, "output", f'no output is called "{wanted}"{did_you_mean(wanted, known)}'
+
+
+def _no_topic(experiment: Experiment, check: str, wanted: Any) -> CheckProblems:
+    outputs = experiment.promise.outputs
+    topics = [name for name, output in outputs.items() if output.kafka is not None]
+    if wanted is None and outputs and not topics:
+        no_topic = "and no output is a topic"
+    elif wanted in outputs and wanted not in topics:
+        no_topic = f"and {wanted} is no topic; topics: {', '.join(topics) or 'none'}"
+    else:
+        return
+    yield check, "output", f"it judges when records were appended to a topic, {no_topic}"
 
 
 def _relations(experiment: Experiment, check: str, params: Mapping[str, Any]) -> CheckProblems:

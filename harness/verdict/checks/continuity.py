@@ -103,6 +103,7 @@ class Continuity(Check):
     """
 
     name: ClassVar[str] = "continuity"
+    needs_topic: ClassVar[bool] = True
     needs_keys: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = ("a key paused", "a partition paused")
 

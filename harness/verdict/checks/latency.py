@@ -60,6 +60,7 @@ class Latency(Check):
     """
 
     name: ClassVar[str] = "latency"
+    needs_topic: ClassVar[bool] = True
     needs_keys: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = ("late",)
 

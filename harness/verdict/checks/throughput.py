@@ -74,6 +74,7 @@ class Throughput(Check):
     """
 
     name: ClassVar[str] = "throughput"
+    needs_topic: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = ("an outage", "a poor second", "a partition stopped")
 
     outage_within_s: Annotated[Limit, Field(ge=LEAST_LIMIT_S)]

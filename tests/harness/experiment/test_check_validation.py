@@ -183,3 +183,35 @@ def test_every_shipped_experiment_is_valid() -> None:
 
     assert len(wrong) > 50
     assert {name: found for name, found in wrong.items() if found} == {}
+
+
+FILES = """
+job:
+  sql: keyed-totals.sql
+  promise: {outputs: OUTPUTS, expected: "SELECT key, seq FROM sent"}
+"""
+
+
+@pytest.mark.parametrize("check", ["throughput: {outage_within_s: 1", "continuity: {within_s: 1"])
+@pytest.mark.parametrize(
+    ("outputs", "given", "message"),
+    [
+        ("{files: {hdfs: /o, identity: [key, seq]}}", "", "and no output is a topic"),
+        (
+            "{files: {hdfs: /o, identity: [key, seq]}, t: {kafka: t, identity: [key, seq]}}",
+            ", output: files",
+            "and files is no topic; topics: t",
+        ),
+        ("{files: {hdfs: /o, identity: [key, seq]}, t: {kafka: t, identity: [key]}}", "", ""),
+    ],
+)
+def test_a_check_of_append_times_needs_a_topic(
+    tmp_path: Path, check: str, outputs: str, given: str, message: str
+) -> None:
+    job = "job: {sql: keyed-totals.sql, parallelism: 4}\n"
+    text = EXPERIMENT.replace(job, FILES.replace("OUTPUTS", outputs).lstrip())
+    text = text.replace("SCHEDULE\n", "").replace("WORKLOAD", "{records: 9000, rate_per_s: 100}")
+    (file := tmp_path / "x.yaml").write_text(text.replace("CHECK", f"{{{check}{given}}}}}"))
+    found = "\n".join(str(problem) for problem in problems_of(str(file)))
+    assert ("when records were appended to a topic" in found) == bool(message), found
+    assert message in found
