@@ -178,7 +178,7 @@ def _case(name: str, result: Failure | Error | Skipped | None = None) -> TestCas
 
 
 def _line(finding: Finding) -> str:
-    return f"{finding.what} {finding.where} {run_sentences.finding_text(finding.detail)}".strip()
+    return f"{finding.what} {finding.where} {run_sentences.detail_text(finding.detail)}".strip()
 
 
 def _clean(text: str) -> str:

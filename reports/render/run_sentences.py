@@ -133,20 +133,29 @@ def measured(name: str, value: float | None) -> tuple[str, str]:
     return words, counted(value) + unit
 
 
-def finding_text(value: Any, most: int | None = None) -> str:
+def finding_text(value: Any, most: int | None = None, none: str = "not known") -> str:
     """A value of evidence or a finding as short text, mappings as `key value` pairs; with `most`,
-    at most that many parts of each mapping or list."""
+    at most that many parts of each mapping or list. `none` stands for a value that is None."""
     if value is None:
-        return "not known"
+        return none
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
-        return _joined([f"{key} {finding_text(item, most)}" for key, item in value.items()], most)
+        pairs = [f"{key} {finding_text(item, most, none)}" for key, item in value.items()]
+        return _joined(pairs, most)
     if isinstance(value, list | tuple):
-        return _joined([finding_text(item, most) for item in value], most)
+        return _joined([finding_text(item, most, none) for item in value], most)
     return str(value)
+
+
+def detail_text(detail: Mapping[str, Any]) -> str:
+    """The details of a finding as short text. A field of a record that is null is `null`."""
+    return ", ".join(
+        f"{key} {finding_text(value) if value is None else finding_text(value, none='null')}"
+        for key, value in detail.items()
+    )
 
 
 def _joined(parts: Sequence[str], most: int | None) -> str:

@@ -154,5 +154,5 @@ def _findings(results: Results) -> list[RenderableType]:
 
 def _finding_line(finding: Finding) -> str:
     where = f" at {finding.where}" if finding.where else ""
-    detail = f" ({run_sentences.finding_text(finding.detail)})" if finding.detail else ""
+    detail = f" ({run_sentences.detail_text(finding.detail)})" if finding.detail else ""
     return f"{finding.what}{where}{detail}"

@@ -64,6 +64,16 @@ def test_the_order_is_checks_faults_recovery_findings(folder: RunFolder) -> None
     assert "5 more in results.json" in text
 
 
+def test_a_null_in_a_record_of_a_finding_is_null(folder: RunFolder) -> None:
+    """What is not known of the finding itself is said to be so."""
+    finding = Finding(what="changed", detail={"sent": {"os": None, "n": [None]}, "seen": None})
+    check = CheckResult(
+        check="exactly_once", outcome=Outcome.VIOLATED, summary="1 changed", findings=(finding,)
+    )
+    results = dataclasses.replace(sample_results("run-1", Outcome.VIOLATED), checks=(check,))
+    assert "changed (sent os null, n null, seen not known)" in plain_summary(results, folder)
+
+
 def test_with_several_faults_the_recovery_from_each_is_printed(folder: RunFolder) -> None:
     first = FaultRecovery(fault="slow_sink", step=0, phases={"first_output_s": None})
     second = FaultRecovery(fault="kill", step=1, phases={"first_output_s": 8.9})
