@@ -30,9 +30,10 @@ An experiment is a YAML file: a topology, a job, a load, a schedule of faults, a
       - {{kill: {{}}, target: one of flink/taskmanager, at_s: 20, for_s: 5}}
     checks: [exactly_once, {{recovery: {{within_s: 60}}}}]
 
-`base: NAME` takes every key from another experiment that the document does not give itself. Unknown
-keys are rejected, with the nearest known one. `streamquake validate FILE` reads a document and
-starts nothing.
+`base: NAME` takes every key from another experiment that the document does not give itself.
+Mappings are merged key by key; a list or a value replaces that of the base, and `null` takes an
+optional key away. Unknown keys are rejected, with the nearest known one. `streamquake validate
+FILE` reads a document and starts nothing.
 
 {GENERATED}
 """

@@ -25,8 +25,9 @@ is called `SERVICE/ROLE-NUMBER`, such as `flink/taskmanager-2`.
     links:
       sink: {{from: flink/taskmanager, to: kafka/broker, port: output}}
 
-`base: NAME` takes every key from another topology that the document does not give itself. Unknown
-keys are rejected, with the nearest known one.
+`base: NAME` takes every key from another topology that the document does not give itself.
+Mappings are merged key by key; a list or a value replaces that of the base, and `null` takes an
+optional key away. Unknown keys are rejected, with the nearest known one.
 
 {GENERATED}
 """

@@ -367,7 +367,8 @@ class Checkpoints(Check):
 
     def _too_few(self, taken: Sequence[PressedCheckpoint], ended: int) -> str:
         if not taken:
-            return "no checkpoint was triggered"
+            during = f" while {self.fault} was in effect; let it act longer" if self.fault else ""
+            return f"no checkpoint was triggered and ended{during}"
         taken = [each for each in taken if each.in_fault]
         if not taken:
             return f"no checkpoint ended before {self.fault} was last seen in effect"

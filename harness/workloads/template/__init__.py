@@ -14,7 +14,7 @@ from streamquake.harness.workloads.data_sets.column_names import reject_names
 from streamquake.harness.workloads.data_sets.data_set import DataSet
 from streamquake.harness.workloads.data_sets.json_line import MAX_LINE_BYTES, json_text
 from streamquake.harness.workloads.data_sets.source_file import MAX_BYTES
-from streamquake.harness.workloads.data_sets.workload import DataSetWorkload, RatePerS
+from streamquake.harness.workloads.data_sets.workload import STORED, DataSetWorkload, RatePerS
 from streamquake.harness.workloads.sending.pace import EvenPace, Pace, even_times
 from streamquake.harness.workloads.template.fields import (
     FieldTemplate,
@@ -33,7 +33,8 @@ SAMPLE = 200
 @workloads.register
 class Template(DataSetWorkload):
     """Records of any shape, as JSON, CSV, Avro or Protobuf: a function of the seed. The columns of
-    `sent` are the fields, `index` and `status`. Faults of the data cannot change them."""
+    `sent` are the fields, `index` and `status`; an object or a list is the text of its JSON, for
+    `get_json_object` and `from_json`. Faults of the data cannot change them."""
 
     name: ClassVar[str] = "template"
 
@@ -106,10 +107,10 @@ class Template(DataSetWorkload):
 
     def store(self, data: Path, seed: int, indexes: Sequence[int] | None = None) -> None:
         try:
-            self.check_encoding(self.data_set(seed))
+            self.check_encoding(found := self.data_set(seed))
         except ValueError as error:  # a record beyond the first ones
             raise bad_input(f"workload.{self.name}", str(error)) from error
-        super().store(data, seed, indexes)
+        found.store(data / STORED, self.types, indexes)
 
     def data_set(self, seed: int) -> DataSet:
         made = records_of(self.fields, self.records, seed)
