@@ -58,6 +58,7 @@ done
 """One connection for each command; every answer of the listener ends with the line `OK`."""
 NOT_LISTENING, NO_ANSWER = 7, 8
 END = "END-OF-ANSWER\n"
+EXCEPTION = "org.jboss.byteman.rule.exception."
 RULE = re.compile(r"^RULE (.+)$", re.MULTILINE)
 
 
@@ -83,6 +84,17 @@ class Rules:
 
     texts: Mapping[str, str]
     properties: Mapping[str, str]
+
+    @property
+    def errors(self) -> Mapping[str, str]:
+        """Rule -> the JVM's error when it first applied it, such as a wrong type. The agent reads a
+        rule only when its class is loaded."""
+        return {
+            name: line
+            for name, text in self.texts.items()
+            for line in text.splitlines()
+            if line.startswith(EXCEPTION)
+        }
 
 
 class JvmAgent:

@@ -163,13 +163,14 @@ class JvmFault(NodeFault):
         }
         places = self._own_entries(loaded.properties, ".at.")
         hits = int(recorded.get("hits", 0))
+        errors = list(self._own_entries(loaded.errors).values())
         observations = {
             "status": str(state.status),
             "rules": len(rules),
             "hits": hits,
             "first_hit": recorded.get("first"),
             "at": sorted(places.values()),
-            **_rule_error(rules),
+            **({"refused": errors[0]} if errors else {}),
         }
         return Evidence(
             in_effect=bool(rules) and hits > 0, healed=not rules, observations=observations
@@ -265,13 +266,6 @@ def _inspect(cluster: Cluster, node: Node) -> tuple[ContainerState, Rules]:
         if state.status in NO_JVM:
             return state, none
         raise
-
-
-def _rule_error(rules: Mapping[str, str]) -> dict[str, str]:
-    """The JVM's error when it first applied a rule, such as a wrong class or a wrong type."""
-    lines = (line for text in rules.values() for line in text.splitlines())
-    errors = [line for line in lines if line.startswith("org.jboss.byteman.rule.exception.")]
-    return {"refused": errors[0]} if errors else {}
 
 
 def _place_of(subtask: int) -> str:

@@ -54,6 +54,7 @@ from streamquake.harness.run.output_objects import reject_filled_folders
 from streamquake.harness.run.output_tables import has_tables, reject_filled_tables
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervise
+from streamquake.harness.run.topology_rules import reject_refused_rules
 from streamquake.harness.run.transaction_record import record_transactions
 from streamquake.harness.run.versions import (
     image_ids,
@@ -259,6 +260,7 @@ class RunInProgress:
                 self._begin_spark()
             self._start_other_jobs()
             self.job = self._start_job(prepared, stack)
+            reject_refused_rules(self.cluster)
             self._enter("steady")
             load = stack.enter_context(
                 start_load(self.experiment, self.cluster, self.loop, self.run_id)
@@ -270,6 +272,7 @@ class RunInProgress:
                 self._record_after("recovery")
                 self._drain(load)
             self._record_after("drain")
+            reject_refused_rules(self.cluster)
             self._enter("read")
             spark = self.spark.get()
             collect_outputs(self.cluster, self.experiment, spark, self.folder, self.early_reads)
