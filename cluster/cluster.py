@@ -43,6 +43,8 @@ from streamquake.topologies.model import NodeSpec, Topology
 
 FIRST_HOST = 10
 """Lower addresses are reserved for the gateway and for helper containers."""
+SHOWN_EVERY_S = 15
+"""How often a wait for services that are not ready shows the reason."""
 NO_EARLIER_RUNS: Mapping[str, frozenset[str]] = {}
 """What the services of a new cluster remember."""
 
@@ -354,14 +356,20 @@ def _await_services(
     cluster: Cluster, services: Iterable[str], limit_s: float, show_message: Callable[[str], None]
 ) -> None:
     waiting = list(services)
+    shown_ns = cluster.clock.now_ns()
 
     def pending() -> str | None:
+        nonlocal shown_ns
         cluster.fail_on_dead(cluster.nodes.values())
         reasons = {service: cluster.pending([service]) for service in waiting}
         for service, reason in reasons.items():
             if reason is None:
                 waiting.remove(service)
                 show_message(f"{service} ready after {cluster.clock.now_ns() / 1e9:.1f} s")
-        return "; ".join(filter(None, reasons.values())) or None
+        why = "; ".join(filter(None, reasons.values()))
+        if why and cluster.clock.now_ns() - shown_ns >= SHOWN_EVERY_S * 1e9:
+            shown_ns = cluster.clock.now_ns()
+            show_message(f"not ready yet: {why}; at most {limit_s:g} s are waited")
+        return why or None
 
     wait_until(pending, what="cluster ready", limit_s=limit_s, clock=cluster.clock, every_s=0.25)

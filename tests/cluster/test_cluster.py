@@ -231,6 +231,17 @@ def test_a_service_that_does_not_become_ready_is_reported_with_its_reason(
     assert str(late.value) == ("cluster ready: not within 5 s: echo: a server does not listen yet")
 
 
+def test_a_long_wait_shows_what_is_not_ready(cluster: Cluster, runtime: FakeRuntime) -> None:
+    runtime.on_network_tool.clear()
+    messages: list[str] = []
+
+    with pytest.raises(NotReadyInTime):
+        start_cluster(cluster, tags={}, limit_s=40, show_message=messages.append)
+
+    why = "not ready yet: echo: a server does not listen yet; at most 40 s are waited"
+    assert messages == ["3 containers started", why, why]
+
+
 def test_logs_of_running_nodes_are_saved_when_another_node_does_not_start(
     cluster: Cluster, runtime: FakeRuntime, tmp_path: Path
 ) -> None:
