@@ -9,6 +9,7 @@ from pydantic import Field
 
 from streamquake.harness.experiment.check import CheckCommand, JudgedRun, UserCheck, checks
 from streamquake.harness.reconcile.examples import clip
+from streamquake.harness.verdict.evidence.command_record import contradicted_commands
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.reports.record.run_events import CommandEnded
 from streamquake.topologies.limits import Limit
@@ -30,8 +31,9 @@ class Command(UserCheck):
 
     Undecided where it ends with another status, by a signal or not in time, where it writes more
     than 1 GiB into a file, its output among them, and where the record has no result, as the run
-    failed before. `check` reads the recorded result and starts nothing;
-    `replay` starts the program only with `--run-commands`.
+    failed before. Also where it has several results or one of other arguments, gives both a status
+    and a reason why there is none, or has the result before the outputs were read. `check` reads
+    the recorded result and starts nothing; `replay` starts the program only with `--run-commands`.
     """
 
     name: ClassVar[str] = "command"
@@ -58,6 +60,8 @@ class Command(UserCheck):
             return self.undecided(
                 "the record has no result of the program, which is run only at the end of a run"
             )
+        if problem := next(contradicted_commands(ended, self.run, case.history), None):
+            return self.undecided(problem)
         result = ended[-1]
         lines = [str(clip(str(line))) for line in result.last_lines]
         if result.exit_code == HELD:

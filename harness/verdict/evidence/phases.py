@@ -11,6 +11,8 @@ DISTURB = "disturb"
 """It begins with the steady state, also in a run without faults; triggers count from it."""
 HEAL = "heal"
 """Faults without a duration are healed in this phase."""
+AFTER_LOAD = ("drain", "read", "tear down", "commands")
+"""The phases from the end of the load on; programs that judge a run are started in the last one."""
 
 
 def phase_began(history: History, phase: str) -> PhaseBegan | None:

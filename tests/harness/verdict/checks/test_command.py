@@ -74,6 +74,78 @@ def test_without_a_result_of_its_own_it_is_undecided(tmp_path: Path) -> None:
         assert "the record has no result of the program" in found.summary
 
 
+@pytest.mark.parametrize("argv", [["judge", "-v"], ["judge"], [], ["judge", "--all", "-v"]])
+def test_a_result_of_other_arguments_is_undecided(tmp_path: Path, argv: list[str]) -> None:
+    rule = Command(given_name="rule", run=("judge", "--all"))
+    story = Story().at(9, Action.COMMAND_ENDED, check="rule", argv=argv, exit_code=0)
+    result = rule.check(case(story, tmp_path))
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        "the recorded result is of other arguments than those of the plan",
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "recorded"),
+    [
+        (("./judge", "--all"), ["/home/me/judge", "--all"]),
+        (("judge", "--password=hunter2"), ["judge", "--password=***"]),
+    ],
+    ids=["a path", "a secret"],
+)
+def test_a_path_of_the_program_and_a_hidden_secret_are_the_same_command(
+    tmp_path: Path, argv: tuple[str, ...], recorded: list[str]
+) -> None:
+    rule = Command(given_name="rule", run=argv)
+    story = Story().at(9, Action.COMMAND_ENDED, check="rule", argv=recorded, exit_code=0)
+    assert rule.check(case(story, tmp_path)).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize("codes", [(0, 1), (1, 0), (0, 0)])
+def test_several_results_of_one_program_are_undecided(
+    tmp_path: Path, codes: tuple[int, ...]
+) -> None:
+    result = judged(tmp_path, *({"exit_code": code} for code in codes))
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        "the record has 2 results of the program, which a run starts once",
+    )
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_status_with_a_reason_for_none_is_undecided(tmp_path: Path, code: int) -> None:
+    result = judged(tmp_path, {"exit_code": code, "reason": "it did not end within 60 s"})
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        f"the program is recorded to have ended with status {code}, and to have no status: it did "
+        "not end within 60 s",
+    )
+
+
+@pytest.mark.parametrize("phase", ["read", "tear down", "commands"])
+@pytest.mark.parametrize(
+    ("began_s", "outcome"), [(8, Outcome.HELD), (10, Outcome.UNDECIDED)], ids=["after", "before"]
+)
+def test_a_program_ends_after_the_outputs_were_read(
+    tmp_path: Path, phase: str, began_s: float, outcome: Outcome
+) -> None:
+    events: list[tuple[float, Action, dict[str, Any]]] = [
+        (7, Action.PHASE, {"phase": "disturb"}),
+        (began_s, Action.PHASE, {"phase": phase}),
+        (9, Action.COMMAND_ENDED, {"check": "rule", "argv": ["judge"], "exit_code": 0}),
+    ]
+    story = Story()
+    for at_s, action, value in sorted(events, key=lambda event: event[0]):
+        story.at(at_s, action, **value)
+    result = RULE.check(case(story, tmp_path))
+    assert result.outcome == outcome
+    if outcome == Outcome.UNDECIDED:
+        assert result.summary == (
+            f"the program ended at 9.0 s, before the phase '{phase}' of the run, which began at "
+            "10.0 s"
+        )
+
+
 def test_the_path_of_a_program_is_relative_to_its_document(tmp_path: Path) -> None:
     assert Command(run=("./judge", "a/b")).beside(tmp_path).run == (f"{tmp_path}/judge", "a/b")
     assert Command(run=("/opt/judge",)).beside(tmp_path).run == ("/opt/judge",)
