@@ -52,7 +52,6 @@ NUMBERS = (
     "ack_ms",
     "added_ms",
     "alignment_ms",
-    "asked_s",
     "async_ms",
     "before_asked_s",
     "before_at_s",
@@ -66,7 +65,6 @@ NUMBERS = (
     "initializing_ms",
     "last_ack_ms",
     "lateness_ms",
-    "longest_gap_s",
     "lost_ms",
     "persisted_bytes",
     "processed_bytes",
@@ -82,6 +80,8 @@ NUMBERS = (
     "asked_ms",
 )
 """Numbers, null where they are not known."""
+KNOWN_NUMBERS = ("asked_s", "longest_gap_s")
+"""Numbers that are always known."""
 NAMES = ("check", "fault", "job", "output", "phase", "state", "target", "vertex")
 """Texts that are always known."""
 TEXTS = ("cause", "executor", "node", "path", "reason", "task_name", "type", "vertex_name")
@@ -129,7 +129,7 @@ _PARTS = "a list of triples of whole numbers of at least 0"
 _EXPECTED = {
     **dict.fromkeys(PLACES, _A_PLACE),
     **dict.fromkeys((*SIGNED, *WHOLE), _A_WHOLE),
-    **dict.fromkeys(NUMBERS, _A_NUMBER),
+    **dict.fromkeys((*NUMBERS, *KNOWN_NUMBERS), _A_NUMBER),
     **dict.fromkeys((*NAMES, *TEXTS), _A_TEXT),
     **dict.fromkeys(FLAGS, _A_FLAG),
     **dict.fromkeys(LISTS, _A_LIST),
@@ -141,7 +141,9 @@ _EXPECTED = {
     **dict.fromkeys(OBJECTS, _AN_OBJECT),
 }
 _GRAPH = (*VERTICES, *EDGES, *REGIONS)
-_KNOWN = frozenset((*PLACES, *SIGNED, *NAMES, *LISTS, *_GRAPH, *INTERVALS, *PARTS, *OBJECTS))
+_KNOWN = frozenset(
+    (*PLACES, *SIGNED, *KNOWN_NUMBERS, *NAMES, *LISTS, *_GRAPH, *INTERVALS, *PARTS, *OBJECTS)
+)
 
 
 def _is(expected: str, held: Any, *, nullable: bool) -> bool:

@@ -37,7 +37,8 @@ def test_fields_of_their_types_have_no_problem(value: dict[str, Any]) -> None:
         ("unknown", ["x", False], "a whole number"),
         ("stage", [-1, None, "0"], "a whole number of at least 0"),
         ("met", [1, "yes", {}], "true or false"),
-        ("longest_gap_s", ["1", True, float("nan"), 2.0**63], "a number"),
+        ("longest_gap_s", [None, "1", True, float("nan"), 2.0**63], "a number"),
+        ("asked_s", [None], "a number"),
         ("executor", [1, []], "a text"),
         (
             "vertices",

@@ -19,6 +19,10 @@ from streamquake.harness.experiment.check import (
     UserCheck,
     checks,
 )
+from streamquake.harness.verdict.evidence.answer_moments import (
+    contradicted_moments,
+    longest_gap_s,
+)
 from streamquake.harness.verdict.evidence.missing_answers import missing_answer
 from streamquake.reports.record.fault_windows import fault_windows
 from streamquake.reports.record.history import History
@@ -92,7 +96,8 @@ class Probe(UserCheck):
     violated when the time between the first and the last unexpected answer is longer than the
     limit, or when the last answer of all is an unexpected one; undecided when only the time between
     the expected answers around it is longer, when the answer was an unexpected one before any
-    fault, when nothing was asked for longer than the limit, and when the record lacks an answer.
+    fault, when nothing was asked for longer than the limit, when the record lacks an answer, and
+    when the moments of its questions and answers contradict each other.
     """
 
     name: ClassVar[str] = "probe"
@@ -172,6 +177,8 @@ class Probe(UserCheck):
         answers = [each for each in case.history.of(ProbeAnswered) if each.check == self.title]
         if not answers:
             return self.undecided("the record has no answer, which only a run asks for")
+        if problem := next(contradicted_moments(answers), None):
+            return self.undecided(problem)
         outages = list(outages_of(answers))
         end_s = answers[-1].at_s
         longest_s = max((each.at_most_s(end_s) for each in outages), default=0.0)
@@ -222,7 +229,7 @@ class Probe(UserCheck):
             return f"the answer was an unexpected one {when}: {outages[0].reason}"
         if (missing := missing_answer(answers, history)) is not None:
             return missing
-        if (gap_s := answers[-1].longest_gap_s) > self.outage_within_s:
+        if (gap_s := longest_gap_s(answers)) > self.outage_within_s:
             return f"nothing was asked for {gap_s:.1f} s, so an outage may have been missed"
         if longest_s > self.outage_within_s:
             return (

@@ -246,6 +246,51 @@ def test_a_time_without_questions_is_undecided(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("before_s", "outcome"), [(55, Outcome.HELD), (54, Outcome.UNDECIDED)])
+def test_a_time_without_questions_before_the_last_answer_is_undecided(
+    tmp_path: Path, before_s: float, outcome: Outcome
+) -> None:
+    """Though the recorded longest time says otherwise."""
+    told = changed(story((2, True), (60, True)), 2, before_asked_s=before_s, before_at_s=before_s)
+    result = judged(tmp_path, told)
+    assert result.outcome == outcome
+    if outcome == Outcome.UNDECIDED:
+        assert result.summary == "nothing was asked for 5.9 s, so an outage may have been missed"
+
+
+@pytest.mark.parametrize(
+    ("number", "moments"),
+    [
+        (1, {"asked_s": -1.0}),
+        (1, {"longest_gap_s": -0.5}),
+        (1, {"asked_s": 2.1}),
+        (2, {"before_asked_s": -1.0}),
+        (2, {"before_asked_s": 12.0, "before_at_s": None}),
+        (2, {"before_at_s": 12.0}),
+        (2, {"before_asked_s": 11.7}),
+    ],
+)
+@pytest.mark.parametrize("answers", [SHORT, LONG], ids=["short", "long"])
+def test_moments_that_contradict_each_other_are_undecided(
+    tmp_path: Path, answers: Sequence[Answer], number: int, moments: dict[str, float | None]
+) -> None:
+    result = judged(tmp_path, changed(with_fault(story(*answers)), number, **moments))
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        f"the moments of the answer at {answers[number - 1][0]:.1f} s contradict each other",
+    )
+
+
+def changed(told: Story, number: int, **value: float | None) -> Story:
+    """The story with other values in one of its answers, counted from 1."""
+    other, answers = Story(), 0
+    for event in told.history():
+        answers += event.action == Action.PROBE_ANSWERED
+        is_it = event.action == Action.PROBE_ANSWERED and answers == number
+        other.at(event.at_s, event.action, **{**event.value, **(value if is_it else {})})
+    return other
+
+
 def test_answers_of_another_check_do_not_count(tmp_path: Path) -> None:
     result = judged(tmp_path, story((2, True), (60, True), check="other"))
     assert (result.outcome, result.summary) == (
