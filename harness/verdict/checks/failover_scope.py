@@ -48,7 +48,10 @@ from streamquake.harness.verdict.evidence.task_restarts import (
 )
 from streamquake.harness.verdict.evidence.unattributed_failure import SETTLED_S
 from streamquake.harness.verdict.evidence.unexplained_ends import ended_from_outside, how
-from streamquake.harness.verdict.evidence.unobserved_restarts import unobserved_restarts
+from streamquake.harness.verdict.evidence.unobserved_restarts import (
+    skipped_attempts,
+    unobserved_restarts,
+)
 from streamquake.harness.verdict.evidence.waits import failed_waits
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.fault_windows import fault_windows
@@ -86,7 +89,7 @@ class FailoverScope(Check):
     another subtask or names none of the job, where a subtask goes back to an earlier state in
     the same attempt, where a new attempt was deployed before the fault, where the job's graph
     contradicts itself or lacks a subtask that was seen, and where more restarts were counted
-    than observed.
+    than observed, or a subtask skipped more attempts than there were restarts.
     """
 
     name: ClassVar[str] = "failover_scope"
@@ -399,7 +402,12 @@ def _contradiction(failover: Failover, found: Mapping[Subtask, SubtaskHistory]) 
                 return f"{task.name} ({task.subtask}) is recorded as failed, and not as restarted"
     if survivors and _global_failures(failover):
         return "a global failure is recorded, which restarts every subtask"
-    return next(unobserved_restarts(failover.history, failover.start_ns), None)
+    history, since_ns = failover.history, failover.start_ns
+    missed = (
+        *skipped_attempts(found.values(), history, since_ns),
+        *unobserved_restarts(history, since_ns),
+    )
+    return next(iter(missed), None)
 
 
 def _unknown_failure(failover: Failover) -> str | None:

@@ -5,7 +5,7 @@ Two sources feed two counters by key; every subtask has a node of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ class Failover:
         self.others: list[tuple[float, Action, dict[str, Any]]] = []
         self.whole_s: float | None = AGAIN_S + 1
         self.drained = True
+        self.placed_attempt = 0
         self.running: dict[Subtask, list[tuple[float, float]]] = {
             place: self._samples(place in restarted) for place in ALL
         }
@@ -90,7 +91,8 @@ class Failover:
     def judged(self, folder: Path, expect: str) -> CheckResult:
         recorded = Story().at(1, Action.JOB_SUBMITTED, **self.graph)
         for place in ALL:
-            recorded.at(2, Action.TASK_CHANGED, **self.task(place))
+            placed = self.task(place, attempt=self.placed_attempt)
+            recorded.at(2, Action.TASK_CHANGED, **placed)
         if self.fault:
             recorded.at(EFFECT_S, Action.FAULT_IN_EFFECT, **self.fault)
         for at_s, value in self.failures:
@@ -607,6 +609,16 @@ def _restarts_counted(failover: Failover) -> None:
     failover.others.append((EFFECT_S + 3, Action.JOB_RESTARTING, {"restart": 2}))
 
 
+def _restart_numbered(number: int, failover: Failover) -> None:
+    failover.others.append((EFFECT_S + 1, Action.JOB_RESTARTING, {"restart": number}))
+
+
+def _attempts_skipped(failover: Failover, attempt: int = 2) -> None:
+    """With the one restart that was recorded."""
+    failover.tasks[0][1]["attempt"] = attempt
+    _restart_numbered(1, failover)
+
+
 def _region_of_two(failover: Failover) -> None:
     failover.graph["regions"] = [*SINGLE, [["s", 1]]]
 
@@ -686,6 +698,13 @@ def _not_observed(failover: Failover) -> None:
             "Count -> Sink (0) is recorded as deployed again 1.1 s before the fault",
         ),
         (_restarts_counted, "2 restarts were counted by 23.0 s, 0 had been observed before"),
+        (partial(_restart_numbered, 0), "the restart at 21.0 s is recorded as number 0"),
+        (partial(_restart_numbered, -3), "the restart at 21.0 s is recorded as number -3"),
+        (
+            _attempts_skipped,
+            "Count -> Sink (0) is recorded in attempt 0 and then in attempt 2, and the job with 1 "
+            "restarts",
+        ),
         (_survivor_failed_and_ran, "Source: input (1) is recorded as FAILED, and then as RUNNING"),
         (_survivor_initializes, "Source: input (1) is recorded as RUNNING, and then as INITIALIZ"),
         (_survivor_created, "Source: input (1) is recorded as RUNNING, and then as CREATED"),
@@ -711,6 +730,46 @@ def test_a_survivor_that_finished_has_no_later_samples(tmp_path: Path) -> None:
     failover = Failover([("c", 0)])
     failover.tasks.append((23.0, failover.task(("s", 1), state="FINISHED")))
     failover.running[("s", 1)] = [each for each in failover.running[("s", 1)] if each[0] < 23]
+    assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
+
+
+def _failed_twice(failover: Failover) -> None:
+    for at_s in (21.0, 21.1):
+        failed = {"job": "j", "cause": "lost", "task": "Count -> Sink (1/2)"}
+        failover.failures.append((at_s, failed))
+
+
+def _restarted_later(failover: Failover) -> None:
+    """A poll reads the job before its tasks, so the restart of an attempt may be seen after it."""
+    failover.others += [
+        (AGAIN_S + 0.5, Action.JOB_RESTARTING, {"restart": 2}),
+        (AGAIN_S + 1, Action.JOB_RUNNING, {}),
+    ]
+
+
+def _without_restarts(failover: Failover) -> None:
+    """As with Flink's adaptive scheduler."""
+    failover.others.clear()
+
+
+@pytest.mark.parametrize("recorded", [_failed_twice, _restarted_later, _without_restarts])
+def test_an_attempt_that_no_poll_saw_is_held_where_its_restart_may_be_recorded(
+    tmp_path: Path, recorded: Callable[[Failover], None]
+) -> None:
+    failover = Failover([("c", 0)])
+    _attempts_skipped(failover)
+    assert failover.judged(tmp_path, "task").outcome == Outcome.UNDECIDED
+
+    recorded(failover)
+    result = failover.judged(tmp_path, "task")
+
+    assert result.outcome == Outcome.HELD, result
+
+
+def test_another_jobmanager_numbers_attempts_anew(tmp_path: Path) -> None:
+    failover = Failover([("c", 0)])
+    failover.placed_attempt = 4
+    _attempts_skipped(failover, attempt=1)
     assert failover.judged(tmp_path, "task").outcome == Outcome.HELD
 
 

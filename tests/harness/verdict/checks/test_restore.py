@@ -1122,3 +1122,13 @@ def test_every_restart_that_the_engine_counts_must_be_observed(
 
     assert result.outcome == outcome, result.summary
     assert ("restarts were counted" in result.summary) == (outcome == Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize("number", [0, -3])
+def test_no_restart_has_a_number_below_one(tmp_path: Path, number: int) -> None:
+    story = restarted().at(13.5, Action.JOB_RESTARTING, job="job", restart=number)
+    result = check(story, tmp_path)
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        f"the restart at 13.5 s is recorded as number {number}",
+    )
