@@ -86,13 +86,15 @@ NAMES = ("check", "fault", "job", "output", "phase", "state", "target", "vertex"
 """Texts that are always known."""
 TEXTS = ("cause", "executor", "node", "path", "reason", "task_name", "type", "vertex_name")
 """Texts, null where they are not known."""
-FLAGS = ("is_last", "lost_network", "met", "own", "speculative")
+FLAGS = ("is_last", "lost_network", "met", "own", "speculative", "unaligned")
 """True or false, null where it is not known."""
 LISTS = ("argv", "last_errors", "last_lines", "nodes", "transactions")
 VERTICES, EDGES, REGIONS = ("vertices",), ("edges",), ("regions",)
 """The graph of a job."""
 STATUSES = ("acknowledged", "failed", "unknown")
 """The values of `status`, that of sent records."""
+SUBTASKS = ("subtasks",)
+"""How many subtasks a checkpoint has, or what each of them reports; null where it is not known."""
 INTERVALS = ("pauses_ns", "ranges")
 """Lists of pairs of whole numbers."""
 PARTS = ("sent_by",)
@@ -124,6 +126,7 @@ _A_LIST, _AN_OBJECT, _A_FLAG = "a list", "an object", "true or false"
 _VERTICES = "a list of objects with the texts `id` and `name` and the whole number `parallelism`"
 _EDGES = "a list of objects with the texts `from` and `to`"
 _REGIONS = "a list of lists of pairs, each the id of a vertex and a whole number of at least 0"
+_SUBTASKS = "a whole number, or a list of objects with the fields of a subtask's checkpoint"
 _INTERVALS = "a list of pairs of whole numbers of at least 0"
 _PARTS = "a list of triples of whole numbers of at least 0"
 _EXPECTED = {
@@ -136,6 +139,7 @@ _EXPECTED = {
     **dict.fromkeys(VERTICES, _VERTICES),
     **dict.fromkeys(EDGES, _EDGES),
     **dict.fromkeys(REGIONS, _REGIONS),
+    **dict.fromkeys(SUBTASKS, _SUBTASKS),
     **dict.fromkeys(INTERVALS, _INTERVALS),
     **dict.fromkeys(PARTS, _PARTS),
     **dict.fromkeys(OBJECTS, _AN_OBJECT),
@@ -184,10 +188,20 @@ def _is_subtask(held: Any) -> bool:
     return isinstance(held, list) and len(held) == 2 and _is_text(held[0]) and is_moment(held[1])
 
 
+def _is_report(held: Any) -> bool:
+    """Whether it can be what a subtask reports of its checkpoint, where each field is known."""
+    return isinstance(held, dict) and all(
+        _is(_EXPECTED[name], each, nullable=False)
+        for name, each in held.items()
+        if name in _EXPECTED
+    )
+
+
 def _are_moments(held: Any, count: int) -> bool:
     return isinstance(held, list) and len(held) == count and all(map(is_moment, held))
 
 
+_are_reports = _is_list_of(_is_report)
 _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     _A_PLACE: is_moment,
     _A_WHOLE: _is_whole,
@@ -199,6 +213,7 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     _VERTICES: _is_list_of(_is_vertex),
     _EDGES: _is_list_of(_is_edge),
     _REGIONS: _is_list_of(_is_list_of(_is_subtask)),
+    _SUBTASKS: lambda held: _is_whole(held) or _are_reports(held),
     _INTERVALS: _is_list_of(lambda held: _are_moments(held, 2)),
     _PARTS: _is_list_of(lambda held: _are_moments(held, 3)),
 }

@@ -11,6 +11,8 @@ from streamquake.reports.record.event_fields import field_problem
 VERTEX = {"id": "v", "name": "map", "parallelism": 2}
 EDGE = {"from": "v", "to": "w", "ship": "HASH"}
 
+REPORT = {"vertex": "v", "subtask": 0, "duration_ms": 5, "alignment_ms": -1, "unaligned": False}
+
 
 @pytest.mark.parametrize(
     "value",
@@ -21,6 +23,9 @@ EDGE = {"from": "v", "to": "w", "ship": "HASH"}
         {"lag": None},
         {"met": True, "own": None},
         {"asked_s": 1.5, "before_asked_s": None, "longest_gap_s": 0},
+        {"subtasks": None},
+        {"subtasks": 8},
+        {"subtasks": [REPORT, {**REPORT, "later": None}, {}]},
         {"vertices": [], "edges": [], "regions": []},
         {"vertices": [VERTEX, {}], "edges": [EDGE], "regions": [[["v", 0], ["v", 1]], []]},
     ],
@@ -40,6 +45,22 @@ def test_fields_of_their_types_have_no_problem(value: dict[str, Any]) -> None:
         ("longest_gap_s", [None, "1", True, float("nan"), 2.0**63], "a number"),
         ("asked_s", [None], "a number"),
         ("executor", [1, []], "a text"),
+        (
+            "subtasks",
+            [
+                "8",
+                True,
+                {},
+                [None],
+                ["v"],
+                [REPORT, {**REPORT, "vertex": None}],
+                [{**REPORT, "subtask": -1}],
+                [{**REPORT, "duration_ms": None}],
+                [{**REPORT, "alignment_ms": "5"}],
+                [{**REPORT, "unaligned": 1}],
+            ],
+            "a whole number, or a list of objects with the fields of a subtask's checkpoint",
+        ),
         (
             "vertices",
             [

@@ -13,6 +13,7 @@ from itertools import pairwise
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
 from streamquake.reports.record.checkpoint_events import CheckpointEnd, CheckpointTriggered
 from streamquake.reports.record.event import MICRO_BATCH
+from streamquake.reports.record.event_field import MissingField
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobRestored
 from streamquake.reports.record.run_events import RunDrained
@@ -22,8 +23,8 @@ def contradicted_batches(history: History) -> Iterator[str]:
     """A message for each contradiction in the batches of a query, or between them and the drain."""
     try:
         batches = _batches(history)
-    except KeyError as missing:
-        yield f"a batch is recorded without {missing}"
+    except MissingField as missing:
+        yield str(missing)
         return
     for job in dict.fromkeys(each.job for each in batches):
         of_query = [each for each in batches if each.job == job]
@@ -35,7 +36,8 @@ def contradicted_batches(history: History) -> Iterator[str]:
 
 
 def _batches(history: History) -> list[Checkpoint]:
-    """The batches, in order of their begins. Raises KeyError for one without a field."""
+    """The batches, in order of their begins. Raises MissingField for one without a
+    field."""
     events = history.of(CheckpointTriggered, CheckpointEnd)
     # A damaged record of other checkpoints is of no concern here.
     if not any(event.type == MICRO_BATCH for event in events):

@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
+from streamquake.reports.record.event_field import MissingField
 from streamquake.reports.record.history import History
 
 GROWN = 2.0
@@ -69,10 +70,18 @@ class Batch:
 
 def batch_of(completed: CheckpointCompleted, *, driver: int) -> Batch | None:
     """The batch of a checkpoint; None where it was not reported because its driver ended at that
-    moment. Raises KeyError for a damaged record."""
-    reported = completed.value
-    if "durations_ms" not in reported:
+    moment. Raises MissingField where a field is missing in its report."""
+    if "durations_ms" not in completed.value:
         return None
+    try:
+        return _reported_batch(completed, driver)
+    except KeyError as missing:
+        raise MissingField(completed, str(missing.args[0])) from None
+
+
+def _reported_batch(completed: CheckpointCompleted, driver: int) -> Batch:
+    """The batch of a checkpoint with a report. Raises KeyError where a field is missing in it."""
+    reported = completed.value
     whole_ms = int(reported["durations_ms"][WHOLE])
     # Older histories do not record when it began. Its offsets may have been logged later, or, with
     # progress tracked beside the batches, not at all.

@@ -7,7 +7,7 @@ history does not hold is None or empty, never zero.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -25,6 +25,7 @@ from streamquake.reports.record.checkpoint_events import (
     CheckpointTriggered,
 )
 from streamquake.reports.record.event import MICRO_BATCH
+from streamquake.reports.record.event_field import MissingField
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobRestored, JobSubmitted
 
@@ -409,23 +410,32 @@ def is_elsewhere(one: str | None, other: str | None) -> bool:
 def _parts(
     ended: CheckpointEnd | None, graph: JobSubmitted | None
 ) -> tuple[SubtaskCheckpoint, ...] | None:
+    """What the subtasks report of a checkpoint; None where that is not recorded. Raises
+    MissingField where a field is missing in a report."""
     if ended is None or ended.subtasks is None:
         return None
     names = {vertex["id"]: vertex["name"] for vertex in _vertices(graph)}
     # Without edges the receiving vertices are unknown, and no vertex counts as a source.
     fed = {edge["to"] for edge in graph.edges} if graph and graph.edges is not None else names
-    return tuple(
-        SubtaskCheckpoint(
-            vertex=names.get(recorded["vertex"], recorded["vertex"]),
-            subtask=recorded["subtask"],
-            took_ms=recorded["duration_ms"],
-            # Flink writes -1 for a phase that a subtask did not measure.
-            phases={phase: max(0, recorded[phase]) for phase in PHASES},
-            persisted_bytes=recorded["persisted_bytes"],
-            unaligned=recorded["unaligned"],
-            source=recorded["vertex"] in names and recorded["vertex"] not in fed,
-        )
-        for recorded in ended.subtasks
+    try:
+        return tuple(_part(recorded, names, fed) for recorded in ended.subtasks)
+    except KeyError as missing:
+        raise MissingField(ended, str(missing.args[0])) from None
+
+
+def _part(
+    recorded: Mapping[str, Any], names: Mapping[str, str], fed: Collection[str]
+) -> SubtaskCheckpoint:
+    """What a subtask reports. Raises KeyError where a field is missing."""
+    return SubtaskCheckpoint(
+        vertex=names.get(recorded["vertex"], recorded["vertex"]),
+        subtask=recorded["subtask"],
+        took_ms=recorded["duration_ms"],
+        # Flink writes -1 for a phase that a subtask did not measure.
+        phases={phase: max(0, recorded[phase]) for phase in PHASES},
+        persisted_bytes=recorded["persisted_bytes"],
+        unaligned=recorded["unaligned"],
+        source=recorded["vertex"] in names and recorded["vertex"] not in fed,
     )
 
 

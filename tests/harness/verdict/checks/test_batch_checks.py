@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from streamquake.harness.experiment.check import check_safely
 from streamquake.harness.verdict.checks.backpressure_root import BackpressureRoot
 from streamquake.harness.verdict.checks.checkpoints import Checkpoints
 from streamquake.reports.record.event import Action
@@ -28,6 +29,18 @@ def checkpoints(story: BatchStory, folder: Path, **params: Any) -> CheckResult:
 
 def root(story: BatchStory, folder: Path, **params: Any) -> CheckResult:
     return BackpressureRoot(**params).check(story.judged(folder))
+
+
+@pytest.mark.parametrize("field", ["offsets", "state_operators", "input_rows"])
+def test_a_batch_without_a_field_is_undecided_and_named(tmp_path: Path, field: str) -> None:
+    story = pressed()
+    event = next(e for e in story.history() if e.action == Action.CHECKPOINT_COMPLETED)
+    del event.value[field]  # type: ignore[attr-defined]
+    result = check_safely(Checkpoints(), story.judged(tmp_path))
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        f"event {event.index}, `checkpoint completed`, is recorded without its `{field}`",
+    )
 
 
 def test_batches_that_are_committed_under_back_pressure_are_held(tmp_path: Path) -> None:

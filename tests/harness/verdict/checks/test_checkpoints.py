@@ -10,6 +10,7 @@ import pytest
 from streamquake.cluster.engines.flink.checkpoints import CheckpointWatch, subtasks_of
 from streamquake.harness.verdict.checks.checkpoints import Checkpoints
 from streamquake.reports.record.event import Action
+from streamquake.reports.record.event_field import MissingField
 from streamquake.reports.record.outcome import CheckResult, Outcome
 from tests.cluster.engines.recorded import JOB, answer
 from tests.harness.verdict.checkpoint_story import (
@@ -119,6 +120,15 @@ def test_one_changed_value_of_one_checkpoint_is_found(
     assert result.outcome == Outcome.VIOLATED
     assert places(result) == [(found, "checkpoint 4")]
     assert result.summary.startswith(f"{found} (checkpoint 4); 4 of 4 checkpoints completed")
+
+
+@pytest.mark.parametrize("name", ["vertex", "alignment_ms", "unaligned"])
+def test_a_report_of_a_subtask_without_a_field_is_named(name: str, pressed: Path) -> None:
+    story = four()
+    event = [e for e in story.history() if e.action == COMPLETED][3]
+    del event.value["subtasks"][1][name]
+    with pytest.raises(MissingField, match=f"recorded without its `{name}`"):
+        check(story, pressed)
 
 
 @pytest.mark.parametrize(

@@ -1126,7 +1126,8 @@ def test_every_restart_that_the_engine_counts_must_be_observed(
 
 @pytest.mark.parametrize("number", [0, -3])
 def test_no_restart_has_a_number_below_one(tmp_path: Path, number: int) -> None:
-    story = restarted().at(13.5, Action.JOB_RESTARTING, job="job", restart=number)
+    story = restarted()
+    story.at(13.5, Action.JOB_RESTARTING, job="job", restart=number)
     result = check(story, tmp_path)
     assert (result.outcome, result.summary) == (
         Outcome.UNDECIDED,

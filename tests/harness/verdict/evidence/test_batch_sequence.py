@@ -63,5 +63,7 @@ def test_records_are_not_written_after_the_drain(rows: int, late: str) -> None:
 
 def test_a_batch_without_a_field_is_named() -> None:
     story = BatchStory().batches(5)
-    del story.history()[-1].value["offsets"]  # type: ignore[attr-defined]
-    assert found(story) == ["a batch is recorded without 'offsets'"]
+    event = story.history()[-1]
+    del event.value["offsets"]  # type: ignore[attr-defined]
+    message = f"event {event.index}, `checkpoint completed`, is recorded without its `offsets`"
+    assert found(story) == [message]
