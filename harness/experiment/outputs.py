@@ -43,6 +43,9 @@ WITHIN GROUP; the frame of a window, LIMIT and OFFSET without ORDER BY. A consta
 it is no ORDER BY, and no second argument of `min_by`. No query shows ties between other values:
 where two rows are equal in what orders them, `max_by`, `ROW_NUMBER` or a window may choose another
 one at each evaluation. Order by columns that identify a row, and add decimals, not DOUBLE.
+
+`NOT IN (SELECT …)` is rejected: it is true for no row once the inner query returns a null. Write
+`NOT EXISTS (SELECT …)` or `LEFT ANTI JOIN`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Spark's own parser parses the text, and every part of the tree must be on a list. The text is one
 query over the given relations, or one expression over the fields of a record. Commands, other
 relations (Spark also reads files and catalogues as relations), hints, placeholders, functions that
-are not in `safe_sql.txt`, and what depends on the order of the rows (`row_order.py`) are rejected
-before Spark analyses or executes anything.
+are not in `safe_sql.txt`, what depends on the order of the rows (`row_order.py`), and conditions
+that a null makes unknown (`negated_in.py`) are rejected before Spark analyses or executes anything.
 
 Only the memory of the session bounds the resources that a text uses; see SECURITY.md.
 """
@@ -20,6 +20,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from streamquake.harness.reconcile.identity_join import quote_name
+from streamquake.harness.reconcile.sql.negated_in import reject_negated_in
 from streamquake.harness.reconcile.sql.present_times import (
     is_word_of_present,
     present_time_message,
@@ -174,6 +175,7 @@ def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
                 raise UnsafeSql(_not_allowed(node, is_query=given is not None))
             _reject_node(spark, node, allowed_relations, is_query=given is not None)
             reject_order_of_rows(spark, node)
+            reject_negated_in(node)
     except UnsafeSql as unsafe:
         raise bad_input(place, str(unsafe)) from None
 

@@ -65,7 +65,8 @@ class Sql(UserCheck):
     The query is Spark SQL over `sent` (the records that the job may have read, as for `expected`),
     a view of each output with its committed records, by the name of the output, and `history` (the
     events: index, at_s, process, kind, action, value as JSON). It may do no more than `expected`
-    may. An output without `expected` has columns of text.
+    may; among others `NOT IN (SELECT ...)` is rejected, which finds nothing where a null is among
+    the values. An output without `expected` has columns of text.
 
     Undecided where no record was acknowledged; where an output that it reads was not read, is
     damaged, has records that cannot be read, or may still change, as the run was not drained; where
