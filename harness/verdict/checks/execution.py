@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.verdict.evidence.batch_offsets import drained_before_end
 from streamquake.harness.verdict.evidence.batch_reports import contradicted_reports
 from streamquake.harness.verdict.evidence.batch_sequence import contradicted_batches
 from streamquake.harness.verdict.evidence.drain import (
@@ -22,7 +23,10 @@ from streamquake.harness.verdict.evidence.other_jobs import drained_without_othe
 from streamquake.harness.verdict.evidence.output_growth import contradicted_growth
 from streamquake.harness.verdict.evidence.recorded_order import out_of_order
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
-from streamquake.harness.verdict.evidence.submitted_jobs import never_ran
+from streamquake.harness.verdict.evidence.submitted_jobs import (
+    attempt_of_unknown_job,
+    never_ran,
+)
 from streamquake.harness.verdict.evidence.unexplained_ends import (
     ended_from_outside,
     how,
@@ -50,13 +54,14 @@ class Execution(Check):
     """Undecided when the record has evidence against its own verdict: a load that broke or fell far
     behind its plan, a wait that was not met, a failed part of the harness, a node that was given
     up, that ended and was not started again, that a signal ended or that was out of memory without
-    a fault, or that lost its network without a fault, a wall
-    clock that was set, a drain that left records unread, a job that goes on after its end or that
-    read what was sent after it, a job that never ran beside one that did not end, a drain without a
-    checkpoint that completed after the load, output after the drain, an output that does not grow
-    from its former end, micro-batches with a gap, a query that ended over a batch, a commit of a
-    checkpoint that is not recorded to complete, samples of the metrics after its end, events whose
-    times are not in the order of the record."""
+    a fault, or that lost its network without a fault, a wall clock that was set, a drain that left
+    records unread, a job that goes on after its end or that read what was sent after it, a job that
+    never ran beside one that did not end, a drain without a checkpoint that completed after the
+    load, output after the drain, an output that does not grow from its former end, micro-batches
+    with a gap or that read other offsets than they can have, a drain before the last batch had read
+    the load, a query that ended over a batch, an attempt of a query that was not submitted, a
+    commit of a checkpoint that is not recorded to complete, samples of the metrics after its end,
+    events whose times are not in the order of the record."""
 
     name: ClassVar[str] = "execution"
 
@@ -116,6 +121,10 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_ends(history)
     yield from contradicted_batches(history)
     yield from contradicted_reports(history)
+    if (short := drained_before_end(history, case.experiment.workload.topics())) is not None:
+        yield short
+    if (unknown_job := attempt_of_unknown_job(history)) is not None:
+        yield unknown_job
     if (unseen := never_ran(history)) is not None:
         yield unseen
     # Without a job the load itself writes the outputs, and its last records may be seen late.

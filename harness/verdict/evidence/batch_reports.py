@@ -1,19 +1,17 @@
 """What Spark reports of a micro-batch that cannot be true together.
 
-The parts of a batch follow each other within it, its checkpoint is triggered within it, and each
-batch of a query reads on from the offsets at which the one before it ended
-(`StreamingQueryProgress` and `MicroBatchExecution` of Spark).
+The parts of a batch follow each other within it, its checkpoint is triggered within it, and the
+offsets of the batches of a query continue each other (`StreamingQueryProgress` and
+`MicroBatchExecution` of Spark).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterator
 
+from streamquake.harness.verdict.evidence.batch_offsets import contradicted_offsets
 from streamquake.harness.verdict.evidence.batches import WHOLE
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
-from streamquake.reports.record.event import MICRO_BATCH
 from streamquake.reports.record.history import History
 
 ROUNDED_MS = 1
@@ -23,13 +21,12 @@ ROUNDED_MS = 1
 def contradicted_reports(history: History) -> Iterator[str]:
     """A message for each contradiction within the report of a batch, or between two that follow
     each other."""
-    batches = [event for event in history.of(CheckpointCompleted) if event.type == MICRO_BATCH]
+    batches = [event for event in history.of(CheckpointCompleted) if event.is_micro_batch]
     for batch in batches:
         yield from (f"batch {batch.checkpoint} {problem}" for problem in _durations(batch))
     for job in dict.fromkeys(batch.job for batch in batches):
-        for before, after in pairwise(batch for batch in batches if batch.job == job):
-            if after.checkpoint == before.checkpoint + 1:
-                yield from _offsets(before, after)
+        of_query = [batch for batch in batches if batch.job == job]
+        yield from contradicted_offsets(of_query, history)
 
 
 def _durations(batch: CheckpointCompleted) -> Iterator[str]:
@@ -54,19 +51,3 @@ def _durations(batch: CheckpointCompleted) -> Iterator[str]:
         return
     if not began_ms <= trigger_ms <= began_ms + whole_ms + ROUNDED_MS:
         yield f"is recorded to have been triggered {trigger_ms - began_ms:+,.0f} ms after its begin"
-
-
-def _offsets(before: CheckpointCompleted, after: CheckpointCompleted) -> Iterator[str]:
-    """Sources that a batch did not read on from where the one before it ended."""
-    ends = {_name(source): source.get("end") for source in before.offsets}
-    for source in after.offsets:
-        start, end = source.get("start"), ends.get(_name(source))
-        if start is not None and end is not None and start != end:
-            yield (
-                f"batch {before.checkpoint} read {_name(source)} to {end}, and batch "
-                f"{after.checkpoint} from {start}"
-            )
-
-
-def _name(source: Mapping[str, Any]) -> str:
-    return str(source.get("source"))

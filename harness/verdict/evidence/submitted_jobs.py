@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobEnded, JobEvent, JobSubmitted
+from streamquake.reports.record.job_events import JobEnded, JobEvent, JobSubmitted, TaskAttempt
 
 
 class SubmittedJobs:
@@ -28,4 +28,14 @@ def never_ran(history: History) -> str | None:
     for former, job in pairwise(jobs):
         if former not in ended and job not in seen:
             return f"the job {job} was submitted and never ran, and {former} did not end"
+    return None
+
+
+def attempt_of_unknown_job(history: History) -> str | None:
+    """A message for the first task attempt of a query whose submission is not recorded; None
+    without one."""
+    jobs = SubmittedJobs(history)
+    for attempt in history.of(TaskAttempt):
+        if not jobs.may_include(attempt.job):
+            return f"an attempt of a task of {attempt.job} is recorded, which was not submitted"
     return None

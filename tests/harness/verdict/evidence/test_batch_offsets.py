@@ -1,0 +1,147 @@
+"""Offsets of micro-batches that contradict each other, their rows, or the load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamquake.harness.verdict.checks.execution import Execution
+from streamquake.harness.verdict.evidence.batch_offsets import drained_before_end
+from streamquake.harness.verdict.evidence.batch_reports import contradicted_reports
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import Outcome
+from tests.harness.verdict.batch_story import BatchStory
+
+KAFKA = "KafkaV2[Subscribe[in]]"
+AT_FIVE = {"in": {"0": 5}}
+
+
+def read(start: Any, end: Any, name: str = KAFKA) -> dict[str, Any]:
+    return {"source": name, "start": start, "end": end, "latest": end}
+
+
+def of_topic(*parts: int) -> dict[str, dict[str, int]]:
+    return {"in": {str(number): offset for number, offset in enumerate(parts)}}
+
+
+def found(story: BatchStory) -> list[str]:
+    return list(contradicted_reports(story.history()))
+
+
+@pytest.mark.parametrize(
+    ("rows", "source", "problem"),
+    [
+        (5, read(None, of_topic(5)), ""),
+        (5, read(of_topic(0), of_topic(5)), ""),
+        (2, read(of_topic(0), of_topic(9)), ""),  # markers of transactions, or rows not used
+        (9, read(of_topic(0), of_topic(5)), ""),  # tasks that were repeated read them again
+        (0, read(of_topic(5), of_topic(5)), ""),  # a batch for the state alone
+        (0, read(None, of_topic(0)), ""),
+        (0, read(None, None), ""),  # no data yet
+        (5, read(of_topic(5), of_topic(5, 5)), ""),  # a new partition
+        (-1, read(of_topic(0), of_topic(5)), "is reported to have read -1 rows"),
+        (5, read(of_topic(5), of_topic(5)), "is reported to have read 5 rows, and no offsets"),
+        (5, read(of_topic(5), of_topic(4)), "is reported to have read in-0 from 5 to 4"),
+        (5, read(of_topic(0, 7), of_topic(5)), "is reported to have read in-1 from 7 to nothing"),
+        (5, read({"at": {"a": 5}}, {"at": {"a": 4}}, "mine"), ""),  # not known to grow
+        (5, read(7, 9, "RateStreamV2[rowsPerSecond=1]"), ""),
+        (5, read(7, 7, "RateStreamV2[rowsPerSecond=1]"), ""),
+    ],
+)
+def test_the_offsets_and_rows_of_a_batch_fit_each_other(
+    rows: int, source: dict[str, Any], problem: str
+) -> None:
+    story = BatchStory().batch(rows, offsets=[source])
+    assert found(story) == ([f"batch 0 {problem}"] if problem else [])
+
+
+def test_a_batch_that_is_reported_has_a_source() -> None:
+    assert found(BatchStory().batch(0, offsets=[])) == ["batch 0 is reported without a source"]
+    not_reported = BatchStory().batch(0)
+    for name in ("offsets", "durations_ms", "input_rows"):
+        del not_reported.history()[-1].value[name]  # type: ignore[attr-defined]
+    assert found(not_reported) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "problem"),
+    [
+        (read(AT_FIVE, AT_FIVE), ""),
+        ({"source": KAFKA, "end": AT_FIVE}, ""),  # not recorded
+        ({"source": KAFKA, "start": AT_FIVE}, ""),
+        (read(None, AT_FIVE), "batch 0 read KAFKA to FIVE, and batch 1 from None"),
+        (read(AT_FIVE, None), "batch 1 read KAFKA from FIVE to no offset"),
+        (
+            read(AT_FIVE, AT_FIVE, "KafkaV2[Subscribe[other]]"),
+            "batch 0 read KAFKA, of which batch 1 reports nothing",
+        ),
+    ],
+)
+def test_a_batch_goes_on_with_each_source(after: dict[str, Any], problem: str) -> None:
+    story = BatchStory().batch(5, offsets=[read(None, AT_FIVE)]).batch(0, offsets=[after])
+    named = problem.replace("KAFKA", KAFKA).replace("FIVE", str(AT_FIVE))
+    assert found(story) == ([named] if problem else [])
+
+
+def test_another_driver_may_name_its_sources_anew() -> None:
+    story = BatchStory().batch(5, offsets=[read(None, 5, "Mine@1f")]).fails(own=False)
+    assert found(story.batch(5, offsets=[read(5, 9, "Mine@2e")])) == []
+
+
+def test_a_topic_that_is_read_twice_is_compared_with_itself() -> None:
+    """Each reader asks for the newest offsets by itself."""
+    twice = [read(None, of_topic(5)), read(None, of_topic(7))]
+    story = BatchStory().batch(5, offsets=twice)
+    assert found(story.batch(4, offsets=[read(of_topic(5), of_topic(8))] * 2)) == [
+        f"batch 0 read {KAFKA} to {{'in': {{'0': 7}}}}, and batch 1 from {{'in': {{'0': 5}}}}"
+    ]
+    story = BatchStory().batch(5, offsets=twice)
+    goes_on = [read(of_topic(5), of_topic(8)), read(of_topic(7), of_topic(9))]
+    assert found(story.batch(4, offsets=goes_on)) == []
+
+
+def sent(story: BatchStory, count: int, *, drained: bool = True) -> BatchStory:
+    load = {"first": 0, "last": count - 1, "status": "acknowledged", "count": count}
+    story.at(story.now_ms / 1000, Action.SENT, **load)
+    if drained:
+        story.at(story.now_ms / 1000, Action.DRAINED)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("count", "topics", "drained", "is_short"),
+    [
+        (9, ("in",), True, False),
+        (10, ("in",), True, True),
+        (10, ("in",), False, False),
+        (10, ("in", "in-too"), True, False),  # not all of the load is read
+    ],
+)
+def test_a_drained_query_has_read_the_load(
+    count: int, topics: tuple[str, ...], drained: bool, is_short: bool
+) -> None:
+    story = BatchStory().batch(9, offsets=[read(None, of_topic(4, 5))])
+    message = drained_before_end(sent(story, count, drained=drained).history(), topics)
+    text = (
+        "batch 0, the last one, ended at 9 offsets in all, and 10 records were acknowledged before "
+        "the drain"
+    )
+    assert message == (text if is_short else None)
+
+
+@pytest.mark.parametrize("source", [read(None, 3, "RateStreamV2[]"), read(None, None)])
+def test_offsets_of_no_topic_prove_nothing_about_the_load(source: dict[str, Any]) -> None:
+    story = sent(BatchStory().batch(9, offsets=[source]), 10)
+    assert drained_before_end(story.history(), ("in",)) is None
+    assert drained_before_end(sent(BatchStory(), 10).history(), ("in",)) is None
+
+
+def test_offsets_that_end_early_decide_nothing(tmp_path: Path) -> None:
+    (topic,) = BatchStory().judged(tmp_path).experiment.workload.topics()
+    story = BatchStory().batch(9, offsets=[read(None, {topic: {"0": 9}})])
+    result = Execution().check(sent(story, 10).judged(tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    reasons = [each.detail["reason"] for each in result.findings]
+    assert any(reason.startswith("batch 0, the last one, ended at 9") for reason in reasons)

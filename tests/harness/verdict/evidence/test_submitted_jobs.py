@@ -1,0 +1,28 @@
+"""Task attempts of queries that the record does not know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamquake.harness.verdict.checks.execution import Execution
+from streamquake.harness.verdict.evidence.submitted_jobs import attempt_of_unknown_job
+from streamquake.reports.record.event import Action
+from streamquake.reports.record.outcome import Outcome
+from tests.harness.histories import Story
+from tests.harness.verdict.batch_story import BatchStory
+
+
+def test_attempts_belong_to_the_submitted_query() -> None:
+    assert attempt_of_unknown_job(BatchStory().batches(5, 5).history()) is None
+    # An existing query is not submitted, and old records name none.
+    assert attempt_of_unknown_job(Story().at(1, Action.TASK_ATTEMPT, job="q").history()) is None
+    assert attempt_of_unknown_job(BatchStory().at(1, Action.TASK_ATTEMPT).history()) is None
+
+
+def test_an_attempt_of_another_query_decides_nothing(tmp_path: Path) -> None:
+    story = BatchStory().batches(5)
+    story.at(story.now_ms / 1000, Action.TASK_ATTEMPT, job="other", batch=0, stage=0, task=0)
+    result = Execution().check(story.judged(tmp_path))
+    assert result.outcome == Outcome.UNDECIDED
+    reasons = [each.detail["reason"] for each in result.findings]
+    assert "an attempt of a task of other is recorded, which was not submitted" in reasons
