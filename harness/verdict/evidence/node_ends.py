@@ -122,15 +122,14 @@ def unreported_ends(step: Step, attempt: StepAttempt, history: History) -> Itera
     # Records of older versions have neither these reports nor the moment that an effect was due.
     if not _ends(step) or not (reports or "due_ns" in began.value):
         return
-    since_ns = began.start_ns - TOLERANCE_NS
-    until_ns = history.ended_ns if called is None else called.at_ns
+    since_ns, until_ns = _acted_ns(began, history)
     took_sandboxes = faults[step.fault].ends_sandbox
     sandboxes = {event.node for event in history.of(SandboxDied) if event.at_ns >= since_ns}
     for node in began.nodes or ():
         if took_sandboxes and node not in sandboxes:
             yield f"the container engine did not report that the sandbox of {node} ended"
         own = [event for event in reports if event.node == node]
-        ended = [e for e in own if isinstance(e, ContainerDied) and since_ns <= e.at_ns <= until_ns]
+        ended = _ends_during(began, node, history)
         yield from _other_end(node, began, ended)
         started = any(isinstance(e, ContainerStarted) and e.at_ns >= until_ns for e in own)
         must_start = _keeps_down(step) and called is not None and healed is not None
@@ -159,6 +158,48 @@ def _other_end(node: str, began: FaultInEffect, ended: Sequence[ContainerDied]) 
     reported = ended[-1].exit_code
     if None not in (code, reported) and code != reported:
         yield f"{node} ended with {reported}, and {code} was observed"
+
+
+def ended_by_another(step: Step, attempt: StepAttempt, history: History) -> str:
+    """A message if each end of a node that the fault should have ended is that of another fault,
+    which was in effect before it; else empty. The end of one process proves one fault."""
+    began = attempt[FaultInEffect]
+    if not _ends(step):
+        return ""
+    for node in began.nodes or ():
+        earlier = {
+            ends[0].index: other
+            for other in history.of(FaultInEffect)
+            if other.index < began.index and other.step != began.step and _is_of(other, node)
+            if (ends := _ends_during(other, node, history))
+        }
+        ended = _ends_during(began, node, history)
+        if ended and all(event.index in earlier for event in ended):
+            return f"the end of {node} was that of faults[{earlier[ended[-1].index].step}]"
+    return ""
+
+
+def _is_of(began: FaultInEffect, node: str) -> bool:
+    """Whether it is a fault that ends the process of this node."""
+    fault = faults.get(began.fault or "")
+    return fault is not None and fault.ends_process and node in (began.nodes or ())
+
+
+def _ends_during(began: FaultInEffect, node: str, history: History) -> list[ContainerDied]:
+    """The ends of a node from the call of a fault to that of its heal."""
+    since_ns, until_ns = _acted_ns(began, history)
+    return [
+        event
+        for event in history.of(ContainerDied)
+        if event.node == node and since_ns <= event.at_ns <= until_ns
+    ]
+
+
+def _acted_ns(began: FaultInEffect, history: History) -> tuple[int, int]:
+    """From the call of a fault to that of its heal, or to the end of the record."""
+    called = first_heal_call(began, history)
+    until_ns = history.ended_ns if called is None else called.at_ns
+    return began.start_ns - TOLERANCE_NS, until_ns
 
 
 def started_outside_heal(step: Step, attempt: StepAttempt, history: History) -> str:

@@ -26,6 +26,7 @@ from streamquake.harness.verdict.evidence.last_verification import not_verified_
 from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.node_ends import (
     ended_before_call,
+    ended_by_another,
     ran_while_down,
     started_early,
     started_outside_heal,
@@ -92,6 +93,7 @@ def step_problems(
         *_contradicted_events(attempt),
         *contradicted_heal(step, attempt, experiment.topology),
         *unreported_ends(step, attempt, history),
+        ended_by_another(step, attempt, history),
         started_outside_heal(step, attempt, history),
         ran_while_down(step, attempt, history),
         *hits_outside_injection(attempt, history),

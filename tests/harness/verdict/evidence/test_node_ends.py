@@ -12,6 +12,7 @@ from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.checks.effect import Effect
 from streamquake.harness.verdict.evidence.node_ends import (
     ended_before_call,
+    ended_by_another,
     ran_while_down,
     started_early,
     started_outside_heal,
@@ -379,3 +380,34 @@ def test_each_end_of_a_crash_loop_is_reported(ends_s: tuple[float, ...], reporte
     found = list(unreported_ends(*judged(story, "crash_loop")))
     times = f"{NODE} is recorded to have ended 3 times, and was reported to have ended"
     assert found == [f"{times} {reported} times"] * bool(reported)
+
+
+def acted_again(*deaths_s: float, fault: str = "kill", node: str = NODE, at_s: float = 9) -> Story:
+    """The fault `acted`, and one of another step that is seen in effect after it."""
+    story = acted(*((death_s, DIED, NODE) for death_s in deaths_s))
+    about = {"step": 1, "fault": fault, "target": node, "nodes": [node]}
+    story.at(at_s, Action.FAULT_CALLED, **about, params={})
+    seen = {"called_ns": at_s * 10**9, "seen_ns": (at_s + 1) * 10**9, "evidence": {node: KILLED}}
+    story.at(at_s + 1, Action.FAULT_IN_EFFECT, **about, **seen)
+    story.at(at_s + 11, Action.HEAL_CALLED, **about)
+    return story.at(at_s + 12, Action.FAULT_HEALED, **about, seen_ns=(at_s + 12) * 10**9)
+
+
+@pytest.mark.parametrize(
+    ("story", "shared"),
+    [
+        (acted_again(9.5), True),
+        (acted_again(9.5, 9.8), False),
+        (acted_again(9.5, 31.5, at_s=31), False),  # one after the other
+        (acted_again(9.5, node=OTHER), False),
+        (acted_again(9.5, fault="pause"), False),
+    ],
+)
+def test_one_end_of_a_node_proves_one_fault(story: Story, shared: bool) -> None:
+    history = story.history()
+    fault = history.of(Action.FAULT_IN_EFFECT)[1].value["fault"]
+    step = Step(fault=fault, target=NODE, when={"after_s": 1})  # type: ignore[arg-type]
+    message = f"the end of {NODE} was that of faults[0]" if shared else ""
+    assert ended_by_another(step, last_attempt(history, 1), history) == message
+    first = Step(fault="kill", target=NODE, when={"after_s": 1})  # type: ignore[arg-type]
+    assert ended_by_another(first, last_attempt(history, 0), history) == ""
