@@ -57,6 +57,19 @@ done
 """
 """One connection for each command; every answer of the listener ends with the line `OK`."""
 NOT_LISTENING, NO_ANSWER = 7, 8
+
+CHECK = """
+classes=$(tr '\\0' '\\n' </proc/1/cmdline | grep -A1 -xE -e '-(cp|classpath)' | tail -n 1)
+script=$(mktemp) && printf '%s\\n' "$2" >"$script" || exit
+"$(readlink /proc/1/exe)" -Xmx128m -cp "$1:$classes" org.jboss.byteman.check.TestScript "$script"
+rm -f "$script"
+"""
+"""Byteman's own checker, in a JVM of the same version with the same class path."""
+CHECK_LIMIT_S = 60
+UNREADABLE = re.compile(
+    r'^ERROR : Failed to parse rule "(.+)" loaded from .*\n(?:.*\n)?.*?(line \d+ : .*)$',
+    re.MULTILINE,
+)
 END = "END-OF-ANSWER\n"
 EXCEPTION = "org.jboss.byteman.rule.exception."
 RULE = re.compile(r"^RULE (.+)$", re.MULTILINE)
@@ -131,6 +144,13 @@ class JvmAgent:
             texts={found[1]: block for block in blocks if (found := RULE.search(block))},
             properties={key.removeprefix(PROPERTIES): value for key, _, value in pairs},
         )
+
+    def unreadable(self, script: str) -> Mapping[str, str]:
+        """The rules of a script that cannot be parsed -> why. The agent leaves such a rule out
+        without a report. It takes a second or two."""
+        call = ["bash", "-c", CHECK, "check", JAR, script]
+        done = self._runtime.exec(self._container, call, timeout_s=CHECK_LIMIT_S)
+        return dict(UNREADABLE.findall(done.output))
 
     def install(self, script: str) -> None:
         """Install rules; load the agent first if it is not loaded. A rule replaces an earlier rule

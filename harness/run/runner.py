@@ -54,7 +54,7 @@ from streamquake.harness.run.output_objects import reject_filled_folders
 from streamquake.harness.run.output_tables import has_tables, reject_filled_tables
 from streamquake.harness.run.progress import RunStatus, View
 from streamquake.harness.run.supervisor import supervise
-from streamquake.harness.run.topology_rules import reject_refused_rules
+from streamquake.harness.run.topology_rules import reject_refused_rules, reject_unreadable_rules
 from streamquake.harness.run.transaction_record import record_transactions
 from streamquake.harness.run.versions import (
     image_ids,
@@ -253,6 +253,7 @@ class RunInProgress:
         self._begin_spark()
         with self.cluster_leases.cluster_for(self._lease()) as self.cluster, ExitStack() as stack:
             stack.enter_context(supervise(self.cluster, self.loop, self._nodes_kept_down))
+            reject_unreadable_rules(self.cluster)
             prepared = prepare_job(self.experiment, self.cluster, self.run_id)
             reject_filled_folders(self.experiment, self.cluster)
             if has_tables(self.experiment):
