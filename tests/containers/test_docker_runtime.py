@@ -220,6 +220,7 @@ def test_a_socket_without_permission_is_an_error_with_the_next_step(
             {"ApiVersion": "1.41", "Os": "linux", "Components": [{"Name": "Podman Engine"}]},
             "point DOCKER_HOST at Docker",
         ),
+        ({"ApiVersion": "1.45", "Version": "26.1", "Os": "linux"}, "an engine that runs as root"),
     ],
 )
 def test_an_unsupported_engine_is_an_error_with_the_next_step(
@@ -230,6 +231,9 @@ def test_an_unsupported_engine_is_an_error_with_the_next_step(
 
         def version(self) -> dict[str, Any]:
             return version
+
+        def info(self) -> dict[str, Any]:
+            return {"SecurityOptions": ["name=seccomp,profile=default", "name=rootless"]}
 
     with pytest.raises(RuntimeUnavailable, match=words):
         check(Engine())  # type: ignore[arg-type]
@@ -254,6 +258,9 @@ def test_an_engine_on_another_machine_is_an_error_with_the_next_step(
 
         def version(self) -> dict[str, str]:
             return {"ApiVersion": "1.45", "Version": "26.1", "Os": "linux"}
+
+        def info(self) -> dict[str, list[str] | None]:
+            return {"SecurityOptions": None}
 
     if is_here:
         check(Engine())  # type: ignore[arg-type]

@@ -63,6 +63,20 @@ def check(client: docker.APIClient) -> None:
             f"the container engine runs {version.get('Os')} containers, but Linux containers are "
             "needed; switch Docker Desktop to Linux containers"
         )
+    _reject_rootless(client)
+
+
+def _reject_rootless(client: docker.APIClient) -> None:
+    """Raise RuntimeUnavailable for an engine without the rights of root, which says so in its
+    security options (Docker's documentation, "Rootless mode")."""
+    with translate_errors("the engine's rights"):
+        options = client.info().get("SecurityOptions") or ()
+    if any("name=rootless" in option for option in options):
+        raise RuntimeUnavailable(
+            "the container engine is rootless, on which faults of the network, the disk and the "
+            "control groups were never tested; point DOCKER_HOST at an engine that runs as root "
+            "(`unix:///var/run/docker.sock`)"
+        )
 
 
 def _reject_other_machine(url: str) -> None:
