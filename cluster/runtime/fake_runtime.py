@@ -26,6 +26,7 @@ from streamquake.cluster.runtime.runtime import (
     ContainerSpec,
     ContainerState,
     ContainerStatus,
+    EngineFacts,
     ExecResult,
     FoundResource,
     InjectionTimes,
@@ -132,6 +133,11 @@ class FakeRuntime:
     def check(self) -> None:
         if self.unavailable is not None:
             raise RuntimeUnavailable(self.unavailable)
+
+    def facts(self) -> EngineFacts:
+        return EngineFacts(
+            name="Fake 1", system="nowhere", memory_bytes=24 << 30, folder=Path("/nowhere")
+        )
 
     def images(self) -> CompleteImageStore:
         return CompleteImageStore()

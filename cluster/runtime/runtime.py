@@ -120,6 +120,21 @@ CONTROL_GROUPS = "/host-cgroup"
 
 
 @dataclass(frozen=True, kw_only=True)
+class EngineFacts:
+    """What a container engine says of itself."""
+
+    name: str
+    """Its kind and version, such as `Docker 20.10.24`."""
+    system: str
+    """Where its containers run, such as `Debian GNU/Linux 12`, and the version of their control
+    groups."""
+    memory_bytes: int
+    """Of the machine, virtual or not, in which its containers run."""
+    folder: Path
+    """Where it keeps images and volumes, by the paths of that machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Usage:
     """The limits of a container, its use of resources, and how often it reached its limits since
     its start. None is no limit. Only the limits are known of a stopped container."""
@@ -180,6 +195,10 @@ class ContainerRuntime(Protocol):
 
     def check(self) -> None:
         """Raise RuntimeUnavailable, with the next step, when no engine can be used."""
+        ...
+
+    def facts(self) -> EngineFacts:
+        """What the engine says of itself. Raises ContainerError."""
         ...
 
     def images(self) -> ImageStore:

@@ -20,7 +20,12 @@ from typing import Literal
 
 from streamquake.cluster.images.recipes import ImageRecipe, all_recipes
 from streamquake.cluster.images.store import ImageStore
-from streamquake.cluster.runtime.runtime import ContainerError, ContainerRuntime, RuntimeUnavailable
+from streamquake.cluster.runtime.runtime import (
+    ContainerError,
+    ContainerRuntime,
+    EngineFacts,
+    RuntimeUnavailable,
+)
 from streamquake.cluster.runtime.sweep import leftovers
 from streamquake.topologies.errors import ErrorKind
 
@@ -49,9 +54,10 @@ class MachineCheck:
 def examine(runtime: ContainerRuntime) -> tuple[MachineCheck, ...]:
     """Run every check. Queries the container engine; changes nothing."""
     engine = _engine(runtime)
-    checks: list[Callable[[], MachineCheck]] = [_python, _java, _pyspark, _disk, _memory, _netem]
-    found = [engine, *(check() for check in checks)]
-    if engine.verdict == "ok":
+    facts = runtime.facts() if engine.verdict == "ok" else None
+    checks: list[Callable[[], MachineCheck]] = [_python, _java, _pyspark]
+    found = [engine, *(check() for check in checks), _disk(facts), _memory(facts), _netem()]
+    if facts is not None:
         found += [_images(runtime.images()), _leftovers(runtime)]
     return tuple(found)
 
@@ -60,7 +66,7 @@ def hindrances(runtime: ContainerRuntime | None) -> tuple[MachineCheck, ...]:
     """The problems that would certainly end a run, found before the run starts. `runtime` is None
     for a run that deploys nothing."""
     engines = () if runtime is None else (_engine(runtime),)
-    found = (*engines, _java(), _pyspark(), _disk(DISK_FULL_GIB))
+    found = (*engines, _java(), _pyspark(), _disk(None, DISK_FULL_GIB))
     return tuple(check for check in found if check.verdict == "problem")
 
 
@@ -76,7 +82,8 @@ def _engine(runtime: ContainerRuntime) -> MachineCheck:
     except (RuntimeUnavailable, ContainerError) as error:
         message, _, advice = str(error).partition("; ")
         return MachineCheck(what=ENGINE, verdict="problem", finding=message, next=advice)
-    return MachineCheck(what=ENGINE, verdict="ok", finding="answers, and is new enough")
+    facts = runtime.facts()
+    return MachineCheck(what=ENGINE, verdict="ok", finding=f"{facts.name} on {facts.system}")
 
 
 def _python() -> MachineCheck:
@@ -111,8 +118,10 @@ def _pyspark() -> MachineCheck:
     return MachineCheck(what="PySpark", verdict="ok", finding=importlib.metadata.version("pyspark"))
 
 
-def _disk(needed: int = DISK_GIB) -> MachineCheck:
-    places = [Path.cwd(), *(p for p in (Path("/var/lib/docker"),) if p.is_dir())]
+def _disk(facts: EngineFacts | None, needed: int = DISK_GIB) -> MachineCheck:
+    """The engine's own folder may be in a virtual machine, where its space cannot be seen."""
+    folder = Path("/var/lib/docker") if facts is None else facts.folder
+    places = [Path.cwd(), *(p for p in (folder,) if p.is_dir())]
     free = {place: shutil.disk_usage(place).free / GIB for place in places}
     place = min(free, key=lambda path: free[path])
     message = f"{free[place]:.0f} GiB free at {place}"
@@ -122,9 +131,10 @@ def _disk(needed: int = DISK_GIB) -> MachineCheck:
     return MachineCheck(what="disk", verdict="ok", finding=message)
 
 
-def _memory() -> MachineCheck:
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
-    message = f"{total:.0f} GiB"
+def _memory(facts: EngineFacts | None) -> MachineCheck:
+    own = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    total = min(own, facts.memory_bytes if facts else own) / GIB
+    message = f"{total:.0f} GiB" + (" for containers" if facts else "")
     if total < MEMORY_GIB:
         advice = "use a smaller topology, or lower `memory_mb` of its nodes"
         return MachineCheck(what="memory", verdict="problem", finding=message, next=advice)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import docker
@@ -13,7 +14,12 @@ import requests
 import urllib3
 from docker.errors import APIError, DockerException, InvalidVersion
 
-from streamquake.cluster.runtime.runtime import ContainerError, PortTaken, RuntimeUnavailable
+from streamquake.cluster.runtime.runtime import (
+    ContainerError,
+    EngineFacts,
+    PortTaken,
+    RuntimeUnavailable,
+)
 
 API_NEEDED = (1, 41)
 """Docker 20.10, the oldest tested engine."""
@@ -64,6 +70,18 @@ def check(client: docker.APIClient) -> None:
             "needed; switch Docker Desktop to Linux containers"
         )
     _reject_rootless(client)
+
+
+def facts(client: docker.APIClient) -> EngineFacts:
+    """What the engine says of itself. Raises ContainerError."""
+    with translate_errors("the engine's facts"):
+        found = client.info()
+    return EngineFacts(
+        name=f"Docker {found['ServerVersion']}",
+        system=f"{found['OperatingSystem']}, cgroup v{found.get('CgroupVersion') or 1}",
+        memory_bytes=found["MemTotal"],
+        folder=Path(found["DockerRootDir"]),
+    )
 
 
 def _reject_rootless(client: docker.APIClient) -> None:

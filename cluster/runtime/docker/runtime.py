@@ -19,7 +19,7 @@ from docker.errors import APIError, NotFound
 
 from streamquake.cluster.runtime.clock import Clock, SystemClock
 from streamquake.cluster.runtime.docker import create, execute, files, kernel
-from streamquake.cluster.runtime.docker.connection import check, connect, translate_errors
+from streamquake.cluster.runtime.docker.connection import check, connect, facts, translate_errors
 from streamquake.cluster.runtime.docker.events import Events
 from streamquake.cluster.runtime.docker.images import DockerImages
 from streamquake.cluster.runtime.docker.limits import ContainerLimits
@@ -34,6 +34,7 @@ from streamquake.cluster.runtime.runtime import (
     ContainerSpec,
     ContainerState,
     ContainerStatus,
+    EngineFacts,
     ExecResult,
     FoundResource,
     InjectionTimes,
@@ -74,6 +75,9 @@ class DockerRuntime:
 
     def check(self) -> None:
         check(self._client)
+
+    def facts(self) -> EngineFacts:
+        return facts(self._client)
 
     def images(self) -> DockerImages:
         return DockerImages()

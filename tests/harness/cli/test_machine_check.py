@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,8 @@ def test_a_good_machine_has_no_problem(
     found = verdicts(runtime)
 
     assert [what for what, each in found.items() if each.verdict == "problem"] == []
+    assert found["container engine"].finding == "Fake 1 on nowhere"
+    assert found["memory"].finding.endswith("GiB for containers")
     assert found["Java"].finding.startswith("21 ")
     assert found["images"].finding == "all built"
     assert hindrances(runtime) == ()
@@ -63,6 +66,22 @@ def test_a_missing_engine_has_a_next_step_and_the_other_checks_still_run(
     )
     assert {"Java", "disk", "memory"} <= found.keys()
     assert "images" not in found
+
+
+def test_the_engine_may_have_less_memory_and_disk_than_the_machine(
+    runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = replace(runtime.facts(), memory_bytes=2 << 30, folder=tmp_path)
+    monkeypatch.setattr(runtime, "facts", lambda: facts)
+    free = {tmp_path: 5 * 2**30}
+    usage = lambda place: Usage(0, 0, free.get(place, 50 * 2**30))  # noqa: E731
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+
+    found = verdicts(runtime)
+
+    memory, disk = found["memory"], found["disk"]
+    assert (memory.verdict, memory.finding) == ("problem", "2 GiB for containers")
+    assert (disk.verdict, disk.finding) == ("problem", f"5 GiB free at {tmp_path}")
 
 
 @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.2"])
