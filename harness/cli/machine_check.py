@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -53,10 +53,8 @@ class MachineCheck:
 
 def examine(runtime: ContainerRuntime) -> tuple[MachineCheck, ...]:
     """Run every check. Queries the container engine; changes nothing."""
-    engine = _engine(runtime)
-    facts = runtime.facts() if engine.verdict == "ok" else None
-    checks: list[Callable[[], MachineCheck]] = [_python, _java, _pyspark]
-    found = [engine, *(check() for check in checks), _disk(facts), _memory(facts), _netem()]
+    engine, facts = _examined_engine(runtime)
+    found = [engine, _python(), _java(), _pyspark(), _disk(facts), _memory(facts), _netem()]
     if facts is not None:
         found += [_images(runtime.images()), _leftovers(runtime)]
     return tuple(found)
@@ -65,8 +63,12 @@ def examine(runtime: ContainerRuntime) -> tuple[MachineCheck, ...]:
 def hindrances(runtime: ContainerRuntime | None) -> tuple[MachineCheck, ...]:
     """The problems that would certainly end a run, found before the run starts. `runtime` is None
     for a run that deploys nothing."""
-    engines = () if runtime is None else (_engine(runtime),)
-    found = (*engines, _java(), _pyspark(), _disk(None, DISK_FULL_GIB))
+    found = [_java(), _pyspark(), _disk(None, DISK_FULL_GIB)]
+    if runtime is not None:
+        try:
+            runtime.check()
+        except (RuntimeUnavailable, ContainerError) as error:
+            found = [_engine_problem(error), *found]
     return tuple(check for check in found if check.verdict == "problem")
 
 
@@ -76,14 +78,20 @@ def kind_of_problems(found: Sequence[MachineCheck]) -> ErrorKind:
     return ErrorKind.ENGINE_MISSING if missing else ErrorKind.MACHINE_UNSUITABLE
 
 
-def _engine(runtime: ContainerRuntime) -> MachineCheck:
+def _examined_engine(runtime: ContainerRuntime) -> tuple[MachineCheck, EngineFacts | None]:
+    """The check of the engine, and what it says of itself if it can be used."""
     try:
         runtime.check()
+        facts = runtime.facts()
     except (RuntimeUnavailable, ContainerError) as error:
-        message, _, advice = str(error).partition("; ")
-        return MachineCheck(what=ENGINE, verdict="problem", finding=message, next=advice)
-    facts = runtime.facts()
-    return MachineCheck(what=ENGINE, verdict="ok", finding=f"{facts.name} on {facts.system}")
+        return _engine_problem(error), None
+    found = f"{facts.name} on {facts.system}"
+    return MachineCheck(what=ENGINE, verdict="ok", finding=found), facts
+
+
+def _engine_problem(error: Exception) -> MachineCheck:
+    message, _, advice = str(error).partition("; ")
+    return MachineCheck(what=ENGINE, verdict="problem", finding=message, next=advice)
 
 
 def _python() -> MachineCheck:
