@@ -24,7 +24,7 @@ from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.spark_session import runs_here
 from streamquake.harness.verdict.checks.exactly_once import ExactlyOnce
-from streamquake.harness.verdict.expected_output import expectations, register_sent
+from streamquake.harness.verdict.expected_output import Expectations, expectations, register_sent
 from streamquake.reports.record.event import Action, Event
 from streamquake.reports.record.history import History, usual_kind
 from streamquake.topologies.problems import bad_input
@@ -54,23 +54,23 @@ def rehearse(experiment: Experiment, spark: SparkSession) -> None:
         )
         experiment.workload.store(case.data, experiment.seed)
         register_sent(case)
-        reject_wrong_expectations(case)
-        _write_outputs(case)
+        with expectations(case) as expected:
+            _reject_wrong(expected, case)
+            _write_outputs(expected, case)
         ExactlyOnce().check(case)
 
 
-def reject_wrong_expectations(case: JudgedRun) -> None:
+def _reject_wrong(expected: Expectations, case: JudgedRun) -> None:
     """Raise BadInput for an expectation that Spark cannot analyse over the registered records, with
     the known columns. The verdict would be undecided."""
     known = ", ".join(case.spark().table("sent").columns)
-    with expectations(case) as expected:
-        for name in expected:
+    for name in expected:
+        try:
+            expected[name].schema  # noqa: B018
+        except AnalysisException as error:
             place = f"{case.experiment.name}: expected of {name}"
-            try:
-                expected[name].schema  # noqa: B018
-            except AnalysisException as error:
-                message = f"{message_line(error)}; the columns of `sent` are {known}"
-                raise bad_input(place, message) from error
+            message = f"{message_line(error)}; the columns of `sent` are {known}"
+            raise bad_input(place, message) from error
 
 
 def _history(records: int) -> History:
@@ -93,19 +93,18 @@ def _history(records: int) -> History:
     )
 
 
-def _write_outputs(case: JudgedRun) -> None:
+def _write_outputs(expected: Expectations, case: JudgedRun) -> None:
     """Write the expected records as outputs. One with a format or a form of its own stays out."""
-    with expectations(case) as expected:
-        for name, output in case.experiment.promise.outputs.items():
-            if name in expected and not (output.map or output.retracts or output.format):
-                value = F.to_json(F.struct(*map(quote_name, output.columns))).alias("value")
-                lines, into = expected[name].select(value), StoredOutput(path=case.data / name)
-                if output.kafka is not None:
-                    _store_topic(lines, output.kafka, into)
-                elif output.address is not None:
-                    store_rows(lines, output.address, into=into, source=output.place, prepared=0)
-                else:
-                    _read_folder(lines, case.data / f"{name}.copied", into, output.place)
+    for name, output in case.experiment.promise.outputs.items():
+        if name in expected and not (output.map or output.retracts or output.format):
+            value = F.to_json(F.struct(*map(quote_name, output.columns))).alias("value")
+            lines, into = expected[name].select(value), StoredOutput(path=case.data / name)
+            if output.kafka is not None:
+                _store_topic(lines, output.kafka, into)
+            elif output.address is not None:
+                store_rows(lines, output.address, into=into, source=output.place, prepared=0)
+            else:
+                _read_folder(lines, case.data / f"{name}.copied", into, output.place)
 
 
 def _store_topic(lines: DataFrame, topic: str, into: StoredOutput) -> None:

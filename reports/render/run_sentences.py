@@ -153,7 +153,7 @@ def finding_text(value: Any, most: int | None = None, none: str = "not known") -
 def detail_text(detail: Mapping[str, Any]) -> str:
     """The details of a finding as short text. A field of a record that is null is `null`."""
     return ", ".join(
-        f"{key} {finding_text(value) if value is None else finding_text(value, none='null')}"
+        f"{key} {finding_text(value, none='not known' if value is None else 'null')}"
         for key, value in detail.items()
     )
 

@@ -26,7 +26,7 @@ def not_started_again(history: History) -> Iterator[ContainerDied]:
     """The ends of nodes that no fault caused and that were not started again. Exit code 0 is a
     regular end; an unknown exit code may be a failure."""
     ended: dict[str, ContainerDied] = {}
-    unexplained = set(_unexplained(history))
+    unexplained = {event.index for event in _unexplained(history)}
     for event in history.of(ContainerDied, ContainerStarted):
         ended.pop(event.node, None)
         if isinstance(event, ContainerDied) and event.index in unexplained:
@@ -44,10 +44,7 @@ def ended_from_outside(history: History) -> Iterator[NodeEvent]:
     for event in history.of(ContainerOom):
         if not any(event.node in nodes and called_s <= event.at_s for called_s, nodes in touched_s):
             yield event
-    unexplained = set(_unexplained(history))
-    for died in history.of(ContainerDied):
-        if died.index in unexplained and died.exit_code in SIGNALS:
-            yield died
+    yield from (event for event in _unexplained(history) if event.exit_code in SIGNALS)
 
 
 def how(event: NodeEvent) -> str:
@@ -57,15 +54,15 @@ def how(event: NodeEvent) -> str:
     return f"{event.node} was ended by {SIGNALS[event.exit_code or 0]}"
 
 
-def _unexplained(history: History) -> Iterator[int]:
-    """The indices of the ends that no fault caused."""
+def _unexplained(history: History) -> Iterator[ContainerDied]:
+    """The ends that no fault caused."""
     ending = _ending(history)
     started_s: dict[str, float] = {}
     for event in history.of(ContainerDied, ContainerStarted):
         if not isinstance(event, ContainerDied):
             started_s[event.node] = event.at_s
         elif not _by_a_fault(event, started_s.get(event.node, 0.0), ending):
-            yield event.index
+            yield event
 
 
 def _ending(history: History) -> Sequence[FaultWindow]:
