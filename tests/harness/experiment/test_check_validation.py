@@ -15,7 +15,7 @@ from streamquake.topologies.named_files import shipped_names
 EXPERIMENT = """\
 name: rules
 topology: flink-kafka-hdfs
-job: {sql: keyed-totals.sql, parallelism: 4}
+job: JOB
 workload: {numbered: WORKLOAD}
 SCHEDULE
 checks:
@@ -33,9 +33,10 @@ def problems_in(
     when: str = "at_s: 3",
     workload: str = "{records: 9000, rate_per_s: 100}",
     schedule: str = "",
+    job: str = "{sql: keyed-totals.sql, parallelism: 4}",
 ) -> str:
     step = KILL.replace("PARAMS", params).replace("WHEN", when)
-    text = EXPERIMENT.replace("SCHEDULE", schedule or f"faults: [{step}]")
+    text = EXPERIMENT.replace("SCHEDULE", schedule or f"faults: [{step}]").replace("JOB", job)
     file = tmp_path / "x.yaml"
     file.write_text(text.replace("CHECK", check).replace("WORKLOAD", workload))
     return "\n".join(str(problem) for problem in problems_of(str(file)))
@@ -114,7 +115,7 @@ def test_an_output_has_no_name_of_another_relation_of_a_query(tmp_path: Path) ->
     (tmp_path / "mine.sql").write_text(
         "-- streamquake:\n--   outputs: {History: {kafka: h}}\nSELECT '${output.History}';\n"
     )
-    text = EXPERIMENT.replace("SCHEDULE\n", "").replace("keyed-totals.sql", "mine.sql")
+    text = EXPERIMENT.replace("SCHEDULE\n", "").replace("JOB", "{sql: mine.sql}")
     text = text.replace("WORKLOAD", "{records: 9000, rate_per_s: 100}")
     file = tmp_path / "x.yaml"
     file.write_text(text.replace("CHECK", "{sql: {query: SELECT * FROM history}}"))
@@ -185,13 +186,6 @@ def test_every_shipped_experiment_is_valid() -> None:
     assert {name: found for name, found in wrong.items() if found} == {}
 
 
-FILES = """
-job:
-  sql: keyed-totals.sql
-  promise: {outputs: OUTPUTS, expected: "SELECT key, seq FROM sent"}
-"""
-
-
 @pytest.mark.parametrize("check", ["throughput: {outage_within_s: 1", "continuity: {within_s: 1"])
 @pytest.mark.parametrize(
     ("outputs", "given", "message"),
@@ -208,10 +202,8 @@ job:
 def test_a_check_of_append_times_needs_a_topic(
     tmp_path: Path, check: str, outputs: str, given: str, message: str
 ) -> None:
-    job = "job: {sql: keyed-totals.sql, parallelism: 4}\n"
-    text = EXPERIMENT.replace(job, FILES.replace("OUTPUTS", outputs).lstrip())
-    text = text.replace("SCHEDULE\n", "").replace("WORKLOAD", "{records: 9000, rate_per_s: 100}")
-    (file := tmp_path / "x.yaml").write_text(text.replace("CHECK", f"{{{check}{given}}}}}"))
-    found = "\n".join(str(problem) for problem in problems_of(str(file)))
+    promise = f'{{outputs: {outputs}, expected: "SELECT key, seq FROM sent"}}'
+    job = f"{{sql: keyed-totals.sql, promise: {promise}}}"
+    found = problems_in(tmp_path, check=f"{{{check}{given}}}}}", job=job)
     assert ("when records were appended to a topic" in found) == bool(message), found
     assert message in found
