@@ -15,9 +15,12 @@ from streamquake.cluster.images.versions import client_image
 INSTALL_HINTS = {
     "mvn": "install Maven 3.8 or newer (Debian: apt-get install maven; macOS: brew install maven)",
     "java": "install a Java 17 runtime (Debian: apt-get install openjdk-17-jre-headless)",
-    "go": "install Go 1.23 or newer (macOS: brew install go)",
+    "go": "install Go 1.21 or newer (macOS: brew install go)",
     "mmdebstrap": "use an engine that reaches a container registry, or install mmdebstrap",
 }
+BUILD_TOOLS = ("mvn", "go", "mmdebstrap")
+"""What fetches jars, builds Go programs, and makes a base image where no container registry
+answers."""
 GO_NEEDED = (1, 21)
 """From this version Go fetches the release that a module needs."""
 PULL_PATIENCE_S = 600.0
@@ -55,6 +58,16 @@ class Clients:
         return images.run(ToolCall(step, image, command, folder, inside, mounts))
 
 
+def tools_not_here(images: ImageStore) -> tuple[str, ...]:
+    """The programs that builds may need and that neither this machine nor the engine has; pulls
+    nothing."""
+    return tuple(
+        program
+        for program in BUILD_TOOLS
+        if not _usable(program) and not ((image := client_image(program)) and images.exists(image))
+    )
+
+
 def run_here(
     step: str, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None
 ) -> str:
@@ -87,7 +100,10 @@ def _usable(program: str) -> bool:
 
 
 def _go_version() -> tuple[int, int]:
-    output = run_here("reading Go's version", ["go", "version"], Path.cwd())
+    try:
+        output = run_here("reading Go's version", ["go", "version"], Path.cwd())
+    except StepFailed:
+        return (0, 0)
     found = re.search(r"go(\d+)\.(\d+)", output)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from streamquake.cluster.images.clients import BUILD_TOOLS, INSTALL_HINTS, tools_not_here
 from streamquake.cluster.images.recipes import ImageRecipe, all_recipes
 from streamquake.cluster.images.store import ImageStore
 from streamquake.cluster.runtime.runtime import (
@@ -56,7 +57,8 @@ def examine(runtime: ContainerRuntime) -> tuple[MachineCheck, ...]:
     engine, facts = _examined_engine(runtime)
     found = [engine, _python(), _java(), _pyspark(), _disk(facts), _memory(facts), _netem()]
     if facts is not None:
-        found += [_images(runtime.images()), _leftovers(runtime)]
+        images = runtime.images()
+        found += [_images(images), _build_tools(images), _leftovers(runtime)]
     return tuple(found)
 
 
@@ -177,6 +179,22 @@ def _images(images: ImageStore) -> MachineCheck:
     message = "not built: " + ", ".join(f"{recipe.kind} {recipe.version}" for recipe in missing)
     advice = "`streamquake images build` builds them, and so does the first run that needs them"
     return MachineCheck(what="images", verdict="note", finding=message, next=advice)
+
+
+def _build_tools(images: ImageStore) -> MachineCheck:
+    """A missing one is a note: images that are built need none, and where a container registry
+    answers the engine runs Maven and Go in their own images, on Debian's."""
+    what = "tools for builds"
+    missing = tools_not_here(images)
+    if not missing:
+        return MachineCheck(what=what, verdict="ok", finding=", ".join(BUILD_TOOLS))
+    hints = "; ".join(INSTALL_HINTS[program] for program in missing)
+    return MachineCheck(
+        what=what,
+        verdict="note",
+        finding=f"not found: {', '.join(missing)}",
+        next=f"builds then need a container registry; without one: {hints}",
+    )
 
 
 def _leftovers(runtime: ContainerRuntime) -> MachineCheck:

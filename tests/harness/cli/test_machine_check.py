@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from streamquake.cluster.images.clients import INSTALL_HINTS
+from streamquake.cluster.images.versions import client_image
 from streamquake.cluster.runtime import labels
 from streamquake.cluster.runtime.clock import FakeClock
-from streamquake.cluster.runtime.fake_runtime import FakeRuntime
+from streamquake.cluster.runtime.fake_runtime import CompleteImageStore, FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerSpec
 from streamquake.harness.cli.machine_check import MachineCheck, examine, hindrances
 
@@ -126,3 +128,55 @@ def test_leftovers_of_dead_runs_are_a_problem(runtime: FakeRuntime) -> None:
 
     assert (found.verdict, found.next) == ("problem", "`streamquake sweep`")
     assert "old-run" in found.finding
+
+
+class StoreOf(CompleteImageStore):
+    """An engine with some images."""
+
+    def __init__(self, *tags: str) -> None:
+        self.tags = tags
+
+    def exists(self, tag: str) -> bool:
+        return tag in self.tags
+
+
+@pytest.mark.parametrize(
+    ("programs", "images", "missing"),
+    [
+        ("mvn go mmdebstrap", (), []),
+        ("go mmdebstrap", (), ["mvn"]),
+        ("mvn mmdebstrap", (client_image("go"),), []),
+        ("", (client_image("mvn"),), ["go", "mmdebstrap"]),
+    ],
+)
+def test_tools_for_builds_are_here_or_in_the_engine_or_have_a_next_step(
+    programs: str,
+    images: tuple[str, ...],
+    missing: list[str],
+    runtime: FakeRuntime,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for program in programs.split():
+        (tmp_path / program).write_text("#!/bin/sh\necho go version go1.23.4 linux/amd64\n")
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(runtime, "images", lambda: StoreOf(*images))
+
+    found = verdicts(runtime)["tools for builds"]
+
+    assert found.verdict == ("note" if missing else "ok")
+    assert not missing or found.finding == f"not found: {', '.join(missing)}"
+    assert all(INSTALL_HINTS[program] in found.next for program in missing)
+
+
+@pytest.mark.parametrize("program", ["echo go version go1.19.8 linux/amd64", "exit 1"])
+def test_a_go_that_cannot_fetch_newer_ones_is_not_there(
+    program: str, runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "go").write_text(f"#!/bin/sh\n{program}\n")
+    (tmp_path / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(runtime, "images", StoreOf)
+
+    assert "go" in verdicts(runtime)["tools for builds"].finding
