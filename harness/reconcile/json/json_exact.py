@@ -51,8 +51,9 @@ def exact_record(line: bytes, names: Collection[str]) -> str | None:
 
 
 def exact_value(text: str) -> str:
-    """JSON that Spark wrote, with its numbers in the form of `exact_record`."""
-    return _serialize(_decoder.decode(text), _numeral_of_spark)
+    """JSON that Spark wrote, with its numbers in the form of `exact_record`. A map that another
+    writer wrote may have a key twice, and has it twice here."""
+    return _serialize(_decoder_of_spark.decode(text), _numeral_of_spark)
 
 
 def record_rewriter(names: Collection[str]) -> Callable[[pa.Array], pa.Array]:
@@ -141,19 +142,25 @@ def _reject_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
 
 
-_decoder = json.JSONDecoder(
-    object_pairs_hook=_unique_names,
-    parse_float=WrittenNumber,
-    parse_int=WrittenNumber,
-    parse_constant=_reject_constant,
-)
+def _decoder_with(objects: Callable[[list[tuple[str, Any]]], Any]) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        object_pairs_hook=objects,
+        parse_float=WrittenNumber,
+        parse_int=WrittenNumber,
+        parse_constant=_reject_constant,
+    )
+
+
+_decoder = _decoder_with(_unique_names)
+_decoder_of_spark = _decoder_with(tuple)
 
 
 def _serialize(value: Any, numeral: Callable[[str], str]) -> str:
     if isinstance(value, WrittenNumber):
         return numeral(value)
-    if isinstance(value, dict):
-        fields = (f"{_text(name)}:{_serialize(field, numeral)}" for name, field in value.items())
+    if isinstance(value, (dict, tuple)):
+        pairs = value.items() if isinstance(value, dict) else value
+        fields = (f"{_text(name)}:{_serialize(field, numeral)}" for name, field in pairs)
         return f"{{{','.join(fields)}}}"
     if isinstance(value, list):
         return f"[{','.join(_serialize(each, numeral) for each in value)}]"

@@ -22,6 +22,7 @@ from streamquake.harness.reconcile.json.json_text import json_text
 from streamquake.harness.reconcile.values.floating_width import WIDEN, with_width_of
 from streamquake.harness.reconcile.values.nested import (
     NESTED_MARK,
+    REPEATED_MARK,
     nested_text,
     nested_text_of_json,
 )
@@ -149,11 +150,19 @@ def display_value(text: str | None) -> Any:
 
 def _display_nested(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(display_value(name)): _display_nested(field) for name, field in value.items()}
+        return {_display_name(name): _display_nested(field) for name, field in value.items()}
     if isinstance(value, list):
         return [_display_nested(element) for element in value]
     is_json = isinstance(value, str) and value.startswith("j:")
     return json.loads(value[2:]) if is_json else display_value(value)
+
+
+def _display_name(name: str) -> str:
+    """The name of a field; a key that its map has again shows its place there."""
+    kind, _, rest = name.partition(":")
+    if kind.startswith(REPEATED_MARK):
+        return f"{display_value(rest)} (again, at {kind.removeprefix(REPEATED_MARK)})"
+    return str(display_value(name))
 
 
 def _moment_of(micros: int) -> str:

@@ -40,6 +40,8 @@ from streamquake.harness.reconcile.values.scalars import (
 
 NESTED_MARK = "o:"
 """Prefix of such a text."""
+REPEATED_MARK = "r"
+"""The begin of a key that its map has again, before its place."""
 TIMES = (TimestampType, TimestampNTZType)
 NESTED = (ArrayType, MapType, StructType)
 FLOATING_KEYS = re.compile("map<(?:float|double),")
@@ -83,9 +85,25 @@ def _tagged_value(value: Column, kind: DataType) -> Column:
         return F.transform(value, lambda element: _tagged_value(element, element_kind))
     if isinstance(kind, MapType):
         name_kind, value_kind = kind.keyType, kind.valueType
-        named = F.transform_keys(value, lambda name, _: _tagged_key(name, name_kind))
-        return F.transform_values(named, lambda _, item: _tagged_value(item, value_kind))
+        names = F.map_keys(value)
+        tagged = F.transform(names, lambda name: _tagged_key(name, name_kind))
+        is_set = F.size(F.array_distinct(names)) == F.size(names)
+        once = F.when(is_set, tagged).otherwise(_with_repeats_marked(tagged))
+        items = F.transform(F.map_values(value), lambda item: _tagged_value(item, value_kind))
+        return F.map_from_arrays(once, items)
     return _tagged_scalar(value, kind)
+
+
+def _with_repeats_marked(names: Column) -> Column:
+    """The texts of keys, with a mark and its place at each that is there before: Spark makes no map
+    with a key twice."""
+
+    def append(before: Column, name: Column) -> Column:
+        place = F.size(before).cast("string")
+        again = F.concat(F.lit(REPEATED_MARK), place, F.lit(":"), name)
+        return F.array_append(before, F.when(F.array_contains(before, name), again).otherwise(name))
+
+    return F.aggregate(names, F.array().cast("array<string>"), append)
 
 
 def _tagged_key(value: Column, kind: DataType) -> Column:

@@ -389,6 +389,49 @@ def test_both_ways_read_files_of_another_writer(spark: SparkSession, tmp_path: P
     assert run == set()
 
 
+def test_a_map_that_has_a_key_twice_is_no_map_that_has_it_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark makes no such map, but reads those of other writers."""
+    maps = [
+        [("a", 1), ("b", 2)],
+        [("a", 1), ("a", 1)],
+        [("a", 2), ("a", 1)],
+        [("a", 1), ("a", 2), ("a", 3)],
+    ]
+    kinds = {"v": pyarrow.map_(pyarrow.string(), pyarrow.int64())}
+    kinds["nested"] = pyarrow.map_(pyarrow.int64(), kinds["v"])
+    kinds["real"] = pyarrow.map_(pyarrow.float32(), pyarrow.int64())
+    columns = {
+        "v": maps,
+        "nested": [[(7, items)] for items in maps],
+        "real": [[(0.0 if name == "a" else 1.0, item) for name, item in each] for each in maps],
+    }
+    arrays = {name: pyarrow.array(values, kinds[name]) for name, values in columns.items()}
+    table = pyarrow.table({"n": range(len(maps)), **arrays})
+    pyarrow.parquet.write_table(table, tmp_path / "actual")
+    once = "map('a', 1L, 'b', 2L)", "map('a', 1L)", "map('a', 1L)", "map('a', 3L)"
+    rows = ", ".join(f"({n}L, {value})" for n, value in enumerate(once))
+    promised = spark.sql(
+        "SELECT *, map(7L, v) nested, transform_keys(v, (name, _) -> "
+        f"IF(name = 'a', 0F, 1F)) `real` FROM VALUES {rows} t(n, v)"
+    )
+    promised.write.parquet(str(tmp_path / "promised"))
+
+    for name in columns:
+        (tmp_path / name).mkdir()
+        command, run = differences_both_ways(
+            spark,
+            tmp_path / name,
+            tmp_path / "promised",
+            (tmp_path / "actual").read_bytes(),
+            "parquet",
+            (name,),
+        )
+        assert command == {1, 2, 3}
+        assert run == {1, 2, 3}
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("actual", "differs"),

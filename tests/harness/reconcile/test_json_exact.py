@@ -80,3 +80,7 @@ def test_a_floating_point_value_has_its_shortest_numeral(
     values = pa.array([value], pa.float64())
     assert shortest_numerals(values).to_pylist() == [of_64_bits]
     assert shortest_numerals_of_32_bits(values).to_pylist() == [of_32_bits]
+
+
+def test_a_map_of_another_writer_keeps_a_key_that_it_has_twice() -> None:
+    assert exact_value('{"m": {"a": 7.0, "a": 8.0}}') == '{"m":{"a":7,"a":8}}'
