@@ -37,15 +37,15 @@ test-fast: ## the tests in one process, with neither a container engine nor Spar
 	@SKIP_IMAGES=1 bash scripts/setup.sh
 	@$(MAKE) --no-print-directory tier-fast
 
-test-spark: ## the tests that start Spark or another process, without a container engine
+test-spark: ## the slow tests and those that start Spark or another process, without a container engine
 	@SKIP_IMAGES=1 bash scripts/setup.sh
 	@$(MAKE) --no-print-directory tier-spark
 
 tier-fast:
-	TMPDIR=$$(bash scripts/test-folder.sh) $(TIER) $(PARALLEL) -m "not process and not spark and not container and not nightly"
+	TMPDIR=$$(bash scripts/test-folder.sh) $(TIER) $(PARALLEL) -m "not slow and not process and not spark and not container and not nightly"
 
 tier-spark:
-	$(TIER) $(PARALLEL_SPARK) -m "(process or spark) and not container and not nightly"
+	$(TIER) $(PARALLEL_SPARK) -m "(slow or process or spark) and not container and not nightly"
 
 tier-container:
 	$(TIER) -m "container and not nightly"

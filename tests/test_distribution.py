@@ -199,6 +199,7 @@ def test_the_installed_package_writes_the_committed_compose_file(
     assert written.read_bytes() == (ROOT / "docker-compose.yml").read_bytes()
 
 
+@pytest.mark.nightly
 @pytest.mark.container
 def test_the_installed_package_has_the_build_context_of_every_image(
     installed: InstalledPackage,

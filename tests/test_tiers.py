@@ -12,8 +12,14 @@ import pytest
 
 from streamquake.faults.fault import faults
 from streamquake.harness.reconcile.spark_session import JavaMissing, spark_session
-from tests.containers.mechanisms import mechanisms_of, one_of_each_mechanism
+from tests.containers.mechanisms import (
+    ON_SMALL_CLUSTERS,
+    mechanisms_of,
+    others_of_each_mechanism,
+)
 from tests.tiers import REFUSAL, others_nightly, pytest_collection_modifyitems
+
+CONTAINER_TESTS = Path(__file__).parent / "containers"
 
 
 @dataclass
@@ -67,10 +73,17 @@ def test_temporary_files_are_in_memory_only_where_there_is_some(tmp_path: Path) 
 
 
 def test_every_mechanism_is_injected_by_make_test() -> None:
-    chosen = one_of_each_mechanism(faults)
+    on_small_clusters = set(ON_SMALL_CLUSTERS)
+    chosen = others_of_each_mechanism(faults)
 
-    assert len(chosen) < len(faults)
-    assert set().union(*map(mechanisms_of, chosen)) == set().union(*map(mechanisms_of, faults))
+    assert not chosen & on_small_clusters
+    injected = set().union(*map(mechanisms_of, chosen | on_small_clusters))
+    assert injected == set().union(*map(mechanisms_of, faults))
+
+
+@pytest.mark.parametrize(("fault", "file"), ON_SMALL_CLUSTERS.items())
+def test_a_fault_on_a_small_cluster_is_injected_by_its_file(fault: str, file: str) -> None:
+    assert f'"{fault}"' in (CONTAINER_TESTS / file).read_text("utf-8")
 
 
 def test_faults_of_one_mechanism_use_the_same_code_on_the_same_kind_of_target() -> None:

@@ -1,8 +1,8 @@
 """The tiers of the tests: fast, spark, container and nightly (CONTRIBUTING.md describes them).
 
-A test belongs to the tier of its marker, and without a marker to the fast tier; those marked
-`process` run with the tier of Spark. A test of the fast tier that starts Spark fails, so that this
-tier stays fast and needs no Java.
+A test belongs to the tier of its marker, and without a marker to the fast tier; those marked `slow`
+or `process` run with the tier of Spark. A test of the fast tier, or a slow one, that starts Spark
+fails, so that what needs no Java is known.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import pytest
 
 T = TypeVar("T")
-SLOW_TIERS = ("process", "spark", "container", "nightly")
-REFUSAL = "a test of the fast tier starts Spark; mark it with pytest.mark.spark"
+WITH_SPARK = ("process", "spark", "container", "nightly")
+REFUSAL = "a test without Spark starts it; mark the test with pytest.mark.spark"
 JAVA = """\
 #!/bin/sh
 case "$*" in
@@ -55,8 +55,8 @@ def others_nightly(values: Iterable[T], always: Collection[T]) -> list[Any]:
     ]
 
 
-def is_fast(item: pytest.Item) -> bool:
-    return not any(item.get_closest_marker(tier) for tier in SLOW_TIERS)
+def may_start_spark(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(tier) for tier in WITH_SPARK)
 
 
 @pytest.fixture(scope="session")
@@ -72,9 +72,9 @@ def home_without_spark(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def fast_tier(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In the fast tier Spark does not start, and no write waits for the disk."""
-    if not is_fast(request.node):
+def without_spark(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In fast and slow tests Spark does not start, and no write waits for the disk."""
+    if may_start_spark(request.node):
         yield
         return
     home: Path = request.getfixturevalue("home_without_spark")

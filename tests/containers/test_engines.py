@@ -342,6 +342,7 @@ def assert_every_link_carried_traffic(cluster: Cluster) -> None:
     assert min(passed.values()) > 10_000, passed
 
 
+@pytest.mark.nightly
 def test_a_forward_job_copies_every_column_and_has_one_region_per_subtask(cluster: Cluster) -> None:
     with bench(cluster, "copy.sql", ["copies"]) as job:
         job.send(RECORDS)

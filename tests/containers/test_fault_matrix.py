@@ -1,10 +1,11 @@
 """Every registered fault on a real cluster: it takes effect, and it is healed even if its harness
 or its target dies.
 
-`make test` injects one fault of each mechanism and kills its harness, and `make nightly` the whole
-matrix. What the death of a target does to each mechanism, `make test` shows on smaller clusters in
-`test_faults_*.py`. A new fault is in the matrix as soon as it is registered. It is injected into
-its `usual` target with the parameters of its `example`.
+`make test` injects one fault of each mechanism that no test on a smaller cluster shows
+(`test_faults_*.py`), and kills its harness; `make nightly` injects the whole matrix. What the death
+of a target does to each mechanism, `make test` shows on the smaller clusters. A new fault is in the
+matrix as soon as it is registered. It is injected into its `usual` target with the parameters of
+its `example`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from streamquake.faults.injection.injection import InjectionResult
 from streamquake.faults.injection.intents import Intent
 from streamquake.harness.experiment.validation import fault_target_problem
 from tests.containers.matrix import MatrixTestbed, matrix_testbed
-from tests.containers.mechanisms import one_of_each_mechanism
+from tests.containers.mechanisms import others_of_each_mechanism
 from tests.tiers import others_nightly
 
 pytestmark = pytest.mark.container
@@ -76,7 +77,7 @@ def _heal(matrix: MatrixTestbed, intent: Intent) -> InjectionResult:
     "name",
     others_nightly(
         [name for name in IN_MATRIX if name not in OWN_PROCESS_ONLY],
-        one_of_each_mechanism(IN_MATRIX),
+        others_of_each_mechanism(IN_MATRIX),
     ),
 )
 def test_a_fault_is_healed_by_another_process_after_its_harness_was_killed(
@@ -90,7 +91,7 @@ def test_a_fault_is_healed_by_another_process_after_its_harness_was_killed(
 
 
 @pytest.mark.parametrize(
-    "name", others_nightly(OWN_PROCESS_ONLY, one_of_each_mechanism(OWN_PROCESS_ONLY))
+    "name", others_nightly(OWN_PROCESS_ONLY, others_of_each_mechanism(OWN_PROCESS_ONLY))
 )
 def test_a_fault_of_the_load_or_the_job_is_healed_by_its_own_harness(
     name: str, testbed: MatrixTestbed, measurements: dict[str, Any]

@@ -25,6 +25,8 @@ from streamquake.reports.record.run_events import NodeRevived, PhaseBegan
 from tests.event_drafts import undeclared_fields
 from tests.reports.sample_run import write_sample_run
 
+pytestmark = pytest.mark.slow
+
 RECORDED = Path("harness/selftest/record/run/history.jsonl").resolve()
 
 

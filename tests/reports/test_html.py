@@ -30,6 +30,8 @@ from streamquake.reports.run.html import render_report
 from streamquake.reports.run.timeline_charts import panels
 from tests.reports.sample_run import LARGE, sample_results, write_failed_run, write_sample_run
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "</script><script>alert('x')</script><img src=https://evil.example/x onerror=alert(1)>"
 
 

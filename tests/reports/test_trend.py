@@ -19,6 +19,8 @@ from tests.reports.made_up_nights import EXPERIMENTS, made_up_nights
 from tests.reports.stored_runs import SAMPLE, judged_run
 from tests.reports.test_html import HOSTILE, Page
 
+pytestmark = pytest.mark.slow
+
 
 def rows(nights: int = 90, slowdown: float = 1.3) -> dict[str, TrendRow]:
     return {row.experiment: row for row in trend_rows(list(made_up_nights(nights, slowdown)))}

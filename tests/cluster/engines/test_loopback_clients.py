@@ -14,6 +14,8 @@ from streamquake.cluster.engines.flink.rest import FlinkRest
 from streamquake.cluster.engines.spark.driver_listener import LiveDriver
 from streamquake.cluster.engines.spark.master import LiveMaster
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = {"life": "a", "last": {}, "news": [], "workers": []}
 
 

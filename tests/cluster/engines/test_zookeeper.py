@@ -18,6 +18,8 @@ from streamquake.cluster.engines.zookeeper import engine as zookeeper
 from streamquake.cluster.engines.zookeeper.client import ZooKeeperUnreachable
 from streamquake.topologies.model import Topology
 
+pytestmark = pytest.mark.slow
+
 LIMIT_S = 30
 
 

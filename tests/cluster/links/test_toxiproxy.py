@@ -11,6 +11,8 @@ import pytest
 
 from streamquake.cluster.links.toxiproxy import Toxiproxy, ToxiproxyError
 
+pytestmark = pytest.mark.slow
+
 METRICS = """# TYPE toxiproxy_proxy_sent_bytes_total counter
 toxiproxy_proxy_sent_bytes_total{direction="downstream",proxy="a",upstream="x"} 1.5e+03
 toxiproxy_proxy_sent_bytes_total{direction="upstream",proxy="a",upstream="x"} 20

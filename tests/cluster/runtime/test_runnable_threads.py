@@ -15,6 +15,8 @@ from streamquake.cluster.runtime import runnable_threads
 from streamquake.cluster.runtime.clock import FakeClock
 from streamquake.cluster.runtime.runnable_threads import others_are_runnable
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def thread_that_waits() -> Iterator[threading.Event]:

@@ -15,6 +15,8 @@ from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Results
 from streamquake.reports.record.run_folder import RunFolder
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

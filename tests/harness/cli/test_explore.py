@@ -8,6 +8,8 @@ import pytest
 
 from tests.harness.conftest import RunCommand
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_dry_run_prints_the_first_trials_of_a_seed(run_command: RunCommand) -> None:
     status, out, _ = run_command("explore", "flink-kafka-hdfs", "--dry-run", "--seed", "5")

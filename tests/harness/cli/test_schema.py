@@ -11,6 +11,8 @@ from streamquake.harness.cli import program
 from streamquake.harness.cli.guard import guarded
 from streamquake.harness.schema.schemas import MODELS, document_schema
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_schema_is_printed_as_json(kind: str, capsys: pytest.CaptureFixture[str]) -> None:

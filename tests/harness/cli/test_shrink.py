@@ -24,6 +24,8 @@ from tests.harness.campaign.shrinking.planted import document, pauses, results_o
 from tests.harness.conftest import RunCommand
 from tests.harness.histories import Story
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def tried(monkeypatch: pytest.MonkeyPatch) -> list[Experiment]:

@@ -14,6 +14,8 @@ from streamquake.harness.experiment.loader import experiment_of
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
 
+pytestmark = pytest.mark.slow
+
 TOPOLOGY = {
     "name": "inline",
     "services": {

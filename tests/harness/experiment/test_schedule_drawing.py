@@ -23,6 +23,8 @@ from streamquake.topologies.named_files import SHIPPED, shipped_names
 from streamquake.topologies.problems import BadInput
 from streamquake.topologies.yaml_document import parse_document
 
+pytestmark = pytest.mark.slow
+
 TOPOLOGIES = shipped_names(SHIPPED, ".yaml")
 FEW_DRAWS = len(TOPOLOGIES)
 MANY_DRAWS = 200

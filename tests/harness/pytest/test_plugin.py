@@ -18,6 +18,8 @@ from streamquake.harness.pytest import rates, support  # noqa: F401
 from streamquake.topologies.plugins import Plugins
 from tests.plugin_files import write, write_check
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["pytester"]
 # A registry imports its members at its first use, and pytester removes the modules that an inner
 # session imported: their source would no longer be found.

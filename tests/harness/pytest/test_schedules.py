@@ -14,6 +14,8 @@ from streamquake.harness.experiment.validation import broken_fault_rules
 from streamquake.harness.pytest.schedules import schedules
 from streamquake.topologies.problems import BadInput
 
+pytestmark = pytest.mark.slow
+
 QUICKSTART = load_experiment("quickstart", seed=7)
 
 

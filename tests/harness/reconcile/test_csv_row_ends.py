@@ -43,6 +43,7 @@ def test_line_breaks_within_quotes_are_preserved(
     assert read(spark, path) == [*records, ("plain", "one", "two")]
 
 
+@pytest.mark.nightly_after(3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -118,6 +118,7 @@ def test_uncertain_lines_are_read_as_without_a_guess(
     assert rows(guess) == rows(exact)
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize("number", [0, len(PLAIN)], ids=["in the sample", "behind it"])
 def test_a_field_with_the_name_of_the_place_is_noticed_in_any_line(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int

@@ -59,6 +59,7 @@ def test_colliding_texts_are_two_texts_with_one_hash(
     assert len(set(colliding_texts)) == 2
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize(
     ("schema", "value"),
     [

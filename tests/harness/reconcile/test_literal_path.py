@@ -11,6 +11,7 @@ from streamquake.harness.reconcile.reading.files import read_files
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize("name", ["r[1]", "r{1,2}", "r?", "r*", "r\\1"])
 def test_records_are_read_from_their_own_folder_alone(
     spark: SparkSession, tmp_path: Path, name: str

@@ -23,6 +23,8 @@ from streamquake.topologies.problems import BadInput
 from tests.harness.reconcile.data_sets import comparison_of, write_rows
 from tests.harness.reconcile.stub_store import answering, store
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["store"]
 
 ROWS = [{"id": n, "amount": n * 3} for n in range(20)]

@@ -73,6 +73,7 @@ def test_a_function_that_depends_on_the_order_is_rejected(
         assert "its value differs between evaluations" in str(rejected.value)
 
 
+@pytest.mark.nightly_after(12)
 @pytest.mark.parametrize(
     "text",
     [

@@ -264,6 +264,7 @@ def test_a_literal_of_the_present_time_is_rejected(session: SparkSession, text: 
         expressions(session, f"key, {text}", "--key")
 
 
+@pytest.mark.nightly_after(8)
 @pytest.mark.parametrize("text", COMPUTED_PRESENT)
 def test_a_constant_of_the_present_time_is_rejected(session: SparkSession, text: str) -> None:
     with pytest.raises(BadInput, match="depends on the time at which it is read"):
@@ -398,6 +399,7 @@ def test_environment_variables_are_not_substituted(session: SparkSession) -> Non
     assert tuple(rows.collect()[0]) == ("${env:HOME}", "${spark.app.id}")
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize(
     "text",
     [

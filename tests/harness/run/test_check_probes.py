@@ -26,6 +26,8 @@ from streamquake.reports.record.run_events import ProbeAnswered
 from tests.event_drafts import undeclared_fields
 from tests.fakes import fake_cluster
 
+pytestmark = pytest.mark.slow
+
 
 class Service:
     """An HTTP interface on this machine whose answers a test sets."""

@@ -25,6 +25,8 @@ from tests.harness.run.test_runner import (
     stage,
 )
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["load", "query", "stage"]  # fixtures
 
 JOBS: dict[str, Any] = {

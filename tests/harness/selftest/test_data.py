@@ -11,11 +11,16 @@ from pyspark.sql import functions as F
 from streamquake.harness.selftest.dataset import PlantingDataset, cached_dataset, generate, units_of
 from streamquake.harness.selftest.plant import first_send
 from streamquake.harness.selftest.shapes import data_shapes
+from tests.tiers import others_nightly
 
 UNITS = 240
 
 
-@pytest.fixture(scope="module", params=sorted(data_shapes))
+IN_MAKE_TEST = ("decimals", "nested", "nulls")
+"""The kinds of values that differ most; the others are keys and sizes."""
+
+
+@pytest.fixture(scope="module", params=others_nightly(sorted(data_shapes), IN_MAKE_TEST))
 def dataset(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[PlantingDataset]:
     shape = data_shapes[request.param]()
     with cached_dataset(

@@ -47,6 +47,7 @@ def homes(dataset: PlantingDataset) -> Mapping[str | None, int]:
     return {row.key: row.partition for row in dataset.frame.select("key", "partition").collect()}
 
 
+@pytest.mark.nightly_after(6)
 @pytest.mark.parametrize("name", sorted(plants))
 def test_the_counts_are_those_of_a_model_in_plain_python(
     dataset: PlantingDataset, homes: Mapping[str | None, int], name: str

@@ -67,6 +67,7 @@ def test_changed_is_the_copy_that_is_wrong(spark: SparkSession) -> None:
     assert len([what for what, *_ in rows if what == "changed"]) == len(CHANGED)
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize("stamped", [True, False])
 def test_duplicated_are_the_copies_that_were_written_last(
     spark: SparkSession, stamped: bool

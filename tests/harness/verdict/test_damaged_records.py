@@ -31,6 +31,8 @@ from tests.echo import Echo
 from tests.harness.run.test_runner import stage_in
 from tests.reports.sample_run import write_sample_run
 
+pytestmark = pytest.mark.slow
+
 FILES = ("history.jsonl", "metrics.parquet", "results.json", "run.json", "intents.jsonl")
 
 

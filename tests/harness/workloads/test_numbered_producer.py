@@ -35,6 +35,8 @@ from streamquake.reports.record.event import Action, Event, EventDraft
 from streamquake.reports.record.history import History
 from tests.harness.histories import NO_DATA, Story
 
+pytestmark = pytest.mark.slow
+
 LIMIT_S = 30
 
 

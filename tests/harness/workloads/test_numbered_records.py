@@ -26,6 +26,8 @@ from streamquake.reports.record.event import Action, Event, Kind
 from streamquake.reports.record.history import History
 from tests.harness.histories import NO_DATA
 
+pytestmark = pytest.mark.slow
+
 skews = st.one_of(
     st.just({}),
     st.builds(lambda share: {"hot_share": share}, st.floats(0.05, 0.95)),

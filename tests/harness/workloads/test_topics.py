@@ -193,6 +193,7 @@ def test_without_a_job_each_topic_is_an_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize("topic", ["sent", "Sent", "history", "id", "sent.id"])
 def test_a_topic_may_be_called_like_a_relation_or_a_field(
     tmp_path: Path, spark: SparkSession, topic: str

@@ -20,6 +20,8 @@ from streamquake.reports.comparison.comparison_results import (
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.campaign.suite.fake_suites import SuiteTestbed, experiment, testbed
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["testbed"]
 
 

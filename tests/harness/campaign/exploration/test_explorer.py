@@ -24,6 +24,8 @@ from tests.harness.campaign.exploration.trial_runs import (
     exploration,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def violated_with_a_kill(trial: Experiment) -> Outcome:
     return Outcome.VIOLATED if any(s.fault == "kill" for s in trial.faults) else Outcome.HELD

@@ -24,6 +24,8 @@ from streamquake.reports.record.results import FaultRecord
 from tests.harness.campaign.exploration.trial_runs import BASE, SPACE
 from tests.tiers import others_nightly
 
+pytestmark = pytest.mark.slow
+
 KILL = Step(
     fault="kill",
     target="flink/taskmanager-1",

@@ -19,6 +19,8 @@ from streamquake.harness.experiment.validation import broken_rules
 from streamquake.topologies.problems import BadInput
 from tests.harness.campaign.exploration.trial_runs import BASE, SPACE
 
+pytestmark = pytest.mark.slow
+
 ON_SPARK = TrialSpace.of(load_experiment("undisturbed", sets=["topology=spark-kafka-hdfs"], seed=1))
 spaces = st.sampled_from([SPACE, ON_SPARK])
 seeds = st.integers(0, 10**6)

@@ -26,6 +26,8 @@ from tests.harness.campaign.shrinking.planted import (
     plan,
 )
 
+pytestmark = pytest.mark.slow
+
 EIGHT = pauses(*range(1, 9))
 KAFKA = {"name": "mine", "services": {"kafka": {"engine": "kafka", "nodes": {"broker": 1}}}}
 ONE_RECORD = {"numbered": {"records": 1, "rate_per_s": 1, "keys": 1}}

@@ -18,6 +18,8 @@ from streamquake.harness.campaign.statistics.changes import (
 from streamquake.harness.campaign.statistics.ranks import p_of_ranks
 from tests.tiers import others_nightly
 
+pytestmark = pytest.mark.slow
+
 FIGURE = "recovery.longest_s"
 
 

@@ -9,6 +9,8 @@ import pytest
 from streamquake.harness.campaign.statistics.medians import Median
 from streamquake.harness.campaign.statistics.rates import rate_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("count", "n", "low", "high"),

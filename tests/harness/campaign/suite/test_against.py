@@ -29,6 +29,8 @@ from tests.harness.campaign.suite.fake_suites import (
 )
 from tests.reports.stored_runs import stored
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["testbed"]
 HELD, UNDECIDED, VIOLATED = Outcome
 DAY = "2026-01-01"

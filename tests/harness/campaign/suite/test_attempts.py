@@ -21,6 +21,8 @@ from tests.harness.campaign.suite.fake_suites import (
     testbed,
 )
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["testbed"]
 HELD, UNDECIDED, VIOLATED = Outcome
 PLAN = plan_without_claims(experiment("a"), experiment("b"))

@@ -17,6 +17,8 @@ from tests.harness.campaign.suite.fake_suites import (
     testbed,
 )
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["testbed"]
 HELD, UNDECIDED, VIOLATED = Outcome
 FIVE = [1.0, 1.1, 1.2, 1.3, 1.4]

@@ -29,6 +29,8 @@ from tests.harness.campaign.suite.fake_suites import (
     testbed,
 )
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["testbed"]
 
 

@@ -38,6 +38,8 @@ from tests.harness.campaign.suite.fake_suites import (
     topology,
 )
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["testbed"]
 
 

@@ -673,6 +673,7 @@ def test_a_table_is_judged_by_its_rows(testbed: Testbed) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_objects_are_judged_as_files_and_no_object_has_lost_every_record(
     testbed: Testbed, tmp_path: Path
 ) -> None:

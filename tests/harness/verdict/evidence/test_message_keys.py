@@ -66,6 +66,7 @@ def doubt_of(
     return message_key_doubt(case, append_times_of(case))
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize(
     ("change", "doubt"),
     [
@@ -84,6 +85,7 @@ def test_the_column_key_shows_the_key_of_each_record(
     assert doubt_of(spark, tmp_path, change) == doubt
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize(
     ("change", "doubt"),
     [

@@ -115,6 +115,7 @@ def note(first: int, last: int, at_s: float) -> SentRange:
     return SentRange(first, last, 0, round((LATE_S + at_s) * 1e9))
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize(
     ("limit_ms", "keys"),
     [(401.0, {"a", "b", "c"}), (400.0, {"c"}), (399.0, {"c"}), (200.0, set())],

@@ -147,6 +147,7 @@ def test_the_test_data_has_the_expected_keys() -> None:
     assert (number(last.record), last.partition, last.at_s) == (5, 1, LAST_S)
 
 
+@pytest.mark.nightly_after(2)
 @pytest.mark.parametrize(
     ("notes", "keys"),
     [
@@ -212,6 +213,7 @@ def test_without_known_keys_it_is_unclear_whether_a_partition_stopped(
     assert stopped(spark, tmp_path / "none", with_sends((11.0, ONE, ONE), DONE)) == ()
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize(
     ("form", "doubt"),
     [(None, OTHER_COLUMN), ('{{"key":"{}"}}', NOT_SENT)],
@@ -237,6 +239,7 @@ def test_with_keys_that_were_not_sent_it_is_unclear_whether_a_partition_stopped(
     assert (lane.partition, lane.unclear) == (1, f"{doubt}, {OTHER_KEYS}")
 
 
+@pytest.mark.nightly_after(1)
 @pytest.mark.parametrize("one_key", [False, True], ids=["another column", "one key"])
 def test_with_keys_of_other_records_it_is_unclear_whether_a_partition_stopped(
     spark: SparkSession, tmp_path: Path, one_key: bool
