@@ -10,8 +10,10 @@ from streamquake.reports.record.checkpoint_events import (
     CheckpointCompleted,
     CheckpointEnd,
     CheckpointTriggered,
+    StampedCheckpointEvent,
 )
 from streamquake.reports.record.history import History
+from streamquake.reports.record.job_events import JobRestored
 from streamquake.reports.run.timeline import end_s
 
 CheckpointState = Literal["completed", "failed", "open"]
@@ -19,7 +21,8 @@ CheckpointState = Literal["completed", "failed", "open"]
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointBar:
-    """One checkpoint from trigger to end; an open one ends with the history."""
+    """One checkpoint from trigger to end. An open one ends when its job is restored without it, or
+    with the history."""
 
     checkpoint: int
     type: str
@@ -39,8 +42,7 @@ def checkpoint_bars(history: History) -> tuple[CheckpointBar, ...]:
     ends = {event.checkpoint: event for event in history.of(CheckpointEnd)}
     begins = {event.checkpoint: event for event in history.of(CheckpointTriggered)}
     bars = [
-        _bar(begins.get(number), ends.get(number), began_ms, end_s(history))
-        for number in begins | ends
+        _bar(begins.get(number), ends.get(number), began_ms, history) for number in begins | ends
     ]
     return tuple(sorted(bars, key=lambda bar: (bar.begin_s, bar.checkpoint)))
 
@@ -68,7 +70,7 @@ def _bar(
     trigger: CheckpointTriggered | None,
     end: CheckpointEnd | None,
     began_ms: float | None,
-    last_s: float,
+    history: History,
 ) -> CheckpointBar:
     events = [event for event in (trigger, end) if event is not None]
     newest = events[-1]
@@ -76,7 +78,7 @@ def _bar(
     begin_s = events[0].at_s
     if trigger_ms and began_ms is not None:
         begin_s = (trigger_ms - began_ms) / 1e3
-    finish_s = last_s if end is None else end.at_s
+    finish_s = _left_behind_s(newest, history) if end is None else end.at_s
     if end is not None and end.duration_ms is not None:
         finish_s = begin_s + end.duration_ms / 1e3
     recorded = {key: item for event in events for key, item in event.value.items()}
@@ -89,6 +91,13 @@ def _bar(
         end_s=max(begin_s, finish_s),
         detail=shown,
     )
+
+
+def _left_behind_s(newest: StampedCheckpointEvent, history: History) -> float:
+    """When an open checkpoint can no longer complete. The coordinator that triggered it may have
+    died with it, so that its end was never recorded."""
+    restored = (event.at_s for event in history.of(JobRestored) if event.index > newest.index)
+    return next(restored, end_s(history))
 
 
 def _checkpoint_state(end: CheckpointEnd | None) -> CheckpointState:

@@ -67,6 +67,23 @@ def checkpoint_fields(number: int, at_s: float) -> dict[str, object]:
     return {"checkpoint": number, "type": "CHECKPOINT", "trigger_ms": trigger_ms}
 
 
+def test_an_open_checkpoint_ends_where_its_job_is_restored() -> None:
+    """The JobManager that triggered it was killed, so its end was never recorded."""
+    bars = checkpoint_bars(
+        history(
+            (9.0, Action.JOB_RESTORED, {"checkpoint": 6}),
+            (10.0, Action.CHECKPOINT_TRIGGERED, checkpoint_fields(7, 10.0)),
+            (18.0, Action.JOB_RESTORED, {"checkpoint": 6}),
+            (20.0, Action.CHECKPOINT_TRIGGERED, checkpoint_fields(8, 20.0)),
+            (30.0, Action.DRAINED, {"lag": 0}),
+        )
+    )
+    assert [(bar.state, bar.begin_s, bar.end_s) for bar in bars] == [
+        ("open", 10, 18),
+        ("open", 20, 30),
+    ]
+
+
 def test_checkpoints_have_the_times_of_the_engine_not_of_the_polls() -> None:
     bars = checkpoint_bars(
         history(
