@@ -12,6 +12,7 @@ MAX_LINE_BYTES = 900_000
 FEW_LEVELS = 50
 MAX_EXPONENT = 999
 """Of a number. Doubles end at 308; with millions, Decimal and Arrow fail or take for ever."""
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def record_of(line: bytes) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def record_of(line: bytes) -> dict[str, Any]:
     try:
         record = value_of(line.decode("utf-8"))
         if line.count(b"[") + line.count(b"{") > FEW_LEVELS:
-            json_text(record)  # which calls itself for each level, as storing it does
+            _exact_text(record)  # which calls itself for each level, as storing it may do
     except RecursionError as error:
         raise ValueError("expected a JSON object: it is nested too deeply") from error
     except ValueError as error:
@@ -47,19 +48,26 @@ def value_of(text: str) -> Any:
 
 def json_text(value: Any) -> str:
     """A value as JSON, with all digits of its numbers."""
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, list):
-        return f"[{','.join(map(json_text, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{json_text(k)}:{json_text(v)}' for k, v in value.items())}}}"
-    return json.dumps(value, ensure_ascii=False)
+    try:
+        return _encoder.encode(value)
+    except TypeError:  # the encoder knows no Decimal
+        return _exact_text(value)
 
 
 def shown(value: Any) -> str:
     """A value as short JSON, for messages."""
     text = json_text(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _exact_text(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(_exact_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{_exact_text(k)}:{_exact_text(v)}' for k, v in value.items())}}}"
+    return _encoder.encode(value)
 
 
 def _number(text: str) -> Decimal:
