@@ -9,7 +9,7 @@ from streamquake.cluster.images.maven_jars import is_coordinates, snapshot_probl
 from streamquake.harness.experiment.document import Problems
 from streamquake.harness.experiment.model import Job
 from streamquake.harness.experiment.outputs import JobPromise
-from streamquake.harness.experiment.own_code import jar_problem, module_problem
+from streamquake.harness.experiment.own_code import entry_problem, jar_problem, module_problem
 from streamquake.harness.reconcile.reading.record_format import with_schemas
 from streamquake.topologies.model import Topology
 from streamquake.topologies.named_files import JOBS, file_beside, find_file, named_text
@@ -35,7 +35,7 @@ class JobReader:
         """The job with the texts of its programs and its promise, and a jar's full path."""
         if job.jar is not None:
             promise = self._with_schemas(job.promise, self._document, (*at, "promise"))
-            jar = self._jar(job.jar, (*at, "jar"))
+            jar = self._jar(job.jar, (*at, "jar"), job)
             return job.model_copy(update={"jar": jar, "promise": promise})
         texts = {kind: self._program(kind, given, at) for kind, given in job.programs().items()}
         modules = {name: self._module(name, given, at) for name, given in job.modules.items()}
@@ -77,8 +77,9 @@ class JobReader:
             self.problems.append(self._document.problem(place, problem))
         return text
 
-    def _jar(self, given: str, place: Place) -> str:
-        """The full path of a jar; as given where there is none, and for coordinates."""
+    def _jar(self, given: str, place: Place, started: Job | None = None) -> str:
+        """The full path of a jar; as given where there is none, and for coordinates. `started` is
+        the job of a jar that is started."""
         if is_coordinates(given):
             if problem := snapshot_problem(given):
                 message = f"{problem}, or the jar by its path"
@@ -87,7 +88,10 @@ class JobReader:
         path = self._file(given, None, place)
         if path is None:
             return given
-        if problem := jar_problem(path):
+        problem = jar_problem(path)
+        if problem is None and started is not None:
+            problem = entry_problem(path, started.entry_class)
+        if problem is not None:
             self.problems.append(self._document.problem(place, problem))
         return str(path.resolve())
 

@@ -182,7 +182,9 @@ def test_dry_run_shows_the_other_jobs_and_what_each_job_reads(
 ) -> None:
     (tmp_path / "e.yaml").write_text(
         "base: quickstart\nname: e\n"
-        "other_jobs: {noise: {jar: noise.jar, reads: [], config: {s3.secret-key: hunter2}}}\n"
+        "other_jobs:\n"
+        "  noise:\n"
+        "    {jar: noise.jar, entry_class: Noise, reads: [], config: {s3.secret-key: hunter2}}\n"
         "job: {reads: [input]}\n"
     )
     with ZipFile(tmp_path / "noise.jar", "w") as jar:
