@@ -13,6 +13,7 @@ from streamquake.harness.verdict.evidence.contradicted_evidence import (
     contradicted_effect,
     contradicted_heal,
 )
+from streamquake.harness.verdict.evidence.copied_evidence import copied_evidence
 from streamquake.harness.verdict.evidence.disturbed_traffic import targets_of_probe_alone
 from streamquake.harness.verdict.evidence.engine_reports import unreported_by_engine
 from streamquake.harness.verdict.evidence.event_order import disordered_events
@@ -94,6 +95,7 @@ def step_problems(
         *contradicted_heal(step, attempt, experiment.topology),
         *unreported_ends(step, attempt, history),
         ended_by_another(step, attempt, history),
+        *copied_evidence(attempt, history),
         started_outside_heal(step, attempt, history),
         ran_while_down(step, attempt, history),
         *hits_outside_injection(attempt, history),
