@@ -156,6 +156,10 @@ class Fault(Model, Generic[TargetT]):
 
     ends_process: ClassVar[bool] = False
     """Whether it ends the main process of a node, or makes the kernel end it."""
+    ends_repeatedly: ClassVar[bool] = False
+    """Whether it ends the process of a node more than once."""
+    takes_memory: ClassVar[bool] = False
+    """Whether the kernel may end processes of its nodes for lack of memory."""
     ends_sandbox: ClassVar[bool] = False
     """Whether it ends the sandbox of a node, and with it the node's network."""
     leaves_agent: ClassVar[bool] = False

@@ -40,6 +40,7 @@ class CrashLoop(NodeFault):
     name: ClassVar[str] = "crash_loop"
     touches: ClassVar[str] = "process"
     ends_process: ClassVar[bool] = True
+    ends_repeatedly: ClassVar[bool] = True
     lasts: ClassVar[bool] = False
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"times": 50, "lives_s": 0.5}

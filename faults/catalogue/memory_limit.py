@@ -40,6 +40,8 @@ class MemoryLimit(NodeFault):
     touches: ClassVar[str] = "memory"
     shows_in_place: ClassVar[bool] = True
     ends_process: ClassVar[bool] = True
+    takes_memory: ClassVar[bool] = True
+    ends_repeatedly: ClassVar[bool] = True
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"headroom_mb": 64}
 

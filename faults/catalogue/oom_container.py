@@ -52,6 +52,7 @@ class OomContainer(NodeFault):
     name: ClassVar[str] = "oom_container"
     touches: ClassVar[str] = "process"
     ends_process: ClassVar[bool] = True
+    takes_memory: ClassVar[bool] = True
     usual: ClassVar[str] = "hdfs/datanode-2"
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:

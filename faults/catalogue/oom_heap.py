@@ -37,6 +37,7 @@ class OomHeap(NodeFault):
     name: ClassVar[str] = "oom_heap"
     touches: ClassVar[str] = "process"
     ends_process: ClassVar[bool] = True
+    ends_repeatedly: ClassVar[bool] = True
     engines: ClassVar[tuple[str, ...]] = ("flink", "kafka", "hdfs")
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"heap_mb": 8}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from streamquake.faults.fault import faults
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
@@ -17,9 +18,10 @@ from streamquake.reports.record.run_events import (
 
 RECORDED_LATER_S = 2.0
 """The end of a container is an event of the container engine, which may arrive after the heal."""
-SIGNALS = {137: "SIGKILL", 143: "SIGTERM"}
-"""Exit code of a process that a signal ended -> the signal. A process that ends by itself after the
-failure of another one has an exit code of its own."""
+SIGTERM = 143
+SIGNALS = {129: "SIGHUP", 130: "SIGINT", 137: "SIGKILL", SIGTERM: "SIGTERM"}
+"""Exit code of a process that a signal from outside ended -> the signal. A process that ends by
+itself after the failure of another one has an exit code of its own, also a JVM that crashes."""
 
 
 def not_started_again(history: History) -> Iterator[ContainerDied]:
@@ -38,11 +40,11 @@ def not_started_again(history: History) -> Iterator[ContainerDied]:
 
 
 def ended_from_outside(history: History) -> Iterator[NodeEvent]:
-    """The ends by a signal that no fault sent, and the lacks of memory of nodes on which no fault
-    that ends processes was called. The machine or a person caused them, not the system."""
-    touched_s = [(window.called_s, window.nodes) for window in _ending(history)]
+    """The ends by a signal that no fault sent, and the lacks of memory that no fault caused. The
+    machine or a person caused them, not the system."""
+    taking = [window for window in _ending(history) if faults[window.fault].takes_memory]
     for event in history.of(ContainerOom):
-        if not any(event.node in nodes and called_s <= event.at_s for called_s, nodes in touched_s):
+        if not any(event.node in window.nodes and _acted(window, event) for window in taking):
             yield event
     yield from (event for event in _unexplained(history) if event.exit_code in SIGNALS)
 
@@ -56,13 +58,18 @@ def how(event: NodeEvent) -> str:
 
 def _unexplained(history: History) -> Iterator[ContainerDied]:
     """The ends that no fault caused."""
-    ending = _ending(history)
-    started_s: dict[str, float] = {}
+    ending = [_EndingFault(window) for window in _ending(history)]
+    down = set[str]()
     for event in history.of(ContainerDied, ContainerStarted):
-        if not isinstance(event, ContainerDied):
-            started_s[event.node] = event.at_s
-        elif not _by_a_fault(event, started_s.get(event.node, 0.0), ending):
-            yield event
+        if isinstance(event, ContainerDied):
+            caused = [fault.caused(event, down) for fault in ending]
+            down.add(event.node)
+            if not any(caused):
+                yield event
+        elif isinstance(event, ContainerStarted):
+            down.discard(event.node)
+            for fault in ending:
+                fault.saw_start(event)
 
 
 def _ending(history: History) -> Sequence[FaultWindow]:
@@ -74,17 +81,34 @@ def _ending(history: History) -> Sequence[FaultWindow]:
     ]
 
 
-def _by_a_fault(end: ContainerDied, started_s: float, ending: Sequence[FaultWindow]) -> bool:
-    """Whether one of the faults that end processes acted on the node at that moment, or was healed
-    shortly before. A node that was started since the fault, and ends after the heal, ends by
-    itself."""
+@dataclass
+class _EndingFault:
+    """A fault that ends processes, and the nodes that it has ended by now. Most faults end a node
+    once; it ends by itself, or from outside, where it ends again."""
 
-    def shortly_after(window: FaultWindow) -> bool:
-        if window.healed_s is None or started_s >= window.called_s:
+    window: FaultWindow
+    ended: set[str] = field(default_factory=set)
+
+    def saw_start(self, start: ContainerStarted) -> None:
+        """What was started since the call had ended, even where its end is not in the record."""
+        if self.window.called_s <= start.at_s:
+            self.ended.add(start.node)
+
+    def caused(self, end: ContainerDied, down: Collection[str]) -> bool:
+        """Whether it ended this node, where the nodes that are down are these."""
+        fault = faults[self.window.fault]
+        if end.node not in self.window.nodes or not _acted(self.window, end):
             return False
-        return window.healed_s <= end.at_s <= window.healed_s + RECORDED_LATER_S
+        if fault.ends_repeatedly:
+            # The kernel ends what lacks memory by SIGKILL.
+            return not (fault.takes_memory and end.exit_code == SIGTERM)
+        first = end.node not in self.ended and end.node not in down
+        self.ended.add(end.node)
+        return first
 
-    return any(
-        end.node in window.nodes and (window.was_under_way(end.at_s) or shortly_after(window))
-        for window in ending
-    )
+
+def _acted(window: FaultWindow, event: NodeEvent) -> bool:
+    """Whether a fault acted at the moment of an event, or was healed shortly before."""
+    healed_s = window.healed_s
+    later_s = window.called_s if healed_s is None else healed_s + RECORDED_LATER_S
+    return window.was_under_way(event.at_s) or window.called_s <= event.at_s <= later_s

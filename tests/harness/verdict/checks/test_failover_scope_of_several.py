@@ -252,7 +252,7 @@ def test_a_sandbox_that_no_fault_ended_makes_a_failover_undecided(
         (Action.CONTAINER_OOM, "tm-1", None, "undecided", "tm-1 was out of memory"),
         (Action.CONTAINER_DIED, "tm-1", 1, "violated", ""),  # the failure of tm-0 ended it
         (Action.CONTAINER_DIED, "tm-0", 137, "violated", ""),  # the kill did
-        (Action.CONTAINER_OOM, "tm-0", None, "violated", ""),
+        (Action.CONTAINER_OOM, "tm-0", None, "undecided", "tm-0 was out of memory"),
     ],
 )
 def test_a_node_that_was_ended_from_outside_may_explain_other_restarts(
