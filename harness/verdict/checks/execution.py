@@ -24,8 +24,8 @@ from streamquake.harness.verdict.evidence.output_growth import contradicted_grow
 from streamquake.harness.verdict.evidence.recorded_order import out_of_order
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
 from streamquake.harness.verdict.evidence.submitted_jobs import (
-    attempt_of_unknown_job,
     never_ran,
+    task_of_unknown_job,
 )
 from streamquake.harness.verdict.evidence.unexplained_ends import (
     ended_from_outside,
@@ -59,7 +59,7 @@ class Execution(Check):
     never ran beside one that did not end, a drain without a checkpoint that completed after the
     load, output after the drain, an output that does not grow from its former end, micro-batches
     with a gap or that read other offsets than they can have, a drain before the last batch had read
-    the load, a query that ended over a batch, an attempt of a query that was not submitted, a
+    the load, a query that ended over a batch, a task of a job or query that was not submitted, a
     commit of a checkpoint that is not recorded to complete, samples of the metrics after its end,
     events whose times are not in the order of the record."""
 
@@ -123,7 +123,7 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_reports(history)
     if (short := drained_before_end(history, case.experiment.workload.topics())) is not None:
         yield short
-    if (unknown_job := attempt_of_unknown_job(history)) is not None:
+    if (unknown_job := task_of_unknown_job(history)) is not None:
         yield unknown_job
     if (unseen := never_ran(history)) is not None:
         yield unseen

@@ -5,7 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobEnded, JobEvent, JobSubmitted, TaskAttempt
+from streamquake.reports.record.job_events import (
+    JobEnded,
+    JobEvent,
+    JobSubmitted,
+    TaskAttempt,
+    TaskChanged,
+)
 
 
 class SubmittedJobs:
@@ -31,11 +37,11 @@ def never_ran(history: History) -> str | None:
     return None
 
 
-def attempt_of_unknown_job(history: History) -> str | None:
-    """A message for the first task attempt of a query whose submission is not recorded; None
+def task_of_unknown_job(history: History) -> str | None:
+    """A message for the first task of a job, or of a query, whose submission is not recorded; None
     without one."""
     jobs = SubmittedJobs(history)
-    for attempt in history.of(TaskAttempt):
-        if not jobs.may_include(attempt.job):
-            return f"an attempt of a task of {attempt.job} is recorded, which was not submitted"
+    for task in history.of(TaskAttempt, TaskChanged):
+        if isinstance(task, TaskAttempt | TaskChanged) and not jobs.may_include(task.job):
+            return f"an attempt of a task of {task.job} is recorded, which was not submitted"
     return None

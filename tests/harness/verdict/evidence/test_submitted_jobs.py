@@ -1,11 +1,13 @@
-"""Task attempts of queries that the record does not know."""
+"""Tasks of jobs, and task attempts of queries, that the record does not know."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from streamquake.harness.verdict.checks.execution import Execution
-from streamquake.harness.verdict.evidence.submitted_jobs import attempt_of_unknown_job
+from streamquake.harness.verdict.evidence.submitted_jobs import task_of_unknown_job
 from streamquake.reports.record.event import Action
 from streamquake.reports.record.outcome import Outcome
 from tests.harness.histories import Story
@@ -13,10 +15,18 @@ from tests.harness.verdict.batch_story import BatchStory
 
 
 def test_attempts_belong_to_the_submitted_query() -> None:
-    assert attempt_of_unknown_job(BatchStory().batches(5, 5).history()) is None
+    assert task_of_unknown_job(BatchStory().batches(5, 5).history()) is None
     # An existing query is not submitted, and old records name none.
-    assert attempt_of_unknown_job(Story().at(1, Action.TASK_ATTEMPT, job="q").history()) is None
-    assert attempt_of_unknown_job(BatchStory().at(1, Action.TASK_ATTEMPT).history()) is None
+    assert task_of_unknown_job(Story().at(1, Action.TASK_ATTEMPT, job="q").history()) is None
+    assert task_of_unknown_job(BatchStory().at(1, Action.TASK_ATTEMPT).history()) is None
+
+
+@pytest.mark.parametrize(("job", "known"), [("mine", True), ("other", False), (None, True)])
+def test_tasks_belong_to_a_submitted_job(job: str | None, known: bool) -> None:
+    story = Story().at(1, Action.JOB_SUBMITTED, job="mine", vertices=())
+    story.at(2, Action.TASK_CHANGED, job=job, vertex="v", subtask=0, attempt=0, state="RUNNING")
+    message = "an attempt of a task of other is recorded, which was not submitted"
+    assert task_of_unknown_job(story.history()) == (None if known else message)
 
 
 def test_an_attempt_of_another_query_decides_nothing(tmp_path: Path) -> None:
