@@ -45,7 +45,9 @@ where two rows are equal in what orders them, `max_by`, `ROW_NUMBER` or a window
 one at each evaluation. Order by columns that identify a row, and add decimals, not DOUBLE.
 
 `NOT IN (SELECT …)` is rejected: it is true for no row once the inner query returns a null. Write
-`NOT EXISTS (SELECT …)` or `LEFT ANTI JOIN`.
+`NOT EXISTS (SELECT …)` or `LEFT ANTI JOIN`. For the same reason `x IN (SELECT …)` is only allowed
+as a condition of WHERE, HAVING, ON or FILTER, alone or with AND and OR. As a value (a column,
+`= false`, CASE) write `coalesce(x IN (SELECT …), false)`.
 """
 
 from __future__ import annotations

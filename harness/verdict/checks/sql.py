@@ -66,7 +66,8 @@ class Sql(UserCheck):
     a view of each output with its committed records, by the name of the output, and `history` (the
     events: index, at_s, process, kind, action, value as JSON). It may do no more than `expected`
     may; among others `NOT IN (SELECT ...)` is rejected, which finds nothing where a null is among
-    the values. An output without `expected` has columns of text.
+    the values, and so is `IN (SELECT ...)` as a value, such as a column. An output without
+    `expected` has columns of text.
 
     Undecided where no record was acknowledged; where an output that it reads was not read, is
     damaged, has records that cannot be read, or may still change, as the run was not drained; where

@@ -9,6 +9,28 @@ from streamquake.harness.reconcile.sql.safe_sql import reject_unsafe_query, safe
 from streamquake.topologies.problems import BadInput
 
 GIVEN = frozenset({"sent", "copies"})
+ARRIVED = "seq IN (SELECT seq FROM copies)"
+NEGATED_VALUES = (
+    "SELECT seq FROM (SELECT seq, {arrived} AS there FROM sent) WHERE NOT there",
+    "WITH a AS (SELECT seq, {arrived} AS there FROM sent) SELECT seq FROM a WHERE NOT there",
+    "SELECT seq FROM sent WHERE ({arrived}) = false",
+    "SELECT seq FROM sent GROUP BY seq HAVING ({arrived}) = false",
+    "SELECT seq FROM sent WHERE (seq = 0 OR {arrived}) = false",
+    "SELECT seq FROM sent WHERE NOT CAST({arrived} AS BOOLEAN)",
+    "SELECT seq FROM sent WHERE CAST({arrived} AS INT) = 0",
+    "SELECT seq FROM sent WHERE CASE {arrived} WHEN false THEN true END",
+    "SELECT seq FROM sent WHERE CASE WHEN {arrived} THEN false END",
+    "SELECT seq FROM sent WHERE nullif({arrived}, true) = false",
+    "SELECT s.seq FROM sent s JOIN sent t ON s.seq = t.seq AND (s.{arrived}) = false",
+)
+OTHER_VALUES = (
+    "SELECT seq, {arrived} AS there FROM sent",
+    "SELECT seq FROM sent WHERE ({arrived}) IS FALSE",
+    "SELECT seq FROM sent WHERE NOT coalesce({arrived}, true)",
+    "SELECT seq FROM sent WHERE NOT coalesce({arrived}, NULL, true)",
+    "SELECT seq FROM sent WHERE NOT nvl(seq = 0, {arrived})",
+    "SELECT seq FROM sent GROUP BY seq HAVING NOT bool_and({arrived})",
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +66,28 @@ def test_a_negated_in_with_a_query_is_rejected(session: SparkSession, condition:
     assert session.sql(text).isEmpty(), "the rows that are missing are not found"
 
 
+@pytest.mark.parametrize("text", [*NEGATED_VALUES, *OTHER_VALUES])
+def test_an_in_with_a_query_as_a_value_is_rejected(session: SparkSession, text: str) -> None:
+    query = text.format(arrived=ARRIVED)
+    with pytest.raises(BadInput, match=r"`IN \(SELECT ...\)` as a value is not allowed") as found:
+        reject_unsafe_query(session, query, "query", GIVEN)
+    assert "`coalesce(x IN (SELECT ...), false)`" in str(found.value)
+
+
+@pytest.mark.parametrize("text", NEGATED_VALUES)
+def test_spark_misses_rows_by_a_negated_value(session: SparkSession, text: str) -> None:
+    assert session.sql(text.format(arrived=ARRIVED)).isEmpty()
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "SELECT s.seq FROM sent s WHERE NOT EXISTS (SELECT 1 FROM copies c WHERE c.seq = s.seq)",
         "SELECT s.seq FROM sent s LEFT ANTI JOIN copies c ON c.seq = s.seq",
         "SELECT seq FROM sent WHERE NOT coalesce(seq IN (SELECT seq FROM copies), false)",
+        "SELECT seq FROM sent WHERE NOT NVL(seq IN (SELECT seq FROM copies) AND seq > 0, false)",
+        "SELECT seq FROM (SELECT seq, coalesce(seq IN (SELECT seq FROM copies), false) AS there "
+        "FROM sent) WHERE NOT there",
         "SELECT seq FROM sent WHERE (seq IN (SELECT seq FROM copies)) IS NOT TRUE",
         "SELECT seq FROM sent s WHERE NOT EXISTS (SELECT 1 FROM copies c WHERE c.seq = s.seq "
         "AND c.seq IN (SELECT seq FROM sent))",
@@ -62,6 +100,17 @@ def test_what_finds_the_missing_rows_is_allowed(session: SparkSession, text: str
     assert sorted(row.seq for row in rows) == [2, 3]
 
 
-def test_an_in_with_a_query_is_allowed(session: SparkSession) -> None:
-    text = "SELECT seq FROM sent WHERE seq IN (SELECT seq FROM copies)"
-    assert [row.seq for row in safe_query(session, text, "query", GIVEN).collect()] == [1]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT seq FROM sent WHERE {arrived}",
+        "SELECT seq FROM sent WHERE seq < 3 AND (key = 'x' OR {arrived})",
+        "SELECT seq FROM sent WHERE ({arrived}) IS TRUE",
+        "SELECT seq FROM sent GROUP BY seq HAVING {arrived}",
+        "SELECT s.seq FROM sent s JOIN sent t ON s.seq = t.seq AND s.{arrived}",
+        "SELECT count(*) FILTER (WHERE {arrived}) AS seq FROM sent",
+    ],
+)
+def test_an_in_with_a_query_that_selects_rows_is_allowed(session: SparkSession, text: str) -> None:
+    query = text.format(arrived=ARRIVED)
+    assert [row.seq for row in safe_query(session, query, "query", GIVEN).collect()] == [1]
