@@ -32,7 +32,7 @@ def judge_again(
         reason = before.reason
     if experiment.job is not None:  # without a job, Streamquake itself defines the promise
         reject_unsafe_sql(experiment.promise, str(folder.manifest), spark)
-    reject_unsafe_queries(experiment, str(folder.manifest), spark)
+    reject_unsafe_queries(experiment, str(folder.manifest), spark, recorded=True)
     results = judge(
         experiment,
         folder,

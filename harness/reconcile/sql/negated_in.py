@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamquake.harness.reconcile.sql.sql_tree import SqlNode, UnsafeSql, elements
+from streamquake.harness.reconcile.sql.sql_tree import MisleadingSql, SqlNode, elements
 
 KEEPING_NULL = ("And", "Or")
 """Parts of a condition that may be unknown where a part of theirs is."""
@@ -27,17 +27,17 @@ INSTEAD = "write `NOT EXISTS (SELECT ...)` or `LEFT ANTI JOIN`"
 
 def reject_negated_in(node: SqlNode) -> None:
     """Reject an IN with a query below a NOT, or as a value that may be negated elsewhere. Raises
-    UnsafeSql, with what to write instead."""
+    MisleadingSql, with what to write instead."""
     if node.class_name != "InSubquery":
         return
     condition, around = _whole_condition(node)
     if around is not None and around.class_name == "Not":
-        raise UnsafeSql(
+        raise MisleadingSql(
             "`NOT IN (SELECT ...)` is not allowed here: once the inner query returns a null, it is "
             f"true for no row, and rows would be missed; {INSTEAD}"
         )
     if around is None or not _counts_unknown_as_false(around, condition.tree):
-        raise UnsafeSql(
+        raise MisleadingSql(
             "`IN (SELECT ...)` as a value is not allowed here, only as a condition of WHERE, "
             "HAVING, ON or FILTER: once the inner query returns a null, it may be false for no "
             f"row, and rows would be missed; {INSTEAD}, or `coalesce(x IN (SELECT ...), false)`"

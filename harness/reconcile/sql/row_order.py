@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.sql.sql_tree import SqlNode, UnsafeSql, elements, nodes
+from streamquake.harness.reconcile.sql.sql_tree import MisleadingSql, SqlNode, elements, nodes
 
 CHOOSING = frozenset({"first", "first_value", "last", "last_value", "any_value", "nth_value"})
 """Functions that choose a row by the order of the rows."""
@@ -45,15 +45,15 @@ BETWEEN_LIMIT_AND_ORDER = (*LIMITS, "WithWindowDefinition", "PipeOperator")
 
 
 def reject_order_of_rows(spark: SparkSession, node: SqlNode) -> None:
-    """Reject a node whose result depends on the order of the rows. Raises UnsafeSql, with what to
-    write instead."""
+    """Reject a node whose result depends on the order of the rows. Raises MisleadingSql, with what
+    to write instead."""
     if node.class_name in LIMITS and not _is_ordered(spark, node):
-        raise UnsafeSql(
+        raise MisleadingSql(
             f"{LIMITS[node.class_name]} is not allowed here without ORDER BY in the same query: "
             "its rows differ between evaluations; order by columns that identify a row"
         )
     if node.class_name == "WindowSpecDefinition" and _has_open_frame(spark, node):
-        raise UnsafeSql(
+        raise MisleadingSql(
             "a window with a frame is not allowed here without ORDER BY: its rows differ between "
             "evaluations; order by columns that identify a row"
         )
@@ -79,7 +79,7 @@ def _reject_call(spark: SparkSession, node: SqlNode, name: str) -> None:
 
 
 def _reject(name: str, instead: str) -> None:
-    raise UnsafeSql(
+    raise MisleadingSql(
         f"the function `{name}` is not allowed here: its value differs between evaluations, with "
         f"the order of the rows; {instead}"
     )

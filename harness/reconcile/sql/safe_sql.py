@@ -35,8 +35,14 @@ from streamquake.harness.reconcile.sql.safe_lists import (
     parts_of_expressions,
     parts_of_queries,
 )
-from streamquake.harness.reconcile.sql.sql_tree import SqlNode, UnsafeSql, elements, nodes
-from streamquake.topologies.problems import bad_input, did_you_mean
+from streamquake.harness.reconcile.sql.sql_tree import (
+    MisleadingSql,
+    SqlNode,
+    UnsafeSql,
+    elements,
+    nodes,
+)
+from streamquake.topologies.problems import BadInput, Problem, bad_input, did_you_mean
 
 SENT = frozenset({"sent"})
 MAX_CHARACTERS = 100_000
@@ -65,6 +71,10 @@ STARS = ("UnresolvedStar", "UnresolvedStarExceptOrReplace")
 MOMENTS = ("date", "timestamp", "timestamp_ntz")
 """Types whose literals may depend on the present time, such as 'today' or a time without a day."""
 _WITH_A_YEAR = re.compile(r"\s*(?:[+-]?\d{4}|epoch\b)", re.IGNORECASE)
+
+
+class MisleadingInput(BadInput):
+    """SQL that only computes values, but other ones than its reader expects."""
 
 
 def safe_query(
@@ -174,8 +184,11 @@ def _reject(spark: SparkSession, tree: Any, place: str, given: frozenset[str] | 
             if node.qualified_name not in allowed:
                 raise UnsafeSql(_not_allowed(node, is_query=given is not None))
             _reject_node(spark, node, allowed_relations, is_query=given is not None)
+        for node in all_nodes:  # last: a record with SQL that only misleads is judged
             reject_order_of_rows(spark, node)
             reject_negated_in(node)
+    except MisleadingSql as misleading:
+        raise MisleadingInput([Problem(file=place, message=str(misleading))]) from None
     except UnsafeSql as unsafe:
         raise bad_input(place, str(unsafe)) from None
 

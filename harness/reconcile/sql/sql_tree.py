@@ -21,6 +21,10 @@ class UnsafeSql(StreamquakeError):
     kind = ErrorKind.BAD_INPUT
 
 
+class MisleadingSql(UnsafeSql):
+    """The SQL only computes values, but other ones than its reader expects."""
+
+
 class SqlNode(NamedTuple):
     """A node of a tree: its class below `CATALYST`, the tree of which it is the root, and the node
     that it is a part of."""

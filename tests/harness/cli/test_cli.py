@@ -19,14 +19,17 @@ from streamquake.harness.cli.guard import guarded
 from streamquake.harness.cli.machine_check import ENGINE, MachineCheck
 from streamquake.harness.experiment.loader import experiment_document, load_experiment
 from streamquake.harness.interrupts import Interrupted
+from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.spark_session import JavaMissing, SparkInBackground
 from streamquake.harness.workloads.recorded import Recorded
+from streamquake.reports.record.event import Action
 from streamquake.reports.record.history import HistoryWriter
 from streamquake.reports.record.outcome import Outcome
 from streamquake.reports.record.results import Ended
 from streamquake.reports.record.run_folder import RunFolder
 from streamquake.topologies.problems import BadInput, Problem
 from tests.harness.conftest import RunCommand
+from tests.harness.histories import Story
 
 
 def test_every_command_has_help_and_is_listed(run_command: RunCommand) -> None:
@@ -424,7 +427,7 @@ def _raising(error: BaseException) -> click.Command:
     return command
 
 
-def _untrusted_record(out: Path, **promise: Any) -> RunFolder:
+def _untrusted_record(out: Path, told: Story | None = None, **promise: Any) -> RunFolder:
     """A record from an untrusted source, with its own promise."""
     folder = RunFolder.create(out, "20260101-000000-abcd")
     plan = experiment_document(load_experiment("quickstart", seed=1))
@@ -432,7 +435,10 @@ def _untrusted_record(out: Path, **promise: Any) -> RunFolder:
     output = {"kafka": "totals", "compare": ("amount",), **promise.pop("output", {})}
     plan["job"]["promise"] = {"outputs": {"totals": output}, **promise}
     folder.write_manifest({"experiment": plan, "seed": 1})
-    HistoryWriter(folder.history).close()
+    history = HistoryWriter(folder.history)
+    for event in (told or Story()).history():
+        history.append(event)
+    history.close()
     return folder
 
 
@@ -480,6 +486,35 @@ def test_a_replay_lists_the_secrets_that_must_be_given_again(
     assert f"give it again, as --set {secret}=VALUE" in err
     assert run_command("replay", str(run), "--set", f"{secret}=hunter3")[0] == 0
     assert fake_runner["experiment"].job.config["security.ssl.key-password"] == "hunter3"
+
+
+def test_a_record_with_sql_that_only_misleads_is_judged(
+    run_command: RunCommand, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier release accepted it. What needs it is undecided, and the other checks judge."""
+    monkeypatch.setattr(SparkInBackground, "get", lambda self: spark)
+    wrong = "SELECT key, amount FROM sent WHERE (key IN (SELECT key FROM sent)) = false"
+    story = Story().sent(1, 400).at(2, Action.DRAINED)
+    folder = _untrusted_record(tmp_path / "runs", story, expected=wrong)
+    stored = StoredOutput(path=folder.data / "totals")
+    stored.part("x").mkdir(parents=True)
+    stored.finish({"kind": "kafka", "records": 0})
+    manifest = folder.read_manifest()
+    any_row = "SELECT key FROM sent LIMIT 1"
+    manifest["experiment"]["checks"] = [
+        {"sql": {"name": "mine", "query": wrong}},
+        {"sql": {"name": "any", "query": any_row}},
+        {"exactly_once": {"min_records": 1}},
+    ]
+    folder.write_manifest(manifest)
+
+    _, out, _ = run_command("check", str(folder.path), "--json")
+
+    summaries = {check["check"]: check["summary"] for check in json.loads(out)["checks"]}
+    assert "`IN (SELECT ...)` as a value is not allowed here" in summaries["mine"]
+    assert "LIMIT is not allowed here without ORDER BY" in summaries["any"]
+    assert "`IN (SELECT ...)` as a value is not allowed here" in summaries["exactly_once"]
+    assert summaries["progress"] == "no checkpoint was completed in the whole run"
 
 
 def test_a_record_whose_check_reads_other_relations_is_rejected(

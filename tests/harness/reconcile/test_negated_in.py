@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from streamquake.harness.reconcile.sql.safe_sql import reject_unsafe_query, safe_query
+from streamquake.harness.reconcile.sql.safe_sql import (
+    MisleadingInput,
+    reject_unsafe_query,
+    safe_query,
+)
 from streamquake.topologies.problems import BadInput
 
 GIVEN = frozenset({"sent", "copies"})
@@ -72,6 +76,13 @@ def test_an_in_with_a_query_as_a_value_is_rejected(session: SparkSession, text: 
     with pytest.raises(BadInput, match=r"`IN \(SELECT ...\)` as a value is not allowed") as found:
         reject_unsafe_query(session, query, "query", GIVEN)
     assert "`coalesce(x IN (SELECT ...), false)`" in str(found.value)
+
+
+def test_sql_that_acts_is_named_before_what_only_misleads(session: SparkSession) -> None:
+    text = f"SELECT java_method('a', 'b') AS x FROM sent WHERE ({ARRIVED}) = false"
+    with pytest.raises(BadInput, match="`java_method` is not allowed here") as found:
+        reject_unsafe_query(session, text, "query", GIVEN)
+    assert not isinstance(found.value, MisleadingInput)
 
 
 @pytest.mark.parametrize("text", NEGATED_VALUES)
