@@ -1,42 +1,39 @@
 """What Spark reports of the offsets of micro-batches that cannot be true together.
 
-Each batch of a query has the same sources, and reads each on from where the batch before it ended.
 The offsets of Kafka are numbers that grow. Other sources have offsets of their own kinds, which are
-only compared with each other. A source that had no data yet has no end, and a driver that was
-started again may name its sources anew.
+only compared with each other. A source that had no data yet has no end.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
 
-from streamquake.reports.record.checkpoint_events import CheckpointCompleted
+from streamquake.harness.verdict.evidence.batch_links import broken_links
+from streamquake.harness.verdict.evidence.batch_sources import (
+    Offsets,
+    Source,
+    malformed,
+    topic_offsets,
+)
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted, OffsetWritten
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import JobRestored
 from streamquake.reports.record.run_events import RecordsSent, RunDrained
-
-KAFKA = "Kafka"
-"""How Spark's names of its sources of topics begin: `KafkaV2[…]`, `KafkaSourceV1[…]`."""
-
-Source = Mapping[str, Any]
-"""What a batch reports of a source, {source, start, end, latest}."""
-Offsets = dict[tuple[str, str], int]
-"""Topic and partition -> offset."""
 
 
 def contradicted_offsets(batches: Sequence[CheckpointCompleted], history: History) -> Iterator[str]:
     """A message for each contradiction in the offsets of the completed batches of a query, which
     are in their order."""
+    job = batches[0].job
+    logged = {
+        (event.checkpoint, event.step_ms) for event in history.of(OffsetWritten) if event.job == job
+    }
     for batch in batches:
-        yield from (f"batch {batch.checkpoint} {problem}" for problem in _within(batch))
-    restored_s = [event.at_s for event in history.of(JobRestored) if event.job == batches[0].job]
-    for before, after in pairwise(batches):
-        if after.checkpoint == before.checkpoint + 1 and after.offsets:
-            one_driver = not any(before.at_s <= at_s <= after.at_s for at_s in restored_s)
-            yield from _between(before, after, one_driver=one_driver)
+        # In real-time mode a batch reads beyond the newest offsets of its begin. Its own offsets
+        # are logged at its end, and not as what triggers it.
+        ends_known = (batch.checkpoint, batch.trigger_ms) in logged
+        problems = _within(batch, ends_known=ends_known)
+        yield from (f"batch {batch.checkpoint} {problem}" for problem in problems)
+    yield from broken_links(history, job)
 
 
 def drained_before_end(history: History, topics: Collection[str]) -> str | None:
@@ -46,8 +43,8 @@ def drained_before_end(history: History, topics: Collection[str]) -> str | None:
     if history.first(RunDrained) is None or not batches:
         return None
     ends: Offsets = {}
-    for source in batches[-1].offsets:
-        ends |= _of_topics(source, "end") or {}
+    for source in batches[-1].offsets or ():
+        ends |= topic_offsets(source, "end") or {}
     if not {*topics} <= {topic for topic, _ in ends}:
         return None
     sent = sum(e.count for e in history.of(RecordsSent) if e.status == "acknowledged")
@@ -60,76 +57,47 @@ def drained_before_end(history: History, topics: Collection[str]) -> str | None:
     )
 
 
-def _within(batch: CheckpointCompleted) -> Iterator[str]:
+def _within(batch: CheckpointCompleted, *, ends_known: bool) -> Iterator[str]:
     """What cannot be true of a single batch. One that its driver did not report has no offsets."""
-    if "offsets" not in batch.value:
+    if batch.value.get("offsets") is None:
         return
     if not batch.offsets:
         yield "is reported without a source"
-    rows, advanced = batch.input_rows, 0
     for source in batch.offsets:
-        start, end = _of_topics(source, "start"), _of_topics(source, "end")
-        if start is None or end is None:
-            advanced = 1  # it may have read anything
-            continue
-        advanced += start != end
-        lost = [place for place, offset in start.items() if end.get(place, -1) < offset]
-        if lost:
-            topic, partition = lost[0]
-            to = end.get(lost[0], "nothing")
-            yield f"is reported to have read {topic}-{partition} from {start[lost[0]]} to {to}"
+        if (wrong := malformed(source)) is not None:
+            yield f"is reported with the {wrong}, which is no offset of a topic"
+        else:
+            yield from _ranges(source, ends_known=ends_known)
+    rows = batch.input_rows
     if rows is not None and rows < 0:
         yield f"is reported to have read {rows:,} rows"
-    elif rows and not advanced:
+    elif rows and not any(map(_advanced, batch.offsets)):
         yield f"is reported to have read {rows:,} rows, and no offsets"
 
 
-def _between(
-    before: CheckpointCompleted, after: CheckpointCompleted, *, one_driver: bool
-) -> Iterator[str]:
-    """Sources that a batch did not read on from where the one before it ended, or of which it
-    reports nothing."""
-    sources = _by_name(after.offsets)
-    for (name, number), source in _by_name(before.offsets).items():
-        next_one, end = sources.get((name, number)), source.get("end")
-        if next_one is None:
-            if one_driver:
-                yield (
-                    f"batch {before.checkpoint} read {name}, of which batch {after.checkpoint} "
-                    "reports nothing"
-                )
-            continue
-        # A field that is null is reported, and one that is missing is not.
-        start = next_one.get("start", end)
-        if end is not None and start != end and (one_driver or start is not None):
-            yield (
-                f"batch {before.checkpoint} read {name} to {end}, and batch "
-                f"{after.checkpoint} from {start}"
-            )
-        elif end is not None and one_driver and next_one.get("end", end) is None:
-            yield f"batch {after.checkpoint} read {name} from {start} to no offset"
+def _ranges(source: Source, *, ends_known: bool) -> Iterator[str]:
+    """A partition that is not read forward, or beyond its newest offset."""
+    start, end = topic_offsets(source, "start") or {}, topic_offsets(source, "end")
+    if end is None:
+        return
+    lost = [place for place, offset in start.items() if end.get(place, -1) < offset]
+    if lost:
+        topic, partition = lost[0]
+        to = end.get(lost[0], "nothing")
+        yield f"is reported to have read {topic}-{partition} from {start[lost[0]]} to {to}"
+    latest = topic_offsets(source, "latest") or {}
+    beyond = [place for place, offset in end.items() if offset > latest.get(place, offset)]
+    if beyond and ends_known:
+        topic, partition = beyond[0]
+        yield (
+            f"is reported to have read {topic}-{partition} to {end[beyond[0]]}, and its newest "
+            f"offset as {latest[beyond[0]]}"
+        )
 
 
-def _by_name(sources: Sequence[Source]) -> dict[tuple[str, int], Source]:
-    """Each source by its name, and by a number where several have one name: a query may read a
-    topic twice."""
-    seen: Counter[str] = Counter()
-    named: dict[tuple[str, int], Source] = {}
-    for source in sources:
-        name = str(source.get("source"))
-        named[name, seen[name]] = source
-        seen[name] += 1
-    return named
-
-
-def _of_topics(source: Source, which: str) -> Offsets | None:
-    """The offsets of a source of topics; None for another source, or where they are not known."""
-    topics = source.get(which)
-    if not str(source.get("source")).startswith(KAFKA) or not isinstance(topics, Mapping):
-        return None
-    return {
-        (topic, partition): int(offset)
-        for topic, offsets in topics.items()
-        if isinstance(offsets, Mapping)
-        for partition, offset in offsets.items()
-    }
+def _advanced(source: Source) -> bool:
+    """Whether a source may have had rows. One that is reported without an end had none."""
+    if "end" in source and source["end"] is None:
+        return False
+    start, end = topic_offsets(source, "start"), topic_offsets(source, "end")
+    return start is None or end is None or start != end

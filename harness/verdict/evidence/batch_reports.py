@@ -31,7 +31,7 @@ def contradicted_reports(history: History) -> Iterator[str]:
 
 def _durations(batch: CheckpointCompleted) -> Iterator[str]:
     """Durations that do not fit each other."""
-    parts = dict(batch.durations_ms)
+    parts = dict(batch.durations_ms or {})
     whole_ms, took_ms = parts.pop(WHOLE, None), batch.duration_ms
     phases_ms = sum(batch.phases_ms.values())
     if took_ms is not None and batch.phases_ms and abs(took_ms - phases_ms) > ROUNDED_MS:

@@ -23,6 +23,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
 
+from streamquake.harness.verdict.evidence.batch_sources import Source, offsets_in
 from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.event_field import MissingField
 from streamquake.reports.record.history import History
@@ -31,6 +32,8 @@ GROWN = 2.0
 AT_ONCE_MS = 500
 """The longest time between two batches that follow each other without a wait: a busy driver needs
 some."""
+REPORTED = ("durations_ms", "input_rows", "offsets", "state_rows", "state_operators")
+"""What every report of a batch has."""
 WHOLE = "triggerExecution"
 """Spark's name for all of a batch; its other durations are parts of it."""
 
@@ -73,6 +76,9 @@ def batch_of(completed: CheckpointCompleted, *, driver: int) -> Batch | None:
     moment. Raises MissingField where a field is missing in its report."""
     if "durations_ms" not in completed.value:
         return None
+    for name in REPORTED:
+        if completed.value.get(name) is None:
+            raise MissingField(completed, name)
     try:
         return _reported_batch(completed, driver)
     except KeyError as missing:
@@ -144,18 +150,12 @@ def _after_warm_up(batches: Iterable[Batch]) -> Iterator[Batch]:
         warmed_up = warmed_up or batch.rows > 0
 
 
-def _waiting(source: Mapping[str, Any]) -> int:
+def _waiting(source: Source) -> int:
     """The waiting records of one source, over its partitions; 0 where its offsets are not of
     topics."""
-    newest, done = source.get("latest") or source.get("end"), source.get("start") or {}
-    if not isinstance(newest, Mapping):
-        return 0
-    return sum(
-        max(0, int(offset) - int(done.get(topic, {}).get(partition, 0)))
-        for topic, offsets in newest.items()
-        if isinstance(offsets, Mapping)
-        for partition, offset in offsets.items()
-    )
+    done = offsets_in(source.get("start"))
+    newest = offsets_in(source.get("latest") or source.get("end"))
+    return sum(max(0, offset - done.get(place, 0)) for place, offset in newest.items())
 
 
 def _custom(operators: Iterable[Mapping[str, Any]], name: str) -> int | None:
