@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
+from streamquake.harness.experiment.job_chain import topics_read
 from streamquake.harness.verdict.evidence.batch_offsets import drained_before_end
 from streamquake.harness.verdict.evidence.batch_reports import contradicted_reports
 from streamquake.harness.verdict.evidence.batch_sequence import contradicted_batches
+from streamquake.harness.verdict.evidence.batch_topics import read_other_topics
 from streamquake.harness.verdict.evidence.drain import (
     checkpoints_stop_before_drain,
     output_after_drain,
 )
 from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends, drained_without_job
+from streamquake.harness.verdict.evidence.failed_batches import completed_without_tasks
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.lost_sandboxes import (
     lost_sandboxes,
@@ -58,10 +61,11 @@ class Execution(Check):
     records unread, a job that goes on after its end or that read what was sent after it, a job that
     never ran beside one that did not end, a drain without a checkpoint that completed after the
     load, output after the drain, an output that does not grow from its former end, micro-batches
-    with a gap or that read other offsets than they can have, a drain before the last batch had read
-    the load, a query that ended over a batch, a task of a job or query that was not submitted, a
-    commit of a checkpoint that is not recorded to complete, samples of the metrics after its end,
-    events whose times are not in the order of the record."""
+    with a gap, that read other offsets than they can have or other topics, or whose tasks all
+    failed, a drain before the last batch had read the load, a query that ended over a batch, a task
+    of a job or query that was not submitted, a commit of a checkpoint that is not recorded to
+    complete, samples of the metrics after its end, events whose times are not in the order of the
+    record."""
 
     name: ClassVar[str] = "execution"
 
@@ -123,6 +127,11 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_reports(history)
     if (short := drained_before_end(history, case.experiment.workload.topics())) is not None:
         yield short
+    jobs = case.experiment.jobs.values()
+    topics = {topic for each in jobs for topic in topics_read(case.experiment, each)}
+    if (other := read_other_topics(history, topics)) is not None:
+        yield other
+    yield from completed_without_tasks(history)
     if (unknown_job := task_of_unknown_job(history)) is not None:
         yield unknown_job
     if (unseen := never_ran(history)) is not None:
