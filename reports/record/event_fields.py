@@ -86,8 +86,10 @@ NAMES = ("check", "fault", "job", "output", "phase", "state", "target", "vertex"
 """Texts that are always known."""
 TEXTS = ("cause", "executor", "node", "path", "reason", "task_name", "type", "vertex_name")
 """Texts, null where they are not known."""
-FLAGS = ("is_last", "lost_network", "met", "own", "speculative", "unaligned")
+FLAGS = ("before_met", "is_last", "lost_network", "own", "speculative", "unaligned")
 """True or false, null where it is not known."""
+KNOWN_FLAGS = ("met",)
+"""True or false, always known."""
 LISTS = ("argv", "last_errors", "last_lines", "nodes", "transactions")
 VERTICES, EDGES, REGIONS = ("vertices",), ("edges",), ("regions",)
 """The graph of a job."""
@@ -134,7 +136,7 @@ _EXPECTED = {
     **dict.fromkeys((*SIGNED, *WHOLE), _A_WHOLE),
     **dict.fromkeys((*NUMBERS, *KNOWN_NUMBERS), _A_NUMBER),
     **dict.fromkeys((*NAMES, *TEXTS), _A_TEXT),
-    **dict.fromkeys(FLAGS, _A_FLAG),
+    **dict.fromkeys((*FLAGS, *KNOWN_FLAGS), _A_FLAG),
     **dict.fromkeys(LISTS, _A_LIST),
     **dict.fromkeys(VERTICES, _VERTICES),
     **dict.fromkeys(EDGES, _EDGES),
@@ -146,7 +148,18 @@ _EXPECTED = {
 }
 _GRAPH = (*VERTICES, *EDGES, *REGIONS)
 _KNOWN = frozenset(
-    (*PLACES, *SIGNED, *KNOWN_NUMBERS, *NAMES, *LISTS, *_GRAPH, *INTERVALS, *PARTS, *OBJECTS)
+    (
+        *PLACES,
+        *SIGNED,
+        *KNOWN_NUMBERS,
+        *KNOWN_FLAGS,
+        *NAMES,
+        *LISTS,
+        *_GRAPH,
+        *INTERVALS,
+        *PARTS,
+        *OBJECTS,
+    )
 )
 
 
