@@ -4,11 +4,12 @@ with the arguments of the plan, when the outputs are read."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from streamquake.harness.verdict.evidence.phases import AFTER_LOAD
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import CommandEnded, PhaseBegan
-from streamquake.reports.record.secret_settings import hide_secrets
+from streamquake.reports.record.secret_settings import HIDDEN, hide_secrets
 
 
 def contradicted_commands(
@@ -20,9 +21,10 @@ def contradicted_commands(
         yield f"the record has {len(ended)} results of the program, which a run starts once"
     planned = _recorded_words(run)
     for result in ended:
-        # The program itself may be given by another path, relative to its document.
         if _recorded_words(result.argv)[1:] != planned[1:]:
             yield "the recorded result is of other arguments than those of the plan"
+        if not _same_program(result.argv, run):
+            yield "the recorded result is of another program than that of the plan"
         if result.exit_code is not None and result.reason is not None:
             yield (
                 f"the program is recorded to have ended with status {result.exit_code}, and to "
@@ -34,6 +36,14 @@ def contradicted_commands(
                     f"the program ended at {result.at_s:.1f} s, before the phase {phase.phase!r} "
                     f"of the run, which began at {phase.at_s:.1f} s"
                 )
+
+
+def _same_program(recorded: Sequence[str], run: Sequence[str]) -> bool:
+    """Whether a recorded command line can start with the program of another one, of which the
+    folder may differ: a path is relative to its document. A hidden word may be any program."""
+    if not recorded or HIDDEN in (program := recorded[0]):
+        return bool(recorded)
+    return PurePath(program).name == PurePath(run[0]).name
 
 
 def _recorded_words(words: Sequence[str]) -> list[str]:

@@ -86,12 +86,34 @@ def test_a_result_of_other_arguments_is_undecided(tmp_path: Path, argv: list[str
 
 
 @pytest.mark.parametrize(
+    ("run", "argv"),
+    [
+        (("./judge.py", "--all"), ["/bin/true", "--all"]),
+        (("/home/me/judge.py",), ["/home/judge.py/me"]),
+        (("judge",), []),
+        (("judge",), [""]),
+    ],
+)
+def test_a_result_of_another_program_is_undecided(
+    tmp_path: Path, run: tuple[str, ...], argv: list[str]
+) -> None:
+    rule = Command(given_name="rule", run=run)
+    story = Story().at(9, Action.COMMAND_ENDED, check="rule", argv=argv, exit_code=0)
+    result = rule.check(case(story, tmp_path))
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        "the recorded result is of another program than that of the plan",
+    )
+
+
+@pytest.mark.parametrize(
     ("argv", "recorded"),
     [
         (("./judge", "--all"), ["/home/me/judge", "--all"]),
         (("judge", "--password=hunter2"), ["judge", "--password=***"]),
+        (("./password=hunter2/judge",), ["***"]),
     ],
-    ids=["a path", "a secret"],
+    ids=["a path", "a secret", "a hidden path"],
 )
 def test_a_path_of_the_program_and_a_hidden_secret_are_the_same_command(
     tmp_path: Path, argv: tuple[str, ...], recorded: list[str]
