@@ -334,8 +334,8 @@ class Checkpoints(Check):
         wanted = (rule for requested, rule in self._type_rules(typed) if requested is not None)
         if (doubt := next(chain.from_iterable(wanted), None)) is not None:
             yield f"the time-out before which {doubt.where} may have aligned is not recorded"
-        if self.type is not None and any(each.kind is None for each in plain):
-            yield "the type of a completed checkpoint is not recorded"
+        if self.type is not None:
+            yield from _unknown_types(plain)
         if self.persisted is not None and any(each.persisted_bytes is None for each in plain):
             yield "how many in-flight bytes a completed checkpoint holds is not recorded"
         if self.persisted is not None and (
@@ -448,6 +448,22 @@ def _checkpoints_of_run(case: JudgedRun) -> list[PressedCheckpoint]:
                 )
             )
     return found
+
+
+def _unknown_types(done: Sequence[Checkpoint]) -> Iterator[str]:
+    """Why it is not known of completed checkpoints whether they were aligned in every subtask."""
+    if any(each.kind is None for each in done):
+        yield "the type of a completed checkpoint is not recorded"
+    other = (each for each in done if each.kind is not None and not each.of_known_alignment)
+    if (odd := next(other, None)) is not None:
+        yield f"{odd.where} has the type {odd.kind}, which is neither aligned nor unaligned"
+    for each in done:
+        if each.parts is not None and len(each.parts) < each.acknowledged:
+            yield (
+                f"{each.acknowledged} subtasks acknowledged {each.where}, and {len(each.parts)} of "
+                "them are listed"
+            )
+            return
 
 
 def _has_ended(checkpoint: Checkpoint) -> bool:

@@ -35,7 +35,7 @@ def wrong_type(checkpoint: Checkpoint, *, unaligned: bool) -> Finding | None:
     """The reported type, or that of its subtasks, is not the required one; None where it is."""
     parts = [part.unaligned for part in checkpoint.parts or ()]
     recorded = {checkpoint.unaligned, any(parts)} if parts else {checkpoint.unaligned}
-    if checkpoint.kind is None or checkpoint.micro_batch or recorded == {unaligned}:
+    if not checkpoint.of_known_alignment or recorded == {unaligned}:
         return None
     detail = {"type": checkpoint.kind, "unaligned": f"{sum(parts)} of {len(parts)} subtasks"}
     return Finding(

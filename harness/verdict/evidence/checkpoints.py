@@ -14,7 +14,12 @@ from urllib.parse import urlsplit
 
 from streamquake.cluster.engines.flink.checkpoints import NO_REASON
 from streamquake.harness.verdict.evidence.batches import Batch, batch_of
-from streamquake.harness.verdict.evidence.engine_clock import EngineClock, clock_moved
+from streamquake.harness.verdict.evidence.checkpoint_report import contradicted_report
+from streamquake.harness.verdict.evidence.engine_clock import (
+    STAMPS_S,
+    EngineClock,
+    clock_moved,
+)
 from streamquake.reports.record.checkpoint_events import (
     CheckpointAcknowledged,
     CheckpointCompleted,
@@ -32,6 +37,8 @@ from streamquake.reports.record.job_events import JobRestored, JobSubmitted
 PHASES = ("start_delay_ms", "alignment_ms", "sync_ms", "async_ms")
 """The phases of a subtask's checkpoint, in their order: until its first barrier arrived, until its
 last one arrived, while it stopped processing records, while it wrote in the background."""
+ALIGNED, UNALIGNED = "CHECKPOINT", "UNALIGNED_CHECKPOINT"
+"""The types that Flink reports of completed checkpoints other than savepoints."""
 METADATA = "_metadata"
 """The only file in a checkpoint's folder with a fixed name."""
 FAILURE_KINDS: Mapping[str, str] = {
@@ -133,6 +140,8 @@ class Checkpoint:
     """Whether both ends are recorded."""
     trigger_stamps: frozenset[float] = frozenset()
     """When it was triggered by its events, epoch milliseconds: all report the same moment."""
+    contradicted_report: str = ""
+    """What the report of its completion contradicts in itself; empty without such a report."""
     savepoint_by: frozenset[bool] = frozenset()
     """Whether it is a savepoint by the types in its events: all report the same."""
 
@@ -155,9 +164,14 @@ class Checkpoint:
         return len(self.savepoint_by) < 2
 
     @property
+    def of_known_alignment(self) -> bool:
+        """Whether the reported type is that of an aligned or an unaligned checkpoint."""
+        return self.kind in (ALIGNED, UNALIGNED)
+
+    @property
     def unaligned(self) -> bool:
         """Whether its barriers overtook records in flight, by the reported type."""
-        return self.kind == "UNALIGNED_CHECKPOINT"
+        return self.kind == UNALIGNED
 
     @property
     def has_all_parts(self) -> bool:
@@ -175,14 +189,22 @@ class Checkpoint:
             return f"is recorded with triggers that are {apart_s:,.1f} s apart"
         if not self.of_known_type:
             return "is recorded as a savepoint and as another checkpoint"
-        if not self.completed or self.duration_ms is None or (slowest := self.slowest) is None:
+        return self._contradicted_duration or self.contradicted_report
+
+    @property
+    def _contradicted_duration(self) -> str:
+        if not self.completed or self.duration_ms is None:
             return ""
-        if not self._differs(self.duration_ms, slowest.took_ms):
-            return ""
-        return (
-            f"is recorded to have taken {self.duration_ms:,.0f} ms, and its slowest subtask "
-            f"{slowest.took_ms:,} ms"
-        )
+        slowest = self.slowest
+        if slowest is not None and self._differs(self.duration_ms, slowest.took_ms):
+            return (
+                f"is recorded to have taken {self.duration_ms:,.0f} ms, and its slowest subtask "
+                f"{slowest.took_ms:,} ms"
+            )
+        early_s = (self.acknowledged_s or 0.0) - (self.ended_s or 0.0)
+        if early_s > STAMPS_S and not self.micro_batch:
+            return f"was seen to complete {early_s:,.1f} s before its last acknowledgement"
+        return ""
 
     @property
     def parts_persisted_bytes(self) -> int:
@@ -334,6 +356,11 @@ def _checkpoint(
     recorded = [event for event in (started, acknowledged, ended) if event is not None]
     return Checkpoint(
         trigger_stamps=frozenset(e.trigger_ms for e in recorded if e.trigger_ms is not None),
+        contradicted_report=(
+            ""
+            if completed is None or kind == MICRO_BATCH
+            else contradicted_report(completed, acknowledged, graph, clocks_moved=clock is None)
+        ),
         savepoint_by=frozenset("SAVEPOINT" in e.type for e in recorded if e.type is not None),
         job=latest.job,
         number=latest.checkpoint,
@@ -368,7 +395,7 @@ def _kind(
 ) -> str | None:
     """The type in its latest event. Where that has none, the type at its trigger, except for an
     ordinary checkpoint: it may have become unaligned since."""
-    if latest.type is None and started is not None and started.type != "CHECKPOINT":
+    if latest.type is None and started is not None and started.type != ALIGNED:
         return started.type
     return latest.type
 

@@ -246,3 +246,27 @@ def press(
             metrics.add(at_ns, "back_pressured_ms_per_s", name, share * 900)
             metrics.add(at_ns, "back_pressured_ms_per_s_max", name, share * 1000)
     metrics.flush()
+
+
+def reported(**report: Any) -> CheckpointStory:
+    """Three aligned checkpoints with all that Flink reports, the third with a changed report of its
+    completion; `parts` is a function that changes its subtasks."""
+    story = CheckpointStory().submitted()
+    for number in (1, 2, 3):
+        parts = [
+            part(*place, duration_ms=100, ack_ms=stamp(10.0 * number + 0.1)) for place in PLACES
+        ]
+        about = {"job": JOB, "checkpoint": number, "trigger_ms": stamp(10.0 * number)}
+        story.triggered(number, 10.0 * number)
+        story.at(10.0 * number, Action.CHECKPOINT_ACKNOWLEDGED, **about, acknowledged=4, subtasks=4)
+        value = {"unaligned_subtasks": 0, "type": "CHECKPOINT", "subtasks": parts}
+        if number == 3:
+            changed = report.pop("parts", list)(parts)
+            value = {**value, "subtasks": changed, **report}
+        story.at(
+            10.0 * number + 0.1,
+            Action.CHECKPOINT_COMPLETED,
+            **about,
+            **{"duration_ms": 100, "persisted_bytes": 0, "state_bytes": 9, **value},
+        )
+    return story

@@ -18,6 +18,7 @@ from tests.harness.verdict.checkpoint_story import (
     CheckpointStory,
     part,
     press,
+    reported,
     stamp,
     unaligned,
 )
@@ -1228,3 +1229,43 @@ def test_a_negative_duration_is_not_a_duration(pressed: Path) -> None:
     assert result.outcome == Outcome.UNDECIDED
     assert result.summary == "how long a completed checkpoint took is not recorded"
     assert check(four({"duration_ms": 0}), pressed, within_ms=250).outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize("kind", [None, "aligned", "unaligned"])
+def test_unaligned_subtasks_beside_a_count_of_none_are_undecided(
+    kind: str | None, pressed: Path
+) -> None:
+    def all_unaligned(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{**each, "unaligned": True} for each in parts]
+
+    result = check(reported(parts=all_unaligned), pressed, type=kind, min_checkpoints=2)
+    assert result.outcome == Outcome.UNDECIDED
+    told = "checkpoint 3 is recorded with 0 unaligned subtasks, and lists 4"
+    assert result.summary.startswith(told)
+
+
+@pytest.mark.parametrize("listed", [3, 0])
+def test_the_type_needs_the_subtasks_that_acknowledged(listed: int, pressed: Path) -> None:
+    story = reported(parts=lambda parts: parts[:listed])
+    result = check(story, pressed, type="aligned")
+    assert result.outcome == Outcome.UNDECIDED
+    assert result.summary == (
+        f"4 subtasks acknowledged checkpoint 3, and {listed} of them are listed"
+    )
+    assert check(story, pressed).outcome == Outcome.HELD
+    assert check(reported(subtasks=None), pressed, type="aligned").outcome == Outcome.HELD
+
+
+@pytest.mark.parametrize(
+    ("story", "number", "kind"),
+    [(reported(type="other"), 3, "aligned"), (four({"type": "other"}), 4, "unaligned")],
+)
+def test_a_type_that_flink_does_not_have_is_undecided(
+    story: CheckpointStory, number: int, kind: str, pressed: Path
+) -> None:
+    result = check(story, pressed, type=kind)
+    assert (result.outcome, result.summary) == (
+        Outcome.UNDECIDED,
+        f"checkpoint {number} has the type other, which is neither aligned nor unaligned",
+    )
+    assert check(story, pressed).outcome == Outcome.HELD
