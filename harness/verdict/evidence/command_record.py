@@ -21,9 +21,10 @@ def contradicted_commands(
         yield f"the record has {len(ended)} results of the program, which a run starts once"
     planned = _recorded_words(run)
     for result in ended:
-        if _recorded_words(result.argv)[1:] != planned[1:]:
+        words = _recorded_words(result.argv)
+        if words[1:] != planned[1:]:
             yield "the recorded result is of other arguments than those of the plan"
-        if not _same_program(result.argv, run):
+        if not words or not _is_program(words[0], run[0]):
             yield "the recorded result is of another program than that of the plan"
         if result.exit_code is not None and result.reason is not None:
             yield (
@@ -38,12 +39,10 @@ def contradicted_commands(
                 )
 
 
-def _same_program(recorded: Sequence[str], run: Sequence[str]) -> bool:
-    """Whether a recorded command line can start with the program of another one, of which the
-    folder may differ: a path is relative to its document. A hidden word may be any program."""
-    if not recorded or HIDDEN in (program := recorded[0]):
-        return bool(recorded)
-    return PurePath(program).name == PurePath(run[0]).name
+def _is_program(recorded: str, planned: str) -> bool:
+    """Whether a recorded program can be that of the plan, perhaps in another folder: a path is
+    relative to its document. A hidden word may be any program."""
+    return HIDDEN in recorded or PurePath(recorded).name == PurePath(planned).name
 
 
 def _recorded_words(words: Sequence[str]) -> list[str]:

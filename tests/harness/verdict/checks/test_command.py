@@ -92,10 +92,11 @@ def test_a_result_of_other_arguments_is_undecided(tmp_path: Path, argv: list[str
         (("/home/me/judge.py",), ["/home/judge.py/me"]),
         (("judge",), []),
         (("judge",), [""]),
+        (("judge",), [1]),
     ],
 )
 def test_a_result_of_another_program_is_undecided(
-    tmp_path: Path, run: tuple[str, ...], argv: list[str]
+    tmp_path: Path, run: tuple[str, ...], argv: list[Any]
 ) -> None:
     rule = Command(given_name="rule", run=run)
     story = Story().at(9, Action.COMMAND_ENDED, check="rule", argv=argv, exit_code=0)
