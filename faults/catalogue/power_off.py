@@ -11,6 +11,8 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.runtime import ContainerStatus, InjectionTimes
 from streamquake.faults.fault import Evidence, NodeFault, faults
 from streamquake.faults.mechanisms.netfilter import (
+    PROBE_LIMIT_S,
+    UNDISTURBED_S,
     PacketRule,
     add_chain,
     chain_name,
@@ -69,7 +71,7 @@ class PowerOff(NodeFault):
 
     def baseline(self, cluster: Cluster, target: Node) -> Mapping[str, Any]:
         """The process, and how the node answers a peer."""
-        answers = _answers(cluster, target, _attempts(cluster, target))
+        answers = _answers(cluster, target, _attempts(cluster, target), UNDISTURBED_S)
         return {**process_baseline(cluster, target), "answers": answers}
 
     def inject(self, cluster: Cluster, target: Node) -> InjectionTimes:
@@ -129,9 +131,14 @@ def _attempts(cluster: Cluster, node: Node) -> list[ConnectionAttempt]:
     return [direct_attempt(cluster, peer, node) for peer in islice(running, PEERS)]
 
 
-def _answers(cluster: Cluster, node: Node, attempts: Iterable[ConnectionAttempt]) -> dict[str, str]:
-    """Attempt -> its outcome."""
-    _, answers = poll_namespaces(cluster, _chain(node), [], attempts)
+def _answers(
+    cluster: Cluster,
+    node: Node,
+    attempts: Iterable[ConnectionAttempt],
+    limit_s: float = PROBE_LIMIT_S,
+) -> dict[str, str]:
+    """Attempt -> its outcome within `limit_s` seconds."""
+    _, answers = poll_namespaces(cluster, _chain(node), [], attempts, limit_s)
     return {attempt.name: answer for attempt, answer in answers.items()}
 
 

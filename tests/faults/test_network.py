@@ -16,6 +16,7 @@ from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.cluster.runtime.runtime import ContainerError, ContainerSpec, ExecResult
 from streamquake.faults.catalogue.dns_failure import DnsFailure
 from streamquake.faults.catalogue.partition import Partition
+from streamquake.faults.catalogue.power_off import PowerOff
 from streamquake.faults.catalogue.refuse_link import RefuseLink
 from streamquake.faults.catalogue.ring_partition import RingPartition
 from streamquake.faults.catalogue.slice_link import SliceLink
@@ -199,13 +200,17 @@ def test_invalid_parameters_are_rejected() -> None:
         SliceLink(average_bytes=10, variation_bytes=10)
 
 
-def test_a_slow_machine_does_not_count_as_partitioned_before_the_fault() -> None:
+@pytest.mark.parametrize(
+    ("fault", "text"), [(Partition(), PAIR), (PowerOff(), "flink/taskmanager-1")]
+)
+def test_a_slow_machine_does_not_count_as_cut_off_before_the_fault(fault: Fault, text: str) -> None:
     cluster = fake_cluster(WIDE)
     _answer_after_a_second(cluster)
 
-    baseline = Partition().baseline(cluster, _target(cluster, PAIR))
+    baseline = fault.baseline(cluster, _target(cluster, text))
 
-    assert set(baseline["answers"].values()) <= {"connected", "refused"}
+    assert {*baseline["answers"].values()} <= {"connected", "refused"}
+    assert baseline["answers"]
 
 
 @pytest.mark.parametrize("how", ["silent", "reset"])
