@@ -3,10 +3,10 @@ BIN := .venv/bin
 MILLIONS ?= 1,10,50
 MUTANTS ?=
 JOBS ?= 2
-# The fast tests wait for a quarter of their time, so three processes keep two cores busy. Container
-# tests run alone: they keep both cores busy, and took as long beside the tests of Spark.
-PARALLEL ?= --numprocesses 3 --dist worksteal
-PARALLEL_SPARK ?= --numprocesses 2 --dist worksteal
+# Each process collects all tests, which takes as long as hundreds of fast ones: a third process made
+# the fast tier slower. Container tests run alone: they keep both cores busy, and took as long beside
+# the tests of Spark.
+PARALLEL ?= --numprocesses 2 --dist worksteal
 SHARD ?=
 SPLIT = $(if $(SHARD),--splits $(lastword $(subst /, ,$(SHARD))) --group $(firstword $(subst /, ,$(SHARD))) --durations-path tests/durations.json)
 # `tests/harness/test_snapshots.py` finds unused snapshots in less time.
@@ -45,7 +45,7 @@ tier-fast:
 	TMPDIR=$$(bash scripts/test-folder.sh) $(TIER) $(PARALLEL) -m "not slow and not process and not spark and not container and not nightly"
 
 tier-spark:
-	$(TIER) $(PARALLEL_SPARK) -m "(slow or process or spark) and not container and not nightly"
+	$(TIER) $(PARALLEL) -m "(slow or process or spark) and not container and not nightly"
 
 tier-container:
 	$(TIER) -m "container and not nightly"
