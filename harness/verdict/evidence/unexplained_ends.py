@@ -44,7 +44,7 @@ def ended_from_outside(history: History) -> Iterator[NodeEvent]:
     machine or a person caused them, not the system."""
     taking = [window for window in _ending(history) if faults[window.fault].takes_memory]
     for event in history.of(ContainerOom):
-        if not any(event.node in window.nodes and _acted(window, event) for window in taking):
+        if not any(_acted_on(event, window) for window in taking):
             yield event
     yield from (event for event in _unexplained(history) if event.exit_code in SIGNALS)
 
@@ -97,7 +97,7 @@ class _EndingFault:
     def caused(self, end: ContainerDied, down: Collection[str]) -> bool:
         """Whether it ended this node, where the nodes that are down are these."""
         fault = faults[self.window.fault]
-        if end.node not in self.window.nodes or not _acted(self.window, end):
+        if not _acted_on(end, self.window):
             return False
         if fault.ends_repeatedly:
             # The kernel ends what lacks memory by SIGKILL.
@@ -107,8 +107,9 @@ class _EndingFault:
         return first
 
 
-def _acted(window: FaultWindow, event: NodeEvent) -> bool:
-    """Whether a fault acted at the moment of an event, or was healed shortly before."""
-    healed_s = window.healed_s
-    later_s = window.called_s if healed_s is None else healed_s + RECORDED_LATER_S
-    return window.was_under_way(event.at_s) or window.called_s <= event.at_s <= later_s
+def _acted_on(event: NodeEvent, window: FaultWindow) -> bool:
+    """Whether a fault acted on the node of an event at that moment, or was healed shortly
+    before."""
+    if event.node not in window.nodes or event.at_s < window.called_s:
+        return False
+    return window.healed_s is None or event.at_s <= window.healed_s + RECORDED_LATER_S
