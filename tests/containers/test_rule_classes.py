@@ -43,27 +43,46 @@ def numbers(first: int, end: int) -> str:
     return " ".join(str(number) for number in range(first, end))
 
 
-def test_records_without_a_consumer_are_dropped_and_the_next_begins_at_a_record(
-    context: Path,
-) -> None:
+@pytest.fixture(scope="module")
+def with_rules(context: Path) -> Mapping[str, str]:
     agent = next(jars(recipe("base"), Clients(print)).glob("byteman.jar"))
-    flag = f"-javaagent:{agent}=script:{RULES / 'single-task.btm'}"
+    return printed(context, [f"-javaagent:{agent}=script:{RULES / 'single-task.btm'}"])
 
-    found = printed(context, [flag])
 
-    assert found["first"] == "0 1 half"
-    assert found["waiting"] == "1"
-    assert found["next"] == numbers(25, 30)
-    assert found["dropped"] == "22"
+def test_records_without_a_consumer_are_dropped_and_the_next_begins_at_a_record(
+    with_rules: Mapping[str, str],
+) -> None:
+    assert with_rules["lost.first"] == "0 1 half"
+    assert with_rules["lost.waiting"] == "1"
+    assert with_rules["lost.next"] == numbers(25, 30)
+    assert with_rules["lost.dropped"] == "22"
+
+
+def test_a_producer_that_restarted_alone_drops_records_until_its_first_consumer(
+    with_rules: Mapping[str, str],
+) -> None:
+    assert with_rules["alone.waiting"] == "1"
+    assert with_rules["alone.next"] == numbers(20, 25)
+    assert with_rules["alone.dropped"] == str(22 + 20)
+
+
+def test_a_producer_that_restarted_with_its_job_waits_for_its_consumer(
+    with_rules: Mapping[str, str],
+) -> None:
+    assert with_rules["whole.waiting"] == "9"
+    assert with_rules["whole.next"] == numbers(0, 25)
+    assert with_rules["whole.dropped"] == with_rules["alone.dropped"]
 
 
 def test_without_rules_all_records_wait_for_the_next_consumer(context: Path) -> None:
     found = printed(context)
 
-    assert found["first"] == "0 1 half"
-    assert found["waiting"] == "10"
-    assert found["next"] == numbers(3, 30)
-    assert found["dropped"] == "null"
+    assert found["lost.first"] == "0 1 half"
+    assert found["lost.waiting"] == "10"
+    assert found["lost.next"] == numbers(3, 30)
+    assert found["alone.waiting"] == found["whole.waiting"] == "9"
+    assert found["alone.next"] == found["whole.next"] == numbers(0, 25)
+    assert found["whole.dropped"] == "null"
 
 
 def checked(context: Path, script: Path) -> str:

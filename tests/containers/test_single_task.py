@@ -1,8 +1,9 @@
-"""Single-task failover on a real cluster: a task in the middle and a source fail, and no other task
-restarts."""
+"""Single-task failover on a real cluster: a task in the middle and a source fail, also while
+another task is silent, and no other task restarts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from streamquake.cluster.node import Node
 from streamquake.cluster.runtime.docker.runtime import DockerRuntime
 from streamquake.cluster.runtime.runtime import ContainerStatus
 from streamquake.faults.catalogue.kill import Kill
+from streamquake.faults.catalogue.pause import Pause
 from streamquake.faults.catalogue.throw_in_task import ThrowInTask
 from streamquake.faults.fault import Fault
 from streamquake.faults.injection.intents import IntentLog
@@ -31,6 +33,7 @@ LOCAL = (RULES / "approximate-local-recovery.btm").read_text(encoding="utf-8")
 SINGLE = (RULES / "single-task.btm").read_text(encoding="utf-8")
 SOURCE, MIDDLE = "Source:", "OverAggregate[4]"
 DROPPED = "single-task.dropped.records"
+DID_NOT_COME = re.compile("The consumer of .* did not come: its records are dropped")
 SQL = """
 CREATE TEMPORARY TABLE numbers (k INT, v BIGINT, arrived AS PROCTIME()) WITH (
   'connector' = 'datagen', 'rows-per-second' = '200', 'fields.k.min' = '0', 'fields.k.max' = '9'
@@ -112,6 +115,10 @@ def _free_slot(cluster: Cluster) -> str | None:
         return None if rest.get("/overview")["slots-available"] else "no slot is free"
 
 
+def _injector(cluster: Cluster, folder: Path) -> FaultInjector:
+    return FaultInjector(cluster, IntentLog(folder / "intents.jsonl"), limit_s=at_pace(60))
+
+
 def _only_one_restarts(cluster: Cluster, job: str, vertex: str, fault: Fault, folder: Path) -> None:
     """Inject a fault into the node of a vertex, and compare the attempts before and after it."""
 
@@ -123,7 +130,7 @@ def _only_one_restarts(cluster: Cluster, job: str, vertex: str, fault: Fault, fo
     before = attempts(cluster, job)
     assert len(before) == 3
     (failed,) = (name for name in before if vertex in name)
-    injector = FaultInjector(cluster, IntentLog(folder / "intents.jsonl"), limit_s=at_pace(60))
+    injector = _injector(cluster, folder)
     with injector.in_effect(fault, _node_of(cluster, vertex)):
         wait_until(restarted, what="task running again", limit_s=120, clock=cluster.clock)
     _another_checkpoint(cluster, job)
@@ -151,6 +158,34 @@ def test_only_a_task_in_the_middle_that_is_killed_restarts_and_its_producer_drop
 
 def test_only_a_source_that_is_killed_restarts(cluster: Cluster, job: str, tmp_path: Path) -> None:
     _only_one_restarts(cluster, job, SOURCE, Kill(), tmp_path)
+
+
+def test_a_source_that_restarts_while_its_consumer_is_silent_drops_records(
+    cluster: Cluster, job: str, tmp_path: Path
+) -> None:
+    wait_until(lambda: _free_slot(cluster), what="a free slot", limit_s=120, clock=cluster.clock)
+    before = attempts(cluster, job)
+    (source,) = (name for name in before if SOURCE in name)
+    injector = _injector(cluster, tmp_path)
+
+    def dropped() -> str | None:
+        now = attempts(cluster, job)
+        if source not in now or now[source] == before[source]:
+            return f"running: {', '.join(now)}"
+        producer = cluster.node(_node_of(cluster, SOURCE))
+        log = cluster.runtime.logs(producer.container)
+        return None if DID_NOT_COME.search(log) else f"{producer.name} waits for its consumer"
+
+    node_of_source = _node_of(cluster, SOURCE)
+    with injector.in_effect(Pause(), _node_of(cluster, MIDDLE)):
+        with injector.in_effect(Kill(), node_of_source):
+            wait_until(dropped, what="records dropped", limit_s=60, clock=cluster.clock)
+            assert _dropped(cluster, cluster.node(_node_of(cluster, SOURCE))) > 0
+    _another_checkpoint(cluster, job)
+    after = attempts(cluster, job)
+    assert after[source][0] == before[source][0] + 1
+    (sink,) = (name for name in before if name != source and MIDDLE not in name)
+    assert after[sink] == before[sink]
 
 
 def test_every_rule_found_its_method(cluster: Cluster, job: str) -> None:

@@ -8,11 +8,13 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.stream.Collectors;
@@ -21,12 +23,15 @@ import java.util.stream.StreamSupport;
 import org.apache.flink.runtime.checkpoint.CheckpointCoordinator;
 import org.apache.flink.runtime.checkpoint.CheckpointIDCounter;
 import org.apache.flink.runtime.deployment.ResultPartitionDeploymentDescriptor;
+import org.apache.flink.runtime.executiongraph.failover.FailureHandlingResult;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 import org.apache.flink.runtime.scheduler.strategy.SchedulingExecutionVertex;
 import org.apache.flink.runtime.scheduler.strategy.SchedulingResultPartition;
 import org.apache.flink.runtime.scheduler.strategy.SchedulingTopology;
 import org.apache.flink.runtime.shuffle.LostPartition;
 import org.apache.flink.runtime.shuffle.NettyShuffleDescriptor;
+import org.apache.flink.runtime.shuffle.PartitionDescriptor;
+import org.apache.flink.runtime.shuffle.RestartedPartition;
 import org.apache.flink.runtime.util.Hidden;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,7 +50,13 @@ public final class SingleTaskFailover {
     private static final Field CHECKPOINT_IDS =
             Hidden.field(CheckpointCoordinator.class, "checkpointIdCounter");
 
+    private static final Field PARTITION =
+            Hidden.field(ResultPartitionDeploymentDescriptor.class, "partitionDescriptor");
+
     private static final Map<SchedulingTopology, Map<ExecutionVertexID, Deque<Long>>> FAILURES =
+            Collections.synchronizedMap(new WeakHashMap<>());
+    /** The newest attempt of a task that restarted alone. */
+    private static final Map<ExecutionVertex, Integer> ALONE =
             Collections.synchronizedMap(new WeakHashMap<>());
 
     private SingleTaskFailover() {}
@@ -111,6 +122,42 @@ public final class SingleTaskFailover {
 
     private static boolean isApproximate(SchedulingResultPartition partition) {
         return partition.getResultType() == PIPELINED_APPROXIMATE;
+    }
+
+    /** Tasks are about to restart. */
+    public static void onRestart(FailureHandlingResult failure) {
+        if (failure.canRestart() && !failure.isGlobalFailure()) {
+            failure.getFailedExecution()
+                    .filter(failed -> isAlone(failed, failure.getVerticesToRestart()))
+                    .ifPresent(failed -> ALONE.put(failed.getVertex(), failed.getAttemptNumber() + 1));
+        }
+    }
+
+    private static boolean isAlone(Execution failed, Set<ExecutionVertexID> restarting) {
+        return restarting.equals(Set.of(failed.getVertex().getID()));
+    }
+
+    /** The partitions of a task to deploy, which tell a task that restarts alone that it does. */
+    public static Collection<ResultPartitionDeploymentDescriptor> toDeploy(
+            Execution execution, Collection<ResultPartitionDeploymentDescriptor> partitions) {
+        boolean isAlone =
+                Objects.equals(
+                        ALONE.get(execution.getVertex()), execution.getAttemptNumber());
+        return isAlone
+                ? partitions.stream().map(SingleTaskFailover::restarted).toList()
+                : partitions;
+    }
+
+    private static ResultPartitionDeploymentDescriptor restarted(
+            ResultPartitionDeploymentDescriptor partition) {
+        if (partition.getPartitionType() == PIPELINED_APPROXIMATE
+                && partition.getShuffleDescriptor() instanceof NettyShuffleDescriptor known) {
+            return new ResultPartitionDeploymentDescriptor(
+                    Hidden.<PartitionDescriptor>get(PARTITION, partition),
+                    new RestartedPartition(known),
+                    partition.getMaxParallelism());
+        }
+        return partition;
     }
 
     /**

@@ -46,8 +46,8 @@ public final class DiscardingReader implements BufferAvailabilityListener {
         }
     }
 
-    private static void connect(
-            PipelinedSubpartition subpartition, PipelinedSubpartitionView view) {
+    /** Take the place of a view, or of a consumer that did not come (null), unless it came now. */
+    static void connect(PipelinedSubpartition subpartition, PipelinedSubpartitionView view) {
         DiscardingReader reader = new DiscardingReader(subpartition);
         PipelinedSubpartitionView own;
         synchronized (subpartition.buffers) {
@@ -56,7 +56,8 @@ public final class DiscardingReader implements BufferAvailabilityListener {
             }
             own = subpartition.createReadView(reader);
         }
-        LOG.warn("The consumer of {} is gone: its records are dropped.", subpartition);
+        String reason = view == null ? "did not come" : "is gone";
+        LOG.warn("The consumer of {} {}: its records are dropped.", subpartition, reason);
         reader.notifyDataAvailable(own);
     }
 
@@ -102,13 +103,14 @@ public final class DiscardingReader implements BufferAvailabilityListener {
 
     private void count(Buffer buffer) {
         if (buffer.isBuffer()) {
-            bytes += buffer.readableBytes();
+            long before = counter.records();
             counter.add(buffer.getNioBufferReadable());
+            bytes += buffer.readableBytes();
+            Dropped.add(counter.records() - before, buffer.readableBytes());
         }
     }
 
     private void report() {
-        Dropped.add(counter.records(), bytes);
         LOG.warn(
                 "Dropped {} records ({} bytes) of {} until its next consumer.",
                 counter.records(),
