@@ -177,10 +177,10 @@ def test_a_source_that_restarts_while_its_consumer_is_silent_drops_records(
         return None if DID_NOT_COME.search(log) else f"{producer.name} waits for its consumer"
 
     node_of_source = _node_of(cluster, SOURCE)
-    with injector.in_effect(Pause(), _node_of(cluster, MIDDLE)):
-        with injector.in_effect(Kill(), node_of_source):
-            wait_until(dropped, what="records dropped", limit_s=60, clock=cluster.clock)
-            assert _dropped(cluster, cluster.node(_node_of(cluster, SOURCE))) > 0
+    silent = injector.in_effect(Pause(), _node_of(cluster, MIDDLE))
+    with silent, injector.in_effect(Kill(), node_of_source):
+        wait_until(dropped, what="records dropped", limit_s=60, clock=cluster.clock)
+        assert _dropped(cluster, cluster.node(_node_of(cluster, SOURCE))) > 0
     _another_checkpoint(cluster, job)
     after = attempts(cluster, job)
     assert after[source][0] == before[source][0] + 1
