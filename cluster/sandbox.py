@@ -7,6 +7,7 @@ a machine that still runs. Only `power_off` ends the sandbox too, as a machine w
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 from streamquake.cluster.images.recipes import recipe
@@ -23,6 +24,10 @@ from streamquake.topologies.model import NodeSpec
 
 SUFFIX = "-sandbox"
 """The suffix of a sandbox's name, after the name of its node's container."""
+LONGEST_NAME = 63
+"""The engine answers who has an address with the sandbox's name, as one label of a domain name (RFC
+1035). With a longer name it does not answer at all: a JobManager then waited ten seconds for each
+TaskManager that registered."""
 MEMORY_MB = 32
 
 
@@ -36,7 +41,7 @@ def sandbox_spec(
     """The sandbox of a node; `published` are its ports (in the container -> on the host)."""
     ports = ",".join(f"{inside}:{outside}" for inside, outside in published.items())
     return ContainerSpec(
-        name=f"{cluster.container_name(spec.host)}{SUFFIX}",
+        name=sandbox_name(cluster.container_name(spec.host)),
         image=recipe("toolbox").tag,
         command=("sleep", "infinity"),
         labels={
@@ -52,6 +57,15 @@ def sandbox_spec(
         ports=published,
         memory_mb=MEMORY_MB,
     )
+
+
+def sandbox_name(container: str) -> str:
+    """The name of a sandbox by that of its node's container. A long one is cut, and stays unique by
+    a digest of the whole."""
+    if len(container) + len(SUFFIX) <= LONGEST_NAME:
+        return f"{container}{SUFFIX}"
+    ending = f"-{hashlib.sha256(container.encode()).hexdigest()[:8]}{SUFFIX}"
+    return f"{container[: LONGEST_NAME - len(ending)]}{ending}"
 
 
 def node_of(spec: NodeSpec, sandbox: FoundResource, container: str) -> Node:

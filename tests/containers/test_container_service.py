@@ -46,6 +46,26 @@ def topology() -> Topology:
     )
 
 
+def test_a_node_with_a_long_name_is_found_by_its_address(
+    deploy: Callable[[Topology], Cluster],
+) -> None:
+    """The engine's DNS does not answer with a label of more than 63 bytes."""
+    service = "a-service-with-a-name-of-more-than-forty-bytes"
+    command = ("sleep", "600")
+    asks = {"engine": "container", "image": recipe("toolbox").tag, "command": command}
+    cluster = deploy(
+        Topology.model_validate(
+            {"name": "long", "services": {service: {**asks, "nodes": {"server": 2}}}}
+        )
+    )
+    client, other = cluster.of_service(service)
+
+    found = cluster.runtime.exec(client.container, ["getent", "hosts", other.ip])
+
+    assert found.exit_code == 0
+    assert other.ip in found.output
+
+
 def answer(cluster: Cluster) -> str:
     client = cluster.node("app/server-1")
     return cluster.runtime.exec(client.container, ["perl", "-e", ASK_FIRST_SERVER]).output
