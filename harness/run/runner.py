@@ -36,6 +36,7 @@ from streamquake.harness.run.cluster_lease import (
     DedicatedClusters,
     follow_job,
 )
+from streamquake.harness.run.dropped_records import record_dropped
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.harness.run.fault_scheduler import FaultScheduler
 from streamquake.harness.run.image_preparation import ensure_images
@@ -359,9 +360,11 @@ class RunInProgress:
         return next((f"{name}: {reason}" for name, reason in states if reason is not None), None)
 
     def _record_after(self, phase: Literal["recovery", "drain"]) -> None:
-        """Record what only queries show: the transactions of the job, and whether the other jobs
-        run."""
+        """Record what only queries show: the transactions of the job, what single-task failover
+        dropped, and whether the other jobs run."""
         record_transactions(self.experiment, self.cluster, self.loop, phase)
+        if phase == "drain":
+            record_dropped(self.cluster, self.loop)
         if not self.other_jobs:
             return
         states = {job.name: job.pending() for job in self.other_jobs}

@@ -86,6 +86,7 @@ class Action(StrEnum):
     PROBE_ANSWERED = "probe answered"
     TRANSACTIONS_SEEN = "transactions seen"
     OTHER_JOBS_SEEN = "other jobs seen"
+    RECORDS_DROPPED = "records dropped"
     DRAINED = "drained"
     NOT_RECOVERED = "not recovered"
     INPUT_NOT_READ = "input not read to its end"

@@ -220,6 +220,22 @@ class OtherJobsSeen(Event, action=Action.OTHER_JOBS_SEEN, kinds=(Kind.OK, Kind.F
     """The name of each one, and why it does not run; null where all of its tasks run."""
 
 
+class RecordsDropped(Event, action=Action.RECORDS_DROPPED):
+    """What a task of a job with single-task failover dropped for one of its consumers that was
+    away: up to the barrier of a checkpoint, or up to the consumer's next attempt."""
+
+    task = EventField[str]()
+    """The vertex, the number of the subtask from 1, and its attempt."""
+    subpartition = EventField[int]()
+    """The number of the consumer among those of the task, from 0."""
+    records = EventField[int]()
+    bytes = EventField[int]()
+    checkpoint = EventField[int | None](None)
+    """The checkpoint before whose barrier they were; null for the last ones."""
+    logged_s = EventField[float]()
+    """When the task wrote it to its log, in seconds since the run began."""
+
+
 class ProbeAnswered(Event, action=Action.PROBE_ANSWERED):
     """The first answer to a probe of a check, each one with another result than the answer before,
     and the last one."""

@@ -39,7 +39,7 @@ import org.slf4j.LoggerFactory;
 /** What the rules of a JobManager call: which task is restarted, and who is told about it. */
 public final class SingleTaskFailover {
     private static final Logger LOG = LoggerFactory.getLogger(SingleTaskFailover.class);
-    private static final int RESTARTS = 3;
+    private static final int RESTARTS = Integer.getInteger("single-task.restarts-per-minute", 3);
     private static final Duration PER = Duration.ofMinutes(1);
 
     private static final Method UPDATE_CONSUMERS =

@@ -21,6 +21,9 @@ public final class DiscardingReader implements BufferAvailabilityListener {
 
     private final PipelinedSubpartition subpartition;
     private final RecordCounter counter = new RecordCounter();
+    /** What was dropped and is not reported yet. */
+    private long records;
+
     private long bytes;
 
     private DiscardingReader(PipelinedSubpartition subpartition) {
@@ -40,7 +43,7 @@ public final class DiscardingReader implements BufferAvailabilityListener {
 
     private static void replaced(BufferAvailabilityListener listener) {
         if (listener instanceof DiscardingReader discarding) {
-            discarding.report();
+            discarding.report("until its next consumer");
         } else {
             AbandonedReader.remove(listener);
         }
@@ -80,7 +83,8 @@ public final class DiscardingReader implements BufferAvailabilityListener {
                 count(next.buffer());
             }
             if (!next.buffer().isBuffer()) {
-                DroppedBarrier.onDropped(subpartition.parent, next.buffer());
+                DroppedBarrier.onDropped(subpartition.parent, next.buffer())
+                        .ifPresent(checkpoint -> report("before checkpoint " + checkpoint));
             }
             next.buffer().recycleBuffer();
         }
@@ -105,16 +109,26 @@ public final class DiscardingReader implements BufferAvailabilityListener {
         if (buffer.isBuffer()) {
             long before = counter.records();
             counter.add(buffer.getNioBufferReadable());
+            records += counter.records() - before;
             bytes += buffer.readableBytes();
             Dropped.add(counter.records() - before, buffer.readableBytes());
         }
     }
 
-    private void report() {
-        LOG.warn(
-                "Dropped {} records ({} bytes) of {} until its next consumer.",
-                counter.records(),
-                bytes,
-                subpartition);
+    /** The harness reads this line (`dropped_records.py`). */
+    private void report(String until) {
+        synchronized (subpartition.buffers) {
+            if (records > 0) {
+                LOG.warn(
+                        "Dropped {} records ({} bytes) for subpartition {} of {}: {}.",
+                        records,
+                        bytes,
+                        subpartition.getSubPartitionIndex(),
+                        subpartition.parent.getOwningTaskName(),
+                        until);
+            }
+            records = 0;
+            bytes = 0;
+        }
     }
 }

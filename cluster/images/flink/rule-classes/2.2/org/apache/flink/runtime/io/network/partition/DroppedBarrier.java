@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.util.Collections;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.WeakHashMap;
 import org.apache.flink.runtime.checkpoint.CheckpointException;
 import org.apache.flink.runtime.checkpoint.CheckpointFailureReason;
@@ -31,19 +32,24 @@ public final class DroppedBarrier {
         }
     }
 
-    static void onDropped(ResultPartition partition, Buffer event) {
+    /** An event was dropped; the checkpoint whose barrier it is, if it is one. */
+    static OptionalLong onDropped(ResultPartition partition, Buffer event) {
+        if (!(parsed(event) instanceof CheckpointBarrier barrier)) {
+            return OptionalLong.empty();
+        }
         WeakReference<Environment> producer = PRODUCERS.get(partition);
         Environment task = producer == null ? null : producer.get();
-        if (task != null && barrier(event) instanceof CheckpointBarrier barrier) {
+        if (task != null) {
             task.declineCheckpoint(
                     barrier.getId(),
                     new CheckpointException(
                             "a consumer was not connected",
                             CheckpointFailureReason.CHECKPOINT_DECLINED_TASK_NOT_READY));
         }
+        return OptionalLong.of(barrier.getId());
     }
 
-    private static Object barrier(Buffer event) {
+    private static Object parsed(Buffer event) {
         try {
             return EventSerializer.fromBuffer(event, DroppedBarrier.class.getClassLoader());
         } catch (IOException e) {
