@@ -18,6 +18,7 @@ STEPS = (
 LAST = (Action.CHECKPOINT_FAILED,)
 """Events that no other event of the same checkpoint follows."""
 AT_THE_END = (
+    Action.RECORDS_DROPPED,
     Action.DRAINED,
     Action.NOT_RECOVERED,
     Action.INPUT_NOT_READ,
