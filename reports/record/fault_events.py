@@ -57,6 +57,16 @@ class ObservedFaultEvent(FaultEvent):
         seen_ns: int | None = self.value.get("seen_ns")
         return self.at_ns if seen_ns is None else seen_ns
 
+    @property
+    def observed_targets(self) -> frozenset[str]:
+        """The targets of which something was observed. A value without fields, such as a text, is
+        no observation: nothing of it can be compared."""
+        return frozenset(
+            target
+            for target, observed in (self.evidence or {}).items()
+            if isinstance(observed, Mapping) and observed
+        )
+
 
 class FaultInEffect(ObservedFaultEvent, action=Action.FAULT_IN_EFFECT, kinds=(Kind.OK,)):
     """The effect was observed on every target."""

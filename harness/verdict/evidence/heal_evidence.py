@@ -45,9 +45,7 @@ def not_healed(attempt: StepAttempt, history: History) -> str:
         return ""  # records of older versions have no evidence
     if healed.evidence is not None and healed.value.get("seen_ns") is None:
         return "the moment of its removal is not recorded"
-    known = {name for name, seen in (healed.evidence or {}).items() if seen}
-    missing = {*(began.nodes or ())} - known
-    if unseen := sorted(missing):
+    if unseen := sorted({*(began.nodes or ())} - healed.observed_targets):
         return f"no removal was seen on {', '.join(unseen)}"
     return ""
 

@@ -239,7 +239,7 @@ def _unseen_targets(targets: Sequence[str], verification: ObservedFaultEvent | N
     """The targets of which a recorded verification has no evidence."""
     if verification is None:
         return []
-    return [target for target in targets if not (verification.evidence or {}).get(target)]
+    return [target for target in targets if target not in verification.observed_targets]
 
 
 def _other_injection(step: Step, attempt: StepAttempt) -> str:

@@ -413,6 +413,10 @@ def acting(story: Story, verifications: Sequence[Mapping[str, Any]] = (), **seen
         ({"nodes": []}, "it was injected on no target"),
         ({"fault": "pause"}, "kill was planned, and pause is recorded"),
         ({"fault": ""}, "kill was planned, and  is recorded"),
+        *(
+            ({"evidence": {"flink/taskmanager-1": text}}, "no effect was seen on flink/taskmanager")
+            for text in ("seen", -1, True, ["running"])
+        ),
     ],
 )
 def test_an_effect_must_be_as_planned_with_evidence_on_every_target(
@@ -432,6 +436,7 @@ def test_an_effect_must_be_as_planned_with_evidence_on_every_target(
         (({"kafka/broker-1": KILLED},), Outcome.UNDECIDED),
         (({"flink/taskmanager-1": {}},), Outcome.UNDECIDED),
         (({}, {"flink/taskmanager-1": KILLED}), Outcome.HELD),
+        (({"flink/taskmanager-1": "seen"},), Outcome.UNDECIDED),
     ],
 )
 def test_the_last_verification_has_evidence_on_every_target(
@@ -762,6 +767,7 @@ def healed(story: Story, at_s: float, seen_s: float | None = None, **other: obje
         ({"called_ns": 5_980_000_000}, "its removal was seen before its heal was called"),
         ({"called_ns": None}, ""),
         ({"seen_s": 0.5}, "its removal was seen before its effect"),
+        ({"evidence": {"flink/taskmanager-2": -1}}, "no removal was seen on flink/taskmanager-2"),
     ],
 )
 def test_a_removal_must_be_verified_on_each_target_after_the_heal_call(
