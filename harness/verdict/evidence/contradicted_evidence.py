@@ -40,6 +40,7 @@ def contradicted_effect(
                 *_other_parts(observed, fault.observed_parts(topology, target)),
                 *fault.contradicted_effect(observed, before),
                 *_other_than_before(fault, observed, last.get(target, {})),
+                *_other_baseline(target, observed, began),
             ):
                 yield f"it is recorded as in effect on {target}, and {message}"
             last[target] = observed
@@ -50,12 +51,14 @@ def contradicted_heal(step: Step, attempt: StepAttempt, topology: Topology) -> I
     missing."""
     if (fault := fault_of(step)) is None:
         return
-    for target, observed, before in _observations(attempt.get(FaultHealed)):
+    began = attempt.get(FaultInEffect)
+    for target, observed, before in _observations(attempt.get(FaultHealed), began):
         required = fault.heal_requires(before)
         for message in (
             *_unrecorded(observed, required),
             *_other_parts(observed, fault.observed_parts(topology, target)),
             *unmet(observed, required),
+            *_other_baseline(target, observed, began),
         ):
             yield f"it is recorded as healed on {target}, and {message}"
 
@@ -92,6 +95,18 @@ def _other_than_before(
     }
     for message in unmet(observed, required):
         yield f"{message}, unlike at the verification before"
+
+
+def _other_baseline(
+    target: str, observed: Mapping[str, Any], began: FaultInEffect | None
+) -> Iterator[str]:
+    """A message if the values before the injection are not those that its effect was compared
+    with: they are measured once."""
+    first = (began.evidence or {}).get(target) if began else None
+    if isinstance(first, Mapping) and "before" in first:
+        expected, found = first["before"], observed.get("before")
+        if found != expected:
+            yield f"before: expected {expected}, as of its effect, got {found}"
 
 
 def _observations(

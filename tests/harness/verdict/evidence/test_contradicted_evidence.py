@@ -381,6 +381,35 @@ def test_a_link_has_toxics_on_each_of_its_paths(paths: list[str], found: str | N
         assert message in " ".join(messages) if found else list(messages) == []
 
 
+@pytest.mark.parametrize("in_heal", [True, False])
+@pytest.mark.parametrize(
+    ("before", "differs"),
+    [({"pid": 7}, False), (None, True), ({"pid": 99}, True), ({"pid": 7, "more": 1}, True)],
+)
+def test_the_values_before_the_injection_are_measured_once(
+    in_heal: bool, before: Any, differs: bool
+) -> None:
+    first, other = {**DOWN, "before": {"pid": 7}}, {"before": before}
+    if in_heal:
+        story = observed(first, healed={**UP, "pid": 8, **other})
+    else:
+        story = observed(first, later={**DOWN, **other}, healed={**UP, "pid": 8})
+    messages = (
+        heal_messages(story, step("kill")) if in_heal else effect_messages(story, step("kill"))
+    )
+    assert (
+        any("before: expected {'pid': 7}, as of its effect" in one for one in messages) == differs
+    )
+
+
+def test_a_heal_without_the_values_before_the_injection_is_compared_with_those_of_the_effect() -> (
+    None
+):
+    story = observed({**DOWN, "before": {"pid": 7}}, healed={**UP, "pid": 7})
+    (message,) = heal_messages(story, step("kill"))
+    assert message.endswith("pid: expected another than 7, got 7")
+
+
 def test_every_verification_is_judged_as_the_first() -> None:
     """The second of three is contradicted; those of another step and before the effect are not of
     this fault."""
