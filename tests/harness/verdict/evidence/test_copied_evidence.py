@@ -43,3 +43,33 @@ def test_two_nodes_do_not_share_a_process(
     message = f"the evidence of {node} is that of {WORKER}: its process started at {second}"
     assert found == [message] * copied
     assert list(copied_evidence(last_attempt(history, 0), history)) == []
+
+
+def test_two_nodes_of_one_fault_do_not_share_a_process() -> None:
+    story = Story()
+    state = {"started_at": STARTED, "before": {"started_at": STARTED}}
+    for at_s, action in ((10, Action.FAULT_IN_EFFECT), (11, Action.FAULT_STILL_IN_EFFECT)):
+        story.at(at_s, action, step=0, evidence={"watched": "api", WORKER: state, BROKER: state})
+    history = story.history()
+    message = f"the evidence of {BROKER} is that of {WORKER}: its process started at {STARTED}"
+    assert list(copied_evidence(last_attempt(history, 0), history)) == [message]
+
+
+@pytest.mark.parametrize(
+    ("node", "before", "copied"),
+    [
+        (BROKER, {"started_at": STARTED}, True),
+        (WORKER, {"started_at": STARTED}, False),  # what the heal started was ended next
+        (BROKER, {"started_at": LATER}, False),
+        (BROKER, "running", False),
+    ],
+)
+def test_a_process_that_a_heal_started_is_not_that_of_another_node(
+    node: str, before: object, copied: bool
+) -> None:
+    story = Story().at(9, Action.FAULT_IN_EFFECT, step=0, evidence={WORKER: {"pid": 0}})
+    story.at(10, Action.FAULT_HEALED, step=0, evidence={WORKER: {"started_at": STARTED}})
+    story.at(12, Action.FAULT_IN_EFFECT, step=1, evidence={node: {"pid": 0, "before": before}})
+    history = story.history()
+    message = f"the evidence of {node} is that of {WORKER}: its process started at {STARTED}"
+    assert list(copied_evidence(last_attempt(history, 1), history)) == [message] * copied
