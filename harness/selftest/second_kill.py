@@ -25,7 +25,7 @@ def second_kill(event: EventRecord) -> Iterator[EventRecord]:
         return {**event, "at_ns": at_ns, "action": str(action), "kind": kind, "value": value}
 
     fault = {"step": 1, "fault": "kill", "target": "one of flink/taskmanager", "nodes": [NODE]}
-    before = {"status": "running", "pid": 7, "started_at": "at first"}
+    before = {"status": "running", "pid": 7, "started_at": "2026-11-24T04:57:56Z"}
     ended_by = {"exit_code": KILLED, "oom_killed": False, "signal": "KILL"}
     killed = {"status": "exited", "pid": 0, **ended_by}
     ended = {NODE: {**before, **killed, "before": before}}

@@ -15,7 +15,7 @@ from tests.fakes import TOPOLOGY
 NO_DATA = Path("no-data")
 """The data of a run whose load stores nothing."""
 KILL = {"fault": "kill", "target": "one of flink/taskmanager", "when": {"after_s": 1.0}}
-BEFORE = {"status": "running", "pid": 7, "started_at": "2026-01-01T10:00:00Z"}
+BEFORE = {"status": "running", "pid": 7, "started_at": "2023-01-01T10:00:00Z"}
 DOWN = {"status": "exited", "exit_code": 137, "pid": 0, "oom_killed": False, "signal": "KILL"}
 KILLED = {**BEFORE, **DOWN, "before": BEFORE}
 """What is observed of a killed node."""

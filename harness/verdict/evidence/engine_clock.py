@@ -74,11 +74,10 @@ class EngineClock:
         two."""
         for target, observed in (evidence or {}).items():
             stamp = observed.get(field) if isinstance(observed, Mapping) else None
-            with suppress(ValueError):
-                if isinstance(stamp, str):
-                    epoch_ms = datetime.fromisoformat(stamp).timestamp() * 1000
-                    if (moment_ns := self.run_clock_ns(epoch_ms)) is not None:
-                        yield target, moment_ns
+            epoch_ms = epoch_ms_of(stamp)
+            moment_ns = None if epoch_ms is None else self.run_clock_ns(epoch_ms)
+            if moment_ns is not None:
+                yield target, moment_ns
 
     def stamped_ns(self, event: Event, recorded_ms: float | None) -> int:
         """The moment of a stamp that an event holds; the event's observation where the stamp is
@@ -87,6 +86,14 @@ class EngineClock:
         if behind_ns is None or self._offset_ns is None:
             return event.at_ns
         return event.at_ns - max(0, behind_ns - self._offset_ns)
+
+
+def epoch_ms_of(stamp: object) -> float | None:
+    """A moment in ISO 8601 as epoch milliseconds; None for what is no such text."""
+    with suppress(ValueError, OverflowError):
+        if isinstance(stamp, str):
+            return datetime.fromisoformat(stamp).timestamp() * 1000
+    return None
 
 
 def _behind_ns(event: Event, recorded_ms: float | None) -> int | None:

@@ -6,11 +6,12 @@ of the job reports what ran on a node.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from streamquake.faults.fault import faults
 from streamquake.faults.schedule.step import Step
-from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock
+from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock, epoch_ms_of
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
 from streamquake.reports.record.fault_events import FaultHealed, FaultInEffect
 from streamquake.reports.record.history import History
@@ -200,6 +201,36 @@ def _acted_ns(began: FaultInEffect, history: History) -> tuple[int, int]:
     called = first_heal_call(began, history)
     until_ns = history.ended_ns if called is None else called.at_ns
     return began.start_ns - TOLERANCE_NS, until_ns
+
+
+def not_running_at_call(step: Step, attempt: StepAttempt, history: History) -> Iterator[str]:
+    """A message for each node whose process before the injection, by its recorded start, is not the
+    one that ran when the injection was called."""
+    if not _ends(step):
+        return
+    began, clock = attempt[FaultInEffect], EngineClock(history)
+    for node, observed in (began.evidence or {}).items():
+        before = observed.get("before") if isinstance(observed, Mapping) else None
+        if not isinstance(before, Mapping) or "started_at" not in before:
+            continue
+        stamp, recorded = before["started_at"], f"the process that ended on {node} is recorded to"
+        if epoch_ms_of(stamp) is None:
+            yield f"{recorded} have started at {stamp}, which is no moment"
+        for _, started_ns in clock.moments_of({node: before}, "started_at"):
+            late_s = (started_ns - began.start_ns) / 1e9
+            # What was started again since `before` was measured has another stamp.
+            same = observed.get("started_at") == stamp
+            early_s = (_last_start_ns(node, began, history) - started_ns) / 1e9 if same else 0
+            if late_s > STAMPS_S:
+                yield f"{recorded} have started {late_s:.1f} s after the injection was called"
+            if early_s > STAMPS_S:
+                yield f"{recorded} have started {early_s:.1f} s before the last start of the node"
+
+
+def _last_start_ns(node: str, began: FaultInEffect, history: History) -> float:
+    """When a node was started last before the injection was called, as far as that is recorded."""
+    starts = (event.at_ns for event in history.of(ContainerStarted) if event.node == node)
+    return max((at_ns for at_ns in starts if at_ns < began.start_ns), default=-math.inf)
 
 
 def started_outside_heal(step: Step, attempt: StepAttempt, history: History) -> str:

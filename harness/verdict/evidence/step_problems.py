@@ -28,6 +28,7 @@ from streamquake.harness.verdict.evidence.missed_windows import outside_window
 from streamquake.harness.verdict.evidence.node_ends import (
     ended_before_call,
     ended_by_another,
+    not_running_at_call,
     ran_while_down,
     started_early,
     started_outside_heal,
@@ -96,6 +97,7 @@ def step_problems(
         *unreported_ends(step, attempt, history),
         ended_by_another(step, attempt, history),
         *copied_evidence(attempt, history),
+        *not_running_at_call(step, attempt, history),
         started_outside_heal(step, attempt, history),
         ran_while_down(step, attempt, history),
         *hits_outside_injection(attempt, history),

@@ -13,6 +13,7 @@ from streamquake.harness.verdict.checks.effect import Effect
 from streamquake.harness.verdict.evidence.node_ends import (
     ended_before_call,
     ended_by_another,
+    not_running_at_call,
     ran_while_down,
     started_early,
     started_outside_heal,
@@ -251,6 +252,49 @@ def test_without_a_stamp_of_the_engine_no_start_is_judged() -> None:
     healed = {NODE: {**RESTARTED, "started_at": started_at(5)}}
     story.at(22, Action.FAULT_HEALED, step=0, seen_ns=22 * 10**9, evidence=healed)
     assert started_outside_heal(*judged(story, "kill")) == ""
+
+
+PROCESS = f"the process that ended on {NODE} is recorded to have started"
+
+
+@pytest.mark.parametrize(
+    ("fault", "before", "seen", "message"),
+    [
+        ("kill", started_at(4), started_at(4), ""),
+        ("kill", started_at(3), started_at(3), ""),  # the two clocks are related by an observation
+        ("kill", started_at(2), started_at(2), f"{PROCESS} 2.0 s before the last start of the no"),
+        # It was started again since `before` was measured.
+        ("crash_loop", started_at(2), started_at(4), ""),
+        ("kill", started_at(9.5), started_at(9.5), ""),
+        ("kill", started_at(12), started_at(12), f"{PROCESS} 3.0 s after the injection was called"),
+        ("rolling_restart", started_at(12), started_at(13), f"{PROCESS} 3.0 s after the injection"),
+        ("kill", "at noon", "at noon", f"{PROCESS} at at noon, which is no moment"),
+        ("kill", None, None, f"{PROCESS} at None, which is no moment"),
+        ("pause", started_at(12), started_at(12), ""),  # its process goes on
+    ],
+)
+def test_the_process_that_a_fault_ended_ran_at_its_call(
+    fault: str, before: str | None, seen: str | None, message: str
+) -> None:
+    """The node was started at 4 s, and by the heal."""
+    story = Story().at(1, Action.CHECKPOINT_TRIGGERED, checkpoint=1, trigger_ms=BEGAN_MS + 1000)
+    observed = {**KILLED, "started_at": seen, "before": {"status": "running", "started_at": before}}
+    for event in acted((4, STARTED, NODE), (8, STARTED, OTHER), (20.5, STARTED, NODE)).history():
+        evidence = {"watched": "api", OTHER: {}, NODE: observed}
+        changed = {"evidence": evidence} if event.action == Action.FAULT_IN_EFFECT else {}
+        story.at(event.at_s, event.action, **{**event.value, **changed})
+    found = list(not_running_at_call(*judged(story, fault)))
+    assert len(found) == bool(message)
+    assert "".join(found).startswith(message)
+
+
+def test_without_a_stamp_of_the_engine_no_process_starts_after_the_call() -> None:
+    story = Story()
+    for event in acted().history():
+        seen = {NODE: {**KILLED, "before": {"started_at": started_at(99)}}}
+        changed = {"evidence": seen} if event.action == Action.FAULT_IN_EFFECT else {}
+        story.at(event.at_s, event.action, **{**event.value, **changed})
+    assert list(not_running_at_call(*judged(story, "kill"))) == []
 
 
 def ran(at_s: float, start_s: float | None, **value: Any) -> Story:
