@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from streamquake.faults.fault import faults
+from streamquake.harness.verdict.evidence.node_ends import TOLERANCE_NS
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
 from streamquake.reports.record.run_events import (
@@ -110,6 +111,6 @@ class _EndingFault:
 def _acted_on(event: NodeEvent, window: FaultWindow) -> bool:
     """Whether a fault acted on the node of an event at that moment, or was healed shortly
     before."""
-    if event.node not in window.nodes or event.at_s < window.called_s:
+    if event.node not in window.nodes or event.at_ns <= window.called_s * 1e9 - TOLERANCE_NS:
         return False
     return window.healed_s is None or event.at_s <= window.healed_s + RECORDED_LATER_S
