@@ -158,6 +158,9 @@ class Fault(Model, Generic[TargetT]):
     """Whether it ends the main process of a node, or makes the kernel end it."""
     ends_repeatedly: ClassVar[bool] = False
     """Whether it ends the process of a node more than once."""
+    exit_codes: ClassVar[tuple[int, ...]] = ()
+    """The exit codes of the processes that it makes end by themselves; empty where these have
+    codes of their own."""
     takes_memory: ClassVar[bool] = False
     """Whether the kernel may end processes of its nodes for lack of memory."""
     ends_sandbox: ClassVar[bool] = False

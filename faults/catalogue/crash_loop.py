@@ -41,6 +41,7 @@ class CrashLoop(NodeFault):
     touches: ClassVar[str] = "process"
     ends_process: ClassVar[bool] = True
     ends_repeatedly: ClassVar[bool] = True
+    exit_codes: ClassVar[tuple[int, ...]] = (EXIT_CODE,)
     lasts: ClassVar[bool] = False
     usual: ClassVar[str] = "hdfs/datanode-2"
     example: ClassVar[Mapping[str, Any]] = {"times": 50, "lives_s": 0.5}

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.processes import KILLED
 from streamquake.faults.schedule.step import Step
 from streamquake.harness.verdict.evidence.engine_clock import STAMPS_S, EngineClock, epoch_ms_of
 from streamquake.harness.verdict.evidence.step_attempts import StepAttempt, first_heal_call
@@ -132,6 +133,7 @@ def unreported_ends(step: Step, attempt: StepAttempt, history: History) -> Itera
         own = [event for event in reports if event.node == node]
         ended = _ends_during(began, node, history)
         yield from _other_end(node, began, ended)
+        yield from _other_codes(step, ended)
         started = any(isinstance(e, ContainerStarted) and e.at_ns >= until_ns for e in own)
         must_start = _keeps_down(step) and called is not None and healed is not None
         if must_start and not started:
@@ -159,6 +161,19 @@ def _other_end(node: str, began: FaultInEffect, ended: Sequence[ContainerDied]) 
     reported = ended[-1].exit_code
     if None not in (code, reported) and code != reported:
         yield f"{node} ended with {reported}, and {code} was observed"
+
+
+def _other_codes(step: Step, ended: Sequence[ContainerDied]) -> Iterator[str]:
+    """A message for each end with an exit code that the fault does not cause, where it alone
+    decides the code: it kills the process before."""
+    if codes := faults[step.fault].exit_codes:
+        for event in ended:
+            if event.exit_code not in (*codes, KILLED, None):
+                wanted = " or ".join(map(str, codes))
+                yield (
+                    f"{event.node} ended with {event.exit_code}, and {step.fault} makes it end "
+                    f"with {wanted}"
+                )
 
 
 def ended_by_another(step: Step, attempt: StepAttempt, history: History) -> str:

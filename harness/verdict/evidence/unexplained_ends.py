@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from streamquake.faults.fault import faults
+from streamquake.faults.mechanisms.processes import KILLED
 from streamquake.harness.verdict.evidence.node_ends import TOLERANCE_NS
 from streamquake.reports.record.fault_windows import FaultWindow, fault_windows
 from streamquake.reports.record.history import History
@@ -19,8 +21,7 @@ from streamquake.reports.record.run_events import (
 
 RECORDED_LATER_S = 2.0
 """The end of a container is an event of the container engine, which may arrive after the heal."""
-SIGTERM = 143
-SIGNALS = {129: "SIGHUP", 130: "SIGINT", 137: "SIGKILL", SIGTERM: "SIGTERM"}
+SIGNALS = {129: "SIGHUP", 130: "SIGINT", KILLED: "SIGKILL", 143: "SIGTERM"}
 """Exit code of a process that a signal from outside ended -> the signal. A process that ends by
 itself after the failure of another one has an exit code of its own, also a JVM that crashes."""
 
@@ -89,6 +90,8 @@ class _EndingFault:
 
     window: FaultWindow
     ended: set[str] = field(default_factory=set)
+    kills: Counter[str] = field(default_factory=Counter)
+    """How often the fault itself killed each node."""
 
     def saw_start(self, start: ContainerStarted) -> None:
         """What was started since the call had ended, even where its end is not in the record."""
@@ -101,11 +104,28 @@ class _EndingFault:
         if not _acted_on(end, self.window):
             return False
         if fault.ends_repeatedly:
-            # The kernel ends what lacks memory by SIGKILL.
-            return not (fault.takes_memory and end.exit_code == SIGTERM)
+            return self._caused_again(end)
         first = end.node not in self.ended and end.node not in down
         self.ended.add(end.node)
         return first
+
+    def _caused_again(self, end: ContainerDied) -> bool:
+        """Whether a fault that ends its nodes more than once causes such an end."""
+        fault, code = faults[self.window.fault], end.exit_code
+        if code == KILLED:
+            # The kernel kills what lacks memory.
+            return fault.takes_memory or self._killed(end)
+        if code in SIGNALS:
+            return False
+        return code is None or not fault.exit_codes or code in fault.exit_codes
+
+    def _killed(self, end: ContainerDied) -> bool:
+        """Whether the fault itself killed a node: its injection does so once, and its heal."""
+        called_s = self.window.heal_called_s
+        healing = called_s is None or end.at_ns > called_s * 1e9 - TOLERANCE_NS
+        killed = self.kills[end.node] < (2 if healing else 1)
+        self.kills[end.node] += killed
+        return killed
 
 
 def _acted_on(event: NodeEvent, window: FaultWindow) -> bool:

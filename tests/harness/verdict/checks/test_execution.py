@@ -347,6 +347,14 @@ def test_a_node_that_was_ended_from_outside_makes_it_undecided(
         ("oom_heap", [("died", 6, 137), ("started", 7, None), ("died", 8, 137)], ""),
         ("memory_limit", [("died", 6, 137), ("started", 7, None), ("died", 8, 137)], ""),
         ("memory_limit", [("died", 6, 143), ("started", 9, None)], "SIGTERM"),
+        ("crash_loop", [("died", 6, 137), ("died", 7, 143), ("started", 9, None)], "SIGTERM"),
+        ("oom_heap", [("died", 6, 137), ("died", 7, 143), ("started", 9, None)], "SIGTERM"),
+        ("oom_heap", [("died", 6, 137), ("died", 7, 3)], ""),
+        ("oom_heap", [("died", 6, 137), ("died", 7, None)], ""),
+        ("crash_loop", [("died", 6, 137), ("died", 7, None)], ""),
+        ("crash_loop", [("died", 6, 137), ("died", 7, 1)], "exit code 1"),
+        ("crash_loop", [("died", at_s, 137) for at_s in (6, 7, 8)], "SIGKILL"),
+        ("memory_limit", [("died", at_s, 137) for at_s in (6, 7, 8)], ""),
     ],
 )
 def test_a_fault_explains_as_many_ends_of_a_node_as_it_causes(
@@ -363,6 +371,23 @@ def test_a_fault_explains_as_many_ends_of_a_node_as_it_causes(
 
     assert outcome == (Outcome.UNDECIDED if message else Outcome.HELD), summary
     assert message in summary
+
+
+@pytest.mark.parametrize(
+    ("kills_s", "unexplained"),
+    [((6, 10.5), 0), ((6, 9.95), 0), ((6, 9.8), 1), ((6, 8, 10.5), 1), ((6, 10.5, 10.8), 1)],
+)
+def test_the_injection_and_the_heal_of_a_crash_loop_kill_a_node_once_each(
+    tmp_path: Path, kills_s: tuple[float, ...], unexplained: int
+) -> None:
+    about = {"step": 0, "fault": "crash_loop", "target": "x", "nodes": ["hdfs/datanode-1"]}
+    story = whole().at(5, Action.FAULT_CALLED, **about)
+    story.at(10, Action.HEAL_CALLED, **about)
+    story.at(11, Action.FAULT_HEALED, **about, seen_ns=int(11e9))
+    for died_s in kills_s:
+        story.at(died_s, Action.CONTAINER_DIED, node="hdfs/datanode-1", exit_code=137)
+        story.at(died_s + 0.1, Action.CONTAINER_STARTED, node="hdfs/datanode-1")
+    assert judged(story, tmp_path)[1].count("SIGKILL") == unexplained
 
 
 @pytest.mark.parametrize(

@@ -426,6 +426,31 @@ def test_each_end_of_a_crash_loop_is_reported(ends_s: tuple[float, ...], reporte
     assert found == [f"{times} {reported} times"] * bool(reported)
 
 
+@pytest.mark.parametrize(
+    ("fault", "code", "message"),
+    [
+        ("crash_loop", 70, ""),
+        ("crash_loop", 137, ""),  # its heal kills it, and a lack of memory may
+        ("crash_loop", None, ""),
+        ("crash_loop", 1, f"{NODE} ended with 1, and crash_loop makes it end with 70"),
+        ("crash_loop", 143, f"{NODE} ended with 143, and crash_loop makes it end with 70"),
+        ("oom_heap", 1, ""),  # an error that the process caught
+    ],
+)
+def test_a_crash_loop_makes_a_node_end_with_its_exit_code(
+    fault: str, code: int | None, message: str
+) -> None:
+    story = Story()
+    for event in acted((9.5, DIED, NODE), (11, DIED, NODE), (20.5, STARTED, NODE)).history():
+        exit_code = {9.5: 137, 11: code}.get(event.at_s)
+        changed: dict[str, Any] = {"exit_code": exit_code} if event.action == DIED else {}
+        if event.action == Action.FAULT_IN_EFFECT:
+            changed = {"evidence": {NODE: {"status": "running"}}}
+        story.at(event.at_s, event.action, **{**event.value, **changed})
+    found = list(unreported_ends(*judged(story, fault)))
+    assert found == [message] * bool(message)
+
+
 def acted_again(*deaths_s: float, fault: str = "kill", node: str = NODE, at_s: float = 9) -> Story:
     """The fault `acted`, and one of another step that is seen in effect after it."""
     story = acted(*((death_s, DIED, NODE) for death_s in deaths_s))
