@@ -27,8 +27,8 @@ from streamquake.harness.verdict.evidence.output_growth import contradicted_grow
 from streamquake.harness.verdict.evidence.recorded_order import out_of_order
 from streamquake.harness.verdict.evidence.sample_times import sampled_after_the_end
 from streamquake.harness.verdict.evidence.submitted_jobs import (
-    never_ran,
-    task_of_unknown_job,
+    event_of_unknown_job,
+    replaced_without_end,
 )
 from streamquake.harness.verdict.evidence.unexplained_ends import (
     ended_from_outside,
@@ -59,13 +59,13 @@ class Execution(Check):
     up, that ended and was not started again, that a signal ended or that was out of memory without
     a fault, or that lost its network without a fault, a wall clock that was set, a drain that left
     records unread, a job that goes on after its end or that read what was sent after it, a job that
-    never ran beside one that did not end, a drain without a checkpoint that completed after the
-    load, output after the drain, an output that does not grow from its former end, micro-batches
-    with a gap, that read other offsets than they can have or other topics, or whose tasks all
-    failed, a drain before the last batch had read the load, a query that ended over a batch, a task
-    of a job or query that was not submitted, a commit of a checkpoint that is not recorded to
-    complete, samples of the metrics after its end, events whose times are not in the order of the
-    record."""
+    replaces one that did not end or of which nothing is recorded, a drain without a checkpoint that
+    completed after the load, output after the drain, an output that does not grow from its former
+    end, micro-batches with a gap, that read other offsets than they can have or other topics, or
+    whose tasks all failed, a drain before the last batch had read the load, a query that ended over
+    a batch, an event of a job or query that was not submitted, a commit of a checkpoint that is not
+    recorded to complete, samples of the metrics after its end, events whose times are not in the
+    order of the record."""
 
     name: ClassVar[str] = "execution"
 
@@ -132,9 +132,9 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     if (other := read_other_topics(history, topics)) is not None:
         yield other
     yield from completed_without_tasks(history)
-    if (unknown_job := task_of_unknown_job(history)) is not None:
+    if (unknown_job := event_of_unknown_job(history)) is not None:
         yield unknown_job
-    if (unseen := never_ran(history)) is not None:
+    if (unseen := replaced_without_end(history)) is not None:
         yield unseen
     # Without a job the load itself writes the outputs, and its last records may be seen late.
     if job is not None and (output := output_after_drain(history)) is not None:

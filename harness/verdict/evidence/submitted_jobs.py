@@ -5,13 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from streamquake.reports.record.history import History
-from streamquake.reports.record.job_events import (
-    JobEnded,
-    JobEvent,
-    JobSubmitted,
-    TaskAttempt,
-    TaskChanged,
-)
+from streamquake.reports.record.job_events import JobEnded, JobEvent, JobSubmitted
 
 
 class SubmittedJobs:
@@ -25,23 +19,26 @@ class SubmittedJobs:
         return job is None or not self._jobs or not self._jobs.isdisjoint({job, None})
 
 
-def never_ran(history: History) -> str | None:
-    """A message if a job was submitted of which the record has no other event, although the job
-    before it never ended; None where there is none. A job replaces one that has ended."""
+def replaced_without_end(history: History) -> str | None:
+    """A message if a job was submitted after another one that is not recorded to end, or if it has
+    no other event itself; None without one. A job is followed until its end, and only then the one
+    that replaces it."""
     jobs = list(dict.fromkeys(event.job for event in history.of(JobSubmitted)))
     ended = {event.job for event in history.of(JobEnded)}
     seen = {event.job for event in history.of(JobEvent) if not isinstance(event, JobSubmitted)}
     for former, job in pairwise(jobs):
-        if former not in ended and job not in seen:
-            return f"the job {job} was submitted and never ran, and {former} did not end"
+        if former not in ended:
+            return f"the job {job} was submitted, and {former} before it did not end"
+        if job not in seen:
+            return f"the job {job} was submitted, and nothing else is recorded of it"
     return None
 
 
-def task_of_unknown_job(history: History) -> str | None:
-    """A message for the first task of a job, or of a query, whose submission is not recorded; None
+def event_of_unknown_job(history: History) -> str | None:
+    """A message for the first event of a job, or of a query, whose submission is not recorded; None
     without one."""
     jobs = SubmittedJobs(history)
-    for task in history.of(TaskAttempt, TaskChanged):
-        if isinstance(task, TaskAttempt | TaskChanged) and not jobs.may_include(task.job):
-            return f"an attempt of a task of {task.job} is recorded, which was not submitted"
+    for event in history.of(JobEvent):
+        if isinstance(event, JobEvent) and not jobs.may_include(event.job):
+            return f"`{event.action}` is recorded of the job {event.job}, which was not submitted"
     return None
