@@ -24,7 +24,9 @@ from streamquake.harness.verdict.evidence.checkpoints import (
     is_elsewhere,
 )
 from streamquake.harness.verdict.evidence.restores import Restart, restarts_of
+from streamquake.harness.verdict.evidence.submitted_jobs import event_of_unknown_job
 from streamquake.harness.verdict.evidence.unobserved_restarts import unobserved_restarts
+from streamquake.reports.record.job_events import JobRestored
 from streamquake.reports.record.outcome import CheckResult, Finding
 from streamquake.topologies.limits import Limit
 
@@ -60,7 +62,8 @@ class RestoredCheckpoint:
 
     @property
     def origin(self) -> Origin | None:
-        if self.restored_checkpoint is None:
+        """None where it is not known which one was restored."""
+        if self.restored_checkpoint is None or _contradicted_path(self):
             return None
         return "savepoint" if self.restored_checkpoint.savepoint else "checkpoint"
 
@@ -83,7 +86,8 @@ class Restore(Check):
     A restart that failed again before a restore was seen belongs to the next one: only what was
     restored in the end is judged. It does not if a checkpoint was triggered and completed in
     between: then every task ran, and it is undecided. So is a restore whose stamp the engine's
-    other reports contradict.
+    other reports contradict, one with the path of another checkpoint, and every restore beside one
+    of a job that was not submitted.
 
     A checkpoint that was seen to complete only after the restore had completed before the failure
     if a later one had been triggered by then, and one is taken at a time. Else, if it was not
@@ -123,6 +127,8 @@ class Restore(Check):
         counts = {**_figures(found), **_increments(checkpoints)}
         if not found:
             return self.undecided("no restart was seen, so nothing was restored", (), **counts)
+        if (unknown_job := event_of_unknown_job(case.history, JobRestored)) is not None:
+            return self.undecided(unknown_job, (), **counts)
         findings = tuple(finding for each in found for finding in self._findings(each))
         if findings:
             wrong = ", ".join(f"{finding.what} ({finding.where})" for finding in findings)
@@ -153,6 +159,7 @@ class Restore(Check):
             and number is not None
             and number < newest.number
             and not _differs_from_given(each)
+            and not _contradicted_path(each)
         ):
             age_s = restart.broke_s - (newest.ended_s or 0.0)
             older = {**detail, "newest_completed_before_s": round(age_s, 3)}
@@ -206,35 +213,29 @@ class Restore(Check):
 
 def _contradiction(each: RestoredCheckpoint) -> str:
     """A message about contradictions in the record of a restore; empty without any."""
-    restart, restored_checkpoint, newest = each.restart, each.restored_checkpoint, each.newest
+    restart, newest = each.restart, each.newest
     restored_text = f"checkpoint {restart.checkpoint} was restored"
-    if restart.triggered_s is not None and restart.restored_s is not None:
-        early_s = restart.triggered_s - restart.restored_s
-        if early_s > CLOCK_S:
-            return f"{restored_text} {early_s:.1f} s before it was triggered"
-    if restored_checkpoint is not None and restart.restored_s is not None:
-        early_s = (restored_checkpoint.acknowledged_s or 0.0) - restart.restored_s
-        if early_s > CLOCK_S:
-            return f"{restored_text} {early_s:.1f} s before it was acknowledged"
     if _differs_from_given(each):
         return f"{restored_text} from {restart.path}, and the job was given {_given_path(restart)}"
-    if restored_checkpoint is not None and restored_checkpoint.number != restart.checkpoint:
-        return f"{restored_text} from the path of checkpoint {restored_checkpoint.number}"
-    own_checkpoint = (
-        restored_checkpoint is not None
-        and restored_checkpoint.job == restart.job
-        and not restart.submitted
-    )
-    if (
-        own_checkpoint
-        and restart.path
-        and restored_checkpoint
-        and restored_checkpoint.path not in ("", restart.path)
-    ):
-        return f"{restored_text} from {restart.path}, and is stored in {restored_checkpoint.path}"
+    if place := _contradicted_path(each):
+        return f"{restored_text} from {place}"
     for first in restart.set_back_first:
         if newest is not None and first < newest.number:
             return f"{restored_text}, and checkpoint {first} just before it"
+    return ""
+
+
+def _contradicted_path(each: RestoredCheckpoint) -> str:
+    """From where a checkpoint is recorded to be restored, if that is the path of another one, or
+    not its own; empty otherwise. Then it is not known which one was restored."""
+    restart, restored_checkpoint = each.restart, each.restored_checkpoint
+    if restored_checkpoint is None:
+        return ""
+    if restored_checkpoint.number != restart.checkpoint:
+        return f"the path of checkpoint {restored_checkpoint.number}"
+    own_checkpoint = restored_checkpoint.job == restart.job and not restart.submitted
+    if own_checkpoint and restart.path and restored_checkpoint.path not in ("", restart.path):
+        return f"{restart.path}, and is stored in {restored_checkpoint.path}"
     return ""
 
 

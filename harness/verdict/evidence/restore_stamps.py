@@ -4,13 +4,17 @@ restore was observed.
 The answer that reports checkpoints has the newest restore too. So checkpoints that were observed
 long after the stamp, and long before the restore, show that the stamp is wrong. So does a failure
 that has no restore of its own, and follows the stamp of one that had no failure and was observed
-after it.
+after it. And a checkpoint is restored only after it was acknowledged.
 """
 
 from __future__ import annotations
 
-from streamquake.harness.verdict.evidence.engine_clock import EngineClock
-from streamquake.reports.record.checkpoint_events import StampedCheckpointEvent
+from streamquake.harness.verdict.evidence.engine_clock import STAMP_NS, EngineClock, clock_moved
+from streamquake.reports.record.checkpoint_events import (
+    CheckpointCompleted,
+    CheckpointTriggered,
+    StampedCheckpointEvent,
+)
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import (
     JobFailing,
@@ -44,7 +48,36 @@ def contradicted_stamps(history: History, clock: EngineClock) -> dict[int, str]:
                 f"its restore is stamped with {stamped_ns / 1e9:.1f} s, before the failure at "
                 f"{failed_ns / 1e9:.1f} s, and no failure was seen before it"
             )
+        elif early := _before_its_checkpoint(restored, history, clock):
+            found[restored.index] = early
     return found
+
+
+def _before_its_checkpoint(restored: JobRestored, history: History, clock: EngineClock) -> str:
+    """A message if a restore is stamped before its checkpoint was triggered, or acknowledged; empty
+    where it is not, or where a fault moved the clocks."""
+    if clock_moved(history):
+        return ""
+    triggered_ns = [
+        clock.moment_ns(event)
+        for event in history.of(CheckpointTriggered)
+        if event.checkpoint == restored.checkpoint
+    ]
+    acknowledged_ns = [
+        clock.stamped_ns(event, event.trigger_ms + event.duration_ms)
+        for event in history.of(CheckpointCompleted)
+        if event.checkpoint == restored.checkpoint
+        and event.trigger_ms
+        and event.duration_ms is not None
+    ]
+    for what, moments_ns in (("triggered", triggered_ns), ("acknowledged", acknowledged_ns)):
+        early_ns = min(moments_ns, default=0) - clock.moment_ns(restored)
+        if early_ns > STAMP_NS:
+            return (
+                f"checkpoint {restored.checkpoint} was restored {early_ns / 1e9:.1f} s before it "
+                f"was {what}"
+            )
+    return ""
 
 
 def _failed_after(restored: JobRestored, history: History, clock: EngineClock) -> int | None:

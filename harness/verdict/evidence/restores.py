@@ -19,7 +19,7 @@ from streamquake.harness.verdict.evidence.job_return import ran_by_ns
 from streamquake.harness.verdict.evidence.restore_stamps import contradicted_stamps
 from streamquake.harness.verdict.evidence.running_contradictions import running_contradiction
 from streamquake.harness.verdict.evidence.waits import failed_waits
-from streamquake.reports.record.checkpoint_events import CheckpointCompleted, CheckpointTriggered
+from streamquake.reports.record.checkpoint_events import CheckpointCompleted
 from streamquake.reports.record.event import Event
 from streamquake.reports.record.fault_events import FaultCalled, FaultInEffect
 from streamquake.reports.record.history import History
@@ -86,9 +86,6 @@ class Restart:
     """The path of the restored checkpoint."""
     set_back_first: tuple[int, ...] = ()
     """The checkpoints that it restored before, without another failure in between."""
-    triggered_s: float | None = None
-    """When the restored checkpoint was first triggered; None where that is not recorded, or where a
-    fault moved the clocks."""
     parallelism: int | None = None
     """Subtasks of its widest vertex; None where the job's graph was not recorded."""
     former: Any = None
@@ -255,7 +252,6 @@ def _restart_of(
         checkpoint=steps.restored.checkpoint if steps.restored else None,
         path=(steps.restored.path or "") if steps.restored else "",
         set_back_first=tuple(event.checkpoint for event in steps.restored_first),
-        triggered_s=_triggered_s(history, clock, steps.restored),
         failed=_end_reason(steps, causes),
         parallelism=_max_parallelism(_graph(history, job)),
         running_s=_ran_s(history, steps),
@@ -275,19 +271,6 @@ def _ran_s(history: History, steps: _RestartEvents) -> float | None:
     if not steps.breaks:
         return steps.running.at_s
     return ran_by_ns(history, steps.breaks[-1], steps.running) / 1e9
-
-
-def _triggered_s(
-    history: History, clock: EngineClock, restored: JobRestored | None
-) -> float | None:
-    if restored is None or clock_moved(history):
-        return None
-    moments = [
-        clock.moment_ns(event) / 1e9
-        for event in history.of(CheckpointTriggered)
-        if event.checkpoint == restored.checkpoint
-    ]
-    return min(moments, default=None)
 
 
 def _end_reason(steps: _RestartEvents, causes: Sequence[str]) -> str:

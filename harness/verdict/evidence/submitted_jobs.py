@@ -34,11 +34,11 @@ def replaced_without_end(history: History) -> str | None:
     return None
 
 
-def event_of_unknown_job(history: History) -> str | None:
-    """A message for the first event of a job, or of a query, whose submission is not recorded; None
-    without one."""
+def event_of_unknown_job(history: History, kind: type[JobEvent] = JobEvent) -> str | None:
+    """A message for the first event, of a class, of a job or query whose submission is not
+    recorded; None without one."""
     jobs = SubmittedJobs(history)
-    for event in history.of(JobEvent):
-        if isinstance(event, JobEvent) and not jobs.may_include(event.job):
+    for event in history.of(kind):
+        if not jobs.may_include(event.job):
             return f"`{event.action}` is recorded of the job {event.job}, which was not submitted"
     return None

@@ -378,6 +378,27 @@ def test_a_restore_whose_number_and_path_differ_is_undecided(
     assert message in result.summary
 
 
+@pytest.mark.parametrize(
+    ("number", "path", "message"),
+    [
+        (1, "/chk-2", "checkpoint 1 was restored from the path of checkpoint 2"),
+        (1, "/chk-9", "checkpoint 1 was restored from /chk-9, and is stored in /chk-1"),
+        (1, "/chk-1", ""),
+    ],
+)
+def test_no_checkpoint_is_older_while_its_path_is_another(
+    tmp_path: Path, number: int, path: str, message: str
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
+    about = {"job": "job", "checkpoint": number, "restored_at_ms": stamp(14), "path": path}
+    result = check(story.at(14, Action.JOB_RESTORED, **about).running(15), tmp_path)  # type: ignore[attr-defined]
+    assert result.outcome == (Outcome.UNDECIDED if message else Outcome.VIOLATED), result.summary
+    assert message in result.summary
+    savepoint = check(story, tmp_path, **{"from": "savepoint"})
+    wrong = ["older checkpoint restored", "restored from a checkpoint"]
+    assert [each.what for each in savepoint.findings] == ([] if message else wrong)
+
+
 @pytest.mark.parametrize(("first", "outcome"), [(1, Outcome.UNDECIDED), (2, Outcome.HELD)])
 def test_of_two_restores_in_one_restart_neither_may_be_older(
     tmp_path: Path, first: int, outcome: Outcome
@@ -530,6 +551,39 @@ def test_an_answer_may_take_some_seconds(
 ) -> None:
     story = stamped_early(restored_at_s, checkpoint_s=checkpoint_s)
     assert "its restore is stamped with" not in check(story, tmp_path).summary
+
+
+@pytest.mark.parametrize(
+    ("restored_at_s", "message"),
+    [
+        (9.0, "checkpoint 2 was restored 1.0 s before it was triggered"),
+        (10.2, "checkpoint 2 was restored 1.8 s before it was acknowledged"),
+    ],
+)
+def test_a_restore_stamped_before_its_checkpoint_decides_nothing(
+    restored_at_s: float, message: str, tmp_path: Path
+) -> None:
+    """It was seen after the failure, which would have no restore by that stamp."""
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10, 2.0)
+    story.failing(18)
+    about = {"job": JOB, "checkpoint": 2, "restored_at_ms": stamp(restored_at_s)}
+    story.at(19.5, Action.JOB_RESTORED, **about)
+    result = check(story.running(21).completed(3, 24), tmp_path)
+    assert (result.outcome, result.counts["restarts"]) == (Outcome.UNDECIDED, 1), result.summary
+    assert result.summary == f"restart at 18.0 s: {message}"
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_restore_of_a_job_that_was_not_submitted_decides_nothing(
+    own: bool, tmp_path: Path
+) -> None:
+    story = CheckpointStory().submitted().running(2).completed(1, 5).completed(2, 10).failing(13)
+    about = {"job": JOB if own else "other", "checkpoint": 2, "restored_at_ms": stamp(14.5)}
+    story.at(14.5, Action.JOB_RESTORED, **about)
+    result = check(story.running(17).completed(3, 20), tmp_path)
+    assert result.outcome == (Outcome.HELD if own else Outcome.UNDECIDED)
+    message = "`job restored` is recorded of the job other, which was not submitted"
+    assert (result.summary == message) == (not own)
 
 
 EARLY = "its restore is stamped with 12.5 s, before the failure at 13.0 s, and no failure was seen"
