@@ -97,8 +97,8 @@ def _negative_figures(completed: CheckpointCompleted) -> Iterator[str]:
 
 
 def _moments(completed: CheckpointCompleted) -> Iterator[str]:
-    """Phases that are longer than their whole, and acknowledgements outside the checkpoint. The
-    JobManager stamps the trigger and the acknowledgements, and its durations end with the last."""
+    """Phases that are longer than their whole, and durations that are not those by the stamps. The
+    JobManager stamps the trigger and each acknowledgement, and reports the time between the two."""
     for part in _parts(completed):
         for phase in OF_ONE_CLOCK:
             if part[phase] > part["duration_ms"] + STAMPS_MS:
@@ -108,14 +108,20 @@ def _moments(completed: CheckpointCompleted) -> Iterator[str]:
                 )
     if not completed.trigger_ms or completed.duration_ms is None or completed.duration_ms < 0:
         return
-    ended_ms = completed.trigger_ms + completed.duration_ms
-    stamps = [completed.first_ack_ms, completed.last_ack_ms]
-    stamps += [part.get("ack_ms") for part in _parts(completed)]
-    for ack_ms in filter(None, stamps):
-        if (early_ms := completed.trigger_ms - ack_ms) > STAMPS_MS:
-            yield f"was acknowledged {early_ms / 1000:,.1f} s before its trigger"
-        if (late_ms := ack_ms - ended_ms) > STAMPS_MS:
-            yield f"was acknowledged {late_ms / 1000:,.1f} s after its end"
+    acknowledged = [(completed.first_ack_ms, None)]
+    acknowledged += [(part.get("ack_ms"), part["duration_ms"]) for part in _parts(completed)]
+    acknowledged += [(completed.last_ack_ms, completed.duration_ms)]
+    for ack_ms, took_ms in acknowledged:
+        if not ack_ms:
+            continue
+        by_stamps_ms = ack_ms - completed.trigger_ms
+        if by_stamps_ms < 0:
+            yield f"was acknowledged {-by_stamps_ms / 1000:,.3f} s before its trigger"
+        elif took_ms is not None and took_ms != by_stamps_ms:
+            yield (
+                f"is recorded to have taken {took_ms:,} ms until an acknowledgement, which came "
+                f"{by_stamps_ms:,} ms after its trigger"
+            )
 
 
 def _parts(completed: CheckpointCompleted) -> Sequence[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ history does not hold is None or empty, never zero.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from streamquake.reports.record.checkpoint_events import (
     CheckpointFailed,
     CheckpointFiles,
     CheckpointTriggered,
+    StampedCheckpointEvent,
 )
 from streamquake.reports.record.event import MICRO_BATCH
 from streamquake.reports.record.event_field import MissingField
@@ -279,6 +280,10 @@ def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
     completed, failed = _last(keyed, CheckpointCompleted), _last(keyed, CheckpointFailed)
     ended = _last(keyed, CheckpointEnd)
     files = _last(keyed, CheckpointFiles)
+    stamps: dict[Key, set[float]] = defaultdict(set)
+    for key, event in keyed:
+        if isinstance(event, StampedCheckpointEvent) and event.trigger_ms is not None:
+            stamps[key].add(event.trigger_ms)
     graphs = {graph.job: graph for graph in history.of(JobSubmitted)}
     restored = [event.index for event in history.of(JobRestored)]
     clock = None if clock_moved(history) else EngineClock(history)
@@ -292,6 +297,7 @@ def checkpoints_of(history: History) -> tuple[Checkpoint, ...]:
             restored,
             clock,
             completed_and_failed=key in completed and key in failed,
+            trigger_stamps=frozenset(stamps[key]),
         )
         for key in {**started, **ended}
     )
@@ -337,6 +343,7 @@ def _checkpoint(
     clock: EngineClock | None,
     *,
     completed_and_failed: bool,
+    trigger_stamps: frozenset[float],
 ) -> Checkpoint:
     first = started or ended
     assert first is not None, "a checkpoint is known by its trigger or its end"
@@ -355,7 +362,7 @@ def _checkpoint(
     expected = acknowledged.subtasks if acknowledged else None
     recorded = [event for event in (started, acknowledged, ended) if event is not None]
     return Checkpoint(
-        trigger_stamps=frozenset(e.trigger_ms for e in recorded if e.trigger_ms is not None),
+        trigger_stamps=trigger_stamps,
         contradicted_report=(
             ""
             if completed is None or kind == MICRO_BATCH

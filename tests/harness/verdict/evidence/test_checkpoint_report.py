@@ -13,6 +13,10 @@ from tests.harness.verdict.checkpoint_story import CheckpointStory, part, report
 
 Parts = list[dict[str, Any]]
 
+TAKEN = (
+    "is recorded to have taken {} ms until an acknowledgement, which came {} ms after its trigger"
+)
+
 
 def contradictions(story: CheckpointStory) -> list[str]:
     return [each.contradiction for each in checkpoints_of(story.history())]
@@ -60,10 +64,21 @@ def first_part(**changed: Any) -> Callable[[Parts], Parts]:
         ),
         (
             {"parts": first_part(ack_ms=stamp(28.9))},
-            "was acknowledged 1.1 s before its trigger",
+            "was acknowledged 1.100 s before its trigger",
         ),
-        ({"parts": first_part(ack_ms=stamp(32))}, "was acknowledged 1.9 s after its end"),
-        ({"last_ack_ms": stamp(32)}, "was acknowledged 1.9 s after its end"),
+        ({"first_ack_ms": stamp(29.999)}, "was acknowledged 0.001 s before its trigger"),
+        ({"parts": first_part(ack_ms=stamp(32))}, TAKEN.format(100, "2,000")),
+        ({"parts": first_part(ack_ms=stamp(30.099))}, TAKEN.format(100, 99)),
+        ({"parts": first_part(duration_ms=20)}, TAKEN.format(20, 100)),
+        ({"last_ack_ms": stamp(30.101)}, TAKEN.format(100, 101)),
+        (
+            {
+                "last_ack_ms": stamp(30.1),
+                "duration_ms": 20,
+                "parts": lambda parts: [{**each, "duration_ms": 20} for each in parts],
+            },
+            TAKEN.format(20, 100),
+        ),
         (
             {
                 "duration_ms": 1300,
@@ -86,9 +101,9 @@ def test_a_report_that_contradicts_itself_is_named(
         {"parts": first_part(alignment_ms=-1, async_ms=-1)},  # not measured
         {"parts": first_part(start_delay_ms=9000)},  # by the clocks of two machines
         {"parts": first_part(alignment_ms=1100)},
-        {"parts": first_part(ack_ms=stamp(29))},
-        {"parts": first_part(ack_ms=stamp(31.1))},
-        {"first_ack_ms": None, "last_ack_ms": stamp(31.1)},
+        {"first_ack_ms": stamp(30), "last_ack_ms": stamp(30.1)},
+        {"parts": first_part(ack_ms=stamp(30.02), duration_ms=20)},
+        {"duration_ms": -1},  # not measured
         {"unaligned_subtasks": None},
     ],
 )
@@ -107,3 +122,14 @@ def test_subtasks_of_a_rescaled_job_are_not_those_of_its_first_graph() -> None:
     story = reported(parts=lambda parts: [*parts, {**parts[0], "subtask": 2}])
     story.at(31, Action.CHECKPOINT_ACKNOWLEDGED, job="job", checkpoint=3, subtasks=5)
     assert not any(contradictions(story))
+
+
+@pytest.mark.parametrize("apart_ms", [0, 1, 2000])
+def test_a_checkpoint_that_completed_twice_was_triggered_once(apart_ms: int) -> None:
+    """Its last end agrees with its trigger."""
+    story = CheckpointStory().submitted().triggered(1, 10)
+    for trigger_ms in (stamp(10) + apart_ms, stamp(10)):
+        about = {"job": "job", "checkpoint": 1, "type": "CHECKPOINT", "trigger_ms": trigger_ms}
+        story.at(11, Action.CHECKPOINT_COMPLETED, **about, duration_ms=100)
+    apart = f"is recorded with triggers that are {apart_ms / 1000:.1f} s apart" if apart_ms else ""
+    assert contradictions(story) == [apart]
