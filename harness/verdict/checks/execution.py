@@ -61,11 +61,12 @@ class Execution(Check):
     records unread, a job that goes on after its end or that read what was sent after it, a job that
     replaces one that did not end or of which nothing is recorded, a drain without a checkpoint that
     completed after the load, output after the drain, an output that does not grow from its former
-    end, micro-batches with a gap, that read other offsets than they can have or other topics, or
-    whose tasks all failed, a drain before the last batch had read the load, a query that ended over
-    a batch, an event of a job or query that was not submitted, a commit of a checkpoint that is not
-    recorded to complete, samples of the metrics after its end, events whose times are not in the
-    order of the record."""
+    end, micro-batches with a gap, that completed twice, that read other offsets than they can have
+    or other topics, or of which one task or all failed, a query that was restored from another
+    batch than its last one, a drain before the last batch had read the load, or all of a partition,
+    a query that ended over a batch, an event of a job or query that was not submitted, a commit of
+    a checkpoint that is not recorded to complete, samples of the metrics after its end, events
+    whose times are not in the order of the record."""
 
     name: ClassVar[str] = "execution"
 

@@ -38,23 +38,31 @@ def contradicted_offsets(batches: Sequence[CheckpointCompleted], history: Histor
 
 def drained_before_end(history: History, topics: Collection[str]) -> str | None:
     """A message if the newest batch ended before the records that the load had sent to its topics,
-    although the run was drained; None where it did not, or where its offsets are not known."""
+    or before the newest offset of one of their partitions, although the run was drained; None where
+    it did not, or where its offsets are not known."""
     batches = [event for event in history.of(CheckpointCompleted) if event.is_micro_batch]
     if history.first(RunDrained) is None or not batches:
         return None
-    ends: Offsets = {}
-    for source in batches[-1].offsets or ():
+    last, ends, latest = batches[-1], Offsets(), Offsets()
+    for source in last.offsets or ():
         ends |= topic_offsets(source, "end") or {}
+        latest |= topic_offsets(source, "latest") or {}
     if not {*topics} <= {topic for topic, _ in ends}:
         return None
     sent = sum(e.count for e in history.of(RecordsSent) if e.status == "acknowledged")
     read = sum(end for (topic, _), end in ends.items() if topic in topics)
-    if read >= sent:
-        return None
-    return (
-        f"batch {batches[-1].checkpoint}, the last one, ended at {read:,} offsets in all, and "
-        f"{sent:,} records were acknowledged before the drain"
-    )
+    if read < sent:
+        return (
+            f"batch {last.checkpoint}, the last one, ended at {read:,} offsets in all, and "
+            f"{sent:,} records were acknowledged before the drain"
+        )
+    for (topic, partition), newest in latest.items():
+        if topic in topics and (end := ends.get((topic, partition), 0)) < newest:
+            return (
+                f"batch {last.checkpoint}, the last one, read {topic}-{partition} to {end}, and "
+                f"its newest offset was {newest} before the drain"
+            )
+    return None
 
 
 def _within(batch: CheckpointCompleted, *, ends_known: bool) -> Iterator[str]:

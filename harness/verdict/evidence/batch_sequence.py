@@ -3,6 +3,9 @@
 A query numbers its batches without a gap. Only the batch that a restart repeats may be missing from
 the reports: the driver that ran it again may have been restored before it reported one. After a
 query has ended over a batch, another driver runs, or the query is gone.
+
+A restored query goes on after a batch that had completed, and that was the last one with a known
+commit. With progress tracked beside the batches, more of them had completed.
 """
 
 from __future__ import annotations
@@ -11,7 +14,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from streamquake.harness.verdict.evidence.checkpoints import Checkpoint, checkpoints_of
-from streamquake.reports.record.checkpoint_events import CheckpointEnd, CheckpointTriggered
+from streamquake.reports.record.checkpoint_events import (
+    CheckpointCompleted,
+    CheckpointEnd,
+    CheckpointTriggered,
+    CommitWritten,
+    checkpoint_number,
+)
 from streamquake.reports.record.event import MICRO_BATCH
 from streamquake.reports.record.event_field import MissingField
 from streamquake.reports.record.history import History
@@ -30,6 +39,7 @@ def contradicted_batches(history: History) -> Iterator[str]:
         of_query = [each for each in batches if each.job == job]
         restored_s = [event.at_s for event in history.of(JobRestored) if event.job == job]
         yield from _gaps(of_query, restored_s)
+        yield from _repeats(history, job)
         yield from _ended_over(of_query[-1], restored_s)
     if (drained := history.first(RunDrained)) is not None:
         yield from _after_drain(batches, drained.at_s)
@@ -56,6 +66,34 @@ def _gaps(batches: Sequence[Checkpoint], restored_s: Sequence[float]) -> Iterato
                 f"batch {before.number} of the query is followed by batch {after.number}, and "
                 "those between them are not recorded to complete"
             )
+
+
+def _repeats(history: History, job: str | None) -> Iterator[str]:
+    """Batches that complete twice in one driver, and drivers that are restored from another batch
+    than the last one, or that go back behind it."""
+    known, committed, restored = set[int](), -1, -1
+    of_driver = set[int]()
+    for event in history.of(CheckpointCompleted, CommitWritten, JobRestored):
+        if event.job != job:
+            continue
+        number = checkpoint_number(event)
+        if number is None:
+            continue
+        if isinstance(event, CommitWritten):
+            committed = number
+        elif isinstance(event, JobRestored):
+            if number < committed:
+                yield f"the query was restored from batch {number} after the commit of {committed}"
+            if number >= 0 and number not in known:
+                yield f"the query was restored from batch {number}, which had not completed"
+            restored, committed, of_driver = number, number, set()
+        else:
+            if number in of_driver:
+                yield f"batch {number} completed twice, and the query was not restored in between"
+            if number <= restored:
+                yield f"the query was restored from batch {restored}, and completed {number} again"
+            known.add(number)
+            of_driver.add(number)
 
 
 def _ended_over(last: Checkpoint, restored_s: Sequence[float]) -> Iterator[str]:

@@ -215,6 +215,24 @@ def test_a_drained_query_has_read_the_load(
     assert message == (text if is_short else None)
 
 
+@pytest.mark.parametrize(
+    ("latest", "message"),
+    [
+        (of_topic(4, 5), None),
+        (of_topic(3, 5), None),  # in real-time mode a batch reads beyond those of its begin
+        (None, None),
+        ({"other": {"0": 9}}, None),
+        (of_topic(5, 5), "read in-0 to 4, and its newest offset was 5 before the drain"),
+        (of_topic(4, 5, 1), "read in-2 to 0, and its newest offset was 1 before the drain"),
+    ],
+)
+def test_a_drained_query_has_read_each_partition(latest: Any, message: str | None) -> None:
+    source = {**read(None, of_topic(4, 5)), "latest": latest}
+    story = sent(BatchStory().batch(9, offsets=[source]), 9)
+    found = drained_before_end(story.history(), ("in",))
+    assert found == (message and f"batch 0, the last one, {message}")
+
+
 @pytest.mark.parametrize("source", [read(None, 3, "RateStreamV2[]"), read(None, None)])
 def test_offsets_of_no_topic_prove_nothing_about_the_load(source: dict[str, Any]) -> None:
     story = sent(BatchStory().batch(9, offsets=[source]), 10)

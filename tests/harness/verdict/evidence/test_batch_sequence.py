@@ -41,6 +41,50 @@ def test_each_restart_may_hide_the_batch_that_it_repeats() -> None:
     assert message.startswith("batch 1 of the query is followed by batch 4, and")
 
 
+def restored_from(number: int, *, commits: bool = True) -> BatchStory:
+    """Batches 0 and 1 completed, and were committed, and the driver ended over batch 2."""
+    story = BatchStory().batches(5, 5)
+    for each in (0, 1) if commits else ():
+        story.at(4, Action.COMMIT_WRITTEN, job=JOB, checkpoint=each, step_ms=0)
+    story.at(5, Action.JOB_RESTORED, job=JOB, checkpoint=number)
+    return story
+
+
+def goes_on_with(story: BatchStory, *numbers: int) -> BatchStory:
+    for number in numbers:
+        story.batch(5)
+        story.history()[-1].value["checkpoint"] = number  # type: ignore[index]
+    return story
+
+
+@pytest.mark.parametrize(
+    ("number", "after", "message"),
+    [
+        (1, 2, ""),
+        (1, 3, ""),  # the next batch ran before the restored driver reported one
+        (-1, 3, "the query was restored from batch -1 after the commit of 1"),
+        (0, 2, "the query was restored from batch 0 after the commit of 1"),
+        (3, 4, "the query was restored from batch 3, which had not completed"),
+        (1, 1, "the query was restored from batch 1, and completed 1 again"),
+    ],
+)
+def test_a_query_goes_on_after_its_last_commit(number: int, after: int, message: str) -> None:
+    story = goes_on_with(restored_from(number), after)
+    assert [each for each in found(story) if "followed by" not in each] == [message] * bool(message)
+
+
+def test_batches_without_a_known_commit_may_run_again() -> None:
+    """With progress tracked beside the batches, fewer commits are logged."""
+    assert found(goes_on_with(restored_from(0, commits=False), 1, 2)) == []
+    assert found(goes_on_with(restored_from(-1, commits=False), 0, 1)) == []
+
+
+def test_a_driver_completes_each_batch_once() -> None:
+    message = "batch 1 completed twice, and the query was not restored in between"
+    assert found(goes_on_with(BatchStory().batches(5, 5), 1)) == [message]
+    assert found(goes_on_with(restored_from(0, commits=False), 1)) == []
+
+
 @pytest.mark.parametrize("own", [True, False, None])
 def test_a_query_that_ended_over_its_last_batch_is_gone(own: bool | None) -> None:
     story = BatchStory().batches(5, 5).triggered()

@@ -44,6 +44,38 @@ def test_another_driver_may_have_run_it_without_failure() -> None:
     assert list(completed_without_tasks(story.history())) == []
 
 
+@pytest.mark.parametrize(
+    ("states", "failed"),
+    [
+        ({0: ["SUCCESS"], 1: ["FAILED"]}, 1),
+        ({0: ["FAILED", "FAILED"], 1: ["SUCCESS"], 2: ["FAILED", "SUCCESS"]}, 0),
+        ({0: ["SUCCESS"], 1: ["FAILED", "SUCCESS"]}, None),
+        ({0: ["SUCCESS"], 1: ["KILLED"]}, None),  # its result was not needed
+        # Events are missing.
+        ({0: ["SUCCESS"], 1: ["FAILED"], 3: ["SUCCESS"]}, None),
+        ({0: ["SUCCESS"], 1: ["FAILED"], 2: ["FAILED"]}, None),
+        ({None: ["FAILED", "SUCCESS"]}, None),
+    ],
+)
+def test_each_partition_of_a_completed_batch_succeeded(
+    states: dict[int | None, list[str]], failed: int | None
+) -> None:
+    story = BatchStory().batches(5)
+    batch = story.history().of(TaskAttempt)
+    for event in batch:
+        event.value["batch"] = None  # type: ignore[index]
+    for partition, ended in states.items():
+        for state in ended:
+            about = {"job": "query", "batch": 0, "stage": 1, "task": 0, "partition": partition}
+            story.at(9.0, Action.TASK_ATTEMPT, **about, state=state)
+    message = (
+        f"batch 0 completed with 5 rows, and no attempt of its partition {failed} is recorded to "
+        "have succeeded"
+    )
+    found = list(completed_without_tasks(story.history()))
+    assert found == ([] if failed is None else [message])
+
+
 def test_failed_tasks_of_a_completed_batch_decide_nothing(tmp_path: Path) -> None:
     result = Execution().check(failing(BatchStory().batches(5), 0).judged(tmp_path))
     assert result.outcome == Outcome.UNDECIDED
