@@ -17,6 +17,7 @@ from streamquake.harness.verdict.evidence.drain import (
 )
 from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends, drained_without_job
 from streamquake.harness.verdict.evidence.failed_batches import completed_without_tasks
+from streamquake.harness.verdict.evidence.future_stamps import stamped_after_its_observation
 from streamquake.harness.verdict.evidence.load_plan import load_problems
 from streamquake.harness.verdict.evidence.lost_sandboxes import (
     lost_sandboxes,
@@ -66,7 +67,8 @@ class Execution(Check):
     batch than its last one, a drain before the last batch had read the load, or all of a partition,
     a query that ended over a batch, an event of a job or query that was not submitted, a commit of
     a checkpoint that is not recorded to complete, samples of the metrics after its end, events
-    whose times are not in the order of the record."""
+    whose times are not in the order of the record, a stamp of the engine that is later than the
+    observation of its event."""
 
     name: ClassVar[str] = "execution"
 
@@ -146,6 +148,8 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     unknown = {each.output for each in history.of(OutputSeen)} - {*case.experiment.promise.outputs}
     if unknown:
         yield f"an output {min(unknown)} grew, which the experiment does not have"
+    if (early := stamped_after_its_observation(history)) is not None:
+        yield early
     # The history of a run that was cut off may end before its samples.
     whole = any(event.phase == LAST_PHASE for event in history.of(PhaseBegan))
     if whole and (late := sampled_after_the_end(case.metrics, history)) is not None:

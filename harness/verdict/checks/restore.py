@@ -23,6 +23,7 @@ from streamquake.harness.verdict.evidence.checkpoints import (
     checkpoints_of,
     is_elsewhere,
 )
+from streamquake.harness.verdict.evidence.future_stamps import stamped_after_its_observation
 from streamquake.harness.verdict.evidence.restores import Restart, restarts_of
 from streamquake.harness.verdict.evidence.submitted_jobs import event_of_unknown_job
 from streamquake.harness.verdict.evidence.unobserved_restarts import unobserved_restarts
@@ -87,7 +88,7 @@ class Restore(Check):
     restored in the end is judged. It does not if a checkpoint was triggered and completed in
     between: then every task ran, and it is undecided. So is a restore whose stamp the engine's
     other reports contradict, one with the path of another checkpoint, and every restore beside one
-    of a job that was not submitted.
+    of a job that was not submitted, or where a stamp of the engine is later than its event.
 
     A checkpoint that was seen to complete only after the restore had completed before the failure
     if a later one had been triggered by then, and one is taken at a time. Else, if it was not
@@ -127,8 +128,12 @@ class Restore(Check):
         counts = {**_figures(found), **_increments(checkpoints)}
         if not found:
             return self.undecided("no restart was seen, so nothing was restored", (), **counts)
-        if (unknown_job := event_of_unknown_job(case.history, JobRestored)) is not None:
-            return self.undecided(unknown_job, (), **counts)
+        for wrong in (
+            event_of_unknown_job(case.history, JobRestored),
+            stamped_after_its_observation(case.history),
+        ):
+            if wrong is not None:
+                return self.undecided(wrong, (), **counts)
         findings = tuple(finding for each in found for finding in self._findings(each))
         if findings:
             wrong = ", ".join(f"{finding.what} ({finding.where})" for finding in findings)
