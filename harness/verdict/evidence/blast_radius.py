@@ -25,16 +25,19 @@ class RegionGraph:
         self,
         regions: Iterable[Iterable[Subtask]],
         edges: Sequence[Mapping[str, Any]] = (),
-        vertices: Iterable[Mapping[str, Any]] = (),
+        vertices: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:
+        """Without the `vertices` the regions alone are the graph."""
         self._regions = [{(vertex, int(n)) for vertex, n in region} for region in regions]
         self._edges = edges
-        self._width = {vertex["id"]: int(vertex["parallelism"]) for vertex in vertices}
+        self._has_vertices = vertices is not None
+        self._width = {vertex["id"]: int(vertex["parallelism"]) for vertex in vertices or ()}
 
     @classmethod
     def of(cls, submitted: JobSubmitted) -> RegionGraph:
         """The graph of a job; without regions where the record has none."""
-        return cls(submitted.regions or (), submitted.edges or (), submitted.vertices)
+        vertices = submitted.vertices if JobSubmitted.vertices.name in submitted.value else None
+        return cls(submitted.regions or (), submitted.edges or (), vertices)
 
     @property
     def all_subtasks(self) -> set[Subtask]:
@@ -50,6 +53,8 @@ class RegionGraph:
             if regions > 1:
                 return f"the job's graph has {vertex} ({number}) in {regions} regions"
         subtasks = Counter(vertex for vertex, _ in members)
+        if self._has_vertices and (without := sorted(set(subtasks) - set(self._width))):
+            return f"the job's graph has no vertex {without[0]}, which is in its regions"
         for vertex, width in self._width.items():
             if subtasks[vertex] != width:
                 return (

@@ -627,6 +627,10 @@ def _wider_vertex(failover: Failover) -> None:
     failover.graph["vertices"][0]["parallelism"] = 3
 
 
+def _without_vertices(failover: Failover) -> None:
+    failover.graph["vertices"] = []
+
+
 def _another_subtask(failover: Failover) -> None:
     failover.tasks.append((25.0, {**failover.task(("s", 1)), "subtask": 7}))
 
@@ -692,6 +696,7 @@ def _not_observed(failover: Failover) -> None:
         ),
         (_region_of_two, "the job's graph has s (1) in 2 regions"),
         (_wider_vertex, "the job's graph has a parallelism of 3 for s, and 2 subtasks in its"),
+        (_without_vertices, "the job's graph has no vertex "),
         (_another_subtask, "Source: input (7) was seen, which is no subtask of the job's graph"),
         (
             _deployed_before,
