@@ -46,6 +46,7 @@ from streamquake.reports.record.run_events import (
     OutputSeen,
     PhaseBegan,
     RunDrained,
+    SinkCommitted,
     WorkloadDone,
 )
 
@@ -145,7 +146,9 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_growth(history)
     if (disordered := out_of_order(history)) is not None:
         yield disordered
-    unknown = {each.output for each in history.of(OutputSeen)} - {*case.experiment.promise.outputs}
+    grown = {each.output for each in history.of(OutputSeen)}
+    committed = {each.output for each in history.of(SinkCommitted)}
+    unknown = (grown | committed) - {*case.experiment.promise.outputs}
     if unknown:
         yield f"an output {min(unknown)} grew, which the experiment does not have"
     if (early := stamped_after_its_observation(history)) is not None:
@@ -163,10 +166,7 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
         if checkpoints_stop_before_drain(history):
             yield "no checkpoint is recorded to complete after the load, and it was drained"
     if (commit := unknown_commit(history)) is not None:
-        yield (
-            f"the output {commit.output} grew by the commit of checkpoint {commit.checkpoint}, "
-            "whose completion is not recorded"
-        )
+        yield commit
 
 
 def _missing_parts(case: JudgedRun, *, drain_expected: bool) -> Iterator[str]:

@@ -108,9 +108,11 @@ def _moments(completed: CheckpointCompleted) -> Iterator[str]:
                 )
     if not completed.trigger_ms or completed.duration_ms is None or completed.duration_ms < 0:
         return
-    acknowledged = [(completed.first_ack_ms, None)]
-    acknowledged += [(part.get("ack_ms"), part["duration_ms"]) for part in _parts(completed)]
-    acknowledged += [(completed.last_ack_ms, completed.duration_ms)]
+    acknowledged: list[tuple[float | None, float | None]] = [
+        (completed.first_ack_ms, None),
+        *((part.get("ack_ms"), part["duration_ms"]) for part in _parts(completed)),
+        (completed.last_ack_ms, completed.duration_ms),
+    ]
     for ack_ms, took_ms in acknowledged:
         if not ack_ms:
             continue

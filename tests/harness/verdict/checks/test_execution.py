@@ -725,6 +725,37 @@ def test_a_commit_of_a_checkpoint_that_is_not_recorded_makes_it_undecided(
 
 
 @pytest.mark.parametrize(
+    ("completed_s", "output", "end", "message"),
+    [
+        (15, "totals", 2000, ""),
+        (15, "totals", None, ""),  # an old record
+        (17, "totals", 2000, "by the commit of checkpoint 7, whose completion is not recorded be"),
+        (
+            15,
+            "totals",
+            2001,
+            "by the commit of checkpoint 7, and was not seen to end at 2,001",
+        ),
+        (15, "zzz", 2000, "an output zzz grew, which the experiment does not have"),
+    ],
+)
+def test_a_commit_follows_a_checkpoint_and_a_growth(
+    tmp_path: Path, completed_s: float, output: str, end: int | None, message: str
+) -> None:
+    story = whole()
+    events = [
+        (completed_s, Action.CHECKPOINT_COMPLETED, {"job": "j", "checkpoint": 7}),
+        (15.5, Action.OUTPUT_SEEN, {"output": "totals", "end": 2000, "grown": 2000}),
+        (16, Action.SINK_COMMITTED, {"checkpoint": 7, "output": output, "end": end}),
+    ]
+    for at_s, action, value in sorted(events, key=lambda event: event[0]):
+        story.at(at_s, action, **value)
+    found, summary = judged(story, tmp_path)
+    assert found == (Outcome.UNDECIDED if message else Outcome.HELD), summary
+    assert message in summary
+
+
+@pytest.mark.parametrize(
     ("completed_s", "existing", "outcome"),
     [
         ((), None, Outcome.HELD),
