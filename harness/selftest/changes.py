@@ -159,10 +159,13 @@ def unacknowledged(record: RecordedRunCopy) -> None:
 
 @_change({"restore": "older checkpoint restored"})
 def older_checkpoint(record: RecordedRunCopy) -> None:
-    """The job restores the checkpoint before the newest one."""
-    record.change_values(
-        Action.JOB_RESTORED, lambda value: {**value, "checkpoint": value["checkpoint"] - 1}
-    )
+    """The job restores the checkpoint before the newest one, from its path."""
+
+    def of_older(value: EventRecord) -> EventRecord:
+        number, folder = value["checkpoint"] - 1, value["path"].rpartition("/")[0]
+        return {**value, "checkpoint": number, "path": f"{folder}/chk-{number}"}
+
+    record.change_values(Action.JOB_RESTORED, of_older)
 
 
 @_change({"transactions": "hanging transaction"})
