@@ -8,6 +8,9 @@ The same rows are missed where the truth of `x IN (SELECT …)` is a value, such
 negated elsewhere: `= false`, `NOT arrived`, CASE. Whether Spark makes it unknown or false then
 differs with the plan of the query. So such an IN is only allowed where unknown counts as false: as
 a condition that selects rows, and where the query itself says so.
+
+The same holds for a list with the value of a query, `x IN ((SELECT max(y) …), 0)`: it is null for a
+query without rows, too.
 """
 
 from __future__ import annotations
@@ -28,20 +31,47 @@ INSTEAD = "write `NOT EXISTS (SELECT ...)` or `LEFT ANTI JOIN`"
 def reject_negated_in(node: SqlNode) -> None:
     """Reject an IN with a query below a NOT, or as a value that may be negated elsewhere. Raises
     MisleadingSql, with what to write instead."""
-    if node.class_name != "InSubquery":
+    within, written, instead = node, "IN (SELECT ...)", INSTEAD
+    if (of_list := _list_with(node)) is not None:
+        within, written = of_list, "IN (..., (SELECT ...))"
+        instead += ", or `coalesce((SELECT ...), VALUE)` in the list"
+    elif node.class_name != "InSubquery":
         return
-    condition, around = _whole_condition(node)
+    condition, around = _whole_condition(within)
     if around is not None and around.class_name == "Not":
         raise MisleadingSql(
-            "`NOT IN (SELECT ...)` is not allowed here: once the inner query returns a null, it is "
-            f"true for no row, and rows would be missed; {INSTEAD}"
+            f"`NOT {written}` is not allowed here: once the inner query returns a null, it is "
+            f"true for no row, and rows would be missed; {instead}"
         )
     if around is None or not _counts_unknown_as_false(around, condition.tree):
         raise MisleadingSql(
-            "`IN (SELECT ...)` as a value is not allowed here, only as a condition of WHERE, "
+            f"`{written}` as a value is not allowed here, only as a condition of WHERE, "
             "HAVING, ON or FILTER: once the inner query returns a null, it may be false for no "
-            f"row, and rows would be missed; {INSTEAD}, or `coalesce(x IN (SELECT ...), false)`"
+            f"row, and rows would be missed; {instead}, or `coalesce(x {written}, false)`"
         )
+
+
+def _list_with(node: SqlNode) -> SqlNode | None:
+    """The IN whose list has the value of this query, which may be null; None where it is in no
+    list, and where a literal is given in place of a null."""
+    element, around = node, node.parent if node.class_name == "ScalarSubquery" else None
+    while around is not None and not around.qualified_name.startswith("plans."):
+        if around.class_name == "In":
+            return None if around.tree.value().equals(element.tree) else around
+        if around.class_name == "UnresolvedFunction" and _replaces_null(around.tree):
+            return None
+        element, around = around, around.parent
+    return None
+
+
+def _replaces_null(function: Any) -> bool:
+    """Whether a function gives a literal in place of a null."""
+    last = elements(function.arguments())[-1:]
+    return _name_of(function) in OTHERWISE and not any(map(_may_be_null, last))
+
+
+def _may_be_null(tree: Any) -> bool:
+    return tree.getClass().getSimpleName() != "Literal" or _is_literal(tree, "null")
 
 
 def _whole_condition(node: SqlNode) -> tuple[SqlNode, SqlNode | None]:
@@ -71,11 +101,14 @@ def _counts_unknown_as_false(around: SqlNode, condition: Any) -> bool:
 
 def _is_false_where_unknown(function: Any, condition: Any) -> bool:
     """Whether a function gives false in place of an unknown condition."""
-    name = str(elements(function.nameParts())[-1]).lower()
     match elements(function.arguments()):
-        case [given, otherwise] if name in OTHERWISE:
+        case [given, otherwise] if _name_of(function) in OTHERWISE:
             return bool(given.equals(condition)) and _is_literal(otherwise, "false")
     return False
+
+
+def _name_of(function: Any) -> str:
+    return str(elements(function.nameParts())[-1]).lower()
 
 
 def _is_literal(tree: Any, text: str) -> bool:

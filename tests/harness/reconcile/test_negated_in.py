@@ -78,6 +78,30 @@ def test_an_in_with_a_query_as_a_value_is_rejected(session: SparkSession, text: 
     assert "`coalesce(x IN (SELECT ...), false)`" in str(found.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("seq NOT IN ((SELECT max(seq) FROM copies WHERE seq > 9), 1)", "NOT IN"),
+        ("NOT (seq = 1 OR seq IN (1, (SELECT seq FROM copies WHERE seq > 9)))", "NOT IN"),
+        ("seq NOT IN (1, 1 + abs((SELECT max(seq) FROM copies WHERE seq > 9)))", "NOT IN"),
+        (
+            "seq NOT IN (1, coalesce((SELECT max(seq) FROM copies WHERE seq > 9), NULL))",
+            "NOT IN",
+        ),
+        ("(seq IN ((SELECT max(seq) FROM copies WHERE seq > 9), 1)) = false", "IN"),
+        ("CASE WHEN seq IN ((SELECT max(seq) FROM copies WHERE seq > 9), 1) THEN false END", "IN"),
+    ],
+)
+def test_a_list_with_the_value_of_a_query_is_rejected_like_a_query(
+    session: SparkSession, text: str, what: str
+) -> None:
+    query = f"SELECT seq FROM sent WHERE {text}"
+    with pytest.raises(BadInput, match=rf"`{what} \(..., \(SELECT ...\)\)` .*not allowed") as found:
+        reject_unsafe_query(session, query, "query", GIVEN)
+    assert "`coalesce((SELECT ...), VALUE)` in the list" in str(found.value)
+    assert session.sql(query).isEmpty(), "the rows that are missing are not found"
+
+
 def test_sql_that_acts_is_named_before_what_only_misleads(session: SparkSession) -> None:
     text = f"SELECT java_method('a', 'b') AS x FROM sent WHERE ({ARRIVED}) = false"
     with pytest.raises(BadInput, match="`java_method` is not allowed here") as found:
@@ -103,6 +127,9 @@ def test_spark_misses_rows_by_a_negated_value(session: SparkSession, text: str) 
         "SELECT seq FROM sent s WHERE NOT EXISTS (SELECT 1 FROM copies c WHERE c.seq = s.seq "
         "AND c.seq IN (SELECT seq FROM sent))",
         "SELECT seq FROM sent WHERE seq NOT IN (1)",
+        "SELECT seq FROM sent WHERE seq NOT IN (coalesce((SELECT max(seq) FROM copies), 0), 0)",
+        "SELECT seq FROM sent WHERE NOT coalesce(seq IN ((SELECT max(seq) FROM copies), 0), false)",
+        "SELECT seq FROM sent WHERE (seq IN (0, (SELECT max(seq) FROM copies))) IS NOT TRUE",
         "SELECT seq FROM sent EXCEPT SELECT seq FROM copies",
     ],
 )
@@ -120,6 +147,7 @@ def test_what_finds_the_missing_rows_is_allowed(session: SparkSession, text: str
         "SELECT seq FROM sent GROUP BY seq HAVING {arrived}",
         "SELECT s.seq FROM sent s JOIN sent t ON s.seq = t.seq AND s.{arrived}",
         "SELECT count(*) FILTER (WHERE {arrived}) AS seq FROM sent",
+        "SELECT seq FROM sent WHERE seq IN (0, (SELECT max(seq) FROM copies))",
     ],
 )
 def test_an_in_with_a_query_that_selects_rows_is_allowed(session: SparkSession, text: str) -> None:
