@@ -18,8 +18,8 @@ OUTCOMES = tuple(str(outcome) for outcome in Outcome)
 @dataclass(frozen=True, kw_only=True)
 class ExpectedOutcome:
     """`found` maps the name of a check to its expected result; every other check must be held. A
-    check must find all the listed classes and no other class, or have any one of the listed
-    outcomes. Without `found` any check may cause the outcome."""
+    check must find all the listed classes and no other class, and no doubt about them, or have any
+    one of the listed outcomes. Without `found` any check may cause the outcome."""
 
     outcome: Outcome = Outcome.HELD
     """The worst outcome that the run may have."""
@@ -77,6 +77,8 @@ class ExpectedOutcome:
                     yield Outcome.UNDECIDED, f"{name} is undecided: {result.summary}"
                 else:
                     yield Outcome.VIOLATED, f"{name} is {seen}, expected {_as_text(wanted)}"
+            elif not _are_outcomes(wanted) and result.doubt:
+                yield Outcome.UNDECIDED, f"the classes of {name} are in doubt: {result.doubt}"
             elif not _are_outcomes(wanted) and set(wanted) != classes:
                 message = " and ".join(sorted(classes)) or "nothing"
                 yield Outcome.VIOLATED, f"{name} found {message}, expected {_as_text(wanted)}"

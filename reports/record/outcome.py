@@ -51,3 +51,6 @@ class CheckResult:
     summary: str
     counts: Mapping[str, int | float | None] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    doubt: str = ""
+    """Why the record leaves open which classes there are, also where the result is violated: for
+    example, records were read that are not stored. Empty in records of older versions."""

@@ -169,6 +169,8 @@ def _is_duration(held: Any) -> bool:
 
 
 def _check(document: Mapping[str, Any]) -> CheckResult:
+    if not isinstance(document.get("doubt", ""), str):
+        raise ValueError("expected the doubt of a check as a text")
     findings = tuple(Finding(**finding) for finding in document["findings"])
     outcome = Outcome.parse(document["outcome"])
     return CheckResult(**{**document, "outcome": outcome, "findings": findings})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,6 +64,18 @@ def test_all_named_classes_must_be_found() -> None:
 
     assert met(both, result("exactly_once", VIOLATED, "reordered", "duplicated"))[0] == HELD
     assert met(both, DUPLICATED)[0] == VIOLATED
+
+
+@pytest.mark.parametrize("classes", [("duplicated",), ("duplicated", "lost"), ("lost",)])
+def test_classes_in_doubt_are_not_those_that_were_expected(classes: tuple[str, ...]) -> None:
+    """A record that is missing in a reading may be of any class."""
+    sure = result("exactly_once", Outcome.VIOLATED, *classes)
+    doubted = replace(sure, doubt="9 records were read, and the record holds 8")
+    message = f"the classes of exactly_once are in doubt: {doubted.doubt}"
+    assert met({"exactly_once": "duplicated"}, doubted) == (Outcome.UNDECIDED, message)
+    assert met({"exactly_once": "duplicated"}, sure)[0] != Outcome.UNDECIDED
+    assert met({"exactly_once": "violated"}, doubted) == (Outcome.HELD, "")
+    assert met({"exactly_once": "held"}, doubted)[0] == Outcome.VIOLATED
 
 
 def test_the_detail_of_a_finding_is_no_part_of_its_class() -> None:

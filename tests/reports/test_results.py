@@ -19,6 +19,19 @@ def test_results_are_read_back_unchanged(outcome: Outcome) -> None:
     assert Results.from_json(json.loads(json.dumps(results.to_json()))) == results
 
 
+def test_the_doubt_about_a_check_is_stored_and_missing_in_old_records() -> None:
+    results = sample_results("run-1", Outcome.VIOLATED)
+    first = replace(results.checks[0], doubt="9 records were read, and the record holds 8")
+    doubted = replace(results, checks=(first, *results.checks[1:]))
+    document = json.loads(json.dumps(doubted.to_json()))
+    assert Results.from_json(document) == doubted
+    del document["checks"][0]["doubt"]
+    assert Results.from_json(document) == results
+    document["checks"][0]["doubt"] = 5
+    with pytest.raises(ValueError, match="expected the doubt of a check as a text"):
+        Results.from_json(document)
+
+
 def test_the_keys_and_values_of_the_json_are_stable() -> None:
     document = sample_results("run-1", Outcome.VIOLATED).to_json()
     assert document["schema"] == 1
