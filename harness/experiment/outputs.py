@@ -47,7 +47,8 @@ one at each evaluation. Order by columns that identify a row, and add decimals, 
 `NOT IN (SELECT …)` is rejected: it is true for no row once the inner query returns a null. Write
 `NOT EXISTS (SELECT …)` or `LEFT ANTI JOIN`. For the same reason `x IN (SELECT …)` is only allowed
 as a condition of WHERE, HAVING, ON or FILTER, alone or with AND and OR. As a value (a column,
-`= false`, CASE) write `coalesce(x IN (SELECT …), false)`.
+`= false`, CASE) write `coalesce(x IN (SELECT …), false)`. Both hold for a list with the value of a
+query, `x NOT IN ((SELECT max(y) …), 0)`; in the list, `coalesce((SELECT max(y) …), 0)` is allowed.
 """
 
 from __future__ import annotations
