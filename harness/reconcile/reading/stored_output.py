@@ -102,12 +102,14 @@ class StoredOutput:
         return f"{were_read} were read, and the record holds {are_stored}"
 
     def misplaced(self) -> str:
-        """A message where a record of a topic is stored without an offset, at one that was not
-        read, or, a committed one, behind the last stable offset. Empty where there is none, and
-        for a read that noted no ends."""
+        """A message where a record of a topic is one of another topic, or is stored without an
+        offset, at one that was not read, or, a committed one, behind the last stable offset. Empty
+        where there is none, and for a read that noted no ends."""
         facts = self.facts()
         if not self.is_topic or (ends := facts.get("ends")) is None:
             return ""
+        if (read := facts.get("topic")) is not None and (others := self._topics() - {read}):
+            return f"a record is stored as one of {min(map(str, others))}, and {read} was read"
         starts, stable_ends = facts.get("starts", {}), facts.get("stable_ends", ends)
         for place in self._places():
             partition = str(place["partition"])
@@ -126,6 +128,43 @@ class StoredOutput:
                 )
         return ""
 
+    def unplaced(self) -> int:
+        """How many records of a topic are stored without an offset, or at one that was not read:
+        their place in the order of the others is not known."""
+        facts = self.facts()
+        places = self.columns("partition", "offset")
+        starts, ends = facts.get("starts", {}), facts["ends"]
+        placed = 0
+        for partition in pc.unique(places["partition"]).to_pylist():
+            offsets = places.filter(pc.equal(places["partition"], partition))["offset"]
+            start, end = (which.get(str(partition), 0) for which in (starts, ends))
+            was_read = pc.and_(pc.greater_equal(offsets, start), pc.less(offsets, end))
+            placed += pc.sum(was_read).as_py() or 0
+        return int(places.num_rows - placed)
+
+    def ends_without_records(self) -> str:
+        """A message where a topic ends behind its last record, although every offset before holds
+        one, as in a topic without transactions. Empty where there is none, and for a read that
+        noted no ends."""
+        facts = self.facts()
+        if not self.is_topic or (ends := facts.get("ends")) is None:
+            return ""
+        starts = facts.get("starts", {})
+        behind = {partition: starts.get(partition, 0) for partition in ends}
+        for place in self._places():
+            partition, known = str(place["partition"]), place["known"]
+            start = behind.get(partition, 0)
+            if place["first"] != start or place["last"] != start + known - 1:
+                return ""
+            behind[partition] = start + known
+        for partition, end in ends.items():
+            if behind[partition] < end:
+                return (
+                    f"no record of partition {partition} is stored behind offset "
+                    f"{behind[partition] - 1:,}, and it was read up to {end:,}"
+                )
+        return ""
+
     def repeats_places(self) -> bool:
         """Whether records of a topic share an offset: `repeated_records` counts them. Sorting takes
         a tenth of a second for a million records; counting them takes ten times as long."""
@@ -135,6 +174,10 @@ class StoredOutput:
         partition = places["partition"].cast(pa.int64())
         position = pc.add(pc.multiply(partition, MOST_OFFSETS), places["offset"])
         return bool((np.diff(np.sort(position.to_numpy())) == 0).any())
+
+    def _topics(self) -> set[str | None]:
+        """The topics of the stored records, by their own column."""
+        return set(pc.unique(self.columns("topic")["topic"]).to_pylist())
 
     def _places(self) -> Sequence[Mapping[str, Any]]:
         """The offsets of each partition: of how many records, the known ones, the first, the last

@@ -26,7 +26,8 @@ from streamquake.harness.reconcile.result import (
 from streamquake.harness.verdict.anomaly_attribution import attribute_anomalies
 from streamquake.harness.verdict.evidence.drain import not_drained
 from streamquake.harness.verdict.evidence.late_records import late_dropped
-from streamquake.harness.verdict.evidence.record_damage import damage_of
+from streamquake.harness.verdict.evidence.reading_contradictions import contradicted_reading
+from streamquake.harness.verdict.evidence.record_damage import RecordDamage, damage_of
 from streamquake.harness.verdict.expected_output import (
     count_sends,
     expectations,
@@ -46,6 +47,8 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "table": ("prepared",),
 }
 """Kind of an output -> the facts of its reading beside the records."""
+ORDERED = ("reordered", "regression")
+"""The classes that compare a record with the one before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +59,8 @@ class OutputVerdict:
     summary: str
     counts: Mapping[str, int | None]
     findings: tuple[Finding, ...] = ()
+    doubt: str = ""
+    """As in the result of a check."""
 
 
 @checks.register
@@ -110,6 +115,7 @@ class ExactlyOnce(Check):
             summary="; ".join(message),
             counts={**_all_counts(verdicts), **late},
             findings=tuple(finding for v in verdicts.values() for finding in v.findings),
+            doubt="; ".join(v.doubt for v in verdicts.values() if v.doubt),
         )
 
 
@@ -157,18 +163,17 @@ def _verdict_of(
         return _undecided_verdict(name, NOTHING_EXPECTED)
     counts = {**found.counts, **figures}
     findings = tuple(_of_output(name, finding) for finding in found.findings)
-    if case.experiment.job is not None and not_drained(case.history):
-        still_open = open_classes(replaced=output.replaces)
-        counts |= {name: None for name in still_open if counts.get(name) is not None}
-        if "phantom" in still_open and counts["malformed"] and output.table is None:
-            # A malformed record cannot be retracted later; a row of a table can be replaced.
-            counts["phantom"] = counts["malformed"]
-            still_open = tuple(name for name in still_open if name != "phantom")
-        findings = tuple(each for each in findings if class_of(each) not in still_open)
+    sends = next(case.experiment.workload.send_problems(case.history), "")
+    unknown = _unknown_classes(case, output, expected, sends)
+    if "phantom" in unknown and counts["malformed"] and output.table is None:
+        # A malformed record was never sent, and cannot be retracted later; a row of a table can be
+        # replaced.
+        counts["phantom"] = counts["malformed"]
+        unknown -= {"phantom"}
     damage = damage_of(stored, duplicated=bool(counts["duplicated"]))
-    if damage.repeated and damage.repeated >= (counts["duplicated"] or 0):
-        counts["duplicated"] = None
-        findings = tuple(each for each in findings if class_of(each) != "duplicated")
+    unknown |= _damaged_classes(damage, counts)
+    counts |= {name: None for name in unknown if counts.get(name) is not None}
+    findings = tuple(each for each in findings if class_of(each) not in unknown)
     if output.kafka:
         counts["invisible"] = None if counts["lost"] is None else 0
     if findings and found.differences is not None:
@@ -178,11 +183,37 @@ def _verdict_of(
             )
             counts |= hidden
         except Exception as error:  # noqa: BLE001 - the guard: an anomaly stays one without a cause
-            unknown = {"cause": f"it is not known: {message_of(error)}"}
-            findings = tuple(replace(f, detail={**f.detail, **unknown}) for f in findings)
-    where = f"{name} ({output.kind})"
-    verdict = _verdict(where, counts, tuple(map(presented, findings)))
-    return _uncertain(verdict, "; ".join(filter(None, [damage.message, _not_ended(counts)])))
+            cause = {"cause": f"it is not known: {message_of(error)}"}
+            findings = tuple(replace(f, detail={**f.detail, **cause}) for f in findings)
+    verdict = _verdict(f"{name} ({output.kind})", counts, tuple(map(presented, findings)), sends)
+    contradicted = contradicted_reading(case, name, stored)
+    doubts = (damage.message, contradicted, _uncertain_sends(sends), _not_ended(counts))
+    return _uncertain(verdict, "; ".join(filter(None, doubts)))
+
+
+def _unknown_classes(
+    case: JudgedRun, output: Output, expected: DataFrame, sends: str
+) -> frozenset[str]:
+    """The classes that are not known yet, or that what was sent leaves open: `sends` is a
+    contradiction in the record of the sends, or empty."""
+    unknown = frozenset[str]()
+    if case.experiment.job is not None and not_drained(case.history):
+        unknown |= {*open_classes(replaced=output.replaces)}
+    if sends:
+        unknown |= {"lost", "phantom", "gap"}
+        if not has_status(expected, output.columns):  # values are computed from what was sent
+            unknown |= {"changed"}
+    return unknown
+
+
+def _damaged_classes(damage: RecordDamage, counts: Mapping[str, int | None]) -> frozenset[str]:
+    """The classes of which all anomalies may be due to damage of the record."""
+    at_most = {"duplicated": damage.repeated, **dict.fromkeys(ORDERED, 2 * damage.unplaced)}
+    return frozenset(name for name, n in at_most.items() if n and n >= (counts.get(name) or 0))
+
+
+def _uncertain_sends(sends: str) -> str:
+    return f"what was sent is not certain: {sends}" if sends else ""
 
 
 def _not_ended(counts: Mapping[str, int | None]) -> str:
@@ -204,6 +235,7 @@ def _uncertain(verdict: OutputVerdict, damage: str) -> OutputVerdict:
         verdict,
         outcome=max(verdict.outcome, Outcome.UNDECIDED),
         summary=f"{verdict.summary}; {damage}",
+        doubt=damage,
     )
 
 
@@ -241,15 +273,17 @@ def _all_findings(
 
 
 def _verdict(
-    where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...]
+    where: str, counts: Mapping[str, int | None], findings: tuple[Finding, ...], sends: str
 ) -> OutputVerdict:
     if wrong := [f"{counts[name]:,} {name}" for name in violated_classes(counts)]:
         outcome, summary = Outcome.VIOLATED, f"{', '.join(wrong)} in {where}"
     elif counts["lost"] is None:
-        outcome = Outcome.UNDECIDED
-        summary = (
-            f"{where}: the job had not committed everything, so missing records may still arrive"
-        )
+        outcome, summary = Outcome.UNDECIDED, f"{where}: it is not known which records are lost"
+        if not sends:
+            summary = (
+                f"{where}: the job had not committed everything, so missing records may still "
+                "arrive"
+            )
     elif missing := unjudged_reasons(counts):
         outcome, summary = Outcome.UNDECIDED, f"{where}: {'; '.join(missing)}"
     else:

@@ -34,6 +34,7 @@ from streamquake.harness.reconcile.json.json_text import base64_text, json_text
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.reconcile.sql.safe_sql import relations_read, safe_query
 from streamquake.harness.verdict.evidence.drain import not_drained
+from streamquake.harness.verdict.evidence.reading_contradictions import contradicted_reading
 from streamquake.harness.verdict.evidence.record_damage import reading_problem
 from streamquake.harness.verdict.expected_output import count_sends, has_unsettled_sends
 from streamquake.harness.verdict.queried_relations import RelationSize, relation_views
@@ -147,7 +148,9 @@ def _missing(case: JudgedRun, read: frozenset[str]) -> Iterator[str]:
         stored = StoredOutput(path=case.data / name)
         if not stored.complete:
             yield f"{name} was not read"
-        elif problem := reading_problem(stored, output.place):
+        elif problem := (
+            reading_problem(stored, output.place) or contradicted_reading(case, name, stored)
+        ):
             yield f"{name}: {problem}"
     if outputs and (reason := not_drained(case.history)):
         yield f"the outputs may still change: {reason}"

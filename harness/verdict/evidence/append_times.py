@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from streamquake.harness.experiment.check import JudgedRun
 from streamquake.harness.reconcile.reading.stored_output import StoredOutput
 from streamquake.harness.verdict.evidence.broker_clock import broker_clock_moved
+from streamquake.harness.verdict.evidence.reading_contradictions import incomplete_reading
 from streamquake.harness.verdict.evidence.record_damage import reading_problem
 from streamquake.harness.verdict.evidence.stamp_contradictions import (
     clock_contradiction,
@@ -80,6 +81,8 @@ def _examined(case: JudgedRun, name: str, topic: str) -> AppendedRecords:
         raise AppendTimesUnknown(f"{name}: it was not read")
     if problem := reading_problem(stored, topic):
         raise AppendTimesUnknown(f"{name}: {problem}")
+    if incomplete := "; ".join(incomplete_reading(case, name, stored)):
+        raise AppendTimesUnknown(f"{name}: {incomplete}")
     facts = stored.facts()
     found = AppendedRecords(
         name=name,

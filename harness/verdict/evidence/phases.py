@@ -11,7 +11,11 @@ DISTURB = "disturb"
 """It begins with the steady state, also in a run without faults; triggers count from it."""
 HEAL = "heal"
 """Faults without a duration are healed in this phase."""
-AFTER_LOAD = ("drain", "read", "tear down", "commands")
+READ = "read"
+"""The outputs are read in this phase, up to ends that are asked for in it."""
+TEAR_DOWN = "tear down"
+"""It begins when the outputs have been read."""
+AFTER_LOAD = ("drain", READ, TEAR_DOWN, "commands")
 """The phases from the end of the load on; programs that judge a run are started in the last one."""
 
 

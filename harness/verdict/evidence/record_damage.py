@@ -14,6 +14,9 @@ class RecordDamage:
     message: str
     repeated: int
     """Stored records at the place of another one. They were not read, and count as duplicated."""
+    unplaced: int = 0
+    """Stored records without a place that was read. Each may make two records count as reordered:
+    itself, and the one that follows it."""
 
 
 def reading_problem(stored: StoredOutput, place: str) -> str:
@@ -30,9 +33,12 @@ def damage_of(stored: StoredOutput, *, duplicated: bool) -> RecordDamage:
     """The damage of an output's record. Repeated places are counted, at the cost of a pass over
     all records, only where records were found `duplicated`, or share an offset."""
     repeated = stored.repeated_records() if duplicated or stored.repeats_places() else 0
-    messages = [stored.miscount(), stored.misplaced()]
+    misplaced = stored.misplaced()
+    messages = [stored.miscount(), misplaced]
     if repeated:
         messages.append(
             f"{repeated:,} records have the position of another record and were not read"
         )
-    return RecordDamage(message="; ".join(filter(None, messages)), repeated=repeated)
+    unplaced = stored.unplaced() if misplaced else 0
+    message = "; ".join(filter(None, messages))
+    return RecordDamage(message=message, repeated=repeated, unplaced=unplaced)

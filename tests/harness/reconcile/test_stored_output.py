@@ -185,6 +185,62 @@ def test_a_partition_that_was_not_read_has_no_records(tmp_path: Path) -> None:
     store(stored, "committed/part-0.parquet", partition=[2], offset=[0], committed=[True])
     stored.finish({"kind": "kafka", "ends": {"0": 1}})
     assert "of partition 2, of which 0 to 0 were read" in stored.misplaced()
+    assert stored.unplaced() == 1
+
+
+def topic(stored: StoredOutput, places: list[tuple[int, int | None]], **facts: Any) -> StoredOutput:
+    """The same with records of a topic at some places."""
+    offsets = pa.array([offset for _, offset in places], pa.int64())
+    columns = {"topic": ["totals"] * len(places), "partition": [number for number, _ in places]}
+    path = stored.path / "records" / "committed" / "part-0.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(
+        pa.table({**columns, "offset": offsets, "committed": [True] * len(places)}), path
+    )
+    stored.finish({"kind": "kafka", **facts})
+    return stored
+
+
+def test_records_without_a_place_that_was_read_are_counted(tmp_path: Path) -> None:
+    places = [(0, 0), (0, None), (0, 2), (1, 4), (1, 5), (1, 9)]
+    stored = topic(StoredOutput(path=tmp_path), places, ends={"0": 3, "1": 6}, starts={"1": 5})
+    assert stored.unplaced() == 3
+
+
+@pytest.mark.parametrize(("read", "wrong"), [("totals", False), (None, False), ("other", True)])
+def test_records_of_another_topic_are_misplaced(
+    tmp_path: Path, read: str | None, wrong: bool
+) -> None:
+    stored = topic(StoredOutput(path=tmp_path), [(0, 0)], ends={"0": 1}, topic=read)
+    message = "a record is stored as one of totals, and other was read"
+    assert stored.misplaced() == (message if wrong else "")
+
+
+@pytest.mark.parametrize(
+    ("places", "ends", "message"),
+    [
+        ([(0, 0), (0, 1), (1, 5)], {"0": 2, "1": 6}, ""),
+        (
+            [(0, 0), (0, 1), (1, 5)],
+            {"0": 7, "1": 6},
+            "no record of partition 0 is stored behind offset 1, and it was read up to 7",
+        ),
+        (
+            [(0, 0), (0, 1)],
+            {"0": 2, "1": 6},
+            "no record of partition 1 is stored behind offset 4, and it was read up to 6",
+        ),
+        ([(0, 0), (0, 2), (1, 5)], {"0": 7, "1": 6}, ""),  # others are missing: a transaction's end
+        ([(0, 1), (1, 5)], {"0": 7, "1": 6}, ""),
+        ([(0, None), (1, 5)], {"0": 7, "1": 6}, ""),
+        ([(0, 0), (0, 1), (1, 5)], None, ""),
+    ],
+)
+def test_a_topic_whose_offsets_all_hold_records_ends_with_the_last_one(
+    tmp_path: Path, places: list[Any], ends: Any, message: str
+) -> None:
+    stored = topic(StoredOutput(path=tmp_path), places, ends=ends, starts={"1": 5})
+    assert stored.ends_without_records() == message
 
 
 def test_a_read_without_ends_or_offsets_has_no_misplaced_records(tmp_path: Path) -> None:

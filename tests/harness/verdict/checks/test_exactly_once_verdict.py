@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -62,6 +62,11 @@ class World:
     other: str = ""
     miscount: str = ""
     repeated: int = 0
+    misplaced: str = ""
+    unplaced: int = 0
+    unrecorded_end: str = ""
+    sink: Literal["exactly-once", "at-least-once"] = "exactly-once"
+    events: list[tuple[float, Action, dict[str, Any]]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
     @contextmanager
@@ -101,10 +106,14 @@ class World:
         return self.hidden
 
     def judged(self, *, job: bool = True, **params: Any) -> CheckResult:
-        story = Story().sent(1, self.acknowledged).at(2, Action.SENT, count=7, status="failed")
+        story = Story().sent(1, self.acknowledged)
+        end = self.acknowledged + 7
+        story.at(2, Action.SENT, first=end - 7, last=end - 1, count=7, status="failed")
         if self.drained:
             story.at(4, Action.DRAINED)
-        recorded = Job(sql="SELECT 1", promise=self.promise) if job else None
+        for at_s, action, value in self.events:
+            story.at(at_s, action, **value)
+        recorded = Job(sql="SELECT 1", promise=self.promise, sink=self.sink) if job else None
         plan = experiment().model_copy(update={"job": recorded, "workload": LOAD})
         case = JudgedRun(
             experiment=plan,
@@ -128,7 +137,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
             facts=lambda: created.facts.get(name, KAFKA),
             lost_files=lambda: created.lost_files,
             miscount=lambda: created.miscount,
-            misplaced=lambda: "",
+            misplaced=lambda: created.misplaced,
+            unplaced=lambda: created.unplaced,
+            ends_without_records=lambda: created.unrecorded_end,
             repeated_records=lambda: created.repeated,
             repeats_places=lambda: False,
             of_another=lambda place: created.other,
@@ -166,7 +177,7 @@ def test_a_reading_with_another_count_is_not_held_and_hides_no_violation(
     world.miscount = "409 records were read, and the record holds 400"
     world.counts["copy"] = {**CLEAN, "lost": lost}
     result = world.judged()
-    assert result.outcome == outcome
+    assert (result.outcome, result.doubt) == (outcome, world.miscount)
     assert result.summary.endswith(f"in copy (kafka); {world.miscount}")
 
 
@@ -193,6 +204,74 @@ def test_copies_at_the_same_position_are_no_duplicates(
     assert result.counts["duplicated"] == (None if duplicated == 2 else duplicated)
     message = "2 records have the position of another record and were not read"
     assert result.summary.endswith(message) == (duplicated > 0)
+
+
+@pytest.mark.parametrize(
+    ("reordered", "outcome", "kept"),
+    [
+        (2, Outcome.UNDECIDED, []),
+        (3, Outcome.VIOLATED, ["reordered"]),  # one of them is really out of order
+        (0, Outcome.UNDECIDED, []),
+    ],
+)
+def test_records_without_a_place_are_not_out_of_order(
+    world: World, reordered: int, outcome: Outcome, kept: list[str]
+) -> None:
+    world.misplaced, world.unplaced = "1 records have no offset of partition 0", 1
+    world.counts["copy"] = {**CLEAN, "reordered": reordered}
+    world.findings["copy"] = (Finding(what="reordered"),) if reordered else ()
+
+    result = world.judged()
+
+    assert (result.outcome, [each.what for each in result.findings]) == (outcome, kept)
+    assert result.counts["reordered"] == (reordered if kept else None)
+    assert result.doubt == world.misplaced
+
+
+def test_a_topic_that_ends_behind_its_records_is_not_held(world: World) -> None:
+    world.unrecorded_end = "no record of partition 0 is stored behind offset 8"
+    assert world.judged().outcome == Outcome.HELD, "the job may write transactions"
+    world.sink = "at-least-once"
+    result = world.judged()
+    assert (result.outcome, result.doubt) == (Outcome.UNDECIDED, world.unrecorded_end)
+    assert result.summary.endswith(f"in copy (kafka); {world.unrecorded_end}")
+
+
+@pytest.mark.parametrize(
+    ("counted", "why"),
+    [
+        ({"acknowledged": 405, "failed": 7}, "412 records were settled, and the history contains"),
+        ({"acknowledged": 407, "failed": 0}, "407 sends were acknowledged, and the history"),
+    ],
+)
+def test_what_a_contradictory_load_sent_decides_no_loss(
+    world: World, counted: dict[str, int], why: str
+) -> None:
+    done = {"unknown": 0, **counted}
+    world.events = [(3, Action.WORKLOAD_DONE, done)]
+    world.counts["copy"] = {**CLEAN, "lost": 5, "phantom": 3}
+    world.findings["copy"] = (Finding(what="lost"), Finding(what="phantom"))
+    result = world.judged()
+    assert (result.outcome, result.findings) == (Outcome.UNDECIDED, ())
+    assert (result.counts["lost"], result.counts["phantom"]) == (None, None)
+    assert result.summary.startswith("copy (kafka): it is not known which records are lost; ")
+    assert f"what was sent is not certain: {why}" in result.summary
+
+    world.counts["copy"] = {**CLEAN, "lost": 5, "duplicated": 2, "changed": 1}
+    world.findings["copy"] = tuple(Finding(what=each) for each in ("lost", "duplicated", "changed"))
+    result = world.judged()
+    assert result.outcome == Outcome.VIOLATED
+    assert [each.what for each in result.findings] == ["duplicated", "changed"]
+    assert why in result.doubt
+
+    world.columns = ("key", "seq", "total")
+    result = world.judged()
+    assert [each.what for each in result.findings] == ["duplicated"], "totals are of what was sent"
+
+    world.events = [(3, Action.WORKLOAD_DONE, {"acknowledged": 400, "failed": 7, "unknown": 0})]
+    result = world.judged()
+    assert [each.what for each in result.findings] == ["lost", "duplicated", "changed"]
+    assert not result.doubt
 
 
 @pytest.mark.parametrize(

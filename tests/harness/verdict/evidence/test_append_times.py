@@ -59,6 +59,9 @@ class Reading:
     def misplaced(self) -> str:
         return self.away
 
+    def unplaced(self) -> int:
+        return 1
+
     def repeats_places(self) -> bool:
         return self.copies > 0
 

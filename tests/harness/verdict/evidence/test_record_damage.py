@@ -34,6 +34,10 @@ class Stored:
     def misplaced(self) -> str:
         return self._misplaced
 
+    def unplaced(self) -> int:
+        assert self._misplaced, "records are only counted where some are misplaced"
+        return 4
+
     def repeats_places(self) -> bool:
         return self.shared
 
@@ -70,7 +74,8 @@ def test_repeated_places_are_searched_only_where_records_may_share_one() -> None
 
 def test_records_at_places_that_were_not_read_are_damage() -> None:
     stored: Any = Stored("", 0, "a record is stored at offset 9")
-    assert damage_of(stored, duplicated=False).message == "a record is stored at offset 9"
+    damage = damage_of(stored, duplicated=False)
+    assert (damage.message, damage.unplaced) == ("a record is stored at offset 9", 4)
 
 
 def test_the_problem_of_a_reading_is_the_first_that_explains_the_others() -> None:
