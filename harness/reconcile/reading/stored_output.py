@@ -176,7 +176,9 @@ class StoredOutput:
         return bool((np.diff(np.sort(position.to_numpy())) == 0).any())
 
     def _topics(self) -> set[str | None]:
-        """The topics of the stored records, by their own column."""
+        """The topics of the stored records, by their own column; none without that column."""
+        if "topic" not in self._column_names():
+            return set()
         return set(pc.unique(self.columns("topic")["topic"]).to_pylist())
 
     def _places(self) -> Sequence[Mapping[str, Any]]:
