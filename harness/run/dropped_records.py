@@ -53,6 +53,6 @@ def _dropped_by(cluster: Cluster, node: Node) -> Iterator[dict[str, Any]]:
                 "subpartition": int(line["subpartition"]),
                 "records": int(line["records"]),
                 "bytes": int(line["bytes"]),
-                "checkpoint": None if checkpoint is None else int(checkpoint),
+                "before_checkpoint": None if checkpoint is None else int(checkpoint),
                 "logged_s": round(logged_s, 3),
             }

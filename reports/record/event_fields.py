@@ -22,6 +22,7 @@ PLACES = (
     "at_record",
     "stage",
     "stage_attempt",
+    "subpartition",
 )
 """Whole numbers that are always known and never negative."""
 SIGNED = ("step", "checkpoint", "called_ns", "acknowledged")
@@ -30,6 +31,8 @@ damage; it differs from a field that an older version did not record."""
 WHOLE = (
     "acknowledged_until_ns",
     "batch",
+    "before_checkpoint",
+    "bytes",
     "due_ns",
     "end",
     "exit_code",
@@ -80,7 +83,7 @@ NUMBERS = (
     "asked_ms",
 )
 """Numbers, null where they are not known."""
-KNOWN_NUMBERS = ("asked_s", "longest_gap_s")
+KNOWN_NUMBERS = ("asked_s", "logged_s", "longest_gap_s")
 """Numbers that are always known."""
 NAMES = ("check", "fault", "job", "output", "phase", "state", "target", "vertex")
 """Texts that are always known."""

@@ -230,7 +230,7 @@ class RecordsDropped(Event, action=Action.RECORDS_DROPPED):
     """The number of the consumer among those of the task, from 0."""
     records = EventField[int]()
     bytes = EventField[int]()
-    checkpoint = EventField[int | None](None)
+    before_checkpoint = EventField[int | None](None)
     """The checkpoint before whose barrier they were; null for the last ones."""
     logged_s = EventField[float]()
     """When the task wrote it to its log, in seconds since the run began."""

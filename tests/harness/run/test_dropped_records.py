@@ -13,7 +13,7 @@ from streamquake.cluster.runtime.fake_runtime import FakeRuntime
 from streamquake.harness.run.dropped_records import record_dropped
 from streamquake.harness.run.event_loop import EventLoop
 from streamquake.reports.record.event import Action
-from streamquake.reports.record.history import HistoryWriter
+from streamquake.reports.record.history import HistoryWriter, read_history
 from streamquake.reports.record.metrics import Metrics
 from streamquake.topologies.model import Topology
 from streamquake.topologies.named_files import RULES
@@ -62,7 +62,9 @@ def recorded(cluster: Cluster, folder: Path) -> list[tuple[str, dict[str, Any]]]
     )
     record_dropped(cluster, loop)
     loop.tick()
-    return [(each.process, dict(each.value)) for each in loop.history().of(Action.RECORDS_DROPPED)]
+    loop.close()
+    stored = read_history(folder / "history.jsonl")
+    return [(each.process, dict(each.value)) for each in stored.of(Action.RECORDS_DROPPED)]
 
 
 def test_each_part_is_recorded_with_its_subpartition_and_checkpoint(tmp_path: Path) -> None:
@@ -80,14 +82,14 @@ def test_each_part_is_recorded_with_its_subpartition_and_checkpoint(tmp_path: Pa
         "subpartition": 1,
         "records": 70,
         "bytes": 630,
-        "checkpoint": 4,
+        "before_checkpoint": 4,
     }
     assert of_second == {
         "task": SOURCE,
         "subpartition": 0,
         "records": 9,
         "bytes": 81,
-        "checkpoint": None,
+        "before_checkpoint": None,
     }
 
 
