@@ -6,6 +6,13 @@
 
 CDS_DIR=/opt/streamquake/cds
 
+# The second compiler of the JVM (C2) only where there are processors for it. On two processors it took
+# two thirds of a TaskManager's time in the first minute of a job, and a task that restarted in a new
+# JVM waited three times as long. A user's own -XX:TieredStopAtLevel=4 comes later and wins.
+compiler_flag() {
+  [ "$(nproc)" -ge 8 ] || echo "-XX:TieredStopAtLevel=1"
+}
+
 # One core's worth of JIT and collector: four to six JVMs share a small machine.
 lean_flags() {
   echo "-XX:TieredStopAtLevel=1 -XX:-UsePerfData -Xss512k"

@@ -67,8 +67,8 @@ while read -r kind value; do
 done <<< "$options"
 
 flags="$(collector_flag "${jvm[@]}" ${JAVA_OPTS_EXTRA:-}) -XX:-UsePerfData"
-# The tasks' own speed is what a test measures, so only they get the full compiler.
-[ "$ROLE" = taskmanager ] || flags="$flags $(lean_flags)"
+# The tasks' own speed is part of what a test measures.
+if [ "$ROLE" = taskmanager ]; then flags="$flags $(compiler_flag)"; else flags="$flags $(lean_flags)"; fi
 if [ -n "${JVM_HEAP_MB:-}" ]; then jvm+=("-Xmx${JVM_HEAP_MB}m" "-Xms32m"); fi
 
 exec java $flags $(cds_flags "$ROLE") $(opens) \

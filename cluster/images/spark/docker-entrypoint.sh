@@ -36,8 +36,8 @@ case "${1:-}" in
   driver)
     until [ -s "$JOB/job.conf" ]; do sleep 0.1; done
     mapfile -t arguments < "$JOB/arguments"
-    # The program's own speed is part of what a test measures: the full compiler.
-    exec java $(collector_flag ${JAVA_OPTS_EXTRA:-}) -XX:-UsePerfData \
+    # The program's own speed is part of what a test measures.
+    exec java $(collector_flag ${JAVA_OPTS_EXTRA:-}) -XX:-UsePerfData $(compiler_flag) \
       -Xmx"${JVM_HEAP_MB:-512}"m $(opens) ${JAVA_OPTS_EXTRA:-} \
       -cp "$SPARK_CONF_DIR:$SPARK_HOME/jars/*" org.apache.spark.deploy.SparkSubmit \
       --properties-file "$JOB/job.conf" "$JOB/job.py" "${arguments[@]}" ;;
