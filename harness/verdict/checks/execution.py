@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from streamquake.harness.experiment.check import Check, JudgedRun, checks
 from streamquake.harness.experiment.job_chain import topics_read
+from streamquake.harness.verdict.evidence.attempt_contradictions import contradicted_attempts
 from streamquake.harness.verdict.evidence.batch_offsets import drained_before_end
 from streamquake.harness.verdict.evidence.batch_reports import contradicted_reports
 from streamquake.harness.verdict.evidence.batch_sequence import contradicted_batches
@@ -69,7 +70,7 @@ class Execution(Check):
     a query that ended over a batch, an event of a job or query that was not submitted, a commit of
     a checkpoint that is not recorded to complete, samples of the metrics after its end, events
     whose times are not in the order of the record, a stamp of the engine that is later than the
-    observation of its event."""
+    observation of its event, an attempt of a task on two nodes or after a later one."""
 
     name: ClassVar[str] = "execution"
 
@@ -129,6 +130,7 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_ends(history)
     yield from contradicted_batches(history)
     yield from contradicted_reports(history)
+    yield from contradicted_attempts(history)
     if (short := drained_before_end(history, case.experiment.workload.topics())) is not None:
         yield short
     jobs = case.experiment.jobs.values()
