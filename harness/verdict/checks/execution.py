@@ -17,6 +17,7 @@ from streamquake.harness.verdict.evidence.drain import (
     output_after_drain,
 )
 from streamquake.harness.verdict.evidence.ended_jobs import contradicted_ends, drained_without_job
+from streamquake.harness.verdict.evidence.failed_attempts import contradicted_failures
 from streamquake.harness.verdict.evidence.failed_batches import completed_without_tasks
 from streamquake.harness.verdict.evidence.future_stamps import stamped_after_its_observation
 from streamquake.harness.verdict.evidence.load_plan import load_problems
@@ -70,7 +71,8 @@ class Execution(Check):
     a query that ended over a batch, an event of a job or query that was not submitted, a commit of
     a checkpoint that is not recorded to complete, samples of the metrics after its end, events
     whose times are not in the order of the record, a stamp of the engine that is later than the
-    observation of its event, an attempt of a task on two nodes or after a later one."""
+    observation of its event, an attempt of a task on two nodes or after a later one, a failure of
+    an attempt that its task had not reached or had left, or on another node."""
 
     name: ClassVar[str] = "execution"
 
@@ -131,6 +133,7 @@ def _contradictions(case: JudgedRun) -> Iterator[str]:
     yield from contradicted_batches(history)
     yield from contradicted_reports(history)
     yield from contradicted_attempts(history)
+    yield from contradicted_failures(history)
     if (short := drained_before_end(history, case.experiment.workload.topics())) is not None:
         yield short
     jobs = case.experiment.jobs.values()

@@ -16,8 +16,10 @@ from streamquake.reports.record.fault_events import FaultInEffect
 from streamquake.reports.record.history import History
 from streamquake.reports.record.job_events import JobFailing, TaskChanged
 
-TASK = re.compile(r"(?P<name>.+) \((?P<ordinal>\d+)/\d+\)(?: - execution #\d+)?", re.DOTALL)
-"""How Flink names the task of a failure, counting subtasks from one."""
+TASK = re.compile(
+    r"(?P<name>.+) \((?P<ordinal>\d+)/\d+\)(?: - execution #(?P<attempt>\d+))?", re.DOTALL
+)
+"""How Flink names the task of a failure, counting subtasks from one and attempts from zero."""
 AFFECTED = re.compile(r"(?P<name>.+) subtask (?P<subtask>\d+)")
 """How the faults inside a JVM name the subtask that they affect."""
 ENDS = re.compile("<->|->")
